@@ -7,11 +7,12 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/runtime/durable"
@@ -28,13 +29,14 @@ func program() *cli.Program {
 	p := &cli.Program{
 		Name:     "retryctl",
 		Short:    "Retryctl shows and changes the state of durable retries.",
-		Main:     &cli.Command{Short: "print the help text"},
+		Main:     &cli.Command{Short: "print the help text", Words: nothing},
 		Commands: commands(),
 		Hints: map[string]string{
 			"list":    "run retryctl runs, or retryctl dead list",
 			"requeue": "run retryctl dead requeue",
 			"discard": "run retryctl dead discard",
 			"show":    "run retryctl run ID",
+			"version": "run retryctl -version",
 		},
 		More: `
 The store is that of -store, or of the environment variable RETRYCTL_STORE. It
@@ -49,13 +51,11 @@ Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 	}
 	p.Main.Setup = func(*flag.FlagSet) cli.Run {
 		return func(args []string, stdout, stderr io.Writer) int {
-			if err := p.Misspelled(".", args); err != nil {
-				return p.UsageError(stderr, "%v", err)
-			}
+			err := errors.New("name a command: retryctl help lists them")
 			if len(args) > 0 {
-				return p.UsageError(stderr, "there is no command %s: retryctl help lists them", args[0])
+				err = cmp.Or(p.Misspelled(args), fmt.Errorf("there is no command %s: retryctl help lists them", args[0]))
 			}
-			return p.UsageError(stderr, "name a command: retryctl help lists them")
+			return cli.Fail(stderr, p.Name, err)
 		}
 	}
 	return p
@@ -126,21 +126,8 @@ func commands() []*cli.Command {
 		{Name: "verify", Short: "check the store", Long: verifyHelp, Setup: verify, Words: nothing},
 		{Name: "vacuum", Short: "delete results whose time has passed", Long: vacuumHelp, Setup: vacuum, Words: nothing},
 		{Name: "serve", Short: "show the store in a browser", Long: serveHelp, Setup: serve, Words: nothing},
-		{Name: "version", Short: "print the version", Setup: printVersion, Words: nothing},
 	}
 }
 
 // nothing completes no file names.
 func nothing() []string { return nil }
-
-// printVersion prints the version of the module that this binary was built from.
-func printVersion(*flag.FlagSet) cli.Run {
-	return func(_ []string, stdout, _ io.Writer) int {
-		version := "(devel)"
-		if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-			version = info.Main.Version
-		}
-		fmt.Fprintln(stdout, "retryctl", version)
-		return cli.OK
-	}
-}

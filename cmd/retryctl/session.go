@@ -99,7 +99,7 @@ func (s *session) fail(err error) int {
 	case errors.Is(err, errProblems):
 		return cli.Problems
 	}
-	for line := range strings.Lines(err.Error()) {
+	for line := range strings.Lines(cli.Text(err)) {
 		fmt.Fprintf(s.stderr, "retryctl: %s\n", term.Clean(strings.TrimSpace(line)))
 	}
 	for _, problem := range []error{durable.ErrNotFound, durable.ErrConflict, errInterrupted, errRefused} {

@@ -24,6 +24,7 @@ import (
 // systems, without any Go code.
 func checkFiles(flags *flag.FlagSet) cli.Run {
 	c := checker{color: cli.ColorFlag(flags)}
+	cli.FolderFlag(flags)
 	flags.BoolVar(&c.json, "json", false, "print problems as JSON, for scripts")
 	flags.StringVar(&c.sarif, "sarif", "", "also write problems as SARIF to `file`; - prints only that")
 	flags.BoolVar(&c.strict, "strict", false, "exit with 1 on warnings, too")

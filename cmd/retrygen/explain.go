@@ -23,6 +23,7 @@ import (
 // explain is the command explain: it describes a rule, or a resolved policy.
 func explain(flags *flag.FlagSet) cli.Run {
 	e := explainer{color: cli.ColorFlag(flags)}
+	cli.FolderFlag(flags)
 	flags.StringVar(&e.file, "f", gen.SourceName, "the policy `file` of the policy")
 	flags.BoolVar(&e.svg, "svg", false, "draw the schedule of the policy as an SVG image")
 	return func(args []string, stdout, stderr io.Writer) int {

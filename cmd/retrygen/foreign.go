@@ -132,6 +132,7 @@ func (c *converter) flags(flags *flag.FlagSet) {
 	flags.StringVar(&c.out, "o", "", "write to `file`, which must not exist, instead of standard output")
 	flags.BoolVar(&c.json, "json", false, "print a report as JSON, for scripts; needs -o")
 	c.color = cli.ColorFlag(flags)
+	cli.FolderFlag(flags)
 }
 
 // importFiles is the command import.

@@ -22,6 +22,7 @@ func formatFiles(flags *flag.FlagSet) cli.Run {
 	var f formatter
 	flags.BoolVar(&f.diff, "d", false, "print a diff; exit with 1 if there is any")
 	f.color = cli.ColorFlag(flags)
+	cli.FolderFlag(flags)
 	flags.BoolVar(&f.write, "w", false, "rewrite the files")
 	return func(args []string, stdout, stderr io.Writer) int {
 		f.stdout, f.stderr = stdout, stderr

@@ -29,7 +29,7 @@ type config struct {
 // configFlags defines the flags of every command that loads packages.
 func configFlags(flags *flag.FlagSet) *config {
 	c := config{color: cli.ColorFlag(flags)}
-	flags.StringVar(&c.Dir, "C", ".", "run in `folder`")
+	cli.FolderFlag(flags)
 	flags.StringVar(&c.Tags, "tags", "", "build `tags`, as for go build")
 	flags.BoolVar(&c.Strict, "strict", false, "treat warnings as errors")
 	return &c
@@ -56,12 +56,12 @@ func generate(flags *flag.FlagSet) cli.Run {
 
 // run generates the wrappers, and prints or writes them according to the mode.
 func (m mode) run(ctx context.Context, config *config, patterns []string, stdout, stderr io.Writer) int {
-	result, err := new(gen.Result), program().Misspelled(config.Dir, patterns)
+	result, err := new(gen.Result), program().Misspelled(patterns)
 	if err == nil {
 		result, err = generated(ctx, config, patterns, stderr)
 	}
 	if err != nil {
-		err = withHint(err, config.Dir, patterns)
+		err = withHint(err, patterns)
 		if m.json {
 			err = errors.Join(err, writeJSON(stdout, report(new(gen.Result), err)))
 		}
@@ -79,7 +79,7 @@ func (m mode) run(ctx context.Context, config *config, patterns []string, stdout
 			printRemoved(stderr, result)
 		}
 		if err == nil && writes {
-			printRequirement(stderr, config.Dir, result.Files)
+			printRequirement(stderr, result)
 		}
 		summarize(stderr, result.Problems)
 	}
@@ -167,7 +167,7 @@ func generated(ctx context.Context, config *config, patterns []string, stderr io
 	c := config.Config
 	c.Patterns = patterns
 	var err error
-	if c.Dir, err = absolute(c.Dir); err != nil {
+	if c.Dir, err = os.Getwd(); err != nil {
 		return nil, err
 	}
 	if cache, err := os.UserCacheDir(); err == nil {
@@ -212,7 +212,7 @@ func report(r *gen.Result, err error) any {
 	}
 	stopped := ""
 	if err != nil {
-		stopped = err.Error()
+		stopped = cli.Text(err)
 	}
 	return struct {
 		Problems []problem `json:"problems"`

@@ -18,12 +18,12 @@ const module = "github.com/retrygen/retrygen"
 
 // withHint adds a hint to an error if the arguments look like those of another
 // command.
-func withHint(err error, dir string, patterns []string) error {
+func withHint(err error, patterns []string) error {
 	if e, ok := errors.AsType[*gen.NoPackageError](err); ok && !e.Folder && !strings.Contains(e.Path, "/") {
 		return fmt.Errorf("there is no command, folder or package %s: retrygen help lists the commands", e.Path)
 	}
 	for _, arg := range patterns {
-		_, missing := os.Stat(filepath.Join(dir, arg))
+		_, missing := os.Stat(arg)
 		if missing == nil && (strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")) {
 			return fmt.Errorf("%w; to check the file alone, run retrygen check %s", err, arg)
 		}
@@ -55,10 +55,10 @@ var required = regexp.MustCompile(`(?m)\b` + regexp.QuoteMeta(module) + `\s`)
 
 // printRequirement warns if code was generated into a module that does not require
 // the runtime, so that the code does not compile.
-func printRequirement(w io.Writer, dir string, outputs []gen.Output) {
+func printRequirement(w io.Writer, result *gen.Result) {
 	warned := map[string]bool{} // by the go.mod
-	for _, f := range outputs {
-		name := filepath.Join(dir, f.Path)
+	for _, f := range result.Files {
+		name := filepath.Join(result.Dir, f.Path)
 		if filepath.IsAbs(f.Path) {
 			name = f.Path
 		}

@@ -51,7 +51,8 @@ policies:
 
 // initialize is the command init. It writes a policy file to start from, and never
 // overwrites a file.
-func initialize(*flag.FlagSet) cli.Run {
+func initialize(flags *flag.FlagSet) cli.Run {
+	cli.FolderFlag(flags)
 	return func(args []string, stdout, stderr io.Writer) int {
 		dir := "."
 		switch len(args) {

@@ -9,12 +9,8 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"runtime/debug"
-	"strings"
 
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/schema"
@@ -89,7 +85,6 @@ rewrites the files. Without arguments, it reads standard input.`,
 				Setup: list,
 			},
 			{Name: "schema", Short: "print the JSON Schema of policy files", Setup: printSchema},
-			{Name: "version", Short: "print the version", Setup: printVersion},
 			{
 				Name: "watch", Args: "[packages]", Short: "generate now and after every change of a file",
 				Long: `
@@ -105,6 +100,7 @@ there is no policy file.`,
 			"validate": "run retrygen check",
 			"format":   "run retrygen fmt",
 			"rules":    "run retrygen explain",
+			"version":  "run retrygen -version",
 		},
 		More: `
 Exit status: 0 done, 1 problems found, 2 usage error or failure.
@@ -112,18 +108,12 @@ Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 	}
 }
 
-// printVersion prints the version of the module that this binary was built
-// from.
-func printVersion(*flag.FlagSet) cli.Run {
-	return func(_ []string, stdout, _ io.Writer) int {
-		fmt.Fprintln(stdout, "retrygen", moduleVersion())
-		return cli.OK
-	}
-}
-
 // printSchema prints the JSON Schema of policy files.
 func printSchema(*flag.FlagSet) cli.Run {
-	return func(_ []string, stdout, stderr io.Writer) int {
+	return func(args []string, stdout, stderr io.Writer) int {
+		if len(args) > 0 {
+			return fail(stderr, errors.New("schema takes no arguments: it prints to standard output"))
+		}
 		if _, err := stdout.Write(schema.JSON()); err != nil {
 			return fail(stderr, err)
 		}
@@ -131,31 +121,5 @@ func printSchema(*flag.FlagSet) cli.Run {
 	}
 }
 
-func moduleVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
-
 // fail prints an error and returns cli.Failed.
-func fail(stderr io.Writer, err error) int {
-	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(stderr, "retrygen: %s\n", strings.TrimSpace(line))
-	}
-	return cli.Failed
-}
-
-// absolute returns the absolute path of the folder of a -C flag.
-func absolute(dir string) (string, error) {
-	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("-C %s: there is no such folder", dir)
-	case err != nil:
-		return "", fmt.Errorf("-C: %w", err)
-	case !info.IsDir():
-		return "", fmt.Errorf("-C %s: not a folder", dir)
-	}
-	return filepath.Abs(dir)
-}
+func fail(stderr io.Writer, err error) int { return cli.Fail(stderr, "retrygen", err) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/retrygen/retrygen/docs"
 	"github.com/retrygen/retrygen/internal/atomicfile"
+	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/internal/sarif"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -21,7 +22,7 @@ func writeSARIF(name string, stdout io.Writer, found []policy.Problem, sources m
 	if err != nil {
 		return err
 	}
-	l := sarif.Log{Tool: "retrygen", Version: moduleVersion(), Dir: dir, Sources: sources}
+	l := sarif.Log{Tool: "retrygen", Version: cli.Version(), Dir: dir, Sources: sources}
 	for _, r := range slices.Concat(policy.Language, rules.All) {
 		page := docs.Rule(r.ID)
 		l.Rules = append(l.Rules, sarif.Rule{ID: r.ID, Title: page.Title(), Text: page.Text(), Markdown: string(page)})

@@ -21,7 +21,7 @@ func watch(flags *flag.FlagSet) cli.Run {
 	config := configFlags(flags)
 	return func(args []string, stdout, stderr io.Writer) int {
 		var err error
-		if config.Dir, err = absolute(config.Dir); err != nil {
+		if config.Dir, err = os.Getwd(); err != nil {
 			return fail(stderr, err)
 		}
 		config.Patterns = args

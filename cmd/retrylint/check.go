@@ -23,7 +23,6 @@ import (
 
 // A checkConfig holds the flags and the arguments of retrylint.
 type checkConfig struct {
-	dir      string
 	tags     string
 	tests    bool
 	verbose  bool   // print the packages that are analyzed
@@ -57,12 +56,9 @@ type finding struct {
 // compile, it prints the findings of the others, changes no file and returns an
 // error.
 func check(config checkConfig, stdout, stderr io.Writer) (int, error) {
-	dir, err := filepath.Abs(config.dir)
+	dir, err := os.Getwd()
 	if err != nil {
 		return 0, err
-	}
-	if err := checkFolder(config.dir); err != nil {
-		return 0, fmt.Errorf("retrylint: %w", err)
 	}
 	findings, err := config.find(dir, stderr)
 	if left := new(uncompiled); errors.As(err, &left) && (left.checked > 0 || len(findings) > 0) && !config.fix &&
@@ -75,7 +71,7 @@ func check(config checkConfig, stdout, stderr io.Writer) (int, error) {
 	if config.fix || config.diff {
 		fixed, err := fix(findings, config.diff, stdout, dir)
 		if err != nil {
-			return 0, fmt.Errorf("retrylint: %w", err)
+			return 0, err
 		}
 		if config.diff {
 			return len(findings), nil
@@ -91,23 +87,9 @@ func check(config checkConfig, stdout, stderr io.Writer) (int, error) {
 		}
 	}
 	if err := config.print(findings, stdout, stderr, dir); err != nil {
-		return 0, fmt.Errorf("retrylint: %w", err)
+		return 0, err
 	}
 	return len(findings), nil
-}
-
-// checkFolder returns an error if the value of -C is not a folder.
-func checkFolder(name string) error {
-	info, err := os.Stat(name)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("-C %s: there is no such folder", name)
-	case err != nil:
-		return fmt.Errorf("-C: %w", err)
-	case !info.IsDir():
-		return fmt.Errorf("-C %s: not a folder", name)
-	}
-	return nil
 }
 
 // find returns the sorted findings to report. If the error is *uncompiled, they are
@@ -150,7 +132,7 @@ func (config checkConfig) find(dir string, stderr io.Writer) ([]finding, error) 
 	}
 	if config.baseline != "" {
 		if findings, err = newFindings(config.baseline, findings, dir, stderr); err != nil {
-			return nil, fmt.Errorf("retrylint: baseline: %w", err)
+			return nil, fmt.Errorf("-baseline: %w", err)
 		}
 	}
 	return findings, nil
@@ -179,12 +161,12 @@ func (config checkConfig) print(findings []finding, stdout, stderr io.Writer, di
 // checkPolicies returns the problems of policy files, as retrygen check does.
 func checkPolicies(files []string, dir string) (findings []finding, err error) {
 	for _, name := range files {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("retrylint: %w", err)
+			return nil, err
+		}
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
 		}
 		_, problems := policy.Check(name, text)
 		for _, p := range policy.AtLeast(rules.Warning, problems) {
@@ -211,7 +193,7 @@ func checkPackages(config checkConfig, patterns []string, dir string,
 	defer stop()
 	progress.Step("loading packages")
 	if err := loadable(ctx, config, patterns, dir); err != nil {
-		return nil, fmt.Errorf("retrylint: %w", err)
+		return nil, err
 	}
 	w := new(watch)
 	if progress.Shown() {
@@ -225,11 +207,11 @@ func checkPackages(config checkConfig, patterns []string, dir string,
 	w.end()
 	switch left := new(uncompiled); {
 	case ctx.Err() != nil:
-		return nil, errors.New("retrylint: interrupted")
+		return nil, errors.New("interrupted")
 	case errors.As(err, &left):
 		return findings, left
 	case err != nil:
-		return nil, fmt.Errorf("retrylint: %w", err)
+		return nil, err
 	}
 	return findings, nil
 }

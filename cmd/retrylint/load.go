@@ -170,7 +170,7 @@ func loadable(ctx context.Context, config checkConfig, patterns []string, dir st
 		case errors.Is(err, os.ErrNotExist):
 			return fmt.Errorf("%s: there is no such folder", pattern)
 		case err != nil:
-			return fmt.Errorf("%s: %w", pattern, errors.Unwrap(err))
+			return fmt.Errorf("%s: %w", pattern, err)
 		case !info.IsDir():
 			return fmt.Errorf("%s is a file: name its folder, ./%s", pattern, filepath.ToSlash(filepath.Dir(pattern)))
 		}
@@ -223,9 +223,13 @@ func notFound(pkgs []*packages.Package, dir string) error {
 			strings.Trim(pkg.Errors[0].Pos, "-") != "" {
 			continue
 		}
-		text := strings.Join(strings.Fields(pkg.Errors[0].Msg), " ")
-		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(pkg.PkgPath))); err == nil && !isPath(pkg.PkgPath) {
+		text := gocommand.Reason(pkg.Errors[0].Msg)
+		switch _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(pkg.PkgPath))); {
+		case isPath(pkg.PkgPath):
+		case err == nil:
 			text += ": for the folder write ./" + pkg.PkgPath
+		case !strings.Contains(pkg.PkgPath, "/"):
+			text = "there is no command, folder or package " + pkg.PkgPath + ": retrylint help lists the commands"
 		}
 		return errors.New(text)
 	}
@@ -239,12 +243,13 @@ type uncompiled struct {
 	checked int      // number of packages that compile
 }
 
+// Error says what was not checked. The caller prints the lines.
 func (e *uncompiled) Error() string {
 	what := "nothing was checked: the packages must compile first"
 	if e.checked > 0 {
 		what = "not all was checked, and no file was changed: the packages must compile first"
 	}
-	return strings.Join(e.lines, "\n") + "\nretrylint: " + what
+	return what
 }
 
 // broken returns the errors of packages and their imports, or nil if all compile.

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -58,14 +57,14 @@ A comment on the line of a finding, or on the line before, suppresses it:
 				Name: "explain", Args: "[rule]", Short: "describe a rule with an example, or list all rules",
 				Setup: explain, Words: ruleIDs,
 			},
-			{Name: "version", Short: "print the version", Setup: printVersion},
 		},
 		Hints: map[string]string{
-			"check": "retrylint checks without a command: retrylint ./...",
-			"run":   "retrylint checks without a command: retrylint ./...",
-			"lint":  "retrylint checks without a command: retrylint ./...",
-			"fix":   "run retrylint -fix",
-			"rules": "run retrylint explain",
+			"check":   "retrylint checks without a command: retrylint ./...",
+			"run":     "retrylint checks without a command: retrylint ./...",
+			"lint":    "retrylint checks without a command: retrylint ./...",
+			"fix":     "run retrylint -fix",
+			"rules":   "run retrylint explain",
+			"version": "run retrylint -version",
 		},
 		More: `
 Exit status: 0 nothing found, 1 something found, 2 usage error or failure.
@@ -77,7 +76,7 @@ Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 func lintPackages(flags *flag.FlagSet) cli.Run {
 	config := checkConfig{color: cli.ColorFlag(flags)}
 	var enable string
-	flags.StringVar(&config.dir, "C", ".", "run in `folder`")
+	cli.FolderFlag(flags)
 	flags.StringVar(&config.baseline, "baseline", "",
 		"do not report the findings of `file`; write it if it does not exist")
 	flags.TextVar(&config.confidence, "confidence", lint.Library,
@@ -97,14 +96,16 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 		if err := config.validate(enable); err != nil {
 			return fail(stderr, err)
 		}
-		if err := program().Misspelled(config.dir, args); err != nil {
+		if err := program().Misspelled(args); err != nil {
 			return fail(stderr, err)
 		}
 		n, err := check(config, stdout, stderr)
 		switch {
 		case err != nil:
-			fmt.Fprintln(stderr, err)
-			return cli.Failed
+			if left, ok := errors.AsType[*uncompiled](err); ok {
+				fmt.Fprintln(stderr, strings.Join(left.lines, "\n"))
+			}
+			return fail(stderr, err)
 		case n > 0:
 			return cli.Problems
 		}
@@ -127,27 +128,8 @@ func (c *checkConfig) validate(enable string) error {
 	return nil
 }
 
-func fail(stderr io.Writer, err error) int {
-	fmt.Fprintf(stderr, "retrylint: %v\n", err)
-	return cli.Failed
-}
-
-// printVersion is the command version.
-func printVersion(*flag.FlagSet) cli.Run {
-	return func(_ []string, stdout, _ io.Writer) int {
-		fmt.Fprintln(stdout, "retrylint", versionOf())
-		return cli.OK
-	}
-}
-
-// versionOf returns the version of the module that this binary was built from.
-func versionOf() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return info.Main.Version
-}
+// fail prints an error and returns cli.Failed.
+func fail(stderr io.Writer, err error) int { return cli.Fail(stderr, "retrylint", err) }
 
 // explain is the command explain: it describes a rule, or lists all rules.
 func explain(*flag.FlagSet) cli.Run {

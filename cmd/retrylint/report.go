@@ -135,10 +135,6 @@ func (f finding) key(dir string) string {
 // does not exist, it writes all findings to it, reports that on stderr and returns
 // none.
 func newFindings(name string, findings []finding, dir string, stderr io.Writer) ([]finding, error) {
-	given := name
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		var b strings.Builder
@@ -148,7 +144,7 @@ func newFindings(name string, findings []finding, dir string, stderr io.Writer) 
 		if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(stderr, "retrylint: wrote the new baseline %s; findings in it: %d\n", given, len(findings))
+		fmt.Fprintf(stderr, "retrylint: wrote the new baseline %s; findings in it: %d\n", name, len(findings))
 		return nil, nil
 	}
 	if err != nil {

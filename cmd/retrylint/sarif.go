@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/retrygen/retrygen/docs"
 	"github.com/retrygen/retrygen/internal/atomicfile"
+	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/internal/sarif"
 	"github.com/retrygen/retrygen/policy/rules"
 )
@@ -16,7 +16,7 @@ import (
 // Paths are relative to dir. It writes a log without findings, too, so that
 // consumers close earlier ones.
 func writeSARIF(name string, stdout io.Writer, findings []finding, dir string) error {
-	l := sarif.Log{Tool: "retrylint", Version: versionOf(), Dir: dir, Rules: sarifRules(), Sources: map[string][]byte{}}
+	l := sarif.Log{Tool: "retrylint", Version: cli.Version(), Dir: dir, Rules: sarifRules(), Sources: map[string][]byte{}}
 	for _, f := range findings {
 		if _, read := l.Sources[f.at.Filename]; !read {
 			// A file that cannot be read is reported without columns.
@@ -29,9 +29,6 @@ func writeSARIF(name string, stdout io.Writer, findings []finding, dir string) e
 	}
 	if name == "-" {
 		return l.Write(stdout)
-	}
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
 	}
 	var out bytes.Buffer
 	if err := l.Write(&out); err != nil {

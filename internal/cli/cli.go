@@ -1,19 +1,20 @@
 // Package cli implements the command lines of this module's programs: commands,
 // their help and their completion, from one table.
 //
-// It uses package flag, whose flags have one hyphen as those of go vet do: users
-// call the programs next to go vet, and go vet calls retrylint. The usual libraries
-// for commands (cobra, kong) expect two hyphens and read -json as flags of one
-// letter.
+// Flags are those of package flag, with one hyphen as those of go vet: users call the
+// programs next to go vet, and go vet calls retrylint. The usual libraries for commands
+// (cobra, kong) expect two hyphens and read -json as flags of one letter. Only the
+// parser of package flag is replaced: it stops at the first argument, and users write
+// flags before the command, before its arguments and after them.
 package cli
 
 import (
-	"errors"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,8 +28,8 @@ const (
 	Failed   = 2 // usage error, or the program has failed
 )
 
-// A Run runs a command and returns the exit status. args are the arguments after
-// the flags.
+// A Run runs a command and returns the exit status. args are the arguments that are
+// not flags.
 type Run func(args []string, stdout, stderr io.Writer) int
 
 // A Command is one command of a program.
@@ -63,21 +64,52 @@ type Program struct {
 }
 
 // Run runs the program with the arguments after its name, and returns the exit
-// status.
+// status. Flags may be anywhere; all arguments after -- are arguments of the
+// command.
 func (p *Program) Run(args []string, stdout, stderr io.Writer) int {
-	if len(args) == 0 {
-		return p.run(p.Main, args, stdout, stderr)
+	a := p.split(args)
+	c, rest := p.find(a.words)
+	if a.asksHelp() {
+		if c == nil && len(a.words) > 0 && p.group(a.words[0]) != nil {
+			p.printGroup(a.words[0], stdout)
+		} else {
+			p.print(cmp.Or(c, p.Main), stdout)
+		}
+		return OK
 	}
-	if c, rest := p.find(args); c != nil {
-		return p.run(c, rest, stdout, stderr)
+	if c == nil {
+		if err := p.notCommand(a.words); err != nil {
+			return Fail(stderr, p.Name, err)
+		}
+		c, rest = p.Main, a.words
 	}
-	if err := p.incomplete(args); err != nil {
-		return p.UsageError(stderr, "%v", err)
+	flags, run := c.flags(p)
+	err := p.set(c, flags, a.options)
+	if err == nil && c == p.Main && flags.Lookup(versionFlag).Value.String() == "true" {
+		return p.printVersion(stdout)
 	}
-	if instead := p.Hints[args[0]]; instead != "" {
-		return p.UsageError(stderr, "there is no command %s: %s", args[0], instead)
+	if err == nil {
+		err = enter(flags)
 	}
-	return p.run(p.Main, args, stdout, stderr)
+	if err != nil {
+		return Fail(stderr, p.Name, err)
+	}
+	return run(slices.Concat(rest, a.literal), stdout, stderr)
+}
+
+// notCommand returns an error if words begin with a word that names no command, but
+// what the user has in mind is known. Otherwise it returns nil.
+func (p *Program) notCommand(words []string) error {
+	if len(words) == 0 {
+		return nil
+	}
+	if err := p.incomplete(words); err != nil {
+		return err
+	}
+	if instead := p.Hints[words[0]]; instead != "" {
+		return fmt.Errorf("there is no command %s: %s", words[0], instead)
+	}
+	return nil
 }
 
 // all returns the commands, including those that every program has.
@@ -133,7 +165,7 @@ func (p *Program) incomplete(args []string) error {
 	switch {
 	case second == nil:
 		return nil
-	case len(args) > 1 && !strings.HasPrefix(args[1], "-"):
+	case len(args) > 1:
 		if near := spelling.Nearest(args[1], second); near != "" {
 			return fmt.Errorf("there is no command %s %s: did you mean %s %s?", args[0], args[1], args[0], near)
 		}
@@ -159,64 +191,46 @@ func (p *Program) names() (names []string) {
 }
 
 // Misspelled returns an error if the first argument of the main command is a
-// misspelled command and not a file or folder in dir. Otherwise it returns nil.
-func (p *Program) Misspelled(dir string, args []string) error {
+// misspelled command and not a file or folder. Otherwise it returns nil.
+func (p *Program) Misspelled(args []string) error {
 	if len(args) == 0 || len(args[0]) < 3 || strings.ContainsAny(args[0], `./\`) {
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(dir, args[0])); err == nil {
+	if _, err := os.Stat(args[0]); err == nil {
 		return nil
 	}
-	if near := spelling.Nearest(args[0], p.names()); near != "" {
-		return fmt.Errorf("there is no command %s: did you mean %s?", args[0], near)
-	}
-	return nil
+	return p.similar(args[0])
 }
 
-// UsageError prints a mistake in the command line and returns Failed.
-func (p *Program) UsageError(stderr io.Writer, format string, args ...any) int {
-	fmt.Fprintf(stderr, "%s: %s\n", p.Name, fmt.Sprintf(format, args...))
-	return Failed
-}
-
-// run parses the flags of a command and runs it.
-func (p *Program) run(c *Command, args []string, stdout, stderr io.Writer) int {
-	flags, run := c.flags(p)
-	help := strings.TrimSpace(p.Name + " help " + c.Name)
-	err := flags.Parse(args)
+// similar returns an error with the command that is most similar to a word, or with
+// the hint for a similar word, or nil.
+func (p *Program) similar(word string) error {
+	near := spelling.Nearest(word, slices.Concat(p.names(), slices.Sorted(maps.Keys(p.Hints))))
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		p.print(c, stdout)
-		return OK
-	case err != nil:
-		return p.UsageError(stderr, "%v; see %s%s", err, help, p.suggestFlag(flags, err))
+	case near == "":
+		return nil
+	case p.Hints[near] != "":
+		return fmt.Errorf("there is no command %s: %s", word, p.Hints[near])
 	}
-	literal := len(args) > flags.NArg() && args[len(args)-flags.NArg()-1] == "--"
-	for _, arg := range flags.Args() {
-		if len(arg) > 1 && arg[0] == '-' && !literal {
-			return p.UsageError(stderr, "flag %s after argument %s: put flags first", arg, flags.Arg(0))
-		}
-	}
-	return run(flags.Args(), stdout, stderr)
+	return fmt.Errorf("there is no command %s: did you mean %s?", word, near)
 }
 
 // Verify checks a command line of the documentation without running it. It returns
 // an error if the command or a flag does not exist. Arguments without a command
 // must contain a dot or a slash, so that a misspelled command is not a package.
 func (p *Program) Verify(args []string) error {
+	a := p.split(args)
 	c := p.Main
-	if len(args) > 0 {
-		if named, rest := p.find(args); named != nil {
-			c, args = named, rest
-		}
+	if named, _ := p.find(a.words); named != nil {
+		c = named
 	}
 	flags, _ := c.flags(p)
-	if err := flags.Parse(args); err != nil {
+	if err := p.set(c, flags, a.options); err != nil || c != p.Main {
 		return err
 	}
-	for _, arg := range flags.Args() {
-		if strings.HasPrefix(arg, "-") || c == p.Main && !strings.ContainsAny(arg, "./") {
-			return fmt.Errorf("%s is neither a command nor a path", arg)
+	for _, word := range a.words {
+		if !strings.ContainsAny(word, "./") {
+			return fmt.Errorf("%s is neither a command nor a path", word)
 		}
 	}
 	return nil
@@ -225,22 +239,15 @@ func (p *Program) Verify(args []string) error {
 // flags returns the flag set of a command, and the function that runs it.
 func (c *Command) flags(p *Program) (*flag.FlagSet, Run) {
 	flags := flag.NewFlagSet(strings.TrimSpace(p.Name+" "+c.Name), flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // run prints errors, print prints help
-	return flags, c.Setup(flags)
+	run := c.Setup(flags)
+	if c == p.Main {
+		flags.Bool(versionFlag, false, "print the version")
+	}
+	return flags, run
 }
 
-// suggestFlag returns a hint with the flag nearest to the undefined one that err
-// reports, or "".
-func (p *Program) suggestFlag(flags *flag.FlagSet, err error) string {
-	_, name, unknown := strings.Cut(err.Error(), "not defined: -")
-	if !unknown {
-		return ""
-	}
-	if near := spelling.Nearest(name, flagNames(flags)); near != "" {
-		return ": did you mean -" + near + "?"
-	}
-	return ""
-}
+// versionFlag is the flag of every program that prints its version.
+const versionFlag = "version"
 
 func flagNames(flags *flag.FlagSet) (names []string) {
 	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })

@@ -35,6 +35,12 @@ func program() *Program {
 			return OK
 		}
 	}
+	wait := func(flags *flag.FlagSet) Run {
+		flags.Duration("every", 0, "wait")
+		flags.Int("most", 0, "how often")
+		FolderFlag(flags)
+		return echo(flags)
+	}
 	return &Program{
 		Name: "greet", Short: "Greet greets.",
 		Main: &Command{Args: "[names]", Short: "greet names", Setup: echo},
@@ -44,7 +50,9 @@ func program() *Program {
 				Complete: func(flags *flag.FlagSet, args []string, _ string) []string {
 					return []string{"x:" + flags.Lookup("name").Value.String(), fmt.Sprint("x:n", len(args)), "y"}
 				}},
-			{Name: "list clear", Short: "remove all names", Setup: echo}},
+			{Name: "list clear", Short: "remove all names", Setup: echo},
+			{Name: "part", Short: "say goodbye", Setup: wait, Words: func() []string { return nil }},
+			{Name: "part all", Short: "say goodbye to all", Setup: wait}},
 		Hints: map[string]string{"weep": "there is no reason to"},
 	}
 }
@@ -68,21 +76,51 @@ func TestRun(t *testing.T) {
 		{"help help", OK, "Usage:\n  greet help [command]\n", ""},
 		{"help a b", Failed, "", "greet: help takes one command: greet help a\n"},
 		{"weep", Failed, "", "greet: there is no command weep: there is no reason to\n"},
-		{"farewell -lod", Failed, "",
-			"greet: flag provided but not defined: -lod; see greet help farewell: did you mean -loud?\n"},
-		{"ann -loud", Failed, "", "greet: flag -loud after argument ann: put flags first\n"},
+		{"weeep", OK, "weeep\n", ""}, // the main command calls Misspelled if it has no other names
+		// Flags may be anywhere.
+		{"ann -loud", OK, "ANN\n", ""},
+		{"farewell bob -name ann -loud", OK, "ANN BOB\n", ""},
+		{"-name farewell farewell bob", OK, "farewell bob\n", ""},
+		{"-loud list -name ann add x", OK, "ANN X\n", ""},
+		{"--loud --name=ann bob", OK, "ANN BOB\n", ""},
+		{"-loud -loud=false bob", OK, " bob\n", ""},
+		{"bob - -loud", OK, "BOB -\n", ""},
+		{"-- farewell -loud", OK, "farewell -loud\n", ""},
+		// Help is printed wherever it is asked for.
+		{"list --help", OK, "Usage:\n  greet list COMMAND", ""},
+		{"list -h add", OK, "Usage:\n  greet list add", ""},
+		{"farewell bob -loud -h", OK, "Usage:\n  greet farewell", ""},
+		{"bob -help", OK, "Usage:\n  greet [flags] [names]\n", ""},
+		{"part -h", OK, "Commands:\n  part all  say goodbye to all\n", ""},
+		// Flags and values that are wrong.
+		{"farewell -lod", Failed, "", "greet: there is no flag -lod: did you mean -loud?\n"},
+		{"farewell -l", Failed, "", "greet: there is no flag -l: did you mean -loud?\n"},
+		{"farewell -x", Failed, "", "greet: there is no flag -x: greet help farewell lists the flags\n"},
+		{"-every 1s", Failed, "", "greet: -every is a flag of greet part or greet part all, not of greet\n"},
+		{"-name far list clear -every 1s", Failed, "",
+			"greet: -every is a flag of greet part or greet part all, not of greet list clear\n"},
+		{"help -loud", Failed, "", "greet: -loud is a flag of other commands, not of greet help\n"},
+		{"bob -name", Failed, "", "greet: -name needs a value: write -name name\n"},
+		{"-loud=maybe", Failed, "", "greet: -loud=maybe: write -loud or -loud=false\n"},
+		{"-color red", Failed, "", "greet: -color red: write auto, always or never\n"},
+		{"part -every 5", Failed, "", "greet: -every 5: write a number with a unit, as 5s or 1m30s\n"},
+		{"part -most x", Failed, "", "greet: -most x: write a number\n"},
+		{"-version", OK, ", built with go", ""},
+		{"--version", OK, ", built with go", ""},
+		{"part -C nowhere", Failed, "", "greet: -C nowhere: there is no such folder\n"},
+		{"part -C cli.go", Failed, "", "greet: -C cli.go: not a folder\n"},
 		{"farewell -- -loud", OK, "-loud\n", ""},
 		{"list add -loud x", OK, "X\n", ""},
 		{"list", Failed, "", "greet: write list followed by add or clear, as in greet list add\n"},
 		{"list -loud", Failed, "", "greet: write list followed by add or clear, as in greet list add\n"},
 		{"list clera", Failed, "", "greet: there is no command list clera: did you mean list clear?\n"},
 		{"list undo", Failed, "", "greet: there is no command list undo: write list followed by add or clear\n"},
-		{"help list", OK, "Commands:\n  list add    add names\n  list clear  remove all names\n", ""},
+		{"help list", OK, "Usage:\n  greet list COMMAND [flags] [arguments]\n\nCommands:\n  list add    add names\n" +
+			"  list clear  remove all names\n", ""},
 		{"help list add", OK, "Add names.\n\nUsage:\n  greet list add [flags] names\n", ""},
 		{"help list undo", Failed, "", "greet: there is no command list undo: write list followed by add or clear\n"},
 		{"completion -- words list add -name n1 a x", OK, "x:n1\nx:n1\n", ""},
 		{"completion -- words list add -nam n1 x", OK, "", ""},
-		{"completion -- words farewell x", OK, "", ""},
 		{"completion ksh", Failed, "", "greet: completion takes bash, zsh or fish: greet completion bash\n"},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -101,9 +139,9 @@ func TestVerify(t *testing.T) {
 		"help farewell":          "",
 		"completion bash":        "",
 		"farwell":                "farwell is neither a command nor a path",
-		"farewell -lod":          "flag provided but not defined: -lod",
-		"farewell -name":         "flag needs an argument: -name",
-		"farewell ann -loud":     "-loud is neither a command nor a path",
+		"farewell -lod":          "there is no flag -lod: did you mean -loud?",
+		"farewell -name":         "-name needs a value: write -name name",
+		"farewell ann -loud":     "",
 	} {
 		got := ""
 		if err := program().Verify(strings.Fields(args)); err != nil {
@@ -115,23 +153,73 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Each shell that is installed reads its script, and completes.
+// TestCandidates tests what the scripts print: | is the end of a line, and descriptions
+// are left out.
+func TestCandidates(t *testing.T) {
+	for args, want := range map[string]string{
+		"farewell b":            "bob",
+		"farewell ann ":         "ann|bob",
+		"farewell -- ":          "ann|bob",
+		"far":                   "farewell|<file>",
+		"li":                    "list|<file>",
+		"list ":                 "add|clear|<file>",
+		"list c":                "clear|<file>",
+		"-name list li":         "list|<file>",
+		"-loud list c":          "clear|<file>",
+		"list -name ann ":       "add|clear|<file>",
+		"farewell --lo":         "--loud",
+		"farewell -lo":          "-loud",
+		"farewell bob -n":       "-name",
+		"part -m":               "-most",
+		"farewell -- -lo":       "",
+		"farewell -color al":    "always",
+		"farewell -color=":      "-color=auto|-color=always|-color=never",
+		"farewell --color=n":    "--color=never",
+		"-color ":               "auto|always|never",
+		"farewell -name ":       "<file>",
+		"part ":                 "all",
+		"list clear x":          "<file>",
+		"help fa":               "farewell",
+		"list add -name n1 a x": "x:n1|x:n1",
+		"list add a -name n1 x": "x:n1|x:n1",
+		"-name n1 list add a x": "x:n1|x:n1",
+		"completion ":           "bash|zsh|fish",
+		"nowhere ":              "<file>",
+	} {
+		words := strings.Fields(args)
+		if args == "" || strings.HasSuffix(args, " ") {
+			words = append(words, "")
+		}
+		var out bytes.Buffer
+		program().Run(append([]string{"completion", "--", "words"}, words...), &out, &out)
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			got = append(got, word)
+		}
+		if got := strings.Join(got, "|"); got != want {
+			t.Errorf("%q completes %q, want %q", args, got, want)
+		}
+	}
+}
+
+// Each shell that is installed reads its script, and completes. zsh completes in a
+// terminal only: it prints what the script adds.
 func TestCompletion(t *testing.T) {
 	complete := map[string]string{
-		"bash": `source "$1"; COMP_WORDS=(greet farewell b); COMP_CWORD=2; _greet; echo "${COMPREPLY[@]}"
-			COMP_WORDS=(greet farewell -color al); COMP_CWORD=3; _greet; echo "${COMPREPLY[@]}"
-			COMP_WORDS=(greet li); COMP_CWORD=1; _greet; echo "${COMPREPLY[@]}"
-			COMP_WORDS=(greet list c); COMP_CWORD=2; _greet; echo "${COMPREPLY[@]}"
-			COMP_WORDS=(greet list add -name n7 x : n); COMP_CWORD=7
-			COMP_LINE="greet list add -name n7 x:n"; COMP_POINT=${#COMP_LINE}; _greet; echo "${COMPREPLY[@]}"`,
-		"zsh": `autoload -Uz compinit && compinit -D; source "$1"; whence -w _greet`,
-		"fish": `source $argv[1]; complete -C "greet farewell b"; complete -C "greet farewell -color al" | cut -f1
-			complete -C "greet li" | cut -f1; complete -C "greet list c" | cut -f1
-			complete -C "greet list add -name n7 x:n" | cut -f1`,
+		"bash": `source "$1"; for COMP_LINE in "${@:2}"; do COMP_POINT=${#COMP_LINE}; _greet; echo "${COMPREPLY[@]}"; done`,
+		"zsh": `autoload -Uz compinit && compinit -D; source "$1"
+			_describe() { for word in ${(P)2}; do print -rn -- "${${word/\\:/%}%%:*} "; done }
+			_files() { }
+			for line in "${@:2}"; do words=(${(s: :)line}); CURRENT=$#words; _greet; print; done`,
+		"fish": `source $argv[1]; for line in $argv[2..-1]; complete -C $line | cut -f1 | string join " "; end`,
 	}
+	lines := []string{"greet farewell b", "greet farewell -color al", "greet li", "greet list c", "greet farewell -lo",
+		"greet -name far list c", "greet list add -name n7 x:n"}
 	want := map[string]string{
-		"bash": "bob\nalways\nlist\nclear\nn7 n0", "zsh": "_greet: function",
-		"fish": "bob\nalways\nlist\nclear\nx:n0\nx:n7",
+		"bash": "bob\nalways\nlist\nclear\n-loud\nclear\nn7 n0",
+		"zsh":  "bob \nalways \nlist \nclear \n-loud \nclear \nx%n7 x%n0",
+		"fish": "bob\nalways\nlist\nclear\n-loud\nclear\nx:n0 x:n7",
 	}
 	// The scripts call the program.
 	self, err := os.Executable()
@@ -160,7 +248,7 @@ func TestCompletion(t *testing.T) {
 		if shell == "fish" {
 			args = []string{"-c", text, file}
 		}
-		cmd := exec.Command(path, args...)
+		cmd := exec.Command(path, append(args, lines...)...)
 		cmd.Dir = t.TempDir() // without files to complete
 		out, err := cmd.CombinedOutput()
 		if got := strings.TrimSpace(string(out)); err != nil || got != want[shell] {

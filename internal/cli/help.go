@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/retrygen/retrygen/internal/spelling"
 )
 
 // help prints the help text of the program, of one command or of a group of commands.
@@ -23,22 +21,22 @@ func (p *Program) help(args []string, stdout, stderr io.Writer) int {
 		p.print(c, stdout)
 		return OK
 	case c == nil && len(args) == 1 && p.group(args[0]) != nil:
-		fmt.Fprint(stdout, "Commands:\n")
-		printCommands(stdout, p.group(args[0]))
+		p.printGroup(args[0], stdout)
 		return OK
 	case c != nil || len(args) > 1 && p.group(args[0]) == nil:
-		return p.UsageError(stderr, "help takes one command: %s help %s", p.Name, args[0])
+		return Fail(stderr, p.Name, fmt.Errorf("help takes one command: %s help %s", p.Name, args[0]))
 	}
-	if err := p.incomplete(args); err != nil {
-		return p.UsageError(stderr, "%v", err)
+	err := cmp.Or(p.notCommand(args), p.similar(args[0]))
+	if err == nil {
+		err = fmt.Errorf("there is no command %s: %s help lists them", args[0], p.Name)
 	}
-	if instead := p.Hints[args[0]]; instead != "" {
-		return p.UsageError(stderr, "there is no command %s: %s", args[0], instead)
-	}
-	if near := spelling.Nearest(args[0], p.names()); near != "" {
-		return p.UsageError(stderr, "there is no command %s: did you mean %s?", args[0], near)
-	}
-	return p.UsageError(stderr, "there is no command %s: %s help lists them", args[0], p.Name)
+	return Fail(stderr, p.Name, err)
+}
+
+// printGroup prints the help text of the commands with the same first word.
+func (p *Program) printGroup(first string, w io.Writer) {
+	fmt.Fprintf(w, "Usage:\n  %s %s COMMAND [flags] [arguments]\n", p.Name, first)
+	printCommands(w, p.group(first))
 }
 
 // print prints the help text of a command. For the main command, that is the help
@@ -63,10 +61,11 @@ func (p *Program) print(c *Command, w io.Writer) {
 	if c.Long != "" {
 		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(c.Long))
 	}
+	commands := p.group(c.Name)
 	if main {
-		fmt.Fprint(w, "\nCommands:\n")
-		printCommands(w, p.all())
+		commands = p.all()
 	}
+	printCommands(w, commands)
 	printFlags(w, flags)
 	if main && p.More != "" {
 		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(p.More))
@@ -74,6 +73,10 @@ func (p *Program) print(c *Command, w io.Writer) {
 }
 
 func printCommands(w io.Writer, commands []*Command) {
+	if len(commands) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nCommands:\n")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, c := range commands {
 		fmt.Fprintf(table, "  %s\t%s\n", c.Name, c.Short)
