@@ -5,8 +5,8 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -17,7 +17,8 @@ import (
 )
 
 // formatFiles is the command fmt. It rewrites policy files to the canonical
-// spellings, as gofmt does for Go: to standard output, as a diff, or in place.
+// spellings, as gofmt does for Go: to standard output, as a diff, or in place. Without
+// arguments it formats the current folder, which is what check checks.
 func formatFiles(flags *flag.FlagSet) cli.Run {
 	var f formatter
 	flags.BoolVar(&f.diff, "d", false, "print a diff; exit with 1 if there is any")
@@ -27,17 +28,13 @@ func formatFiles(flags *flag.FlagSet) cli.Run {
 	return func(args []string, stdout, stderr io.Writer) int {
 		f.stdout, f.stderr = stdout, stderr
 		defer func() { summarize(stderr, f.found) }()
-		if len(args) > 0 {
-			return f.files(args)
+		if len(args) == 0 {
+			args = []string{"."}
 		}
-		if f.write {
+		if f.write && slices.Contains(args, "-") {
 			return fail(stderr, errors.New("fmt -w needs files or folders: standard input cannot be rewritten"))
 		}
-		text, err := io.ReadAll(os.Stdin)
-		if err != nil {
-			return fail(stderr, err)
-		}
-		return f.format("<standard input>", text)
+		return f.files(args)
 	}
 }
 
@@ -51,7 +48,7 @@ func (f *formatter) files(args []string) int {
 		}
 		printMisnamed(f.stderr, files)
 		for _, name := range files {
-			text, err := os.ReadFile(name)
+			name, text, err := readFile(name)
 			if err != nil {
 				return fail(f.stderr, err)
 			}

@@ -69,7 +69,8 @@ with an example. Without an argument: all rules.`,
 				Name: "fmt", Args: "[files or folders]", Short: "rewrite policy files to the canonical spellings",
 				Long: `
 The result is printed; -d prints a diff and exits with 1 if there is any; -w
-rewrites the files. Without arguments, it reads standard input.`,
+rewrites the files. The default is the current folder; the file - is standard
+input.`,
 				Setup: formatFiles,
 			},
 			{
