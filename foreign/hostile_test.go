@@ -30,7 +30,7 @@ func TestHostile(t *testing.T) {
 		"aliases":         {bomb, "the file has more than 500000 values"},
 		"self":            {"methodConfig: &a [*a]", "*a contains itself"},
 		"not UTF-8":       {"methodConfig: [\xff]", "1:16: error: the file is not UTF-8 here"},
-		"empty":           {"", "no retry policy of a known kind is here"},
+		"empty":           {"", "1:1: error: the file is empty"},
 		"null":            {"null\n---\n---\n~\n", "no retry policy of a known kind is here"},
 		"a number":        {"42", "no retry policy of a known kind is here"},
 		"second document": {"kind: Other\n---\n{a: [", "3:1: error: this is not YAML"},

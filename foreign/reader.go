@@ -115,10 +115,12 @@ func resource(doc *value) (name string) {
 
 // unknownKind reports that no document has a policy.
 func (r *reader) unknownKind(docs []*syntax.Node, from *Kind) {
-	at := syntax.Span{Line: 1, Col: 1, Width: 1}
-	if len(docs) > 0 {
-		at = docs[0].Span
+	if len(docs) == 0 {
+		r.problem(syntax.Span{Line: 1, Col: 1, Width: 1}, "P100", rules.Error,
+			"the file is empty: a policy file begins with version: 1")
+		return
 	}
+	at := docs[0].Span
 	if from != nil {
 		r.problem(at, "P100", rules.Error, fmt.Sprintf("this is no %s, which is a map of fields", from.Title))
 		return

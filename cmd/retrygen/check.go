@@ -107,11 +107,15 @@ func (c *checker) check(names []string,
 }
 
 // readFile returns the text of a file, or that of standard input for the name -, with
-// the name for messages.
+// the name for messages. It is an error if the file is Go code.
 func readFile(name string) (title string, text []byte, err error) {
-	if name == "-" {
+	switch {
+	case name == "-":
 		text, err = io.ReadAll(os.Stdin)
 		return "<standard input>", text, err
+	case filepath.Ext(name) == ".go":
+		return name, nil, fmt.Errorf(
+			"%s is Go code, not a policy file: name a YAML or JSON file, or run retrylint for Go code", name)
 	}
 	text, err = os.ReadFile(name)
 	return name, text, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -65,7 +64,9 @@ func ruleIDs() (ids []string) {
 }
 
 func (e *explainer) explain(name string, stdout, stderr io.Writer) int {
-	text, err := os.ReadFile(e.file)
+	var text []byte
+	var err error
+	e.file, text, err = readFile(e.file)
 	var file *policy.File
 	var found []policy.Problem
 	if err == nil {

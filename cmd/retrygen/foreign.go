@@ -229,7 +229,7 @@ func (c *converter) export(args []string) (status int, err error) {
 	if err := c.checkOut(); err != nil {
 		return 0, err
 	}
-	text, err := os.ReadFile(name)
+	name, text, err := readFile(name)
 	if err != nil {
 		return 0, err
 	}

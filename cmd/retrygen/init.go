@@ -60,7 +60,12 @@ func initialize(flags *flag.FlagSet) cli.Run {
 		case 1:
 			dir = args[0]
 		default:
-			return fail(stderr, errors.New("init takes one folder"))
+			return fail(stderr, errors.New("init takes one folder: retrygen init ./shop"))
+		}
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			return fail(stderr, fmt.Errorf("%s is a file: name the folder of a Go package", dir))
+		} else if errors.Is(err, fs.ErrNotExist) {
+			return fail(stderr, fmt.Errorf("%s: there is no such folder", dir))
 		}
 		if other := misnamed(dir); other != "" {
 			return fail(stderr, fmt.Errorf("%s exists already: rename it to %s", other, gen.SourceName))
