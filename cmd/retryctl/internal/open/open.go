@@ -37,6 +37,8 @@ func Store(ctx context.Context, name string) (durable.Store, error) {
 			return nil, describe(err)
 		}
 		return store, nil
+	case !strings.Contains(name, ":"): // nor a password
+		return nil, fmt.Errorf("-store %s: write sqlite:%[1]s for the file, or postgres://user@host/database", name)
 	case scheme == "postgres" || scheme == "postgresql":
 		return openPostgres(ctx, name)
 	}
