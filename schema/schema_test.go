@@ -55,7 +55,7 @@ func TestOneMistakeOneViolation(t *testing.T) {
 		}}},
 		{`{"version": 1, "policies": {"p": {"per_error": {"timeout": {"backoff": {"linear": null}}}}}}`, []Violation{{
 			Path:    []string{"policies", "p", "per_error", "timeout", "backoff", "linear"},
-			Message: "The settings of the strategy.",
+			Message: "linear has initial and increment, as {linear: {increment: 2s}}.",
 		}}},
 		{`{"version": 1, "policies": {"p": {"durable": {"on_lost": "retry"}}, "q": {"durable": false}}}`, nil},
 		{`{"version": 1, "policies": {"p": {"durable": {"on_lost": "again"}}}}`, []Violation{{
@@ -79,8 +79,9 @@ func TestOneMistakeOneViolation(t *testing.T) {
 			Path: []string{"groups", "g", "failure_rate"}, Message: "A share above 0 and below 1.",
 		}}},
 		{`{"version": 1, "policies": {"p": {"jitter": 2}}}`, []Violation{{
-			Path:    []string{"policies", "p", "jitter"},
-			Message: "jitter is true, false, a mode such as full, a factor such as 0.3, or {mode: additive, factor: 0.5}.",
+			Path: []string{"policies", "p", "jitter"},
+			Message: "jitter is full, equal, decorrelated, proportional, additive or none, true or false, " +
+				"a factor such as 0.3, or {mode: additive, factor: 0.5}.",
 		}}},
 	}
 	for _, tt := range tests {
@@ -88,6 +89,41 @@ func TestOneMistakeOneViolation(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.text, diff)
 		}
 	}
+}
+
+// TestMessagesOfAlternatives: an editor prints what is wrong with the first alternative
+// of an anyOf. That one has the message of them all, and a list as its type: of types
+// that are words, yaml-language-server prints the names, as "string | null".
+func TestMessagesOfAlternatives(t *testing.T) {
+	root := parse(t, string(JSON())).(map[string]any)
+	var visit func(node any, at string)
+	visit = func(node any, at string) {
+		switch node := node.(type) {
+		case map[string]any:
+			if alternatives, ok := node["anyOf"].([]any); ok {
+				first, message := alternatives[0].(map[string]any), node["errorMessage"]
+				if name, ok := first["$ref"].(string); ok { // the definition has a message for all its uses
+					name = strings.TrimPrefix(name, "#/definitions/")
+					first = root["definitions"].(map[string]any)[name].(map[string]any)
+					message = first["errorMessage"]
+				}
+				_, isWord := first["type"].(string)
+				if message == nil || first["errorMessage"] != message || isWord {
+					t.Errorf("%s: the first alternative needs the errorMessage %q, and a list as its type", at, message)
+				}
+			}
+			for key, value := range node {
+				if !slices.Contains([]string{"default", "examples", "enum", "const", "defaultSnippets"}, key) {
+					visit(value, at+"/"+key)
+				}
+			}
+		case []any:
+			for i, value := range node {
+				visit(value, at+"/"+strconv.Itoa(i))
+			}
+		}
+	}
+	visit(root, "")
 }
 
 func TestJSON(t *testing.T) {
