@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -61,6 +62,20 @@ func ruleIDs() (ids []string) {
 		ids = append(ids, r.ID)
 	}
 	return ids
+}
+
+// policyNames returns the policies of the file of the flag -f, for completion.
+func policyNames(flags *flag.FlagSet, args []string, _ string) (names []string) {
+	text, err := os.ReadFile(flags.Lookup("f").Value.String())
+	if err != nil || len(args) > 0 {
+		return nil
+	}
+	if file, _, _ := policy.Read("", text); file != nil {
+		for _, p := range file.Policies {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 func (e *explainer) explain(name string, stdout, stderr io.Writer) int {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/retrygen/retrygen/gen"
+	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/policy"
 )
 
 // module is the path of this module, which generated code imports.
@@ -20,15 +22,31 @@ const module = "github.com/retrygen/retrygen"
 // command.
 func withHint(err error, patterns []string) error {
 	if e, ok := errors.AsType[*gen.NoPackageError](err); ok && !e.Folder && !strings.Contains(e.Path, "/") {
-		return fmt.Errorf("there is no command, folder or package %s: retrygen help lists the commands", e.Path)
+		instead := "retrygen help lists the commands"
+		if explained(e.Path) {
+			instead = "run retrygen explain " + e.Path
+		}
+		return fmt.Errorf("there is no command, folder or package %s: %s", e.Path, instead)
 	}
+	_, none := errors.AsType[*gen.NoPolicyError](err)
 	for _, arg := range patterns {
+		if none && cli.LooksLikeFolder(arg) {
+			return fmt.Errorf("no package has the path %s: for the folder write ./%[1]s", arg)
+		}
 		_, missing := os.Stat(arg)
 		if missing == nil && (strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")) {
 			return fmt.Errorf("%w; to check the file alone, run retrygen check %s", err, arg)
 		}
 	}
 	return err
+}
+
+// explained reports whether the command explain describes name: it is a rule, or a
+// policy in the current folder.
+func explained(name string) bool {
+	text, _ := os.ReadFile(gen.SourceName) // nil: there is none
+	file, _, _ := policy.Read(gen.SourceName, text)
+	return policy.RuleByID(strings.ToUpper(name)) != nil || policyOf(file, name) != nil
 }
 
 // misnamed returns the path of retry.yml in a folder, or "" if there is none.

@@ -59,7 +59,7 @@ checked. See retrygen help import for the kinds.`,
 For a policy: its settings, its schedule and its worst case, also if another
 policy of the file has a problem. For a rule, such as P301: what it reports,
 with an example. Without an argument: all rules.`,
-				Setup: explain, Words: ruleIDs,
+				Setup: explain, Words: ruleIDs, Complete: policyNames,
 			},
 			{
 				Name: "export", Args: "-to kind [file]", Short: "convert a policy file to one of another system",

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
+	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/internal/gocommand"
 )
 
@@ -39,6 +40,11 @@ func diagnose(ctx context.Context, config checkConfig, patterns []string,
 	if len(pkgs) == 0 {
 		if err := gocommand.List(ctx, dir, config.tags, patterns...); err != nil {
 			return selection{}, nil, err
+		}
+		for _, pattern := range patterns {
+			if cli.LooksLikeFolder(pattern) {
+				return selection{}, nil, fmt.Errorf("no package has the path %s: for the folder write ./%[1]s", pattern)
+			}
 		}
 		return selection{}, nil, fmt.Errorf("there is no Go package in %s: name a folder that has one",
 			strings.Join(patterns, " "))
@@ -228,6 +234,8 @@ func notFound(pkgs []*packages.Package, dir string) error {
 		case isPath(pkg.PkgPath):
 		case err == nil:
 			text += ": for the folder write ./" + pkg.PkgPath
+		case ruleByID(strings.ToUpper(pkg.PkgPath)) != nil:
+			text = "there is no command, folder or package " + pkg.PkgPath + ": run retrylint explain " + pkg.PkgPath
 		case !strings.Contains(pkg.PkgPath, "/"):
 			text = "there is no command, folder or package " + pkg.PkgPath + ": retrylint help lists the commands"
 		}

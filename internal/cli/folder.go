@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 )
 
 // A folder is the value of the flag -C.
@@ -45,4 +47,11 @@ func enter(flags *flag.FlagSet) error {
 		return nil
 	}
 	return os.Chdir(name)
+}
+
+// LooksLikeFolder reports whether a package pattern without ./ at its start, which is an
+// import path, is also the path of a folder. Its user means the folder.
+func LooksLikeFolder(pattern string) bool {
+	info, err := os.Stat(strings.TrimSuffix(pattern, "..."))
+	return err == nil && info.IsDir() && !strings.HasPrefix(pattern, ".") && !filepath.IsAbs(pattern)
 }
