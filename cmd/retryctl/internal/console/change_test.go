@@ -29,7 +29,7 @@ func TestChanges(t *testing.T) {
 	broken.Breaker = &retry.BreakerPolicy{Name: "bank", Failures: 1, OpenFor: time.Hour}
 	e.fail("broken", broken, "f", errDown)
 	for _, id := range []string{"doubt/1", "doubt/2", "doubt/3"} {
-		s := &durable.StepPolicy{Name: "post", Policy: &retry.Policy{Name: "post"}, OnExhausted: durable.ExhaustedPause}
+		s := &durable.StepPolicy{Name: "post", Policy: &retry.Policy{Name: "post", RetryUnknown: true}, OnExhausted: durable.ExhaustedPause}
 		s.Policy.MaxAttempts = 1
 		_ = e.Run(t.Context(), id, func(ctx context.Context) error {
 			_, err := durable.Call(ctx, s, durable.StepID{}, durable.Digest{}, func(context.Context) (int,

@@ -116,7 +116,7 @@ func newStore(t *testing.T) *testStore {
 func quick(name string, attempts int) *durable.StepPolicy {
 	return &durable.StepPolicy{
 		Name: name, Idempotent: true, OnExhausted: durable.ExhaustedDeadLetter,
-		Policy: &retry.Policy{Name: name, Schedule: retry.Schedule{MaxAttempts: attempts,
+		Policy: &retry.Policy{Name: name, RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: attempts,
 			InitialDelay: time.Microsecond}},
 	}
 }

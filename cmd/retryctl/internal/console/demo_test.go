@@ -115,14 +115,15 @@ func read(ctx context.Context, store durable.Store) (*dayData, error) {
 // Policies of the demo.
 var (
 	chargePolicy = retry.Policy{
-		Name: "charge", AttemptTimeout: 20 * time.Second,
+		Name: "charge", RetryUnknown: true, AttemptTimeout: 20 * time.Second,
 		Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: 4 * time.Second, MaxDelay: time.Minute},
 	}
-	mailPolicy = retry.Policy{Name: "mail", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: 2 * time.Second}}
+	mailPolicy = retry.Policy{Name: "mail", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: 2 * time.Second}}
 	bankPolicy = retry.Policy{
-		Name: "bank", Schedule: retry.Schedule{MaxAttempts: 8, InitialDelay: 45 * time.Minute, MaxDelay: 4 * time.Hour},
+		Name: "bank", RetryUnknown: true,
+		Schedule: retry.Schedule{MaxAttempts: 8, InitialDelay: 45 * time.Minute, MaxDelay: 4 * time.Hour},
 	}
-	postPolicy = retry.Policy{Name: "post", Schedule: retry.Schedule{MaxAttempts: 2}}
+	postPolicy = retry.Policy{Name: "post", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 2}}
 
 	charge = durable.StepPolicy{
 		Name: "Payments.Charge", Policy: &chargePolicy, Idempotent: true, OnExhausted: durable.ExhaustedDeadLetter,

@@ -51,7 +51,7 @@ func loadPages(t testing.TB, e *durable.Engine) []string {
 		"/", "/runs", link("/runs", "after", durable.After(failed.ID, "")), "/runs?status=timed+out", "/runs?handler=none",
 		link("/run", "id", failed.ID), link("/run", "id", failed.ID, "after", "Mail.Send/0000011"),
 		link("/step", "run", letter.Run, "id", letter.Step),
-		"/dead", link("/dead", "after", after), "/dead?class=timeout", "/dead?class=none",
+		"/dead", link("/dead", "after", after), "/dead?class=timeout", "/dead?class=unknown",
 		"/dead?class=" + string(bigstore.Rare),
 		"/dead?class=other", "/dead?class=other&text=x", "/dead?text=validation",
 		link("/dead", "run", letter.Run), "/shared", link("/shared", "after", durable.After(failed.ID, "")), "/policies",

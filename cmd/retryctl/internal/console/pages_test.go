@@ -33,7 +33,7 @@ func TestPages(t *testing.T) {
 			"4096", "src/auth_test.go", "writing tests"},
 		"/dead":                                {"validation: the account of the customer is closed", "review"},
 		"/dead?class=network":                  {"connection refused"},
-		"/dead?class=none":                     {"validation: the account of the customer is closed"},
+		"/dead?class=unknown":                  {"validation: the account of the customer is closed"},
 		"/shared":                              {"bank", "closed", "mail", "import-7"},
 		"/policies":                            {"charge", "bank", "probe", "no step", "agent_step", "no file"},
 		"/policy?file=retry.yaml&name=charge":  {"delay_budget", "Greatest wait", "/picture?"},
@@ -45,7 +45,7 @@ func TestPages(t *testing.T) {
 	}
 	for path, text := range map[string]string{
 		"/runs?prefix=order%2F100": "ledger-close", "/runs?prefix=order%2F1000x": "order/1000<",
-		"/dead?class=none": "connection refused", "/dead?class=network": "validation: the account",
+		"/dead?class=unknown": "connection refused", "/dead?class=network": "validation: the account",
 	} {
 		if r := c.get(path); strings.Contains(r.body, text) {
 			t.Errorf("%s shows %q, which its filter does not select", path, text)
