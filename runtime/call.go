@@ -301,7 +301,9 @@ func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
 	}
 	if observe := observer(ctx); observe != nil {
 		e := c.event(f, EventStop)
-		e.Reason = v.Reason
+		if e.Reason = v.Reason; v.Reason == ErrRetryAfter {
+			e.RetryAfter = v.Asked
+		}
 		observe(ctx, e)
 	}
 	err := unmark(f.Err)
@@ -311,6 +313,7 @@ func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
 	return &Error{
 		Policy: c.policy.Name, Reason: v.Reason,
 		Attempts: c.state.attemptsMade(), Waited: c.state.Waited, RetryAfter: v.Asked,
+		Limit: v.Limit, Allowed: v.Allowed,
 		Escalated: v.escalated(), Err: err, Cause: v.Cause,
 	}
 }

@@ -110,6 +110,12 @@ type Verdict struct {
 	Asked    time.Duration // the wait that the error asked for
 	Granted  time.Duration // the part of Asked that the schedule allows
 	Escalate bool          // if this ends the call, its error matches ErrEscalated
+
+	// Limit is the limit that Asked exceeds if the Reason is ErrRetryAfter:
+	// ErrDeadline, ErrElapsed or ErrDelayBudget, or ErrRetryAfter for Max of
+	// [RetryAfter]. Allowed is the longest wait that the limit allows.
+	Limit   Reason
+	Allowed time.Duration
 }
 
 // Decide returns the state of a call after a failure, and whether and when
@@ -181,12 +187,12 @@ func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 	// After a lost attempt, the next one is a retry as well.
 	s.Previous = schedule.delay(s.attemptsCounted()+s.Lost, s.Previous, in.Sample)
 	if !v.setRetryAfter(p, schedule, f) {
-		v.Reason = ErrRetryAfter
+		v.Reason, v.Limit, v.Allowed = ErrRetryAfter, ErrRetryAfter, v.Granted
 		return
 	}
 	wait := max(s.Previous, v.Granted)
-	if v.Reason = p.exceeds(s, in, wait); v.Reason != "" {
-		v.explainExceeded(p, s, in)
+	if limit, allowed := p.exceeds(s, in, wait); limit != "" {
+		v.stopAtLimit(p, s, in, limit, allowed)
 		return
 	}
 	if !in.AdmitsAt.IsZero() && !p.retriesOpenBreaker() && !in.Now.Add(wait).After(in.AdmitsAt) {
@@ -227,7 +233,7 @@ func (p *Policy) decideResumed(s *CallState, in *Inputs) (v Verdict) {
 	case p.DelayBudget > 0 && in.Restored && !s.Expires.IsZero() && !in.Now.Before(s.Expires):
 		v.Reason = ErrDelayBudget // at the time of the expiry, too
 	default:
-		v.Reason = p.exceeds(s, in, 0)
+		v.Reason, _ = p.exceeds(s, in, 0)
 	}
 	return v
 }
@@ -264,14 +270,15 @@ func (v *Verdict) stopAtBreaker(schedule *Schedule, in *Inputs) {
 	}
 }
 
-// explainExceeded completes the verdict about a wait that exceeds a limit on
-// time.
-func (v *Verdict) explainExceeded(p *Policy, s *CallState, in *Inputs) {
-	if v.Reason == ErrDeadline {
+// stopAtLimit ends the call because the wait exceeds a limit on time.
+func (v *Verdict) stopAtLimit(p *Policy, s *CallState, in *Inputs, limit Reason, allowed time.Duration) {
+	v.Reason = limit
+	if limit == ErrDeadline {
 		v.Cause = context.DeadlineExceeded
 	}
-	if p.exceeds(s, in, s.Previous) == "" {
-		v.Reason = ErrRetryAfter // the delay of the schedule alone would be allowed
+	if exceeded, _ := p.exceeds(s, in, s.Previous); exceeded == "" {
+		// The delay of the schedule alone would be allowed.
+		v.Reason, v.Limit, v.Allowed = ErrRetryAfter, limit, allowed
 	}
 }
 
@@ -301,12 +308,17 @@ func (r *RetryAfter) wait(f *facts, rateLimit bool) time.Duration {
 	return 0
 }
 
-// exceeds returns the reason of the limit on time that a wait would exceed, or "".
-func (p *Policy) exceeds(s *CallState, in *Inputs, wait time.Duration) Reason {
+// exceeds returns the limit on time that a wait would exceed, and the longest wait
+// that it allows; or "".
+func (p *Policy) exceeds(s *CallState, in *Inputs, wait time.Duration) (limit Reason, allowed time.Duration) {
 	end := in.Now.Add(wait)
 	if p.DelayBudget > 0 {
-		if addSaturated(s.Waited, wait) > p.DelayBudget || in.Restored && !s.Expires.IsZero() && end.After(s.Expires) {
-			return ErrDelayBudget
+		left := p.DelayBudget - s.Waited
+		if in.Restored && !s.Expires.IsZero() {
+			left = min(left, s.Expires.Sub(in.Now))
+		}
+		if wait > left {
+			return ErrDelayBudget, max(left, 0)
 		}
 	}
 	deadline := in.Deadline
@@ -316,11 +328,11 @@ func (p *Policy) exceeds(s *CallState, in *Inputs, wait time.Duration) Reason {
 	switch {
 	// An attempt that starts exactly at the deadline cannot succeed.
 	case !deadline.IsZero() && !end.Before(deadline):
-		return ErrDeadline
+		return ErrDeadline, max(deadline.Sub(in.Now), 0)
 	case p.MaxElapsed > 0 && !s.FailedAt.IsZero() && end.Sub(s.FailedAt) > p.MaxElapsed:
-		return ErrElapsed
+		return ErrElapsed, max(p.MaxElapsed-in.Now.Sub(s.FailedAt), 0)
 	}
-	return ""
+	return "", 0
 }
 
 // retriesOpenBreaker reports whether the policy waits for a breaker that

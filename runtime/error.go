@@ -90,6 +90,12 @@ type Error struct {
 	// Cause is why the context ended or an argument cannot be rewound,
 	// [ErrBreakerOpen] if the last attempt was refused, or nil.
 	Cause error
+
+	// Limit is the limit that RetryAfter exceeds if the Reason is ErrRetryAfter:
+	// ErrDeadline, ErrElapsed or ErrDelayBudget, or ErrRetryAfter for Max of
+	// [RetryAfter]. Allowed is the longest wait that the limit allowed.
+	Limit   Reason
+	Allowed time.Duration
 }
 
 // Error returns the policy, the reason, the numbers and the last error in one
@@ -103,6 +109,12 @@ func (e *Error) Error() string {
 	if escalated, ok := e.Cause.(escalatedBreaker); ok {
 		reason = escalated.Error()
 	}
+	switch {
+	case e.Limit == ErrRetryAfter:
+		reason += fmt.Sprintf(" (%v, above max %v)", rounded(e.RetryAfter), e.Allowed)
+	case e.Limit != "":
+		reason += fmt.Sprintf(" (%v, %v left %s)", rounded(e.RetryAfter), rounded(e.Allowed), ofLimit[e.Limit])
+	}
 	if e.Err == nil {
 		return policy + reason
 	}
@@ -110,11 +122,20 @@ func (e *Error) Error() string {
 	if e.Attempts == 1 {
 		noun = "attempt"
 	}
-	waited := e.Waited
-	if waited > time.Millisecond {
-		waited = waited.Round(time.Millisecond)
+	return fmt.Sprintf("%s%s after %d %s and %v of waiting: %v", policy, reason, e.Attempts, noun, rounded(e.Waited), e.Err)
+}
+
+// ofLimit names the limits on time in the text of ErrRetryAfter.
+var ofLimit = map[Reason]string{
+	ErrDeadline: "until the deadline", ErrElapsed: "of max elapsed", ErrDelayBudget: "of the delay budget",
+}
+
+// rounded returns d in milliseconds if it is longer than one.
+func rounded(d time.Duration) time.Duration {
+	if d > time.Millisecond {
+		return d.Round(time.Millisecond)
 	}
-	return fmt.Sprintf("%s%s after %d %s and %v of waiting: %v", policy, reason, e.Attempts, noun, waited, e.Err)
+	return d
 }
 
 // An escalatedBreaker is the cause of a refusal by an escalated breaker. Its value

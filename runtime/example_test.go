@@ -96,7 +96,7 @@ func ExamplePermanent() {
 // A server that says when to come back is waited for, if the call has the time.
 func ExampleAfter() {
 	policy := retry.Policy{Name: "fetch", DelayBudget: 10 * time.Second}
-	busy := errors.New("429 Too Many Requests")
+	busy := errors.New("slow down")
 	call := policy.Begin()
 	err := call.Next(context.Background(), retry.After(busy, 2*time.Minute))
 	fmt.Println(err)
@@ -104,7 +104,7 @@ func ExampleAfter() {
 		fmt.Println("again in", e.RetryAfter)
 	}
 	// Output:
-	// fetch: retry-after too long after 1 attempt and 0s of waiting: 429 Too Many Requests
+	// fetch: retry-after too long (2m0s, 10s left of the delay budget) after 1 attempt and 0s of waiting: slow down
 	// again in 2m0s
 }
 
@@ -127,7 +127,7 @@ func ExampleWithObserver() {
 	// gives up: attempts exhausted
 }
 
-// The delay before each retry, with what jitter makes of it at least and at
+// The delay before each retry, what jitter makes of it at least and at
 // most.
 func ExampleSchedule_Bounds() {
 	schedule := retry.Schedule{InitialDelay: time.Second, MaxDelay: 3 * time.Second, Jitter: retry.JitterProportional}

@@ -274,8 +274,10 @@ func (x *driven) expire(s *CallState, v *Verdict, f *Failure) {
 	}
 	s.Waited -= v.Wait
 	v.Wait, v.Cause, v.Escalate = 0, nil, p.schedule(f).Escalate
-	if v.Reason = ErrDelayBudget; fits && !x.expired(s.Previous) {
-		v.Reason = ErrRetryAfter
+	v.Reason, v.Limit, v.Allowed = ErrDelayBudget, "", 0
+	if fits && !x.expired(s.Previous) {
+		v.Reason, v.Limit = ErrRetryAfter, ErrDelayBudget
+		v.Allowed = max(min(p.DelayBudget-s.Waited, time.Until(s.Expires)), 0)
 	}
 }
 

@@ -37,7 +37,7 @@ type Event struct {
 	Err        error         // the error of that attempt; EventCapture: what was not captured, or nil
 	Class      Class         // class of Err, or empty
 	Wait       time.Duration // EventRetry: the wait before the next attempt
-	RetryAfter time.Duration // EventRetry: the wait that the error asked for, as far as the policy allows it
+	RetryAfter time.Duration // the wait that the error asked for: of EventRetry, the part that is allowed
 	Waited     time.Duration // the sum of the waits before this one
 	Reason     Reason        // EventStop: why no attempt follows
 
@@ -102,6 +102,9 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 			attrs = append(attrs, slog.Duration("wait", e.Wait))
 		default:
 			attrs = append(attrs, slog.String("reason", string(e.Reason)))
+			if e.RetryAfter > 0 {
+				attrs = append(attrs, slog.Duration("retry_after", e.RetryAfter))
+			}
 		}
 		attrs = append(attrs, slog.Uint64("call", e.Call), slog.Int("attempt", e.Attempt))
 		if e.Err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -25,6 +26,11 @@ func TestLog(t *testing.T) {
 		},
 		`level=WARN msg="retries stopped" policy=p reason="permanent error" call=7 attempt=1 class=none err=failed`: {
 			Kind: EventStop, Policy: "p", Call: 7, Attempt: 1, Err: errFailed, Reason: ErrPermanent, BudgetLeft: -1,
+		},
+		`level=WARN msg="retries stopped" policy=p reason="retry-after too long" retry_after=1m0s call=7 attempt=1` +
+			` class=rate_limit err=failed`: {
+			Kind: EventStop, Policy: "p", Call: 7, Attempt: 1, Err: errFailed, Class: ClassRateLimit, Reason: ErrRetryAfter,
+			RetryAfter: time.Minute, BudgetLeft: -1,
 		},
 		`level=WARN msg="timeout clamped to the hard limit" policy=p timeout=1m0s`: {
 			Kind: EventTimeoutClamped, Policy: "p", Timeout: time.Minute, BudgetLeft: -1,
@@ -117,6 +123,35 @@ func TestErrorText(t *testing.T) {
 		if got := e.Error(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+}
+
+// TestLongWaitText: the text of ErrRetryAfter has the wait that the error asks for,
+// and what the limit that it exceeds allows.
+func TestLongWaitText(t *testing.T) {
+	failOver := func(limit time.Duration) Schedule {
+		return Schedule{RetryAfter: RetryAfter{Max: limit, FailOver: true}}
+	}
+	for want, p := range map[string]Policy{
+		"(10m0s, above max 1m0s)":               {Schedule: failOver(time.Minute)},
+		"(10m0s, above max 5m0s)":               {Schedule: failOver(0)},
+		"(10m0s, 20s left until the deadline)":  {Timeout: 20 * time.Second},
+		"(10m0s, 1m0s left of max elapsed)":     {MaxElapsed: time.Minute},
+		"(10m0s, 29s left of the delay budget)": {DelayBudget: 30 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			first := true
+			_, err := Do(t.Context(), &p, func(context.Context) (int, error) {
+				if first && p.DelayBudget > 0 {
+					first = false
+					return 0, errFailed
+				}
+				return 0, After(errFailed, 10*time.Minute)
+			})
+			if !errors.Is(err, ErrRetryAfter) || !strings.Contains(err.Error(), "retry-after too long "+want) {
+				t.Errorf("got %q, want %q", err, want)
+			}
+		})
 	}
 }
 
