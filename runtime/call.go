@@ -315,6 +315,7 @@ func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
 		Attempts: c.state.attemptsMade(), Waited: c.state.Waited, RetryAfter: v.Asked,
 		Limit: v.Limit, Allowed: v.Allowed,
 		Escalated: v.escalated(), Err: err, Cause: v.Cause,
+		stated: f.facts.stopped == v.Reason && v.Reason.shared(),
 	}
 }
 
@@ -361,6 +362,8 @@ func (c *Call) returnsUnchanged(f *Failure, v *Verdict) bool {
 			v.Reason == ErrDeadline && errors.Is(f.Err, context.DeadlineExceeded)
 	case v.Reason == ErrAttempts:
 		return !v.Escalate
+	case v.Reason.shared() && f.facts.stopped == v.Reason:
+		return true
 	}
 	return v.Reason == ErrPermanent || v.Reason == ErrUnclassified || v.Reason == ErrNested
 }

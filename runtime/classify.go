@@ -15,7 +15,8 @@ import (
 //   - [ClassRateLimit]: errors of [After], the status 429, and codes of throttling;
 //   - [ClassServerError]: the statuses 500 to 599 except 501 and 505;
 //   - [ClassTimeout]: errors whose method Timeout() bool returns true,
-//     context.DeadlineExceeded, and the gRPC code DEADLINE_EXCEEDED;
+//     context.DeadlineExceeded, the gRPC code DEADLINE_EXCEEDED, and an [*Error]
+//     that a limit on time has ended, in addition to the classes of its last error;
 //   - [ClassNetwork]: errors of a connection of the operating system and of a
 //     stream or connection of HTTP/2, io.ErrUnexpectedEOF, io.EOF inside of a
 //     net.Error, other errors of package net that are temporary, and the gRPC code
@@ -176,7 +177,11 @@ func (p *Policy) action(err error, f *facts) Action {
 // override returns the first entry of PerError for err, or nil.
 func (p *Policy) override(err error, f *facts) *Override {
 	for i := range p.PerError {
-		if o := &p.PerError[i]; p.belongs(err, f, o.Class) {
+		o := &p.PerError[i]
+		if o.Class == ClassTimeout && f.limited && p.class(err, f) != ClassTimeout {
+			continue // the error of the last attempt inside decides
+		}
+		if p.belongs(err, f, o.Class) {
 			return o
 		}
 	}
@@ -197,7 +202,7 @@ func (p *Policy) class(err error, f *facts) Class {
 			return c
 		}
 	}
-	for _, c := range [...]Class{ClassBreakerOpen, ClassCanceled} {
+	for _, c := range [...]Class{ClassBreakerOpen, ClassCanceled, ClassTimeout} {
 		if p.belongs(err, f, c) {
 			return c
 		}
@@ -231,12 +236,14 @@ func (p *Policy) belongs(err error, f *facts, class Class) bool {
 	case ClassCanceled:
 		return !f.expired && (f.canceled || f.is(err, context.Canceled))
 	case ClassTransient:
-		return slices.ContainsFunc(transient[:], f.has)
+		return f.limited || slices.ContainsFunc(transient[:], f.has)
 	case ClassUnknown:
 		return p.class(err, f) == ClassUnknown
 	case ClassBreakerOpen:
 		return f.refused
-	case ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit:
+	case ClassTimeout:
+		return f.limited || f.has(class)
+	case ClassNetwork, ClassServerError, ClassRateLimit:
 		return f.has(class)
 	}
 	return slices.ContainsFunc(p.Classes, func(c ErrorClass) bool { return c.Class == class && c.has(err, f) })

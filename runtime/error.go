@@ -46,6 +46,11 @@ func (r Reason) exhausted() bool {
 	return r != ErrPermanent && r != ErrUnclassified && r != ErrCanceled
 }
 
+// shared reports whether the reason is a property of the error or of the context.
+// Calls inside each other then end for the same reason, which the innermost
+// reports.
+func (r Reason) shared() bool { return r == ErrEscalated || r == ErrDeadline || r == ErrRetryAfter }
+
 // The reasons that context.Cause returns inside an attempt after a limit of the
 // policy has ended its context.
 const (
@@ -78,7 +83,9 @@ func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeou
 //
 // An error about which the policy did nothing is returned unchanged, without an
 // Error. That is an error of the first attempt that is permanent or unclassified,
-// that has no further attempt, or that shows that the caller's context has ended.
+// that has no further attempt, that shows that the caller's context has ended, or
+// that already is an Error of a call inside this one which was escalated, had a
+// deadline too near or was asked to wait too long, as this one is.
 type Error struct {
 	Policy     string        // name of the policy
 	Reason     Reason        // why there was no further attempt
@@ -96,10 +103,12 @@ type Error struct {
 	// [RetryAfter]. Allowed is the longest wait that the limit allowed.
 	Limit   Reason
 	Allowed time.Duration
+
+	stated bool // Err is that of a call inside this one, and states the reason
 }
 
 // Error returns the policy, the reason, the numbers and the last error in one
-// line.
+// line. It omits a reason that the last error states.
 func (e *Error) Error() string {
 	policy := e.Policy
 	if policy != "" {
@@ -118,11 +127,16 @@ func (e *Error) Error() string {
 	if e.Err == nil {
 		return policy + reason
 	}
+	if e.stated {
+		reason = ""
+	} else {
+		reason += " "
+	}
 	noun := "attempts"
 	if e.Attempts == 1 {
 		noun = "attempt"
 	}
-	return fmt.Sprintf("%s%s after %d %s and %v of waiting: %v", policy, reason, e.Attempts, noun, rounded(e.Waited), e.Err)
+	return fmt.Sprintf("%s%safter %d %s and %v of waiting: %v", policy, reason, e.Attempts, noun, rounded(e.Waited), e.Err)
 }
 
 // ofLimit names the limits on time in the text of ErrRetryAfter.

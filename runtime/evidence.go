@@ -32,6 +32,9 @@ type facts struct {
 	refused     bool // a breaker refused an attempt: ErrBreakerOpen is in the tree
 	expired     bool // the attempt's own limit has passed
 
+	stopped Reason // why the outermost call inside this one ended, or ""
+	limited bool   // a limit on time ended a call inside this one
+
 	netError netError // the first that wraps another error, or nil
 
 	text   error // the error whose text may be read, or nil
@@ -158,8 +161,7 @@ func (f *facts) walk(err error, inside bool) {
 			err = e.err
 			continue
 		case *Error:
-			f.walk(e.Reason, false)
-			f.walk(e.Cause, false)
+			f.addStop(e)
 			err, f.text = e.Err, e.Err // without the text of this package
 			continue
 		}
@@ -217,6 +219,21 @@ func (f *facts) addMark(m *markedError) {
 		f.after = m.after
 	}
 	f.typed, f.rateLimit, f.asked = true, true, true
+}
+
+// addStop records why a call inside this one ended. That is no evidence about the
+// error of its last attempt, which decides the class to report and whether the
+// text is read.
+func (f *facts) addStop(e *Error) {
+	if f.stopped == "" {
+		f.stopped = e.Reason
+	}
+	cause := facts{errors: f.errors}
+	cause.walk(e.Cause, false)
+	f.limited = f.limited || cause.timeout || e.Reason.Timeout()
+	f.refused = f.refused || cause.refused || e.Reason == ErrBreakerOpen
+	f.canceled = f.canceled || cause.canceled
+	f.opaque, f.errors = f.opaque || cause.opaque, cause.errors
 }
 
 // A netError has the methods of net.Error, which *url.Error and *net.OpError
