@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/types"
 	"reflect"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -77,7 +78,7 @@ func (r *report) policies(root inspector.Cursor) {
 		if !readFields(pass, lit, policy, values) {
 			continue
 		}
-		known := func(f rules.Field) bool { return isKnown(f, values, assigned) }
+		known := func(f rules.Field) bool { return isKnown(f, policy, values, assigned) }
 		for _, f := range rules.Check(policy, known) {
 			if f.Severity == rules.Info && !informs(f.Rule) {
 				continue
@@ -92,8 +93,15 @@ func (r *report) policies(root inspector.Cursor) {
 }
 
 // isKnown reports whether a field of a policy has the value of its literal.
-func isKnown(f rules.Field, values map[string]fieldValue, assigned map[string]bool) bool {
-	if f == "retry_on" || f == "abort_on" {
+func isKnown(f rules.Field, p *retry.Policy, values map[string]fieldValue, assigned map[string]bool) bool {
+	switch f {
+	case "retry_after":
+		// Which errors wait for its default depends on what is retried.
+		if p.RetryAfter.Default != 0 &&
+			(!isKnown("retry_on", p, values, assigned) || !isKnown("abort_on", p, values, assigned)) {
+			return false
+		}
+	case "retry_on", "abort_on":
 		// Classes of the program's own, and schedules by class, decide with these what is retried.
 		for _, name := range []string{"Classes", "PerError"} {
 			if _, written := values[name]; written || assigned[name] {
@@ -162,9 +170,20 @@ func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p *retry.Policy, val
 }
 
 // setConstant sets a bool, a number or text from a constant expression, or a
-// list of them from a literal of constants. It reports whether it could.
+// list or a struct of them from a literal of constants. It reports whether it could.
 func setConstant(pass *analysis.Pass, to reflect.Value, expr ast.Expr) bool {
-	if to.Kind() == reflect.Slice {
+	switch to.Kind() {
+	case reflect.Struct:
+		lit, ok := ast.Unparen(expr).(*ast.CompositeLit)
+		return ok && !slices.ContainsFunc(lit.Elts, func(elt ast.Expr) bool {
+			kv, ok := elt.(*ast.KeyValueExpr)
+			if !ok {
+				return true
+			}
+			field := to.FieldByName(kv.Key.(*ast.Ident).Name)
+			return !field.IsValid() || !setConstant(pass, field, kv.Value)
+		})
+	case reflect.Slice:
 		list, ok := ast.Unparen(expr).(*ast.CompositeLit)
 		if !ok {
 			return false

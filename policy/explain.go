@@ -16,7 +16,8 @@ import (
 
 // Explain writes the resolved policy: every setting with its origin, the schedule
 // of waits, the limit that ends it, and the worst case of a call. The runtime
-// computes the waits; attempts are assumed to fail at once. file is the name of
+// computes the waits; attempts are assumed to fail at once, with errors that ask for
+// no wait. file is the name of
 // the policy file to print. Errors of w are ignored.
 func (p *Policy) Explain(w io.Writer, file string) {
 	fmt.Fprintf(w, "policy %s (%s:%d)\n\n", p.Name, file, p.Pos.Line)
@@ -35,7 +36,8 @@ func (p *Policy) Explain(w io.Writer, file string) {
 		switch {
 		case s.key == "per_error":
 			for _, o := range p.PerError {
-				_, first, _ := o.Bounds(1, 0)
+				own := p.Under(o)
+				_, first, _ := own.Bounds(1, 0)
 				line(rules.PerError(o.Class),
 					attemptsText(o.MaxAttempts)+" attempts, first delay "+duration.Format(first)+", "+o.Backoff.String())
 			}
@@ -45,7 +47,12 @@ func (p *Policy) Explain(w io.Writer, file string) {
 	}
 	lines.Flush()
 	p.explainSchedule(w)
-	for _, own := range p.classes() {
+	list := p.classes()
+	if some, all := p.RateLimits(); some && !all && p.RetryAfter.Default > 0 {
+		limited := retry.Override{Class: retry.ClassRateLimit, Schedule: p.Schedule}
+		list = append(list, Policy{Name: string(limited.Class), Policy: p.Under(limited)})
+	}
+	for _, own := range list {
 		fmt.Fprintf(w, "\nfor errors of class %s:\n", own.Name)
 		own.explainSchedule(w)
 	}
@@ -279,12 +286,14 @@ func (p *Policy) most() (calls int, waits time.Duration, counted bool) {
 	schedules := p.schedules()
 	var sum, previous time.Duration
 	for k := 1; k <= maxCalls; k++ {
-		least, greatest, retried := time.Duration(1<<63-1), time.Duration(0), false
+		least, greatest, delay, retried := time.Duration(1<<63-1), time.Duration(0), time.Duration(0), false
 		for _, s := range schedules {
 			if s.MaxAttempts == retry.Unlimited || k < s.MaxAttempts+p.repeats() {
 				retried = true
 				shortest, _, longest := s.Bounds(k, previous)
 				least, greatest = min(least, shortest), max(greatest, longest)
+				_, _, drawn := s.Schedule.Bounds(k, previous)
+				delay = max(delay, drawn)
 			}
 		}
 		if !retried {
@@ -294,7 +303,7 @@ func (p *Policy) most() (calls int, waits time.Duration, counted bool) {
 		if bound, _ := p.exceeded(sum); bound != "" {
 			return k, p.capped(waits), true
 		}
-		waits, previous = saturated(waits, greatest), greatest
+		waits, previous = saturated(waits, greatest), delay
 	}
 	return 0, 0, false
 }

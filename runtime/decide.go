@@ -289,9 +289,12 @@ func (v *Verdict) setRetryAfter(p *Policy, schedule *Schedule, f *Failure) bool 
 	// The class is needed only here, and may require reading the text.
 	rateLimit := r.Default > 0 && !f.facts.asked && p.belongs(f.Err, &f.facts, ClassRateLimit)
 	v.Asked = r.wait(&f.facts, rateLimit)
-	v.Granted = min(v.Asked, r.Limit())
+	v.Granted = r.granted(v.Asked)
 	return !r.FailOver || v.Asked <= r.Limit()
 }
+
+// granted returns the part of a wait that is allowed.
+func (r *RetryAfter) granted(asked time.Duration) time.Duration { return min(asked, r.Limit()) }
 
 // wait returns how long an error asks to wait.
 func (r *RetryAfter) wait(f *facts, rateLimit bool) time.Duration {

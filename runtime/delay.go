@@ -3,6 +3,7 @@ package retry
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -15,8 +16,8 @@ const forever = time.Duration(math.MaxInt64)
 // delay, as before the first retry, counts as the initial delay. The result is
 // never negative and never above MaxDelay.
 //
-// [Schedule.Bounds] returns the bounds of delay, for rules about schedules and for
-// retrygen explain.
+// [Schedule.Bounds] returns the bounds of delay. [Policy.Bounds] adds the wait of
+// rate limits; rules about schedules and retrygen explain use it.
 func (s *Schedule) delay(k int, previous time.Duration, u float64) time.Duration {
 	if s.Jitter == JitterNone {
 		return s.baseDelay(k)
@@ -43,6 +44,50 @@ func (s *Schedule) Bounds(k int, previous time.Duration) (least, base, greatest 
 	}
 	least, greatest = s.band(k, previous)
 	return least, s.baseDelay(k), greatest
+}
+
+// Bounds returns the least, the base and the greatest wait before retry k of a
+// call whose errors ask for no wait. k and previous are those of
+// [Schedule.Bounds], which has the delays alone. A rate limit waits for the Default
+// of [RetryAfter] if that is longer than its delay. Default thus counts for the
+// greatest wait if p retries rate limits by its own schedule, and for all three if
+// it retries nothing else: see [Policy.RateLimits].
+func (p *Policy) Bounds(k int, previous time.Duration) (least, base, greatest time.Duration) {
+	least, base, greatest = p.Schedule.Bounds(k, previous)
+	if p.RetryAfter.Default <= 0 {
+		return least, base, greatest
+	}
+	some, all := p.RateLimits()
+	wait := p.RetryAfter.granted(p.RetryAfter.wait(&facts{}, true))
+	if all {
+		least, base = max(least, wait), max(base, wait)
+	}
+	if some {
+		greatest = max(greatest, wait)
+	}
+	return least, base, greatest
+}
+
+// RateLimits reports whether some, and whether all, of the errors that p retries by
+// its own schedule are of class [ClassRateLimit]. An error of a class in Classes may
+// be one.
+func (p *Policy) RateLimits() (some, all bool) {
+	covers := func(c Class) bool { return c == ClassRateLimit || c == ClassTransient || c == ClassAny }
+	if slices.ContainsFunc(p.AbortOn, covers) ||
+		slices.ContainsFunc(p.PerError, func(o Override) bool { return covers(o.Class) }) {
+		return false, false
+	}
+	some, all = len(p.RetryOn) == 0, len(p.RetryOn) > 0
+	for _, c := range p.RetryOn {
+		all = all && c == ClassRateLimit
+		some = some || !slices.Contains(withoutRateLimits[:], c)
+	}
+	return some, all
+}
+
+// withoutRateLimits are the built-in classes that contain no rate limits.
+var withoutRateLimits = [...]Class{
+	ClassNetwork, ClassTimeout, ClassServerError, ClassCanceled, ClassBreakerOpen, ClassUnknown,
 }
 
 // baseDelay returns the wait before retry k without jitter.

@@ -173,9 +173,11 @@ func TestScheduleEffective(t *testing.T) {
 		if got := tt.schedule.Effective(); !reflect.DeepEqual(got, tt.want) || !reflect.DeepEqual(got.Effective(), got) {
 			t.Errorf("%+v: got %+v, want %+v", tt.schedule, got, tt.want)
 		}
-		p := Policy{DelayBudget: 1, MaxElapsed: 2, Timeout: 3, AttemptTimeout: 4}
-		want := Policy{Name: "class", Schedule: tt.want, DelayBudget: 1, MaxElapsed: 2, Timeout: 3}
-		if got := p.Under(Override{"class", tt.schedule}); !reflect.DeepEqual(got, want) {
+		first, own := Override{Class: "first"}, Override{"class", tt.schedule}
+		p := Policy{DelayBudget: 1, MaxElapsed: 2, Timeout: 3, AttemptTimeout: 4, PerError: []Override{first, own}}
+		want := Policy{Name: "class", Schedule: tt.want, DelayBudget: 1, MaxElapsed: 2, Timeout: 3,
+			RetryOn: []Class{"class"}, PerError: []Override{first}}
+		if got := p.Under(own); !reflect.DeepEqual(got, want) {
 			t.Errorf("under a policy: got %+v, want %+v", got, want)
 		}
 	}
@@ -214,5 +216,47 @@ func TestRetryAfter(t *testing.T) {
 		if v.Wait != tt.want || v.Reason != tt.reason {
 			t.Errorf("%s: a wait of %v, reason %q; want %v, %q", tt.name, v.Wait, v.Reason, tt.want, tt.reason)
 		}
+	}
+}
+
+// TestPolicyBounds: the bounds of the waits include the default of retry_after
+// where rate limits are retried, and the runtime waits within them.
+func TestPolicyBounds(t *testing.T) {
+	const s = time.Second
+	after := RetryAfter{Default: 45 * s}
+	limit := Override{ClassRateLimit, Schedule{RetryAfter: after}}
+	for _, tt := range []struct {
+		name                  string
+		policy                Policy
+		least, base, greatest time.Duration
+	}{
+		{"every error", Policy{}, s, s, 45 * s},
+		{"rate limits", Policy{RetryOn: []Class{ClassRateLimit}}, 45 * s, 45 * s, 45 * s},
+		{"transient", Policy{RetryOn: []Class{ClassTransient}}, s, s, 45 * s},
+		{"rate limits and others", Policy{RetryOn: []Class{ClassRateLimit, ClassNetwork}}, s, s, 45 * s},
+		{"others", Policy{RetryOn: []Class{ClassNetwork, ClassTimeout, ClassServerError, ClassUnknown}}, s, s, s},
+		{"a class of the policy", Policy{RetryOn: []Class{"busy"}}, s, s, 45 * s},
+		{"aborted", Policy{AbortOn: []Class{ClassRateLimit}}, s, s, s},
+		{"another schedule", Policy{PerError: []Override{limit}}, s, s, s},
+		{"another class", Policy{PerError: []Override{{Class: ClassNetwork}}}, s, s, 45 * s},
+		{"that schedule", (&Policy{PerError: []Override{limit}}).Under(limit), 45 * s, 45 * s, 45 * s},
+	} {
+		p := tt.policy
+		p.RetryAfter = after
+		if least, base, greatest := p.Bounds(1, 0); least != tt.least || base != tt.base || greatest != tt.greatest {
+			t.Errorf("%s: %v, %v, %v; want %v, %v, %v", tt.name, least, base, greatest, tt.least, tt.base, tt.greatest)
+		}
+		for _, err := range []error{status(429), status(503), errFailed} {
+			_, v := p.Decide(CallState{}, Failure{Err: err}, Inputs{})
+			own := p.override(err, new(p.inspect(err))) != nil
+			if v.Reason == "" && !own && (v.Wait < tt.least || v.Wait > tt.greatest) {
+				t.Errorf("%s: %v waits %v, want %v to %v", tt.name, err, v.Wait, tt.least, tt.greatest)
+			}
+		}
+	}
+	after.Max = None
+	ignored := Policy{RetryOn: []Class{ClassRateLimit}, Schedule: Schedule{RetryAfter: after}}
+	if least, base, greatest := ignored.Bounds(1, 0); least != s || base != s || greatest != s {
+		t.Errorf("ignored: %v, %v, %v; want 1s", least, base, greatest)
 	}
 }

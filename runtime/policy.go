@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -287,10 +288,13 @@ type Policy struct {
 }
 
 // Under returns a policy with the schedule of o and the time limits of p. It
-// describes a call whose errors are all of the class of o. Its defaults are set.
+// describes a call whose errors are all of the class of o, and of no class that
+// PerError has before it. Its defaults are set.
 func (p *Policy) Under(o Override) Policy {
+	before := slices.IndexFunc(p.PerError, func(other Override) bool { return other.Class == o.Class })
 	return Policy{
-		Name: string(o.Class), Schedule: o.Schedule.Effective(),
+		Name: string(o.Class), Schedule: o.Schedule.Effective(), RetryOn: []Class{o.Class},
+		PerError:    p.PerError[:max(before, 0)],
 		DelayBudget: p.DelayBudget, MaxElapsed: p.MaxElapsed, Timeout: p.Timeout,
 	}
 }

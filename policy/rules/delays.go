@@ -36,7 +36,7 @@ var delayRules = []Rule{
 	},
 	{
 		ID: "P204", Severity: Warning,
-		Reads: fields("max_attempts"),
+		Reads: waitFields("max_attempts"),
 		check: func(p *retry.Policy) (Finding, bool) {
 			severity := Warning
 			if p.MaxAttempts == retry.Unlimited {
@@ -100,7 +100,7 @@ var delayRules = []Rule{
 				p.Backoff == retry.BackoffLinear && p.Increment == 0 ||
 				p.Backoff != retry.BackoffFixed && p.Backoff != retry.BackoffCustom && p.InitialDelay > 0 &&
 					p.InitialDelay == p.MaxDelay
-			_, delay, _ := p.Bounds(1, 0)
+			_, delay, _ := p.Schedule.Bounds(1, 0)
 			f, found := finding(flat && p.MaxAttempts != 1, Warning, "backoff",
 				"all delays are %s: write `backoff: fixed`", duration.Format(delay))
 			f.Else = "initial_delay"

@@ -9,23 +9,30 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// neverBegin is P404.
+// neverBegin is P404. Whether it is certain depends on the waits that leave no time:
+// the least delays, those with the most jitter, or the wait of rate limits that ask
+// for none. P409 reports a default of retry_after that alone is too long.
 func neverBegin(p *retry.Policy) (Finding, bool) {
 	if p.Timeout <= 0 || p.MaxAttempts == retry.Unlimited || waitsForever(p) {
 		return Finding{}, false
 	}
+	n, severity, when, shorten := retriesWithin(p, p.Timeout, 0, leastDelay), Error, "", "shorten the delays"
 	all := p.MaxAttempts - 1
-	severity, when, n := Error, "", retriesWithin(p, p.Timeout, 0, leastWait)
 	if n == all {
-		severity, when = Warning, "with the longest waits of its jitter, "
-		n = retriesWithin(p, p.Timeout, 0, greatestWait)
+		n, severity, when = retriesWithin(p, p.Timeout, 0, greatestDelay), Warning, "with the longest waits of its jitter, "
+	}
+	if n == all && p.RetryAfter.Default < p.Timeout {
+		n, when, shorten = retriesWithin(p, p.Timeout, 0, greatestWait), unasked(p), "lower that default"
+		if _, only := p.RateLimits(); !only {
+			severity = Info
+		}
 	}
 	if n > 0 && p.MaxAttempts >= manyAttempts {
 		severity = Info
 	}
 	return finding(n < all, severity, "timeout",
-		"%sonly %d of %d attempts can begin within `timeout` %s: raise `timeout` | lower `max_attempts` | shorten the delays",
-		when, n+1, p.MaxAttempts, duration.Format(p.Timeout))
+		"%sonly %d of %d attempts can begin within `timeout` %s: raise `timeout` | lower `max_attempts` | %s",
+		when, n+1, p.MaxAttempts, duration.Format(p.Timeout), shorten)
 }
 
 // doNotFit is P405 for a policy that retries timeouts.

@@ -25,7 +25,7 @@ var limitRules = []Rule{
 			if limit <= 0 || p.MaxAttempts == 1 || waitsForever(p) {
 				return Finding{}, false
 			}
-			least, _, greatest := p.Bounds(1, 0)
+			least, _, greatest := p.Schedule.Bounds(1, 0)
 			if limit < least {
 				return finding(true, Error, field,
 					"`%s` %s is smaller than the first delay %s, so nothing is retried: raise `%s` | lower `initial_delay`", field,
@@ -38,7 +38,7 @@ var limitRules = []Rule{
 	},
 	{
 		ID: "P302", Severity: Warning,
-		Reads: fields("max_attempts", "delay_budget", "max_elapsed"),
+		Reads: waitFields("max_attempts", "delay_budget", "max_elapsed"),
 		check: func(p *retry.Policy) (Finding, bool) {
 			limit, field := waitLimit(p)
 			if limit <= 0 || p.MaxAttempts < 3 || p.MaxAttempts == retry.Unlimited || waitsForever(p) {
@@ -48,15 +48,18 @@ var limitRules = []Rule{
 			if p.MaxAttempts >= manyAttempts {
 				severity = Info
 			}
-			n := retriesWithin(p, limit+1, 0, leastWait)
+			n, when := retriesWithin(p, limit+1, 0, leastDelay), ""
+			if n == p.MaxAttempts-1 {
+				n, when = retriesWithin(p, limit+1, 0, leastWait), unasked(p)
+			}
 			return finding(0 < n && n < p.MaxAttempts-1, severity, field,
-				"`%s` %s allows %d of %d retries at most: raise it | lower `max_attempts`", field, duration.Format(limit), n,
-				p.MaxAttempts-1)
+				"%s`%s` %s allows %d of %d retries at most: raise it | lower `max_attempts`", when, field, duration.Format(limit),
+				n, p.MaxAttempts-1)
 		},
 	},
 	{
 		ID: "P303", Severity: Info,
-		Reads: fields("max_attempts", "delay_budget"),
+		Reads: waitFields("max_attempts", "delay_budget"),
 		check: func(p *retry.Policy) (Finding, bool) {
 			if p.DelayBudget <= 0 || p.MaxAttempts < 2 || p.MaxAttempts > maxSummed {
 				return Finding{}, false
@@ -91,10 +94,10 @@ var limitRules = []Rule{
 		},
 		file: scopeOrder,
 	},
-	{ID: "P404", Severity: Error, Reads: fields("max_attempts", "timeout"), check: neverBegin},
+	{ID: "P404", Severity: Error, Reads: waitFields("max_attempts", "timeout"), check: neverBegin},
 	{
 		ID: "P405", Severity: Warning,
-		Reads: fields("max_attempts", "attempt_timeout", "timeout", "retry_on", "abort_on"),
+		Reads: waitFields("max_attempts", "attempt_timeout", "timeout", "retry_on", "abort_on"),
 		check: func(p *retry.Policy) (Finding, bool) {
 			if !retried(p, retry.ClassTimeout) || ownSchedule(p, retry.ClassTimeout) {
 				return Finding{}, false

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -16,6 +17,10 @@ var schedule = []Field{"backoff", "initial_delay", "base", "increment", "delays"
 
 // fields returns the fields of list and those of schedule.
 func fields(list ...Field) []Field { return append(list, schedule...) }
+
+// waitFields returns the fields of list and those that determine the waits of a
+// policy: the fields of schedule, and the wait of rate limits.
+func waitFields(list ...Field) []Field { return fields(append(list, "retry_after")...) }
 
 // maxSummed is the most retries whose waits the rules add up. Longer schedules are
 // not checked by the rules about sums.
@@ -31,12 +36,31 @@ func waitLimit(p *retry.Policy) (limit time.Duration, field Field) {
 	return p.DelayBudget, "delay_budget"
 }
 
-// A bound is the shortest or the longest possible wait before retry k.
+// A bound is the shortest or the longest possible wait before retry k. A delay is
+// the wait of an error that is no rate limit, or that asks for no longer one.
 type bound func(p *retry.Policy, k int) time.Duration
+
+func leastDelay(p *retry.Policy, k int) time.Duration {
+	least, _, _ := p.Schedule.Bounds(k, 0)
+	return least
+}
+
+func greatestDelay(p *retry.Policy, k int) time.Duration {
+	_, _, greatest := p.Schedule.Bounds(k, 0)
+	return greatest
+}
 
 func leastWait(p *retry.Policy, k int) time.Duration { least, _, _ := p.Bounds(k, 0); return least }
 
-func greatestWait(p *retry.Policy, k int) time.Duration { _, _, most := p.Bounds(k, 0); return most }
+func greatestWait(p *retry.Policy, k int) time.Duration {
+	_, _, greatest := p.Bounds(k, 0)
+	return greatest
+}
+
+// unasked begins a message about waits that include the default of retry_after.
+func unasked(p *retry.Policy) string {
+	return "where rate limits ask for no wait (`retry_after` default " + duration.Format(p.RetryAfter.Default) + "), "
+}
 
 // retriesWithin returns how many retries can begin before end, if each attempt
 // takes the given time and each wait is that of wait. If more than maxSummed can,
@@ -64,7 +88,7 @@ func waitsForever(p *retry.Policy) bool {
 	return p.Backoff == retry.BackoffCustom && p.MaxDelay < 0 && len(p.Delays) < p.MaxAttempts-1
 }
 
-// longestWait returns the longest wait before jitter that the limits of the policy
+// longestWait returns the longest delay before jitter that the limits of the policy
 // allow, with the number of the retry after it, from 1. last is set if no retry
 // follows. If nothing ends the waits, it is the first one above an hour.
 func longestWait(p *retry.Policy) (number int, longest time.Duration, last bool) {
@@ -77,7 +101,7 @@ func longestWait(p *retry.Policy) (number int, longest time.Duration, last bool)
 	var passed time.Duration
 	k := 1
 	for ; k < p.MaxAttempts && k <= maxSummed && longest < forever; k++ {
-		_, next, _ := p.Bounds(k, 0)
+		_, next, _ := p.Schedule.Bounds(k, 0)
 		if limit > 0 && next > limit-passed || p.Backoff == retry.BackoffCustom && k > len(p.Delays) {
 			break
 		}
@@ -105,16 +129,21 @@ func ownSchedule(p *retry.Policy, class retry.Class) bool {
 	return slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return covers(o.Class, class) })
 }
 
-// longest returns the longest possible delay of any retry. It checks every custom
-// delay, since these need not grow, and at most 100 delays of other strategies.
+// longest returns the longest possible wait of any retry after an error that is no
+// rate limit, unless all are. It checks every custom delay, since these need not
+// grow, and at most 100 delays of other strategies.
 func longest(p *retry.Policy) (d time.Duration) {
+	greatest := greatestDelay
+	if _, all := p.RateLimits(); all {
+		greatest = greatestWait
+	}
 	last := 100
 	if p.Backoff == retry.BackoffCustom {
 		last = len(p.Delays) + 1
 	}
 	last = min(last, p.MaxAttempts-1)
 	for k := 1; k <= max(last, 1); k++ {
-		d = max(d, greatestWait(p, k))
+		d = max(d, greatest(p, k))
 	}
 	return d
 }

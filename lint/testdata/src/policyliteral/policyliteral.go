@@ -37,6 +37,11 @@ func local() retry.Policy {
 	return retry.Policy{Schedule: retry.Schedule{Backoff: retry.BackoffCustom, Delays: []time.Duration{time.Minute, time.Minute}, MaxDelay: time.Hour}, Timeout: 90 * time.Second} // want `only 2 of 3 attempts can begin.*P404`
 }
 
+// The default of RetryAfter is the wait of rate limits.
+var limited = []retry.Policy{
+	{Timeout: 50 * time.Second, RetryOn: []retry.Class{retry.ClassRateLimit}, Schedule: retry.Schedule{RetryAfter: retry.RetryAfter{Default: 45 * time.Second}}}, // want `where rate limits ask for no wait \(RetryAfter default 45s\), only 2 of 3 attempts can begin within Timeout 50s.*P404`
+}
+
 // Every rule about one policy, in the order of the ids.
 var each = []retry.Policy{
 	{Schedule: retry.Schedule{Base: 0.5}},                                                                                                                      // want `P106`
@@ -66,6 +71,14 @@ func nopeClass(class retry.Class) retry.Policy {
 }
 
 var nopeRight = retry.Policy{Schedule: retry.Schedule{MaxAttempts: retry.Unlimited}, DelayBudget: time.Minute}
+
+func nopeLimited(class retry.Class, after retry.RetryAfter) []retry.Policy {
+	return []retry.Policy{
+		{Timeout: 50 * time.Second, RetryOn: []retry.Class{class}, Schedule: retry.Schedule{RetryAfter: retry.RetryAfter{Default: 45 * time.Second}}},
+		{Timeout: 2 * time.Second, Schedule: retry.Schedule{RetryAfter: after}},
+		{Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: retry.None, RetryAfter: retry.RetryAfter{Default: time.Minute}}, RetryOn: []retry.Class{retry.ClassRateLimit}},
+	}
+}
 
 func nopeVariable(d time.Duration) retry.Policy {
 	return retry.Policy{Schedule: retry.Schedule{InitialDelay: d}, DelayBudget: time.Millisecond}
