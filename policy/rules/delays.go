@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/retrygen/retrygen/policy/duration"
@@ -23,8 +24,11 @@ var delayRules = []Rule{
 		Reads: []Field{"max_attempts", "backoff", "initial_delay", "delays", "max_delay"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			first := p.InitialDelay
-			if p.Backoff == retry.BackoffCustom || p.MaxAttempts == 1 {
+			switch {
+			case p.MaxAttempts == 1:
 				return Finding{}, false
+			case p.Backoff == retry.BackoffCustom:
+				return cutDelay(p)
 			}
 			f, found := finding(p.MaxDelay > 0 && p.MaxDelay < first, Error, "max_delay",
 				"`max_delay` %s is shorter than the first delay %s, so every delay is %s: raise `max_delay` | "+
@@ -107,4 +111,18 @@ var delayRules = []Rule{
 			return f, found
 		},
 	},
+}
+
+// cutDelay is the part of P201 about custom delays.
+func cutDelay(p *retry.Policy) (Finding, bool) {
+	used := p.Delays[:min(len(p.Delays), max(p.MaxAttempts-1, 0))]
+	i := slices.IndexFunc(used, func(d time.Duration) bool { return d > p.MaxDelay })
+	if i < 0 || p.MaxDelay <= 0 {
+		return Finding{}, false
+	}
+	f, found := finding(true, Warning, "max_delay",
+		"`max_delay` %s cuts delay %d of `delays`, which is %s: raise `max_delay` | lower the delay",
+		duration.Format(p.MaxDelay), i+1, duration.Format(used[i]))
+	f.Else = "delays"
+	return f, found
 }

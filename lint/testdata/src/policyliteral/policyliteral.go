@@ -40,6 +40,7 @@ func local() retry.Policy {
 // The default of RetryAfter is the wait of rate limits.
 var limited = []retry.Policy{
 	{Timeout: 50 * time.Second, RetryOn: []retry.Class{retry.ClassRateLimit}, Schedule: retry.Schedule{RetryAfter: retry.RetryAfter{Default: 45 * time.Second}}}, // want `where rate limits ask for no wait \(RetryAfter default 45s\), only 2 of 3 attempts can begin within Timeout 50s.*P404`
+	{Schedule: retry.Schedule{Backoff: retry.BackoffCustom, Delays: []time.Duration{time.Second, time.Minute}}},                                                  // want `MaxDelay 30s cuts delay 2 of Delays, which is 1m.*P201`
 }
 
 // Every rule about one policy, in the order of the ids.
