@@ -71,7 +71,7 @@ func TestNestedFacts(t *testing.T) {
 			call: stop 1 class=server_error reason=delay budget exhausted
 			flow: stop 1 class=server_error reason=delay budget exhausted
 			flow: delay budget exhausted after 1 attempt and 0s of waiting: ` +
-			`call: delay budget exhausted after 1 attempt and 0s of waiting: failed`},
+				`call: delay budget exhausted after 1 attempt and 0s of waiting: failed`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,26 +1,10 @@
 package durable
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
-
-	retry "github.com/retrygen/retrygen/runtime"
 )
-
-// digestOf returns a digest of everything in a policy that decides what is
-// retried, when, and how often.
-func digestOf(p *retry.Policy) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%+v %v %v %v %v", p.Schedule, p.DelayBudget, p.MaxElapsed, p.AttemptTimeout, p.Timeout)
-	fmt.Fprintf(h, " %q %q %v", p.RetryOn, p.AbortOn, p.MatchText)
-	for _, o := range p.PerError {
-		fmt.Fprintf(h, " %+v", o)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
-}
 
 // maxPolicies is how many policies of one name are told apart in a run.
 const maxPolicies = 8
@@ -31,7 +15,7 @@ const maxPolicies = 8
 // different policy files may execute it in turns.
 func (v *stepView) notePolicy() {
 	p, before := v.c.policy.Policy, v.body.Policy
-	digest, known := digestOf(p), v.runBody.Policies[p.Name]
+	digest, known := p.Digest(), v.runBody.Policies[p.Name]
 	v.body.Policy = p.Name
 	if slices.Contains(known, digest) || len(known) == maxPolicies {
 		return

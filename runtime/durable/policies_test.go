@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
@@ -66,4 +67,33 @@ func TestPolicyRenamed(t *testing.T) {
 			t.Errorf("got %+v, want one report with both policies", events)
 		}
 	})
+}
+
+// Everything that decides what is retried, when and how often is a change, and a
+// default that is written is none.
+func TestPolicyChanges(t *testing.T) {
+	for name, change := range map[string]func(*retry.Policy){
+		"classes":    func(p *retry.Policy) { p.Classes = []retry.ErrorClass{{Class: "busy", HTTP: [][2]int{{409, 409}}}} },
+		"hard limit": func(p *retry.Policy) { p.HardLimit = time.Hour },
+		"nested":     func(p *retry.Policy) { p.Nested = true },
+		"":           func(p *retry.Policy) { p.Base, p.RetryAfter.Max = 2, 5*time.Minute },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := durable.NewMemory()
+			first, second := startProcess(t, m), startProcess(t, m)
+			var j journal
+			s := careful("charge", 3, time.Minute)
+			first.killAfter(time.Second)
+			_ = first.run("one", oneStep(s, failing(&j, 1)))
+			changed, policy := *s, *s.Policy
+			change(&policy)
+			changed.Policy = &policy
+			if err := second.run("one", oneStep(&changed, failing(&j, 1))); err != nil {
+				t.Fatal(err)
+			}
+			if events := second.saw(durable.EventPolicyChanged); len(events) > 0 != (name != "") {
+				t.Errorf("change of %q: got %+v", name, events)
+			}
+		})
+	}
 }
