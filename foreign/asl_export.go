@@ -50,6 +50,12 @@ func (e *encoder) aslRetry(p *policy.Policy) (retriers []any) {
 	for _, o := range p.PerError {
 		own[o.Class] = true
 		e.take(p, rules.PerError(o.Class), "per_error")
+		if o.RetryAfter != p.RetryAfter {
+			e.lose(p, rules.PerError(o.Class), "%s has no retry_after", e.kind.Title)
+		}
+		if o.Escalate != p.Escalate {
+			e.lose(p, rules.PerError(o.Class), "%s has no on_exhausted", e.kind.Title)
+		}
 		if names := e.aslErrors(p, rules.PerError(o.Class), []retry.Class{o.Class}); len(names) > 0 {
 			retriers = append(retriers, e.aslRetrier(p, o.Schedule.Effective(), names))
 		}

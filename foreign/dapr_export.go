@@ -71,8 +71,11 @@ func (e *encoder) daprRetry(p *policy.Policy) object {
 	switch {
 	case s.Backoff == retry.BackoffExponential && (grows || s.Jitter != retry.JitterNone):
 		r = r.add("policy", "exponential").add("maxInterval", goText(daprCap(p)))
-		if s.InitialDelay != daprInitial || s.Base != daprMultiplier {
-			e.lose(p, "initial_delay", "exponential delays of Dapr begin with 500ms and grow by 1.5")
+		if s.InitialDelay != daprInitial {
+			e.lose(p, "initial_delay", "exponential delays of Dapr begin with 500ms")
+		}
+		if s.Base != daprMultiplier {
+			e.lose(p, "backoff", "exponential delays of Dapr grow by 1.5")
 		}
 		if s.Jitter != retry.JitterProportional || s.JitterFactor != daprJitter {
 			e.lose(p, "jitter", "Dapr varies exponential delays by 50 %%")

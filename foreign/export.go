@@ -88,7 +88,8 @@ func (e *encoder) untaken() {
 // parts are fields that are written as parts of others: of backoff and jitter.
 var parts = []rules.Field{"base", "increment", "delays", "jitter_factor"}
 
-// withoutEffect are fields that are comments, or whose effect is in other fields.
+// withoutEffect are fields that are comments, or whose effect is in other fields;
+// and match_text, since no other system reads the texts of errors.
 var withoutEffect = []rules.Field{"description", "extends", "match_text"}
 
 var (
