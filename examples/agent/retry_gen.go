@@ -93,8 +93,10 @@ var policyStep = retry.Policy{
 
 // policyAsk: up to 4 attempts, waiting 20ms, 40ms and 80ms, each drawn from
 // zero to that; each attempt takes at most 30s; all of it at most 2m; only
-// transient and overloaded errors are retried; shares breaker model; shares
-// budget calls.
+// transient and overloaded errors are retried; an error may ask to wait for up
+// to 1m; a rate limit that asks for no wait waits for 50ms; rate_limit errors
+// have their own schedule; inside a retry of another call, it is retried as
+// well; shares breaker model; shares budget calls.
 //
 // One call of the model. Rate limits are retried after a wait, and escalated if they do not end.
 var policyAsk = retry.Policy{

@@ -51,10 +51,50 @@ func words(p *retry.Policy) string {
 	if len(p.AbortOn) > 0 {
 		b.WriteString("; " + classList(p.AbortOn) + " errors never")
 	}
+	switch p.MatchText {
+	case retry.MatchStatus:
+		b.WriteString("; of the text of an error, only a status counts")
+	case retry.MatchNone:
+		b.WriteString("; the text of an error does not count")
+	}
+	if p.MaxAttempts != 1 {
+		b.WriteString(retryAfterWords(p.RetryAfter))
+	}
+	if len(p.PerError) > 0 {
+		var classes []retry.Class
+		for _, o := range p.PerError {
+			classes = append(classes, o.Class)
+		}
+		b.WriteString("; " + classList(classes) + " errors have their own schedule")
+	}
+	if p.Nested {
+		b.WriteString("; inside a retry of another call, it is retried as well")
+	}
 	if p.Capture {
 		b.WriteString("; timeouts are captured")
 	}
+	if p.Escalate {
+		b.WriteString("; exhausted, it is escalated")
+	}
 	return b.String()
+}
+
+// retryAfterWords describes the waits that errors ask for, as far as they differ
+// from the defaults.
+func retryAfterWords(r retry.RetryAfter) (text string) {
+	most := duration.Format(r.Limit())
+	switch {
+	case r.Limit() == 0:
+		return "; the waits that errors ask for are ignored"
+	case r.FailOver:
+		text = "; an error that asks to wait for more than " + most + " ends it"
+	case r.Limit() != (retry.RetryAfter{}).Limit():
+		text = "; an error may ask to wait for up to " + most
+	}
+	if r.Default > 0 {
+		text += "; a rate limit that asks for no wait waits for " + duration.Format(r.Default)
+	}
+	return text
 }
 
 // sharedWords describes the breaker and the budget of a policy.
@@ -94,7 +134,7 @@ func waits(p *retry.Policy) string {
 	}
 	var list []string
 	for k := range n {
-		_, base, _ := p.Bounds(k+1, 0)
+		_, base, _ := p.Schedule.Bounds(k+1, 0)
 		list = append(list, duration.Format(base))
 	}
 	if p.MaxAttempts-1 == n {
