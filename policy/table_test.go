@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +72,94 @@ func TestTableAndRules(t *testing.T) {
 			if !slices.Contains(keys, field) {
 				t.Errorf("%s reads %s, which is not in the table", r.ID, field)
 			}
+		}
+	}
+}
+
+// judged maps each setting to a rule that judges it together with others, or to the
+// reason why nothing next to it can contradict it. A rule of [Language] is in this
+// package, the others are in package rules.
+var judged = map[rules.Field]string{
+	"description":     "a comment",
+	"extends":         "P901",
+	"max_attempts":    "P300",
+	"backoff":         "P209",
+	"base":            "P106",
+	"increment":       "P209",
+	"delays":          "P207",
+	"initial_delay":   "P201",
+	"max_delay":       "P201",
+	"jitter":          "P210",
+	"jitter_factor":   "P109",
+	"delay_budget":    "P301",
+	"max_elapsed":     "P301",
+	"attempt_timeout": "P401",
+	"timeout":         "P404",
+	"scope":           "P403",
+	"retry_on":        "P702",
+	"unknown":         "P703",
+	"abort_on":        "P702",
+	"match_text":      "any classes may be next to it: they are tested by types, too",
+	"retry_after":     "P409",
+	"per_error":       "P410",
+	"breaker":         "P501",
+	"budget":          "P804",
+	"nested":          "P601",
+	"durable":         "P919",
+	"record":          "P602",
+	"on_lost":         "P602",
+	"lost_max":        "P109",
+	"result":          "there is only one value",
+	"park_after":      "P603",
+	"resume_spread":   "runs are also resumed after a crash, whatever waits",
+	"on_changed":      "P919",
+	"on_exhausted":    "P919",
+}
+
+// TestEverySetting: a setting is decided on wherever a new one is easily forgotten.
+// The policies of settings.yaml are also what gen/internal/emit and foreign test
+// their decisions with.
+func TestEverySetting(t *testing.T) {
+	name := filepath.Join("..", "testdata", "policies", "ok", "settings.yaml")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	language, err := os.ReadFile(filepath.Join("..", "docs", "language.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, problems := Check(name, text)
+	if file == nil {
+		t.Fatal(problems)
+	}
+	examples := map[rules.Field]Policy{}
+	for _, p := range file.Policies {
+		examples[rules.Field(p.Name)] = p
+	}
+	for i := range table {
+		s := &table[i]
+		p, ok := examples[s.key]
+		_, sets := p.Places[s.key]
+		switch {
+		case !ok:
+			t.Errorf("%s is not in %s: add a policy %[1]s that sets it to another value than its default", s.key, name)
+		case !sets && s.key != "per_error" || s.key == "per_error" && p.PerError == nil:
+			t.Errorf("the policy %s in %s does not set it", s.key, name)
+		}
+		switch reason := judged[s.key]; {
+		case reason == "":
+			t.Errorf("%s is not in judged: write a rule for what contradicts it and its id there, or why nothing does", s.key)
+		case strings.HasPrefix(reason, "P") && RuleByID(reason) == nil:
+			t.Errorf("%s is judged by %s, which is no rule", s.key, reason)
+		}
+		if s.isKey() && !strings.Contains(string(language), "\n| `"+string(s.key)+"` |") {
+			t.Errorf("%s is not in docs/language.md: describe it in schema/policy.schema.json", s.key)
+		}
+	}
+	for key := range judged {
+		if !slices.ContainsFunc(table, func(s setting) bool { return s.key == key }) {
+			t.Errorf("%s is in judged, and not in the table", key)
 		}
 	}
 }

@@ -222,6 +222,11 @@ func (f *File) schedule(p Policy, before []retry.Override, class retry.Class, re
 		report(Info, at, "errors of class %s are never retried, so this has no effect: remove it", className(class))
 		return
 	}
+	if p.leavesOut(class) {
+		report(Info, at, "errors of class %s are not in `retry_on`, so this has no effect: add it there | remove it",
+			className(class))
+		return
+	}
 	for _, o := range before {
 		if f.covers(o.Class, class) {
 			report(Info, at, "%s has no effect: %s is above it under errors and covers it; move %[1]s up, or remove it here",
@@ -229,6 +234,15 @@ func (f *File) schedule(p Policy, before []retry.Override, class retry.Class, re
 			return
 		}
 	}
+}
+
+// leavesOut reports whether no class of retry_on has errors of a class. Only classes
+// that are built in have no errors in common: but for timeouts, since an attempt of
+// any error may take too long.
+func (p *Policy) leavesOut(class retry.Class) bool {
+	disjoint := []retry.Class{retry.ClassNetwork, retry.ClassServerError, retry.ClassRateLimit}
+	return len(p.RetryOn) > 0 && slices.Contains(disjoint, class) &&
+		!slices.ContainsFunc(p.RetryOn, func(c retry.Class) bool { return c == class || !slices.Contains(disjoint, c) })
 }
 
 // above returns the names of the classes before c that together match all of its
