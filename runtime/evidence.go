@@ -223,10 +223,13 @@ func (f *facts) addMark(m *markedError) {
 
 // addStop records why a call inside this one ended. That is no evidence about the
 // error of its last attempt, which decides the class to report and whether the
-// text is read.
+// text is read. The wait that this error asks for is one of its facts.
 func (f *facts) addStop(e *Error) {
 	if f.stopped == "" {
 		f.stopped = e.Reason
+	}
+	if e.RetryAfter > 0 { // its mark has been removed
+		f.asked, f.rateLimit, f.after = true, true, max(f.after, e.RetryAfter)
 	}
 	cause := facts{errors: f.errors}
 	cause.walk(e.Cause, false)

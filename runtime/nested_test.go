@@ -66,6 +66,12 @@ func TestNestedFacts(t *testing.T) {
 			call: stop 1 class=rate_limit asked=1m0s reason=retry-after too long
 			flow: stop 1 class=rate_limit asked=1m0s reason=retry-after too long
 			call: retry-after too long (1m0s, above max 1s) after 1 attempt and 0s of waiting: get: 429 Too Many Requests`},
+		{"wait that a call inside did not have", []Policy{
+			{Name: "flow", Timeout: 5 * time.Minute}, {Name: "call", Timeout: 5 * s},
+		}, []error{After(limited, time.Minute)}, `
+			call: stop 1 class=rate_limit asked=1m0s reason=retry-after too long
+			flow: retry 1 class=rate_limit wait=1m0s asked=1m0s
+			<nil>`},
 		{"limits of two policies", []Policy{{Name: "flow", DelayBudget: s / 2}, {Name: "call", DelayBudget: s / 4}},
 			[]error{errFailed}, `
 			call: stop 1 class=server_error reason=delay budget exhausted
