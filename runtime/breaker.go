@@ -27,6 +27,7 @@ type Breaker struct {
 	mu sync.Mutex
 	machine
 	sharing
+	watching
 }
 
 // The bits of Breaker.word below the generation.
@@ -55,11 +56,12 @@ func (b *Breaker) lock() {
 	b.mu.Lock()
 	if b.s.Generation == 0 {
 		b.limits = b.policy.Effective()
-		b.enter(StateClosed, time.Now())
+		b.enter(StateClosed, "", time.Now())
 	}
 }
 
-// unlock stores word and window for the fast path, and unlocks the breaker.
+// unlock stores word and window for the fast path, unlocks the breaker, and
+// reports a change of the state to the observers.
 func (b *Breaker) unlock() {
 	if b.window.Load() != b.counts {
 		b.window.Store(b.counts)
@@ -74,7 +76,11 @@ func (b *Breaker) unlock() {
 		word |= quiet
 	}
 	b.word.Store(word)
+	notify := b.noteChange()
 	b.mu.Unlock()
+	if notify {
+		b.notify()
+	}
 }
 
 // permit returns the permit for the attempt that p admits.
@@ -162,7 +168,7 @@ func (b *Breaker) unlockChanged() {
 func (b *Breaker) Reset() {
 	b.lock()
 	b.s.Failures = 0
-	b.enter(StateClosed, time.Now())
+	b.enter(StateClosed, ChangeReset, time.Now())
 	b.changed = true
 	b.unlockChanged()
 }

@@ -112,6 +112,9 @@ type machine struct {
 	limits BreakerPolicy // effective
 	s      BreakerSnapshot
 	counts *window // nil unless closed and a rate is set; the window of s is not used
+
+	why  ChangeReason // of the last change of the state
+	when time.Time    // of that change
 }
 
 // load returns the machine in the state s.
@@ -144,18 +147,21 @@ func (m *machine) snapshot() BreakerSnapshot {
 // restore begins a generation in a state that Breaker.Save returned.
 func (m *machine) restore(s BreakerSnapshot, now time.Time) {
 	m.s.Failures = max(s.Failures, 0)
-	if s.State > StateEscalated {
+	switch {
+	case s.State > StateEscalated:
 		s.State = StateClosed
+	case s.State == StateOpen && now.After(s.OpenUntil):
+		s.State = StateHalfOpen
 	}
-	m.enter(s.State, now)
-	if s.State == StateOpen && s.OpenUntil.Before(m.s.OpenUntil) {
-		m.s.OpenUntil = s.OpenUntil
+	m.enter(s.State, ChangeRestored, now)
+	if s.State == StateOpen {
+		m.s.OpenUntil = earliest(s.OpenUntil, m.s.OpenUntil)
 	}
-	m.stateAt(now)
 }
 
 // enter changes the state, which begins a new generation.
-func (m *machine) enter(state BreakerState, now time.Time) {
+func (m *machine) enter(state BreakerState, why ChangeReason, now time.Time) {
+	m.why, m.when = why, now
 	m.s.State, m.s.Successes, m.s.Probes = state, 0, nil
 	m.s.Generation++
 	m.s.OpenUntil, m.counts = time.Time{}, nil
@@ -171,7 +177,7 @@ func (m *machine) enter(state BreakerState, now time.Time) {
 // state is read after OpenUntil, so that it needs no timer.
 func (m *machine) stateAt(now time.Time) BreakerState {
 	if m.s.State == StateOpen && now.After(m.s.OpenUntil) {
-		m.enter(StateHalfOpen, now)
+		m.enter(StateHalfOpen, ChangeOpenForPassed, now)
 	}
 	return m.s.State
 }
@@ -230,12 +236,12 @@ func (m *machine) record(p Permit, s Sample, now time.Time) {
 func (m *machine) recordHalfOpen(failed bool, now time.Time) {
 	if failed {
 		m.s.Failures++
-		m.open(now)
+		m.open(ChangeProbeFailed, now)
 		return
 	}
 	if m.s.Successes++; m.s.Successes >= m.limits.Successes {
 		m.s.Failures = 0
-		m.enter(StateClosed, now)
+		m.enter(StateClosed, ChangeProbesSucceeded, now)
 	}
 }
 
@@ -246,23 +252,28 @@ func (m *machine) recordClosed(failed, slow bool, now time.Time) {
 	} else {
 		m.s.Failures = 0
 	}
-	rate := false
+	var why ChangeReason
 	if m.counts != nil {
 		m.counts.count(now, failed, slow)
-		rate = (failed || slow) && m.counts.exceeds(&m.limits)
+		if failed || slow {
+			why = m.counts.exceeded(&m.limits)
+		}
 	}
-	if rate || reached(m.s.Failures, m.limits.Failures) || reached(m.s.Failures, m.limits.EscalateAfter) {
-		m.open(now)
+	if reached(m.s.Failures, m.limits.Failures) || reached(m.s.Failures, m.limits.EscalateAfter) {
+		why = ChangeFailures
+	}
+	if why != "" {
+		m.open(why, now)
 	}
 }
 
 // open opens the breaker, or escalates it.
-func (m *machine) open(now time.Time) {
+func (m *machine) open(why ChangeReason, now time.Time) {
 	if reached(m.s.Failures, m.limits.EscalateAfter) {
-		m.enter(StateEscalated, now)
+		m.enter(StateEscalated, why, now)
 		return
 	}
-	m.enter(StateOpen, now)
+	m.enter(StateOpen, why, now)
 }
 
 // reached reports whether n has reached a limit. Zero is no limit.

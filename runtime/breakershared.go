@@ -64,19 +64,19 @@ func (b *Breaker) Sync(exchange func(local BreakerSnapshot, changed bool) (Break
 	defer b.unlock()
 	if b.s.Generation == local.Generation { // or the state has changed meanwhile
 		b.changed = false
-		b.adopt(&remote, time.Now())
+		b.adopt(&remote, ChangeShared, time.Now())
 	}
 	return nil
 }
 
 // adopt changes the state to that of the remote. While both are closed, the
 // breaker keeps its own counts.
-func (b *Breaker) adopt(remote *BreakerSnapshot, now time.Time) {
+func (b *Breaker) adopt(remote *BreakerSnapshot, why ChangeReason, now time.Time) {
 	if remote.State == StateClosed && b.s.State == StateClosed {
 		return
 	}
 	if remote.State != b.s.State {
-		b.enter(min(remote.State, StateEscalated), now)
+		b.enter(min(remote.State, StateEscalated), why, now)
 	}
 	b.s.Failures = max(remote.Failures, 0)
 	if b.s.State == StateOpen {
@@ -111,7 +111,7 @@ func (b *Breaker) ask(now time.Time) (Permit, bool) {
 		b.askAt = now.Add(askAgain)
 	}
 	if b.s.Generation == generation {
-		b.adopt(&s, now)
+		b.adopt(&s, ChangeShared, now)
 	}
 	p.Probe |= sharedProbe
 	return p, ok
@@ -133,10 +133,22 @@ func (b *Breaker) answer(p Permit, s Sample) {
 	switch now := time.Now(); {
 	case b.s.Generation != generation: // the state has changed meanwhile
 	case err == nil:
-		b.adopt(&state, now)
+		b.adopt(&state, answered(s, state.State), now)
 	case s != SampleNeutral && b.s.State == StateHalfOpen:
 		b.recordHalfOpen(s == SampleFailure, now)
 	}
+}
+
+// answered returns why the remote has a state after the sample of a probe of this
+// process. A success leaves it open if the probe was slow.
+func answered(s Sample, after BreakerState) ChangeReason {
+	switch {
+	case s == SampleNeutral:
+		return ChangeShared
+	case after == StateClosed:
+		return ChangeProbesSucceeded
+	}
+	return ChangeProbeFailed
 }
 
 // Set changes the state of a snapshot to that of another copy of the breaker: to
@@ -147,10 +159,10 @@ func (p BreakerPolicy) Set(s *BreakerSnapshot, copied BreakerSnapshot, now time.
 	switch {
 	case copied.State == StateClosed:
 		m.s.Failures = 0
-		m.enter(StateClosed, now)
+		m.enter(StateClosed, ChangeReset, now)
 	case m.s.State == StateClosed && copied.State != StateHalfOpen:
 		m.s.Failures = max(m.s.Failures, copied.Failures)
-		m.open(now)
+		m.open(ChangeShared, now)
 	}
 	*s = m.snapshot()
 }

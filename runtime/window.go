@@ -101,8 +101,8 @@ func (w *window) count(now time.Time, failed, slow bool) {
 	}
 }
 
-// exceeds reports whether a rate of p is reached.
-func (w *window) exceeds(p *BreakerPolicy) bool {
+// exceeded returns the reason of the rate of p that is reached, or "".
+func (w *window) exceeded(p *BreakerPolicy) ChangeReason {
 	var calls, failed, slow int64
 	for i := range w.bucket {
 		b := &w.bucket[i]
@@ -112,5 +112,13 @@ func (w *window) exceeds(p *BreakerPolicy) bool {
 		// Dividing keeps equality exact: 3/10 equals the constant 0.3.
 		return rate > 0 && float64(n)/float64(calls) >= rate
 	}
-	return calls >= int64(p.MinCalls) && (reached(failed, p.FailureRate) || reached(slow, p.SlowRate))
+	switch {
+	case calls < int64(p.MinCalls):
+		return ""
+	case reached(failed, p.FailureRate):
+		return ChangeFailureRate
+	case reached(slow, p.SlowRate):
+		return ChangeSlowRate
+	}
+	return ""
 }

@@ -217,7 +217,7 @@ func FuzzBreaker(f *testing.F) {
 		b, now := NewBreaker(m.BreakerPolicy), time.Now().Round(0).UTC()
 		m.BreakerPolicy = m.Effective()
 		b.lock()
-		b.enter(StateClosed, now) // the clock of the model
+		b.enter(StateClosed, "", now) // the clock of the model
 		b.unlock()
 		m.closedAt = now
 		record := store{BreakerPolicy: m.BreakerPolicy, snapshot: b.snapshot()}

@@ -1,0 +1,118 @@
+package retry
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// A BreakerChange is a change of the state of a breaker: see [Breaker.Observe].
+type BreakerChange struct {
+	Breaker   string // its name
+	From, To  BreakerState
+	Why       ChangeReason
+	When      time.Time
+	Failures  int       // consecutive, half-open attempts included; 0 if To is StateClosed
+	OpenUntil time.Time // zero unless To is StateOpen
+}
+
+// A ChangeReason is why the state of a breaker has changed.
+type ChangeReason string
+
+// The reasons of a [BreakerChange].
+const (
+	ChangeFailures        ChangeReason = "consecutive failures" // Failures or EscalateAfter was reached
+	ChangeFailureRate     ChangeReason = "failure rate"         // FailureRate was reached
+	ChangeSlowRate        ChangeReason = "slow rate"            // SlowRate was reached
+	ChangeOpenForPassed   ChangeReason = "open time passed"     // an open breaker became half-open
+	ChangeProbeFailed     ChangeReason = "probe failed"         // an attempt of a half-open breaker failed, or was slow
+	ChangeProbesSucceeded ChangeReason = "probes succeeded"     // as many attempts of a half-open breaker as Successes
+	ChangeReset           ChangeReason = "reset"                // by Breaker.Reset
+	ChangeRestored        ChangeReason = "restored"             // by Breaker.Restore
+	ChangeShared          ChangeReason = "shared store"         // by another process or an operator: see Breaker.Share
+)
+
+// watching is the part of a Breaker that reports changes.
+type watching struct {
+	observers []func(BreakerChange)
+	seen      BreakerState    // the state after the last change
+	changes   []BreakerChange // that are not reported yet
+	notifying bool            // a goroutine reports them
+}
+
+// Observe adds a function that is called with each change of the state from now
+// on: when the breaker opens, becomes half-open, closes or escalates, whatever has
+// caused that. Calling Reset on a closed breaker, for example, changes nothing.
+//
+// Changes are reported in their order and one at a time, by a goroutine that uses
+// the breaker: f delays its call, and may use the breaker itself. A breaker has no
+// timer: it becomes half-open when it is used or its state is read after
+// OpenUntil. A breaker that processes share reports in each of them what that
+// process has learned.
+func (b *Breaker) Observe(f func(BreakerChange)) {
+	b.lock()
+	defer b.unlock()
+	b.observers = append(b.observers, f)
+}
+
+// noteChange keeps a change of the state for the observers, and returns whether
+// the caller has to call notify once it has unlocked the breaker.
+func (b *Breaker) noteChange() bool {
+	if b.s.State != b.seen {
+		if len(b.observers) > 0 {
+			b.changes = append(b.changes, BreakerChange{
+				Breaker: b.limits.Name, From: b.seen, To: b.s.State, Why: b.why, When: b.when,
+				Failures: b.s.Failures, OpenUntil: b.s.OpenUntil,
+			})
+		}
+		b.seen = b.s.State
+	}
+	return len(b.changes) > 0 && !b.notifying
+}
+
+// notify reports changes until there are no more. If another goroutine does that,
+// or an observer has caused the change, it leaves them to that call of notify.
+func (b *Breaker) notify() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.notifying {
+		return
+	}
+	b.notifying = true
+	defer func() { b.notifying = false }() // an observer may panic
+	for len(b.changes) > 0 {
+		change := b.changes[0]
+		b.changes = b.changes[1:]
+		b.report(change)
+	}
+}
+
+// report calls the observers, and unlocks the breaker meanwhile.
+func (b *Breaker) report(c BreakerChange) {
+	observers := b.observers
+	b.mu.Unlock()
+	defer b.mu.Lock()
+	for _, f := range observers {
+		f(c)
+	}
+}
+
+// LogBreaker returns an observer for [Breaker.Observe] that writes each change to
+// l: at level Warn if the breaker refuses attempts afterwards, and at level Info
+// otherwise.
+func LogBreaker(l *slog.Logger) func(BreakerChange) {
+	return func(c BreakerChange) {
+		level := slog.LevelWarn
+		if c.To == StateClosed || c.To == StateHalfOpen {
+			level = slog.LevelInfo
+		}
+		attrs := []slog.Attr{
+			slog.String("breaker", c.Breaker), slog.String("from", c.From.String()), slog.String("to", c.To.String()),
+			slog.String("reason", string(c.Why)), slog.Int("failures", c.Failures),
+		}
+		if !c.OpenUntil.IsZero() {
+			attrs = append(attrs, slog.Time("open_until", c.OpenUntil))
+		}
+		l.LogAttrs(context.Background(), level, "breaker changed", attrs...)
+	}
+}
