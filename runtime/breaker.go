@@ -120,15 +120,14 @@ func (b *Breaker) admit(now time.Time) (Permit, bool) {
 	return b.machine.admit(now)
 }
 
-// admitsAt returns the time after which the breaker may admit an attempt, as
-// far as is known now. Zero means that it may admit one now.
-func (b *Breaker) admitsAt() time.Time {
+// refusal describes when the breaker admits an attempt, as far as is known now.
+func (b *Breaker) refusal() Refusal {
 	if _, ok := b.Ready(); ok {
-		return time.Time{}
+		return Refusal{Breaker: b.policy.Name}
 	}
 	b.lock()
 	defer b.unlock()
-	return b.s.admitsAt()
+	return b.limits.Refusal(b.s)
 }
 
 // record takes the sample of an attempt that has just ended.

@@ -167,13 +167,13 @@ func TestSuccessesStartAgain(t *testing.T) {
 func TestZeroBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, first := range map[string]func(*Breaker){
-			"State":    func(b *Breaker) { b.State() },
-			"Save":     func(b *Breaker) { b.Save() },
-			"Reset":    func(b *Breaker) { b.Reset() },
-			"Restore":  func(b *Breaker) { b.Restore(BreakerSnapshot{}) },
-			"Succeed":  func(b *Breaker) { b.Succeed(0) },
-			"admitsAt": func(b *Breaker) { b.admitsAt() },
-			"admit":    func(*Breaker) {},
+			"State":   func(b *Breaker) { b.State() },
+			"Save":    func(b *Breaker) { b.Save() },
+			"Reset":   func(b *Breaker) { b.Reset() },
+			"Restore": func(b *Breaker) { b.Restore(BreakerSnapshot{}) },
+			"Succeed": func(b *Breaker) { b.Succeed(0) },
+			"refusal": func(b *Breaker) { b.refusal() },
+			"admit":   func(*Breaker) {},
 			"Ready": func(b *Breaker) {
 				if _, ok := b.Ready(); ok || b.Calm() {
 					t.Error("the zero Breaker is used without its defaults")
@@ -301,8 +301,8 @@ func TestEscalate(t *testing.T) {
 				t.Errorf("%s: %v, want %v", name, got, tt.want)
 			}
 			time.Sleep(24 * time.Hour)
-			if tt.want == StateEscalated && (b.State() != tt.want || time.Now().After(b.admitsAt())) {
-				t.Errorf("%s: %v a day later, admits after %v", name, b.State(), b.admitsAt())
+			if r := b.refusal(); tt.want == StateEscalated && (b.State() != tt.want || r.admits(time.Now())) {
+				t.Errorf("%s: %v a day later, %v", name, b.State(), r)
 			}
 			if b.Reset(); b.State() != StateClosed || b.Save().Failures != 0 {
 				t.Errorf("%s: %+v after Reset", name, b.Save())
@@ -311,25 +311,25 @@ func TestEscalate(t *testing.T) {
 	})
 }
 
-func TestAdmitsAt(t *testing.T) {
+func TestRefusalOfOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBreaker(BreakerPolicy{})
-		if got := b.admitsAt(); !got.IsZero() {
-			t.Errorf("closed: %v", got)
+		b := NewBreaker(BreakerPolicy{Name: "up"})
+		if got := b.refusal(); got != (Refusal{Breaker: "up"}) {
+			t.Errorf("closed: %+v", got)
 		}
 		for range 3 {
 			operate(t, b, "fail")
 		}
-		at := b.admitsAt()
-		if got, want := at, time.Now().Add(30*time.Second); !got.Equal(want) {
-			t.Errorf("open: %v, want %v", got, want)
+		got := b.refusal()
+		if want := (Refusal{Breaker: "up", State: StateOpen, AdmitsAt: time.Now().Add(30 * time.Second)}); got != want {
+			t.Errorf("open: %+v, want %+v", got, want)
 		}
-		time.Sleep(time.Until(at))
-		if _, ok := b.admit(time.Now()); ok {
+		time.Sleep(time.Until(got.AdmitsAt))
+		if _, ok := b.admit(time.Now()); ok || got.admits(time.Now()) {
 			t.Error("the breaker admits an attempt at that time")
 		}
 		time.Sleep(1)
-		if _, ok := b.admit(time.Now()); !ok || !b.admitsAt().IsZero() {
+		if _, ok := b.admit(time.Now()); !ok || !got.admits(time.Now()) || b.refusal().State != StateHalfOpen {
 			t.Error("the breaker admits none after that time")
 		}
 	})

@@ -1,11 +1,14 @@
 package retry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -93,7 +96,7 @@ func TestOpenBreaker(t *testing.T) {
 		op := func(context.Context) error { calls++; return nil }
 		err := protect(t.Context(), b, nil, Policy{Name: "read"}, op)
 		e, ok := errors.AsType[*Error](err)
-		if !ok || e.Reason != ErrBreakerOpen || e.Attempts != 0 || err.Error() != "read: breaker open" {
+		if !ok || e.Reason != ErrBreakerOpen || e.Attempts != 0 || err.Error() != "read: breaker is open and admits calls again in 30s" {
 			t.Errorf("got %v", err)
 		}
 		if calls != 0 || time.Since(start) != 0 {
@@ -277,6 +280,64 @@ func TestBreakerRaces(t *testing.T) {
 	if got := b.State(); got != StateClosed {
 		t.Errorf("the breaker is %v", got)
 	}
+}
+
+// The error of a refused call names the breaker and when it admits calls again, and
+// has that as data. So has the log.
+func TestRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := func() *Breaker { return opened(t, BreakerPolicy{Name: "payments"}) }
+		busy := func() *Breaker {
+			b := open()
+			time.Sleep(31 * time.Second)
+			b.admit(time.Now()) // a probe that hangs
+			return b
+		}
+		closed := func() *Breaker { return NewBreaker(BreakerPolicy{Name: "payments", Failures: 2}) }
+		for _, tt := range []struct {
+			name    string
+			breaker func() *Breaker
+			policy  Policy
+			text    string
+			refusal Refusal
+			logged  string
+		}{
+			{"open", open, Policy{},
+				"breaker payments is open and admits calls again in 30s",
+				Refusal{State: StateOpen, AdmitsIn: 30 * time.Second},
+				"attempt=0 breaker=payments breaker_state=open admits_in=30s"},
+			{"half-open", busy, Policy{},
+				"breaker payments is half-open and waits for the results of other calls", Refusal{State: StateHalfOpen},
+				"attempt=0 breaker=payments breaker_state=half-open"},
+			{"opens inside", closed, Policy{},
+				"breaker payments is open and admits calls again in 30s after 2 attempts and 1s of waiting: failed",
+				Refusal{State: StateOpen, AdmitsIn: 30 * time.Second},
+				"attempt=2 class=server_error breaker=payments breaker_state=open admits_in=30s err=failed"},
+			{"waited for", open, Policy{Schedule: Schedule{MaxAttempts: 2}, RetryOn: []Class{ClassBreakerOpen}},
+				"attempts exhausted after 0 attempts and 1s of waiting: breaker payments is open and admits calls again in 29s",
+				Refusal{State: StateOpen, AdmitsIn: 29 * time.Second},
+				"attempt=0 class=breaker_open breaker=payments breaker_state=open admits_in=29s " +
+					`err="breaker payments is open and admits calls again in 29s"`},
+		} {
+			var out bytes.Buffer
+			ctx := WithObserver(t.Context(), Log(slog.New(slog.NewTextHandler(&out, nil))))
+			err := protect(ctx, tt.breaker(), nil, tt.policy, func(context.Context) error { return errFailed })
+			if err == nil || err.Error() != tt.text || !errors.Is(err, ErrBreakerOpen) || errors.Is(err, ErrEscalated) {
+				t.Errorf("%s: got %v, want %s", tt.name, err, tt.text)
+			}
+			got, ok := errors.AsType[Refusal](err)
+			tt.refusal.Breaker = "payments"
+			if tt.refusal.State == StateOpen {
+				tt.refusal.AdmitsAt = time.Now().Add(tt.refusal.AdmitsIn)
+			}
+			if !ok || got != tt.refusal {
+				t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.refusal)
+			}
+			if logged := strings.TrimSpace(out.String()); !strings.HasSuffix(logged, tt.logged) {
+				t.Errorf("%s: logged %s, want %s", tt.name, logged, tt.logged)
+			}
+		}
+	})
 }
 
 // The error of an escalated breaker says what to do.

@@ -79,9 +79,11 @@ func (p BreakerPolicy) Record(s *BreakerSnapshot, permit Permit, sample Sample, 
 	*s = m.snapshot()
 }
 
-// AdmitsAt returns the time after which the breaker may admit an attempt, for
-// [Inputs.AdmitsAt]. Zero means that it may admit one now.
-func (p BreakerPolicy) AdmitsAt(s BreakerSnapshot) time.Time { return s.admitsAt() }
+// Refusal describes when the breaker admits an attempt, for [Inputs.Refusal].
+// AdmitsIn is not set.
+func (p BreakerPolicy) Refusal(s BreakerSnapshot) Refusal {
+	return Refusal{Breaker: p.Name, State: s.State, AdmitsAt: s.OpenUntil}
+}
 
 // Calm reports whether another success changes nothing: the breaker is closed,
 // nothing has failed since the last success, and no rate is set.
@@ -90,20 +92,6 @@ func (p BreakerPolicy) Calm(s BreakerSnapshot) bool { return s.calm(&p) }
 // calm reports whether another success changes nothing.
 func (s *BreakerSnapshot) calm(p *BreakerPolicy) bool {
 	return s.State == StateClosed && s.Failures == 0 && !p.hasRate()
-}
-
-// never is a time at which an escalated breaker still admits nothing.
-var never = time.Unix(1<<60, 0)
-
-// admitsAt returns the time after which the breaker may admit an attempt, or zero.
-func (s *BreakerSnapshot) admitsAt() time.Time {
-	switch s.State {
-	case StateOpen:
-		return s.OpenUntil
-	case StateEscalated:
-		return never
-	}
-	return time.Time{}
 }
 
 // A machine is the state machine of a breaker: of a [Breaker] under its lock, or

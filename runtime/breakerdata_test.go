@@ -13,11 +13,11 @@ func TestRecordOfHalfOpen(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := BreakerPolicy{Successes: 2}
 	s := BreakerSnapshot{State: StateOpen, Failures: 3, OpenUntil: now} // as Breaker.Save returned it
-	if _, ok := p.Admit(&s, now); ok || !p.AdmitsAt(s).Equal(now) {
-		t.Errorf("an open breaker admits an attempt, or admits one at %v", p.AdmitsAt(s))
+	if _, ok := p.Admit(&s, now); ok || p.Refusal(s) != (Refusal{State: StateOpen, AdmitsAt: now}) {
+		t.Errorf("an open breaker admits an attempt, or admits one later: %+v", p.Refusal(s))
 	}
 	dead, ok := p.Admit(&s, now.Add(1))
-	if !ok || s.State != StateHalfOpen || len(s.Probes) != 1 || !p.AdmitsAt(s).IsZero() {
+	if !ok || s.State != StateHalfOpen || len(s.Probes) != 1 || p.Refusal(s) != (Refusal{State: StateHalfOpen}) {
 		t.Fatalf("no probe in %+v", s)
 	}
 	before := s
@@ -77,7 +77,7 @@ func TestRecordOfEscalated(t *testing.T) {
 	permit, _ := p.Admit(&s, now)
 	p.Record(&s, permit, SampleFailure, now)
 	_, ok := p.Admit(&s, now.Add(1000*time.Hour))
-	if ok || s.State != StateEscalated || !p.AdmitsAt(s).After(now.Add(1000*time.Hour)) {
+	if ok || p.Refusal(s) != (Refusal{State: StateEscalated}) {
 		t.Errorf("%+v", s)
 	}
 }

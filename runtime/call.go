@@ -209,7 +209,7 @@ func (c *Call) inspect(ctx context.Context, f *Failure, in *Inputs) {
 		if !f.Refused {
 			c.sample(c.breaker.policy.sample(p, f))
 		}
-		if in.AdmitsAt = c.breaker.admitsAt(); !in.AdmitsAt.IsZero() && in.Now.IsZero() {
+		if in.Refusal = c.breaker.refusal(); in.Refusal.State == StateOpen && in.Now.IsZero() {
 			in.Now = time.Now()
 		}
 	}
@@ -249,8 +249,11 @@ func (c *Call) retry(ctx context.Context, f *Failure, v *Verdict) {
 	}
 	if observe := observer(ctx); observe != nil {
 		e := c.event(f, EventRetry)
-		e.Wait, e.RetryAfter = v.Wait, v.Granted
+		e.Wait, e.RetryAfter, e.AdmitsIn = v.Wait, v.Granted, v.Refusal.AdmitsIn
 		e.Waited -= v.Wait
+		if f.Refused {
+			e.Err = v.Refusal
+		}
 		observe(ctx, e)
 	}
 }
@@ -294,14 +297,13 @@ func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
 	if f.Err == nil || f.Refused {
 		f = c.lastFailure(f, v)
 	}
-	if v.Reason == ErrBreakerOpen && c.breaker != nil {
-		if _, escalated := v.Cause.(escalatedBreaker); escalated {
-			v.Cause = escalatedBreaker(c.breaker.policy.Name)
-		}
+	if v.Cause == nil && (f.Refused || v.Reason == ErrBreakerOpen) {
+		v.Cause = v.Refusal
 	}
 	if observe := observer(ctx); observe != nil {
 		e := c.event(f, EventStop)
-		if e.Reason = v.Reason; v.Reason == ErrRetryAfter {
+		e.Reason, e.AdmitsIn = v.Reason, v.Refusal.AdmitsIn
+		if v.Reason == ErrRetryAfter {
 			e.RetryAfter = v.Asked
 		}
 		observe(ctx, e)
@@ -330,21 +332,16 @@ func (v *Verdict) escalated() bool {
 func (c *Call) lastFailure(f *Failure, v *Verdict) *Failure {
 	last := &Failure{Err: c.last, Refused: f.Refused, Lost: f.Lost, policy: c.policy}
 	if c.last == nil && c.state.Refusals > 0 {
-		last.Err = ErrBreakerOpen
+		last.Err = v.Refusal
 	}
 	last.facts = c.policy.inspect(last.Err)
 	if c.expired {
 		last.facts.timedOut()
 	}
-	switch {
-	case !f.Refused:
-	case v.Reason == ErrBreakerOpen:
+	if f.Refused && v.Reason == ErrBreakerOpen {
 		schedule := c.policy.schedule(last)
 		v.setRetryAfter(c.policy, schedule, last)
-		_, escalated := v.Cause.(escalatedBreaker)
-		v.Escalate = escalated || schedule.Escalate
-	case v.Cause == nil:
-		v.Cause = ErrBreakerOpen
+		v.stopAtBreaker(schedule)
 	}
 	return last
 }

@@ -89,9 +89,9 @@ type Inputs struct {
 	Cause    error     // the cause with which it ended
 	Nested   bool      // the call is part of a retry of another call
 	Spent    error     // why the attempt cannot be repeated, or nil
-	// AdmitsAt is the time before which the breaker admits no attempt. Zero means
-	// that it admits attempts now.
-	AdmitsAt time.Time
+	// Refusal describes when the breaker admits the next attempt. Zero means that it
+	// admits attempts now. AdmitsIn is not read.
+	Refusal Refusal
 	// Restored reports whether the state was loaded from a store. Such a call
 	// makes no retry after Expires of the state.
 	Restored bool
@@ -104,7 +104,8 @@ type Inputs struct {
 // makes another attempt. With a Reason, it ends.
 type Verdict struct {
 	Reason   Reason        // why the call ends, or ""
-	Cause    error         // why the context ended, the attempt cannot be repeated or the breaker refuses, or nil
+	Cause    error         // why the context ended or the attempt cannot be repeated, or nil
+	Refusal  Refusal       // of the breaker, if it has refused the attempt or will refuse the next one
 	Ended    bool          // the caller's context had ended when the attempt failed
 	Wait     time.Duration // before the next attempt; part of Waited of the new state
 	Asked    time.Duration // the wait that the error asked for
@@ -152,6 +153,9 @@ func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 		s.recordFirstFailure(p, in.Now)
 	}
 	v.Asked = max(f.facts.after, 0)
+	if f.Refused {
+		v.setRefusal(in)
+	}
 	switch {
 	case in.Ended != "":
 		v.Reason, v.Cause, v.Ended = in.Ended, in.Cause, true
@@ -195,8 +199,9 @@ func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 		v.stopAtLimit(p, s, in, limit, allowed)
 		return
 	}
-	if !in.AdmitsAt.IsZero() && !p.retriesOpenBreaker() && !in.Now.Add(wait).After(in.AdmitsAt) {
-		v.stopAtBreaker(schedule, in)
+	if !p.retriesOpenBreaker() && !in.Refusal.admits(in.Now.Add(wait)) {
+		v.setRefusal(in)
+		v.stopAtBreaker(schedule)
 		return
 	}
 	v.Wait = wait
@@ -252,8 +257,8 @@ func (p *Policy) schedule(f *Failure) *Schedule {
 // the call. It also ends the call at an escalated breaker, which does not close
 // by itself. It reports whether the call ends.
 func (v *Verdict) countRefusal(p *Policy, s *CallState, f *Failure, in *Inputs) (stops bool) {
-	if !p.retriesOpenBreaker() || in.AdmitsAt.Equal(never) {
-		v.stopAtBreaker(&p.Schedule, in)
+	if !p.retriesOpenBreaker() || in.Refusal.State.needsReset() {
+		v.stopAtBreaker(&p.Schedule)
 		return true
 	}
 	if f.verdict == retriedError {
@@ -262,12 +267,17 @@ func (v *Verdict) countRefusal(p *Policy, s *CallState, f *Failure, in *Inputs) 
 	return false
 }
 
-// stopAtBreaker ends the call because the breaker refuses the next attempt.
-func (v *Verdict) stopAtBreaker(schedule *Schedule, in *Inputs) {
-	v.Reason, v.Escalate = ErrBreakerOpen, schedule.Escalate
-	if in.AdmitsAt.Equal(never) {
-		v.Escalate, v.Cause = true, escalatedBreaker("")
+// setRefusal sets what is known about the refusal of the breaker.
+func (v *Verdict) setRefusal(in *Inputs) {
+	v.Refusal = in.Refusal
+	if v.Refusal.State == StateOpen {
+		v.Refusal.AdmitsIn = max(v.Refusal.AdmitsAt.Sub(in.Now), 0)
 	}
+}
+
+// stopAtBreaker ends the call because the breaker refuses the next attempt.
+func (v *Verdict) stopAtBreaker(schedule *Schedule) {
+	v.Reason, v.Escalate = ErrBreakerOpen, schedule.Escalate || v.Refusal.State == StateEscalated
 }
 
 // stopAtLimit ends the call because the wait exceeds a limit on time.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -93,9 +92,9 @@ type Error struct {
 	Waited     time.Duration // sum of the waits between them
 	RetryAfter time.Duration // the wait that the last error asked for, or 0
 	Escalated  bool          // the error matches ErrEscalated
-	Err        error         // of the last attempt; ErrBreakerOpen if the breaker refused all of them; or nil
-	// Cause is why the context ended or an argument cannot be rewound,
-	// [ErrBreakerOpen] if the last attempt was refused, or nil.
+	Err        error         // of the last attempt; a Refusal if the breaker refused all of them; or nil
+	// Cause is why the context ended or an argument cannot be rewound, a [Refusal]
+	// if the breaker refused the last attempt or would refuse the next one, or nil.
 	Cause error
 
 	// Limit is the limit that RetryAfter exceeds if the Reason is ErrRetryAfter:
@@ -115,8 +114,8 @@ func (e *Error) Error() string {
 		policy += ": "
 	}
 	reason := e.Reason.Error()
-	if escalated, ok := e.Cause.(escalatedBreaker); ok {
-		reason = escalated.Error()
+	if refusal, ok := e.Cause.(Refusal); ok && e.Reason == ErrBreakerOpen {
+		reason = refusal.Error()
 	}
 	switch {
 	case e.Limit == ErrRetryAfter:
@@ -136,7 +135,11 @@ func (e *Error) Error() string {
 	if e.Attempts == 1 {
 		noun = "attempt"
 	}
-	return fmt.Sprintf("%s%safter %d %s and %v of waiting: %v", policy, reason, e.Attempts, noun, rounded(e.Waited), e.Err)
+	text := fmt.Sprintf("%s%safter %d %s and %v of waiting", policy, reason, e.Attempts, noun, rounded(e.Waited))
+	if _, refused := e.Err.(Refusal); refused && e.Reason == ErrBreakerOpen {
+		return text // the reason is the same refusal
+	}
+	return fmt.Sprintf("%s: %v", text, e.Err)
 }
 
 // ofLimit names the limits on time in the text of ErrRetryAfter.
@@ -151,18 +154,6 @@ func rounded(d time.Duration) time.Duration {
 	}
 	return d
 }
-
-// An escalatedBreaker is the cause of a refusal by an escalated breaker. Its value
-// is the name of the breaker.
-type escalatedBreaker string
-
-// Error names the breaker and what closes it.
-func (b escalatedBreaker) Error() string {
-	return strings.TrimSuffix("breaker "+string(b), " ") + " is escalated and admits no call until Reset"
-}
-
-// Is reports whether target is [ErrEscalated].
-func (escalatedBreaker) Is(target error) bool { return target == ErrEscalated }
 
 // Timeout reports whether a limit on time ended the call or its last attempt, as
 // the method of net.Error does. Packages net/url and net/http call it.

@@ -195,9 +195,9 @@ func ExampleBreaker() {
 	fmt.Println(breaker.State())
 	fmt.Println(call())
 	// Output:
-	// read: breaker open after 3 attempts and 3ms of waiting: connection refused
+	// read: breaker upstream is open and admits calls again in 30s after 3 attempts and 3ms of waiting: connection refused
 	// open
-	// read: breaker open
+	// read: breaker upstream is open and admits calls again in 30s
 }
 
 // Retries are a share of successes: when everything fails, they end.

@@ -228,7 +228,7 @@ func (x *driven) decide(f Failure, in Inputs) (Verdict, error) {
 		in.Now = time.Now()
 		if x.breaker != nil {
 			x.breaker.Record(&x.record, x.permit, x.policy.Sample(x.breaker, f), in.Now)
-			x.permit, in.AdmitsAt = Permit{}, x.breaker.AdmitsAt(x.record)
+			x.permit, in.Refusal = Permit{}, x.breaker.Refusal(x.record)
 		}
 	}
 	in.LostMax = x.lostMax
@@ -274,6 +274,9 @@ func (x *driven) expire(s *CallState, v *Verdict, f *Failure) {
 	}
 	s.Waited -= v.Wait
 	v.Wait, v.Cause, v.Escalate = 0, nil, p.schedule(f).Escalate
+	if !f.Refused {
+		v.Refusal = Refusal{}
+	}
 	v.Reason, v.Limit, v.Allowed = ErrDelayBudget, "", 0
 	if fits && !x.expired(s.Previous) {
 		v.Reason, v.Limit = ErrRetryAfter, ErrDelayBudget

@@ -43,7 +43,10 @@ type Event struct {
 
 	Breaker      string       // name of the breaker, or empty
 	BreakerState BreakerState // after the attempt
-	BudgetLeft   float64      // retries left in the shared budget; −1 without a budget
+	// AdmitsIn is the time after which an open breaker may admit attempts, if it has
+	// refused this one or is the reason why no other one follows.
+	AdmitsIn   time.Duration
+	BudgetLeft float64 // retries left in the shared budget; −1 without a budget
 
 	// Timeout is the value given to [WithScopeTimeout] for EventTimeoutClamped,
 	// and the limit that has passed for EventCapture.
@@ -112,6 +115,9 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 		}
 		if e.Breaker != "" {
 			attrs = append(attrs, slog.String("breaker", e.Breaker), slog.String("breaker_state", e.BreakerState.String()))
+		}
+		if e.AdmitsIn > 0 {
+			attrs = append(attrs, slog.Duration("admits_in", e.AdmitsIn))
 		}
 		if e.BudgetLeft >= 0 {
 			attrs = append(attrs, slog.Float64("budget_left", e.BudgetLeft))

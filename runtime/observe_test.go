@@ -171,7 +171,7 @@ func TestErrorIs(t *testing.T) {
 		{Error{Reason: ErrDeadline, Err: errFailed}, []error{errFailed, ErrDeadline, context.DeadlineExceeded}, true},
 		{Error{Reason: ErrAttempts, Err: ErrAttemptTimeout}, []error{ErrAttempts, context.DeadlineExceeded}, true},
 		{Error{Reason: ErrAttempts, Err: notTimeout{}}, []error{ErrAttempts}, false},
-		{Error{Reason: ErrBreakerOpen, Cause: escalatedBreaker("b")}, []error{ErrEscalated}, false},
+		{Error{Reason: ErrBreakerOpen, Cause: Refusal{State: StateEscalated}}, []error{ErrEscalated}, false},
 	} {
 		for _, target := range all {
 			if got, want := errors.Is(&tt.err, target), slices.Contains(tt.is, target); got != want {

@@ -146,17 +146,17 @@ func TestOutcome(t *testing.T) {
 		{"failures open the breaker", Policy{}, &BreakerSnapshot{}, 0, 0, []error{refused, refused}, `
 			retry 1 class=network wait=1s b=closed
 			stop 2 class=network waited=1s reason=breaker open b=open
-			breaker open: attempts=2 waited=1s err=connection refused`},
+			breaker open: attempts=2 waited=1s err=connection refused cause=breaker b is open and admits calls again in 30s`},
 		{"escalates with the breaker open", Policy{Schedule: Schedule{Escalate: true}}, open, 0, 0, nil, `
 			stop 0 reason=breaker open b=open
-			breaker open: attempts=0 waited=0s err=<nil> escalated`},
+			breaker open: attempts=0 waited=0s err=<nil> escalated cause=breaker b is open and admits calls again in 30s`},
 		{"a refusal without an error is of no class", Policy{PerError: []Override{{ClassAny, Schedule{Escalate: true}}}},
 			open, 0, 0, nil, `
 			stop 0 reason=breaker open b=open
-			breaker open: attempts=0 waited=0s err=<nil>`},
+			breaker open: attempts=0 waited=0s err=<nil> cause=breaker b is open and admits calls again in 30s`},
 		{"refused by the breaker", Policy{}, open, 0, 0, nil, `
 			stop 0 reason=breaker open b=open
-			breaker open: attempts=0 waited=0s err=<nil>`},
+			breaker open: attempts=0 waited=0s err=<nil> cause=breaker b is open and admits calls again in 30s`},
 		{"refused by an escalated breaker", Policy{}, &BreakerSnapshot{State: StateEscalated}, 0, 0, nil, `
 			stop 0 reason=breaker open b=escalated
 			breaker open: attempts=0 waited=0s err=<nil> escalated cause=breaker b is escalated and admits no call until Reset`},
@@ -165,12 +165,12 @@ func TestOutcome(t *testing.T) {
 			canceled: attempts=0 waited=0s err=<nil> cause=shutting down`},
 		{"one attempt, refused", Policy{RetryOn: waits, Schedule: Schedule{MaxAttempts: 1}}, open, 0, 0, nil, `
 			stop 0 class=breaker_open reason=attempts exhausted b=open
-			attempts exhausted: attempts=0 waited=0s err=breaker open cause=breaker open`},
+			attempts exhausted: attempts=0 waited=0s err=breaker b is open and admits calls again in 30s cause=breaker b is open and admits calls again in 30s`},
 		{"canceled while refused", Policy{RetryOn: waits}, open, 2 * s, 0, nil, `
 			retry 0 class=breaker_open wait=1s b=open
 			retry 0 class=breaker_open wait=2s waited=1s b=open
 			stop 0 class=breaker_open waited=1s reason=canceled b=open
-			canceled: attempts=0 waited=1s err=breaker open cause=shutting down`},
+			canceled: attempts=0 waited=1s err=breaker b is open and admits calls again in 29s cause=shutting down`},
 		{"a wait longer than the breaker is open",
 			Policy{Schedule: Schedule{MaxAttempts: 4, Backoff: BackoffFixed, InitialDelay: 30*s + 1, MaxDelay: None}},
 			&BreakerSnapshot{}, 0, 0, []error{refused, refused, refused}, `
@@ -181,7 +181,7 @@ func TestOutcome(t *testing.T) {
 		{"a wait as long as the breaker is open", Policy{Schedule: Schedule{Backoff: BackoffFixed, InitialDelay: 30 * s}},
 			&BreakerSnapshot{Failures: 1}, 0, 0, []error{refused}, `
 			stop 1 class=network reason=breaker open b=open
-			breaker open: attempts=1 waited=0s err=connection refused`},
+			breaker open: attempts=1 waited=0s err=connection refused cause=breaker b is open and admits calls again in 30s`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

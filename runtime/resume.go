@@ -32,7 +32,7 @@ func (c *Call) Restore(s CallState) { c.state = s }
 // with err. A nil err means that the attempt was lost. Inspect also reports the
 // sample of the attempt to the breaker, and keeps err as the last error of the
 // call. ctx is the context of the caller. A package that stores calls replaces
-// Now and AdmitsAt of the inputs, and sets LostMax.
+// Now and Refusal of the inputs, and sets LostMax.
 func (c *Call) Inspect(ctx context.Context, err error) (Failure, Inputs) {
 	if err != nil {
 		c.last, c.expired = err, false

@@ -20,6 +20,10 @@ func TestDecideRestored(t *testing.T) {
 	lost, refused := Failure{Lost: true}, Failure{Err: ErrBreakerOpen, Refused: true}
 	failed := Failure{Err: errFailed}
 	waits := []Class{ClassBreakerOpen, ClassAny}
+	latched := Refusal{Breaker: "up", State: StateEscalated}
+	open := Refusal{Breaker: "up", State: StateOpen, AdmitsAt: now.Add(s)}
+	openFor := open
+	openFor.AdmitsIn = s
 	for _, tt := range []struct {
 		name    string
 		policy  Policy
@@ -42,12 +46,12 @@ func TestDecideRestored(t *testing.T) {
 		{"lost beyond a limit that was lowered", Policy{}, CallState{Attempts: 4}, lost, Inputs{},
 			Verdict{Reason: ErrAttempts}, CallState{Attempts: 4, Lost: 1}},
 
-		{"refused", Policy{}, CallState{Attempts: 1}, refused, Inputs{AdmitsAt: now},
-			Verdict{Reason: ErrBreakerOpen}, CallState{Attempts: 1}},
-		{"refused, waits", Policy{RetryOn: waits}, CallState{Attempts: 1}, refused, Inputs{AdmitsAt: now},
-			Verdict{Wait: 2 * s}, CallState{Attempts: 1, Refusals: 1, Waited: 2 * s, Previous: 2 * s}},
-		{"refused, escalated", Policy{RetryOn: waits}, CallState{}, refused, Inputs{AdmitsAt: never},
-			Verdict{Reason: ErrBreakerOpen, Cause: escalatedBreaker(""), Escalate: true}, CallState{}},
+		{"refused", Policy{}, CallState{Attempts: 1}, refused, Inputs{Now: now, Refusal: open},
+			Verdict{Reason: ErrBreakerOpen, Refusal: openFor}, CallState{Attempts: 1}},
+		{"refused, waits", Policy{RetryOn: waits}, CallState{Attempts: 1}, refused, Inputs{Now: now, Refusal: open},
+			Verdict{Wait: 2 * s, Refusal: openFor}, CallState{Attempts: 1, Refusals: 1, Waited: 2 * s, Previous: 2 * s}},
+		{"refused, escalated", Policy{RetryOn: waits}, CallState{}, refused, Inputs{Refusal: latched},
+			Verdict{Reason: ErrBreakerOpen, Refusal: latched, Escalate: true}, CallState{}},
 
 		{"first failure", Policy{DelayBudget: 3 * s}, CallState{}, failed, Inputs{Now: now},
 			Verdict{Wait: s}, CallState{Attempts: 1, Waited: s, Previous: s, FailedAt: now, Expires: now.Add(3 * s)}},

@@ -91,6 +91,9 @@ func (t *Telemetry) observeCall(ctx context.Context, e retry.Event) {
 		attributes = append(attributes,
 			attribute.String("retry.breaker", e.Breaker), attribute.String("retry.breaker.state", e.BreakerState.String()))
 	}
+	if e.AdmitsIn > 0 {
+		attributes = append(attributes, seconds("retry.breaker.admits_in", e.AdmitsIn))
+	}
 	if e.BudgetLeft >= 0 {
 		attributes = append(attributes, attribute.Float64("retry.budget.left", e.BudgetLeft))
 	}

@@ -44,7 +44,8 @@
 // has not failed. Others are, with durations in seconds: retry.policy, retry.call,
 // retry.attempt, retry.attempts, retry.wait, retry.reason, retry.timeout, retry.run,
 // retry.fence, retry.handler, retry.step, retry.step.name, retry.correlation,
-// retry.outcome, retry.breaker, retry.breaker.state and retry.budget.left.
+// retry.outcome, retry.breaker, retry.breaker.state, retry.breaker.admits_in and
+// retry.budget.left.
 //
 // # Metrics
 //

@@ -235,9 +235,9 @@ func TestShared(t *testing.T) {
 		_, err := retry.DoWith(ctx, &fetch, shared, failing(3))
 		end(err)
 		want(t, x.describe(), `
-span RetryFetch [error.type=network retry.attempts=2 retry.reason=breaker open] error "fetch: breaker open after 2 attempts and 1s of waiting: dial tcp: connection refused" 1s
+span RetryFetch [error.type=network retry.attempts=2 retry.reason=breaker open] error "fetch: breaker upstream is open and admits calls again in 30s after 2 attempts and 1s of waiting: dial tcp: connection refused" 1s
   0s retry.attempt_failed [error.type=network exception.message=dial tcp: connection refused retry.attempt=1 retry.breaker.state=closed retry.breaker=upstream retry.budget.left=9 retry.policy=fetch retry.wait=1]
-  1s retry.attempt_failed [error.type=network exception.message=dial tcp: connection refused retry.attempt=2 retry.breaker.state=open retry.breaker=upstream retry.budget.left=9 retry.policy=fetch retry.reason=breaker open]
+  1s retry.attempt_failed [error.type=network exception.message=dial tcp: connection refused retry.attempt=2 retry.breaker.admits_in=30 retry.breaker.state=open retry.breaker=upstream retry.budget.left=9 retry.policy=fetch retry.reason=breaker open]
 `)
 	})
 }

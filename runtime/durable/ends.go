@@ -47,7 +47,7 @@ func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, 
 		inputs.Now, inputs.LostMax = v.now, c.policy.lostMax()
 		inputs.Restored = v.step.Version != 0 && v.step.Fence != x.fence
 		if b := c.policy.Breaker; b != nil {
-			inputs.AdmitsAt = b.AdmitsAt(v.state)
+			inputs.Refusal = b.Refusal(v.state)
 		}
 		n.verdict = v.decide(&e.failure, inputs, e.refusal, e.correlation)
 		n.failure = &e.failure

@@ -151,8 +151,8 @@ func (v *stepView) inputs(sample float64) retry.Inputs {
 func (v *stepView) admit(in *starting) (*retry.Permit, *retry.Failure, retry.Inputs, bool) {
 	if in.refused != nil {
 		inputs := in.inputs
-		if !inputs.AdmitsAt.IsZero() {
-			inputs.AdmitsAt = v.now.Add(inputs.AdmitsAt.Sub(in.local))
+		if at := &inputs.Refusal.AdmitsAt; !at.IsZero() {
+			*at = v.now.Add(at.Sub(in.local))
 		}
 		inputs.Now, inputs.Deadline, inputs.Ended = v.now, time.Time{}, ""
 		return nil, in.refused, inputs, false
@@ -164,7 +164,7 @@ func (v *stepView) admit(in *starting) (*retry.Permit, *retry.Failure, retry.Inp
 	v.putBreaker()
 	if !ok {
 		inputs := v.inputs(in.sample)
-		inputs.AdmitsAt = v.c.policy.Breaker.AdmitsAt(v.state)
+		inputs.Refusal = v.c.policy.Breaker.Refusal(v.state)
 		return nil, &retry.Failure{Err: retry.ErrBreakerOpen, Refused: true}, inputs, false
 	}
 	return &permit, nil, retry.Inputs{}, true

@@ -1,0 +1,65 @@
+package retry
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Refusal is the error of a breaker that admits no attempt. It matches
+// [ErrBreakerOpen], and [ErrEscalated] if the breaker is escalated. errors.As finds
+// it in an [*Error] of a call that the breaker has ended:
+//
+//	if refusal, ok := errors.AsType[retry.Refusal](err); ok {
+//		w.Header().Set("Retry-After", strconv.Itoa(int(refusal.AdmitsIn.Seconds())+1))
+//	}
+type Refusal struct {
+	Breaker string       // its name
+	State   BreakerState // when it refused the attempt
+	// AdmitsAt is the time after which an open breaker may admit an attempt. It is
+	// zero in the other states: the breaker may admit one at any time, or not before
+	// Reset.
+	AdmitsAt time.Time
+	AdmitsIn time.Duration // from the refusal to AdmitsAt, or 0
+}
+
+// Error returns the name of the breaker, its state, and when it admits calls again.
+func (r Refusal) Error() string {
+	name := "breaker"
+	if r.Breaker != "" {
+		name += " " + r.Breaker
+	}
+	switch r.State {
+	case StateOpen:
+		return fmt.Sprintf("%s is open and admits calls again in %v", name, coarse(r.AdmitsIn))
+	case StateHalfOpen:
+		return name + " is half-open and waits for the results of other calls"
+	case StateEscalated:
+		return name + " is escalated and admits no call until Reset"
+	}
+	return name + " has refused the call" // and has closed since
+}
+
+// coarse returns d to about three digits.
+func coarse(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(time.Second / 10)
+}
+
+// Is reports whether target is [ErrEscalated], and the breaker is escalated.
+func (r Refusal) Is(target error) bool { return target == ErrEscalated && r.State == StateEscalated }
+
+// Unwrap returns [ErrBreakerOpen].
+func (r Refusal) Unwrap() error { return ErrBreakerOpen }
+
+// admits reports whether the breaker may admit an attempt at a time.
+func (r *Refusal) admits(at time.Time) bool {
+	if r.State == StateOpen {
+		return at.After(r.AdmitsAt)
+	}
+	return !r.State.needsReset()
+}
+
+// needsReset reports whether a breaker refuses all attempts until Reset.
+func (s BreakerState) needsReset() bool { return s == StateEscalated }
