@@ -162,12 +162,25 @@ func (b *Breaker) unlockChanged() {
 	}
 }
 
-// Reset closes the breaker from any state. Only Reset and [Breaker.Restore] close
-// an escalated breaker. If the breaker is shared, Reset closes it in all processes.
+// ForceOpen opens the breaker from any state, and keeps it open until
+// [Breaker.Reset]: it admits no attempt meanwhile, not even one to see whether the
+// service works again. Use it to stop all calls of a service, for its maintenance
+// for example. Attempts that are running go on, and their results do not count. If
+// the breaker is shared, ForceOpen opens it in all processes, also in those that
+// start later.
+func (b *Breaker) ForceOpen() {
+	b.lock()
+	b.enter(StateForcedOpen, ChangeForced, time.Now())
+	b.changed = true
+	b.unlockChanged()
+}
+
+// Reset closes the breaker from any state, and forgets its failures. Only Reset and
+// [Breaker.Restore] close a breaker that is escalated or was forced open. If the
+// breaker is shared, Reset closes it in all processes.
 func (b *Breaker) Reset() {
 	b.lock()
-	b.s.Failures = 0
-	b.enter(StateClosed, ChangeReset, time.Now())
+	b.close(ChangeReset, time.Now())
 	b.changed = true
 	b.unlockChanged()
 }

@@ -367,7 +367,7 @@ func TestRestore(t *testing.T) {
 }
 
 func TestRestoreOfNoState(t *testing.T) {
-	for _, state := range []BreakerState{StateEscalated + 1, 9} {
+	for _, state := range []BreakerState{StateForcedOpen + 1, 9} {
 		b := NewBreaker(BreakerPolicy{})
 		if b.Restore(BreakerSnapshot{State: state}); b.State() != StateClosed {
 			t.Errorf("restored %v: the breaker is %v", state, b.State())
@@ -398,8 +398,9 @@ func TestSnapshotJSON(t *testing.T) {
 		`{"state":"open","failures":3,"open_until":"2030-01-02T03:04:05Z"}`: {
 			State: StateOpen, Failures: 3, OpenUntil: until,
 		},
-		`{"state":"half-open","failures":3}`: {State: StateHalfOpen, Failures: 3},
-		`{"state":"escalated","failures":8}`: {State: StateEscalated, Failures: 8},
+		`{"state":"half-open","failures":3}`:   {State: StateHalfOpen, Failures: 3},
+		`{"state":"escalated","failures":8}`:   {State: StateEscalated, Failures: 8},
+		`{"state":"forced-open","failures":0}`: {State: StateForcedOpen},
 		`{"state":"half-open","failures":3,"generation":7,"successes":1,"probes":[{"generation":7,"probe":4,"started":"2030-01-02T03:04:05Z"}],"last_probe":4}`: {
 			State: StateHalfOpen, Failures: 3, Generation: 7, Successes: 1, Probes: []Permit{{7, 4, until}}, LastProbe: 4,
 		},
@@ -416,11 +417,11 @@ func TestSnapshotJSON(t *testing.T) {
 		}
 	}
 	var s BreakerSnapshot
-	const want = `"ajar" is not a state of a breaker: want closed, open, half-open or escalated`
+	const want = `"ajar" is not a state of a breaker: want closed, open, half-open, escalated or forced-open`
 	if err := json.Unmarshal([]byte(`{"state":"ajar"}`), &s); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	for state, want := range map[BreakerState]string{4: "BreakerState(4) is not",
+	for state, want := range map[BreakerState]string{5: "BreakerState(5) is not",
 		9: "BreakerState(9) is not a state of a breaker"} {
 		_, err := json.Marshal(BreakerSnapshot{State: state})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -96,7 +96,8 @@ func TestOpenBreaker(t *testing.T) {
 		op := func(context.Context) error { calls++; return nil }
 		err := protect(t.Context(), b, nil, Policy{Name: "read"}, op)
 		e, ok := errors.AsType[*Error](err)
-		if !ok || e.Reason != ErrBreakerOpen || e.Attempts != 0 || err.Error() != "read: breaker is open and admits calls again in 30s" {
+		if !ok || e.Reason != ErrBreakerOpen || e.Attempts != 0 ||
+			err.Error() != "read: breaker is open and admits calls again in 30s" {
 			t.Errorf("got %v", err)
 		}
 		if calls != 0 || time.Since(start) != 0 {
@@ -294,6 +295,11 @@ func TestRefusal(t *testing.T) {
 			return b
 		}
 		closed := func() *Breaker { return NewBreaker(BreakerPolicy{Name: "payments", Failures: 2}) }
+		forced := func() *Breaker {
+			b := closed()
+			b.ForceOpen()
+			return b
+		}
 		for _, tt := range []struct {
 			name    string
 			breaker func() *Breaker
@@ -309,6 +315,9 @@ func TestRefusal(t *testing.T) {
 			{"half-open", busy, Policy{},
 				"breaker payments is half-open and waits for the results of other calls", Refusal{State: StateHalfOpen},
 				"attempt=0 breaker=payments breaker_state=half-open"},
+			{"forced open", forced, Policy{RetryOn: []Class{ClassAny, ClassBreakerOpen}}, // which do not wait for it
+				"breaker payments was forced open and admits no call until Reset", Refusal{State: StateForcedOpen},
+				"attempt=0 breaker=payments breaker_state=forced-open"},
 			{"opens inside", closed, Policy{},
 				"breaker payments is open and admits calls again in 30s after 2 attempts and 1s of waiting: failed",
 				Refusal{State: StateOpen, AdmitsIn: 30 * time.Second},

@@ -136,7 +136,7 @@ func (m *machine) snapshot() BreakerSnapshot {
 func (m *machine) restore(s BreakerSnapshot, now time.Time) {
 	m.s.Failures = max(s.Failures, 0)
 	switch {
-	case s.State > StateEscalated:
+	case s.State > StateForcedOpen:
 		s.State = StateClosed
 	case s.State == StateOpen && now.After(s.OpenUntil):
 		s.State = StateHalfOpen
@@ -153,11 +153,13 @@ func (m *machine) enter(state BreakerState, why ChangeReason, now time.Time) {
 	m.s.State, m.s.Successes, m.s.Probes = state, 0, nil
 	m.s.Generation++
 	m.s.OpenUntil, m.counts = time.Time{}, nil
-	switch {
-	case state == StateOpen:
+	switch state {
+	case StateOpen:
 		m.s.OpenUntil = now.Add(m.limits.OpenFor)
-	case state == StateClosed && m.limits.hasRate():
-		m.counts = newWindow(&m.limits, m.s.Generation, now)
+	case StateClosed:
+		if m.limits.hasRate() {
+			m.counts = newWindow(&m.limits, m.s.Generation, now)
+		}
 	}
 }
 
@@ -176,7 +178,7 @@ func (m *machine) admit(now time.Time) (Permit, bool) {
 	state := m.stateAt(now)
 	p := Permit{Generation: m.s.Generation, Started: now}
 	switch state {
-	case StateOpen, StateEscalated:
+	case StateOpen, StateEscalated, StateForcedOpen:
 		return Permit{}, false
 	case StateHalfOpen:
 		// A probe that does not end must not block the breaker, nor one that
@@ -228,8 +230,7 @@ func (m *machine) recordHalfOpen(failed bool, now time.Time) {
 		return
 	}
 	if m.s.Successes++; m.s.Successes >= m.limits.Successes {
-		m.s.Failures = 0
-		m.enter(StateClosed, ChangeProbesSucceeded, now)
+		m.close(ChangeProbesSucceeded, now)
 	}
 }
 
@@ -262,6 +263,12 @@ func (m *machine) open(why ChangeReason, now time.Time) {
 		return
 	}
 	m.enter(StateOpen, why, now)
+}
+
+// close closes the breaker, which forgets its failures.
+func (m *machine) close(why ChangeReason, now time.Time) {
+	m.s.Failures = 0
+	m.enter(StateClosed, why, now)
 }
 
 // reached reports whether n has reached a limit. Zero is no limit.

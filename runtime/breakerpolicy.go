@@ -144,15 +144,17 @@ type BreakerState uint8
 
 // The states.
 const (
-	StateClosed    BreakerState = iota // admits all attempts
-	StateOpen                          // refuses all attempts until OpenFor has passed
-	StateHalfOpen                      // admits some attempts, whose results close or open it
-	StateEscalated                     // refuses all attempts until Reset
+	StateClosed     BreakerState = iota // admits all attempts
+	StateOpen                           // refuses all attempts until OpenFor has passed
+	StateHalfOpen                       // admits some attempts, whose results close or open it
+	StateEscalated                      // refuses all attempts until Reset
+	StateForcedOpen                     // refuses all attempts until Reset: somebody has called ForceOpen
 )
 
-var breakerStates = [...]string{"closed", "open", "half-open", "escalated"}
+var breakerStates = [...]string{"closed", "open", "half-open", "escalated", "forced-open"}
 
-// String returns the name of the state: closed, open, half-open or escalated.
+// String returns the name of the state: closed, open, half-open, escalated or
+// forced-open.
 func (s BreakerState) String() string {
 	if int(s) < len(breakerStates) {
 		return breakerStates[s]
@@ -177,5 +179,5 @@ func (s *BreakerState) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is not a state of a breaker: want closed, open, half-open or escalated", text)
+	return fmt.Errorf("%q is not a state of a breaker: want closed, open, half-open, escalated or forced-open", text)
 }

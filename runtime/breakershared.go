@@ -12,8 +12,8 @@ type BreakerRemote interface {
 	// Record reports the sample of a probe that Admit has permitted, and returns
 	// the state of the shared copy.
 	Record(Permit, Sample) (BreakerSnapshot, error)
-	// Changed reports that the breaker has opened or was reset by this process. It
-	// must not wait: [Breaker.Sync] follows.
+	// Changed reports that the breaker has opened, was forced open or was reset by
+	// this process. It must not wait: [Breaker.Sync] follows.
 	Changed()
 }
 
@@ -76,7 +76,7 @@ func (b *Breaker) adopt(remote *BreakerSnapshot, why ChangeReason, now time.Time
 		return
 	}
 	if remote.State != b.s.State {
-		b.enter(min(remote.State, StateEscalated), why, now)
+		b.enter(min(remote.State, StateForcedOpen), why, now)
 	}
 	b.s.Failures = max(remote.Failures, 0)
 	if b.s.State == StateOpen {
@@ -152,14 +152,15 @@ func answered(s Sample, after BreakerState) ChangeReason {
 }
 
 // Set changes the state of a snapshot to that of another copy of the breaker: to
-// open if this one is closed, with the greater number of failures, or to closed
-// after a reset.
+// open if this one is closed, with the greater number of failures, to closed after
+// a reset, or to forced open.
 func (p BreakerPolicy) Set(s *BreakerSnapshot, copied BreakerSnapshot, now time.Time) {
 	m := p.load(s, now)
 	switch {
 	case copied.State == StateClosed:
-		m.s.Failures = 0
-		m.enter(StateClosed, ChangeReset, now)
+		m.close(ChangeReset, now)
+	case copied.State == StateForcedOpen:
+		m.enter(StateForcedOpen, ChangeForced, now)
 	case m.s.State == StateClosed && copied.State != StateHalfOpen:
 		m.s.Failures = max(m.s.Failures, copied.Failures)
 		m.open(ChangeShared, now)

@@ -206,6 +206,37 @@ func TestSharedBreaker(t *testing.T) {
 				t.Errorf("remote %v, local %v, %v; want both closed", r.state.State, b.State(), err)
 			}
 		},
+		"forced open in all processes": func(t *testing.T) {
+			r, b := setup(policy)
+			other := NewBreaker(policy)
+			other.Share(r)
+			b.ForceOpen()
+			if r.changed != 1 {
+				t.Errorf("told %d times, want once", r.changed)
+			}
+			_, _ = r.sync(b), r.sync(other)
+			time.Sleep(time.Hour)
+			r.err = down // each decides alone: that it stays open
+			for name, b := range map[string]*Breaker{"first": b, "other": other} {
+				if err := probe(b, succeeds); !errors.Is(err, ErrBreakerOpen) || b.State() != StateForcedOpen {
+					t.Errorf("%s: %v, %v", name, err, b.State())
+				}
+			}
+			r.err = nil
+			other.Reset()
+			_, _ = r.sync(other), r.sync(b)
+			if b.State() != StateClosed || other.State() != StateClosed || r.state.State != StateClosed {
+				t.Errorf("%v, %v, %v; want all closed", b.State(), other.State(), r.state.State)
+			}
+		},
+		"a trip does not replace it": func(t *testing.T) {
+			r, b := setup(policy)
+			r.policy.Set(&r.state, BreakerSnapshot{State: StateForcedOpen}, time.Now())
+			_ = probe(b, fails)
+			if err := r.sync(b); err != nil || b.State() != StateForcedOpen || r.state.State != StateForcedOpen {
+				t.Errorf("local %v, remote %v, %v", b.State(), r.state.State, err)
+			}
+		},
 		"it is alone again": func(t *testing.T) {
 			r, b := setup(policy)
 			b.Share(nil)

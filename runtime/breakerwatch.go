@@ -27,6 +27,7 @@ const (
 	ChangeOpenForPassed   ChangeReason = "open time passed"     // an open breaker became half-open
 	ChangeProbeFailed     ChangeReason = "probe failed"         // an attempt of a half-open breaker failed, or was slow
 	ChangeProbesSucceeded ChangeReason = "probes succeeded"     // as many attempts of a half-open breaker as Successes
+	ChangeForced          ChangeReason = "forced open"          // by Breaker.ForceOpen
 	ChangeReset           ChangeReason = "reset"                // by Breaker.Reset
 	ChangeRestored        ChangeReason = "restored"             // by Breaker.Restore
 	ChangeShared          ChangeReason = "shared store"         // by another process or an operator: see Breaker.Share

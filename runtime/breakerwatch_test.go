@@ -31,7 +31,7 @@ func TestObserveBreaker(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		policy BreakerPolicy
-		steps  string // of take, and R for Reset
+		steps  string // of take, R for Reset, and O for ForceOpen
 		want   []string
 	}{
 		{"closed", BreakerPolicy{}, "sffsfnR", nil},
@@ -59,14 +59,28 @@ func TestObserveBreaker(t *testing.T) {
 			"2s half-open-escalated probe failed 2",
 			"3s escalated-closed reset 0",
 		}},
+		{"forced open", BreakerPolicy{OpenFor: time.Second}, "ffO....OsR", []string{
+			"0s closed-forced-open forced open 2",
+			"4s forced-open-closed reset 0",
+		}},
+		{"forced open while it is open", BreakerPolicy{Failures: 1, OpenFor: time.Second}, "fO..sRf", []string{
+			"0s closed-open consecutive failures 1 until 1s",
+			"0s open-forced-open forced open 1",
+			"2s forced-open-closed reset 0",
+			"2s closed-open consecutive failures 1 until 3s",
+		}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := NewBreaker(tt.policy)
 			got := changesOf(b)
-			for part := range strings.SplitAfterSeq(tt.steps, "R") {
-				take(b, strings.TrimSuffix(part, "R"), 2*time.Second)
-				if strings.HasSuffix(part, "R") {
+			for _, step := range tt.steps {
+				switch step {
+				case 'R':
 					b.Reset()
+				case 'O':
+					b.ForceOpen()
+				default:
+					take(b, string(step), 2*time.Second)
 				}
 			}
 			if !slices.Equal(*got, tt.want) {
@@ -83,6 +97,7 @@ func TestObserveRestoredBreaker(t *testing.T) {
 			"[0s closed-open restored 4 until 5s]": {State: StateOpen, Failures: 4, OpenUntil: now.Add(5 * time.Second)},
 			"[0s closed-half-open restored 4]":     {State: StateOpen, Failures: 4, OpenUntil: now.Add(-time.Second)},
 			"[0s closed-escalated restored 4]":     {State: StateEscalated, Failures: 4},
+			"[0s closed-forced-open restored 0]":   {State: StateForcedOpen},
 			"[]":                                   {Failures: 1},
 		} {
 			b := NewBreaker(BreakerPolicy{})

@@ -35,6 +35,8 @@ func (r Refusal) Error() string {
 		return name + " is half-open and waits for the results of other calls"
 	case StateEscalated:
 		return name + " is escalated and admits no call until Reset"
+	case StateForcedOpen:
+		return name + " was forced open and admits no call until Reset"
 	}
 	return name + " has refused the call" // and has closed since
 }
@@ -62,4 +64,4 @@ func (r *Refusal) admits(at time.Time) bool {
 }
 
 // needsReset reports whether a breaker refuses all attempts until Reset.
-func (s BreakerState) needsReset() bool { return s == StateEscalated }
+func (s BreakerState) needsReset() bool { return s == StateEscalated || s == StateForcedOpen }

@@ -110,6 +110,10 @@ func commands() []*cli.Command {
 			Name: "breakers", Args: "[BREAKER]", Short: "show the breakers that processes share",
 			Setup: breakers, Words: nothing,
 		},
+		{
+			Name: "breakers open", Args: "BREAKER", Short: "force a breaker open until it is reset",
+			Setup: breakersOpen, Words: nothing,
+		},
 		{Name: "breakers reset", Args: "BREAKER", Short: "close a breaker", Setup: breakersReset, Words: nothing},
 		{Name: "budgets", Short: "show the budgets in the store", Setup: budgets, Words: nothing},
 		{Name: "budgets reset", Args: "[BUDGET]", Short: "fill a budget", Setup: budgetsReset, Words: nothing},

@@ -78,7 +78,7 @@ func (s *session) printBreaker(ctx context.Context, name string) error {
 func breakerState(state retry.BreakerState) term.Cell {
 	styles := map[retry.BreakerState]term.Style{
 		retry.StateClosed: term.Green, retry.StateOpen: term.Red, retry.StateHalfOpen: term.Yellow,
-		retry.StateEscalated: term.Red,
+		retry.StateEscalated: term.Red, retry.StateForcedOpen: term.Red,
 	}
 	return term.Cell{Text: state.String(), Style: styles[state]}
 }
@@ -123,16 +123,29 @@ func newBreaker(b durable.BreakerInfo) breakerJSON {
 
 // breakersReset is the command breakers reset.
 func breakersReset(flags *flag.FlagSet) cli.Run {
+	return changeBreaker(flags, "breakers reset", "reset", (*durable.Engine).ResetBreaker)
+}
+
+// breakersOpen is the command breakers open.
+func breakersOpen(flags *flag.FlagSet) cli.Run {
+	return changeBreaker(flags, "breakers open", "forced open", (*durable.Engine).ForceOpenBreaker)
+}
+
+// changeBreaker is a command that changes one breaker, and prints what it has done.
+func changeBreaker(
+	flags *flag.FlagSet, command, done string,
+	change func(*durable.Engine, context.Context, string, ...durable.Operator) error,
+) cli.Run {
 	s := newSession(flags)
 	var o operator
 	o.flags(flags)
-	return s.do(1, 1, "breakers reset takes the name of one breaker", func(ctx context.Context, args []string) error {
+	return s.do(1, 1, command+" takes the name of one breaker", func(ctx context.Context, args []string) error {
 		by, err := o.by()
 		if err == nil {
-			err = s.engine.ResetBreaker(ctx, args[0], by)
+			err = change(s.engine, ctx, args[0], by)
 		}
 		if err == nil {
-			_, err = fmt.Fprintln(s.stdout, "reset", term.Clean(args[0]))
+			_, err = fmt.Fprintln(s.stdout, done, term.Clean(args[0]))
 		}
 		return err
 	})

@@ -213,8 +213,9 @@ func Durable(ctx context.Context, s Sink, e *durable.Event) {
 		measure(Successes, e.Total.Seconds())
 	case durable.EventStoreError:
 		s.Measure(ctx, StoreErrors, 1, "")
+	case durable.EventReset, durable.EventForcedOpen: // of a budget or a breaker
 	default:
-		if e.Step == "" && e.Kind != durable.EventReset { // an event of the run
+		if e.Step == "" { // an event of the run
 			s.Measure(ctx, RunEvents, 1, "", e.Kind.String())
 		}
 	}

@@ -48,6 +48,7 @@ const (
 	ActionPaused   Action = "paused"
 	ActionResumed  Action = "resumed"
 	ActionReset    Action = "reset"
+	ActionForced   Action = "forced open"
 	ActionExpired  Action = "expired"  // before its time: see [Engine.Expire]
 	ActionImported Action = "imported" // steps of another system: see [Engine.Import]
 	ActionAccepted Action = "accepted" // the incarnation of the store: see [Engine.Accept]

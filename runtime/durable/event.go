@@ -53,6 +53,7 @@ const (
 	EventJob // a decision about a group, or about a retry that is taken from the budget of a run: Job
 
 	EventReset      // an operator has reset a budget or a breaker; Name is its name
+	EventForcedOpen // an operator has forced a breaker open; Name is its name
 	EventStoreError // the store failed
 )
 
@@ -65,7 +66,7 @@ var eventKinds = [...]string{
 	"step resolved", "step requeued", "dead letter discarded", "step recalled",
 	"unit succeeded", "unit failed", "unit removed",
 	"job",
-	"reset", "store error",
+	"reset", "forced open", "store error",
 }
 
 // String returns the name of the kind.

@@ -78,32 +78,67 @@ func (e *Engine) Breakers(ctx context.Context) iter.Seq2[BreakerInfo, error] {
 	})
 }
 
-// ResetBreaker closes a breaker, also an escalated one. The results of attempts
-// that it has admitted before do not count. The error matches [ErrNotFound] if
-// the store does not have the breaker.
+// ResetBreaker closes a breaker, also one that is escalated or was forced open. The
+// results of attempts that it has admitted before do not count. The error matches
+// [ErrNotFound] if the store does not have the breaker.
 func (e *Engine) ResetBreaker(ctx context.Context, name string, by ...Operator) error {
 	return reset(ctx, e, e.key(KindBreaker, "", name), operator(by), func(s *retry.BreakerSnapshot) {
 		*s = retry.BreakerSnapshot{State: retry.StateClosed, Generation: s.Generation + 1, LastProbe: s.LastProbe}
 	})
 }
 
-// reset changes a budget or a breaker.
+// ForceOpenBreaker opens a breaker until [Engine.ResetBreaker], as
+// [retry.Breaker.ForceOpen] does. The store need not have the breaker yet: steps
+// and connected processes with a breaker of this name use the record.
+func (e *Engine) ForceOpenBreaker(ctx context.Context, name string, by ...Operator) error {
+	o := sharedChange{ActionForced, EventForcedOpen, operator(by)}
+	force := func(r *Record, s *retry.BreakerSnapshot, now time.Time) error {
+		if r.Bucket.IsZero() {
+			r.Bucket = month(now)
+		}
+		retry.BreakerPolicy{}.Set(s, retry.BreakerSnapshot{State: retry.StateForcedOpen}, now)
+		return nil
+	}
+	return changeShared(ctx, e, e.key(KindBreaker, "", name), o, force)
+}
+
+// reset changes a budget or a breaker that the store has.
 func reset[B any](ctx context.Context, e *Engine, key Key, by Operator, change func(*B)) error {
+	return changeShared(ctx, e, key, sharedChange{ActionReset, EventReset, by}, func(r *Record, b *B, _ time.Time) error {
+		if r.Version == 0 {
+			return fmt.Errorf("%s: %w", key, ErrNotFound)
+		}
+		change(b)
+		return nil
+	})
+}
+
+// A sharedChange is what an operator does to a budget or a breaker: the words for it
+// in the audit and in events.
+type sharedChange struct {
+	action Action
+	event  EventKind
+	by     Operator
+}
+
+// changeShared changes the record of a budget or a breaker, and notes who did that.
+func changeShared[B any](
+	ctx context.Context, e *Engine, key Key, o sharedChange, change func(*Record, *B, time.Time) error,
+) error {
 	err := e.update(ctx, []Key{key}, func(tx Tx) (Writes, error) {
 		r := tx.Records[0]
 		b, err := open[B](r)
-		if err == nil && r.Version == 0 {
-			err = fmt.Errorf("%s: %w", key, ErrNotFound)
+		if err == nil {
+			err = change(&r, &b, tx.Now)
 		}
 		if err != nil {
 			return Writes{}, err
 		}
-		change(&b)
 		err = write(&r, &b)
-		return Writes{Put: []Record{r}, Add: []Entry{newAudit(r, tx.Now, ActionReset, by)}}, err
+		return Writes{Put: []Record{r}, Add: []Entry{newAudit(r, tx.Now, o.action, o.by)}}, err
 	})
 	if err == nil {
-		e.event(ctx, Event{Kind: EventReset, Run: key.Run, Name: key.ID, By: by})
+		e.event(ctx, Event{Kind: o.event, Run: key.Run, Name: key.ID, By: o.by})
 	}
 	return err
 }

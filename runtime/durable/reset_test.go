@@ -84,3 +84,32 @@ func TestResetBreakersAndBudgets(t *testing.T) {
 		}
 	})
 }
+
+// A breaker that an operator forces open refuses all attempts until it is reset,
+// also if the store has not had it before.
+func TestForceOpenBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		s := careful("ping", 1, time.Second)
+		s.Breaker = &retry.BreakerPolicy{Name: "server"}
+		var j journal
+		ping := func(run string) error { return p.run(run, oneStep(s, failing(&j, 0))) }
+		ada := durable.Operator{Name: "ada", Reason: "maintenance"}
+		if err := p.ForceOpenBreaker(t.Context(), "server", ada); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		wantError(t, ping("one"), retry.ErrBreakerOpen)
+		if err := p.ResetBreaker(t.Context(), "server", ada); err != nil {
+			t.Fatal(err)
+		}
+		if err := ping("two"); err != nil {
+			t.Errorf("after the reset: %v", err)
+		}
+		wantAudit(t, p.Engine, durable.KindBreaker, "", "server",
+			"forced open by ada: maintenance", "reset by ada: maintenance")
+		if events := p.saw(durable.EventForcedOpen); len(events) != 1 || events[0].Name != "server" || events[0].By != ada {
+			t.Errorf("got the events %+v, want one by ada", events)
+		}
+	})
+}

@@ -146,7 +146,8 @@ var tones = map[string]string{
 	"requeued": "calm",
 
 	"breaker closed": "good", "breaker open": "bad", "breaker half-open": "wait", "breaker escalated": "person",
-	"reprocess": "good", "review": "person", "unknown": "over",
+	"breaker forced-open": "person",
+	"reprocess":           "good", "review": "person", "unknown": "over",
 }
 
 // tone returns the class of a status, an outcome or an eligibility.
