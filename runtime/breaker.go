@@ -190,13 +190,14 @@ func (b *Breaker) Reset() {
 func (b *Breaker) Save() BreakerSnapshot {
 	b.lock()
 	defer b.unlock()
-	return BreakerSnapshot{State: b.s.State, Failures: b.s.Failures, OpenUntil: b.s.OpenUntil}
+	return BreakerSnapshot{State: b.s.State, Failures: b.s.Failures, OpenUntil: b.s.OpenUntil, Reopened: b.s.Reopened}
 }
 
 // Restore sets the breaker to a state that [Breaker.Save] returned, with an empty
 // window. An open breaker whose OpenUntil has passed becomes half-open. It stays
-// open for OpenFor at most, even if it was saved under another clock. A State
-// that is not one of the constants means closed, and negative Failures mean 0.
+// open no longer than if it had opened now, even if it was saved under another
+// clock. A State that is not one of the constants means closed, and negative counts
+// mean 0.
 func (b *Breaker) Restore(s BreakerSnapshot) {
 	b.lock()
 	defer b.unlock()

@@ -212,6 +212,9 @@ func TestNewBreakerRefuses(t *testing.T) {
 		{BreakerPolicy{EscalateAfter: -1}, "EscalateAfter is -1"},
 		{BreakerPolicy{MinCalls: -1}, "MinCalls is -1"},
 		{BreakerPolicy{OpenFor: None}, "OpenFor is -1ns"},
+		{BreakerPolicy{MaxOpenFor: None}, "MaxOpenFor is -1ns"},
+		{BreakerPolicy{MaxOpenFor: time.Second}, "MaxOpenFor is 1s: it cannot be shorter than OpenFor"},
+		{BreakerPolicy{OpenFor: time.Second, MaxOpenFor: time.Second}, ""},
 		{BreakerPolicy{Window: -time.Second}, "Window is -1s"},
 		{BreakerPolicy{SlowCall: -1, SlowRate: 1}, "SlowCall is -1ns"},
 		{BreakerPolicy{FailureRate: math.NaN()}, "FailureRate is NaN"},
@@ -252,6 +255,57 @@ func TestBreakerPolicyEffective(t *testing.T) {
 		tt.want.OpenFor, tt.want.HalfOpenCalls, tt.want.Successes = base.OpenFor, base.HalfOpenCalls, base.Successes
 		if got := tt.policy.Effective(); !reflect.DeepEqual(got, tt.want) || !reflect.DeepEqual(got.Effective(), got) {
 			t.Errorf("%+v: got %+v, want %+v", tt.policy, got, tt.want)
+		}
+	}
+}
+
+// With MaxOpenFor, a breaker stays open longer each time that it opens again, and as
+// long as at first once it has closed. A copy that was saved goes on with that.
+func TestMaxOpenFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const s = time.Second
+		p := BreakerPolicy{Failures: 1, OpenFor: 5 * s, MaxOpenFor: 18 * s}
+		b := NewBreaker(p)
+		record := b.Save()
+		for i, tt := range []struct {
+			sample Sample
+			want   time.Duration // that it is open then
+		}{
+			{SampleFailure, 5 * s}, {SampleFailure, 10 * s}, {SampleFailure, 18 * s}, {SampleFailure, 18 * s},
+			{SampleNeutral, 0}, {SampleFailure, 18 * s}, {SampleSuccess, 0}, {SampleFailure, 5 * s}, {SampleFailure, 10 * s},
+		} {
+			permit, ok := b.admit(time.Now())
+			stored, same := p.Admit(&record, time.Now())
+			if !ok || !same {
+				t.Fatalf("%d: refused in state %v, of the record %v", i, b.State(), record.State)
+			}
+			b.record(permit, tt.sample)
+			p.Record(&record, stored, tt.sample, time.Now())
+			restored := NewBreaker(p)
+			restored.Restore(b.Save())
+			for name, got := range map[string]time.Time{
+				"breaker": b.Save().OpenUntil, "restored": restored.Save().OpenUntil, "record": record.OpenUntil,
+			} {
+				if tt.want == 0 && !got.IsZero() || tt.want > 0 && time.Until(got) != tt.want {
+					t.Errorf("%d: the %s is open for %v, want %v", i, name, time.Until(got), tt.want)
+				}
+			}
+			if b = restored; tt.want > 0 {
+				time.Sleep(tt.want + 1)
+			}
+		}
+	})
+}
+
+// Whatever was stored, a breaker is open for MaxOpenFor at most.
+func TestMaxOpenForOfAnyRecord(t *testing.T) {
+	for _, p := range []BreakerPolicy{
+		{OpenFor: 1, MaxOpenFor: math.MaxInt64}, {OpenFor: math.MaxInt64, MaxOpenFor: math.MaxInt64},
+		{OpenFor: time.Second, MaxOpenFor: time.Second}, {OpenFor: time.Second},
+	} {
+		want := max(p.OpenFor, p.MaxOpenFor)
+		if got := p.openFor(math.MaxInt); got != want {
+			t.Errorf("%+v: open for %v, want %v", p, got, want)
 		}
 	}
 }

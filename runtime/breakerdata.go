@@ -13,6 +13,9 @@ type BreakerSnapshot struct {
 	State     BreakerState `json:"state"`
 	Failures  int          `json:"failures"`            // consecutive, half-open attempts included
 	OpenUntil time.Time    `json:"open_until,omitzero"` // set only in StateOpen
+	// Reopened is how many times in a row half-open attempts have opened the breaker
+	// again, as far as that lengthens the time that it stays open: see MaxOpenFor.
+	Reopened int `json:"reopened,omitzero"`
 
 	// The fields below are zero in a snapshot that Breaker.Save returned.
 
@@ -113,7 +116,7 @@ func (p *BreakerPolicy) load(s *BreakerSnapshot, now time.Time) machine {
 		return m
 	}
 	m.s = *s
-	if latest := now.Add(m.limits.OpenFor); s.State == StateOpen && s.OpenUntil.After(latest) {
+	if latest := now.Add(m.openFor()); s.State == StateOpen && s.OpenUntil.After(latest) {
 		m.s.OpenUntil = latest
 	}
 	if s.State == StateClosed && m.limits.hasRate() {
@@ -134,7 +137,7 @@ func (m *machine) snapshot() BreakerSnapshot {
 
 // restore begins a generation in a state that Breaker.Save returned.
 func (m *machine) restore(s BreakerSnapshot, now time.Time) {
-	m.s.Failures = max(s.Failures, 0)
+	m.s.Failures, m.s.Reopened = max(s.Failures, 0), max(s.Reopened, 0)
 	switch {
 	case s.State > StateForcedOpen:
 		s.State = StateClosed
@@ -155,8 +158,9 @@ func (m *machine) enter(state BreakerState, why ChangeReason, now time.Time) {
 	m.s.OpenUntil, m.counts = time.Time{}, nil
 	switch state {
 	case StateOpen:
-		m.s.OpenUntil = now.Add(m.limits.OpenFor)
+		m.s.OpenUntil = now.Add(m.openFor())
 	case StateClosed:
+		m.s.Reopened = 0
 		if m.limits.hasRate() {
 			m.counts = newWindow(&m.limits, m.s.Generation, now)
 		}
@@ -226,6 +230,9 @@ func (m *machine) record(p Permit, s Sample, now time.Time) {
 func (m *machine) recordHalfOpen(failed bool, now time.Time) {
 	if failed {
 		m.s.Failures++
+		if m.openFor() < m.limits.MaxOpenFor {
+			m.s.Reopened++
+		}
 		m.open(ChangeProbeFailed, now)
 		return
 	}
@@ -255,6 +262,9 @@ func (m *machine) recordClosed(failed, slow bool, now time.Time) {
 		m.open(why, now)
 	}
 }
+
+// openFor returns how long the breaker stays open if it opens now.
+func (m *machine) openFor() time.Duration { return m.limits.openFor(m.s.Reopened) }
 
 // open opens the breaker, or escalates it.
 func (m *machine) open(why ChangeReason, now time.Time) {

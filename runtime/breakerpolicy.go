@@ -48,6 +48,10 @@ type BreakerPolicy struct {
 	// OpenFor is how long an open breaker refuses all attempts. It becomes
 	// half-open when more time than that has passed. Zero means 30s.
 	OpenFor time.Duration
+	// MaxOpenFor lets that time grow: it doubles each time a half-open breaker opens
+	// again, up to MaxOpenFor, and is OpenFor again once the breaker has closed. Zero
+	// means that it does not grow.
+	MaxOpenFor time.Duration
 	// HalfOpenCalls is the number of attempts that a half-open breaker admits
 	// at a time. An attempt that has not ended after OpenFor no longer counts
 	// against it. Zero means 1.
@@ -95,6 +99,19 @@ func orDefault[T int | float64 | time.Duration](value, otherwise T) T {
 	return value
 }
 
+// openFor returns how long a breaker stays open that has opened again from half-open
+// so many times in a row.
+func (p *BreakerPolicy) openFor(reopened int) time.Duration {
+	d := p.OpenFor
+	for range reopened {
+		if d >= p.MaxOpenFor-d {
+			return max(d, p.MaxOpenFor)
+		}
+		d *= 2
+	}
+	return d
+}
+
 // hasRate reports whether a rate can open the breaker.
 func (p *BreakerPolicy) hasRate() bool { return p.FailureRate != 0 || p.SlowRate != 0 }
 
@@ -116,6 +133,7 @@ func (p *BreakerPolicy) validate() error {
 		{"SlowCall", int64(p.SlowCall), p.SlowCall},
 		{"Window", int64(p.Window), p.Window},
 		{"OpenFor", int64(p.OpenFor), p.OpenFor},
+		{"MaxOpenFor", int64(p.MaxOpenFor), p.MaxOpenFor},
 	} {
 		if f.value < 0 {
 			return wrong(f.field, f.text, "it cannot be negative; zero means the default")
@@ -134,6 +152,8 @@ func (p *BreakerPolicy) validate() error {
 		return wrong("SlowCall", p.SlowCall, "SlowRate needs it")
 	case p.SlowCall > 0 && p.SlowRate == 0:
 		return wrong("SlowRate", p.SlowRate, "SlowCall has no effect without it")
+	case p.MaxOpenFor > 0 && p.MaxOpenFor < orDefault(p.OpenFor, defaultOpenFor):
+		return wrong("MaxOpenFor", p.MaxOpenFor, "it cannot be shorter than OpenFor")
 	}
 	return nil
 }

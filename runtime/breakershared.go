@@ -78,9 +78,9 @@ func (b *Breaker) adopt(remote *BreakerSnapshot, why ChangeReason, now time.Time
 	if remote.State != b.s.State {
 		b.enter(min(remote.State, StateForcedOpen), why, now)
 	}
-	b.s.Failures = max(remote.Failures, 0)
+	b.s.Failures, b.s.Reopened = max(remote.Failures, 0), max(remote.Reopened, 0)
 	if b.s.State == StateOpen {
-		b.s.OpenUntil = earliest(remote.OpenUntil, now.Add(b.limits.OpenFor))
+		b.s.OpenUntil = earliest(remote.OpenUntil, now.Add(b.openFor()))
 	}
 }
 
@@ -162,7 +162,7 @@ func (p BreakerPolicy) Set(s *BreakerSnapshot, copied BreakerSnapshot, now time.
 	case copied.State == StateForcedOpen:
 		m.enter(StateForcedOpen, ChangeForced, now)
 	case m.s.State == StateClosed && copied.State != StateHalfOpen:
-		m.s.Failures = max(m.s.Failures, copied.Failures)
+		m.s.Failures, m.s.Reopened = max(m.s.Failures, copied.Failures), max(copied.Reopened, 0)
 		m.open(ChangeShared, now)
 	}
 	*s = m.snapshot()

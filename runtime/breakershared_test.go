@@ -206,6 +206,26 @@ func TestSharedBreaker(t *testing.T) {
 				t.Errorf("remote %v, local %v, %v; want both closed", r.state.State, b.State(), err)
 			}
 		},
+		"it stays open longer in all processes": func(t *testing.T) {
+			growing := BreakerPolicy{Failures: 1, OpenFor: time.Second, MaxOpenFor: time.Minute}
+			r, b := setup(growing)
+			other := NewBreaker(growing)
+			other.Share(r)
+			for i, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+				_ = probe(b, fails)
+				_, _ = r.sync(b), r.sync(other)
+				for name, s := range map[string]BreakerSnapshot{"first": b.Save(), "other": other.Save(), "remote": r.state} {
+					if got := time.Until(s.OpenUntil); got != want {
+						t.Errorf("%d: %s is open for %v, want %v", i, name, got, want)
+					}
+				}
+				time.Sleep(want + 1)
+				b, other = other, b
+			}
+			if err := probe(b, succeeds); err != nil || r.state.Reopened != 0 || b.Save().Reopened != 0 {
+				t.Errorf("%v: %+v after a success", err, r.state)
+			}
+		},
 		"forced open in all processes": func(t *testing.T) {
 			r, b := setup(policy)
 			other := NewBreaker(policy)

@@ -63,6 +63,9 @@ func newScenario(seed uint64) *scenario {
 		sc.breaker = &BreakerPolicy{
 			Failures: 1 + r.IntN(3), OpenFor: upTo(10 * time.Second), Successes: 1 + r.IntN(2), EscalateAfter: r.IntN(6),
 		}
+		if often(2) {
+			sc.breaker.MaxOpenFor = sc.breaker.OpenFor + upTo(20*time.Second)
+		}
 		if often(3) {
 			sc.breaker.FailureRate, sc.breaker.MinCalls = 0.5, 2
 			sc.breaker.SlowRate, sc.breaker.SlowCall = 0.5, time.Second

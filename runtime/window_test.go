@@ -203,6 +203,7 @@ func TestSuccessUnderARateAllocatesNothing(t *testing.T) {
 func FuzzBreaker(f *testing.F) {
 	f.Add([]byte("fffwsfffwfws"), uint8(3), uint8(5), uint8(1), uint8(0), uint8(0))
 	f.Add([]byte("ffwawfr"), uint8(2), uint8(0), uint8(2), uint8(5), uint8(3))
+	f.Add([]byte("fffwfwfwfwffwfwsfffwf"), uint8(0x23), uint8(0), uint8(1), uint8(0), uint8(0))
 	f.Add([]byte("\x00\x01\x02\x03\x04\x09\x13\x1d\x27\x31"), uint8(0), uint8(0), uint8(1), uint8(7), uint8(2))
 	f.Fuzz(func(t *testing.T, ops []byte, failures, escalate, successes, rate, minCalls uint8) {
 		m := &model{BreakerPolicy: BreakerPolicy{
@@ -214,12 +215,15 @@ func FuzzBreaker(f *testing.F) {
 		if m.SlowRate > 0 {
 			m.SlowCall = 50 * time.Millisecond
 		}
+		if failures&0x20 != 0 {
+			m.MaxOpenFor = 5 * time.Second
+		}
 		b, now := NewBreaker(m.BreakerPolicy), time.Now().Round(0).UTC()
 		m.BreakerPolicy = m.Effective()
 		b.lock()
 		b.enter(StateClosed, "", now) // the clock of the model
 		b.unlock()
-		m.closedAt = now
+		m.closedAt, m.opens = now, m.OpenFor
 		record := store{BreakerPolicy: m.BreakerPolicy, snapshot: b.snapshot()}
 		for i, op := range ops {
 			if op%5 == 4 {
@@ -299,6 +303,7 @@ type model struct {
 	BreakerPolicy
 	state     BreakerState
 	row, good int
+	opens     time.Duration // how long it stays open next
 	openUntil time.Time
 	closedAt  time.Time
 	calls     []modelCall
@@ -318,7 +323,7 @@ func (m *model) look(now time.Time) {
 func (m *model) record(failed, slow bool, now time.Time) {
 	if m.state == StateHalfOpen && !failed && !slow {
 		if m.good++; m.good == m.Successes {
-			m.state, m.row, m.calls, m.closedAt = StateClosed, 0, nil, now
+			m.state, m.row, m.calls, m.closedAt, m.opens = StateClosed, 0, nil, now, m.OpenFor
 		}
 		return
 	}
@@ -334,7 +339,10 @@ func (m *model) record(failed, slow bool, now time.Time) {
 	case m.EscalateAfter > 0 && m.row >= m.EscalateAfter:
 		m.state = StateEscalated
 	case open:
-		m.state, m.openUntil = StateOpen, now.Add(m.OpenFor)
+		if m.state == StateHalfOpen && m.MaxOpenFor > 0 {
+			m.opens = min(2*m.opens, m.MaxOpenFor)
+		}
+		m.state, m.openUntil = StateOpen, now.Add(m.opens)
 	}
 }
 

@@ -272,7 +272,7 @@ func wrongBreaker(r Record) string {
 	switch {
 	case err != nil:
 		return unreadable(err)
-	case s.Failures < 0 || s.Successes < 0:
+	case s.Failures < 0 || s.Successes < 0 || s.Reopened < 0:
 		return "it has a negative count"
 	}
 	return ""
