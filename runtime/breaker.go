@@ -15,8 +15,9 @@ import (
 // A breaker without rates that is closed and has seen no failure since the last
 // success costs an atomic load before an attempt and one after. With a
 // FailureRate, a success also costs a clock reading and an atomic addition; with
-// a SlowRate, one more clock reading. A breaker starts no timers and no
-// goroutines.
+// a SlowRate, one more clock reading. With WindowCalls, it reads no clock for a
+// FailureRate, and once the last WindowCalls attempts have all succeeded, it costs
+// as much as without rates. A breaker starts no timers and no goroutines.
 type Breaker struct {
 	// word contains the generation and the bits below, for the fast path. It is
 	// written under mu. The word of the zero Breaker has no bit set.
@@ -72,7 +73,7 @@ func (b *Breaker) unlock() {
 	}
 	if b.s.Failures > 0 {
 		word |= failing
-	} else if b.s.calm(&b.limits) {
+	} else if b.calm() {
 		word |= quiet
 	}
 	b.word.Store(word)
@@ -141,6 +142,10 @@ func (b *Breaker) record(p Permit, s Sample) {
 		// There is a window: the breaker is closed and has a rate. While nothing
 		// fails, a success only has to be counted.
 		if w != nil && p.Generation == w.generation && b.word.Load()&failing == 0 && w.succeeded(&p) {
+			if w.steady() { // from now on, successes need not be counted
+				b.lock()
+				b.unlock()
+			}
 			return
 		}
 	}

@@ -223,6 +223,13 @@ func TestNewBreakerRefuses(t *testing.T) {
 		{BreakerPolicy{SlowCall: 1, SlowRate: math.Inf(1)}, "SlowRate is +Inf"},
 		{BreakerPolicy{SlowRate: 0.5}, "SlowCall is 0s: SlowRate needs it"},
 		{BreakerPolicy{SlowCall: time.Second}, "SlowRate is 0: SlowCall has no effect without it"},
+		{BreakerPolicy{WindowCalls: -1}, "WindowCalls is -1"},
+		{BreakerPolicy{WindowCalls: 10_001}, "WindowCalls is 10001: it is at most 10000"},
+		{BreakerPolicy{WindowCalls: 10, Window: time.Second},
+			"WindowCalls is 10: the rates look back for Window, which is set, too"},
+		{BreakerPolicy{WindowCalls: 10, MinCalls: 11},
+			"MinCalls is 11: WindowCalls is less, so that no rate would open the breaker"},
+		{BreakerPolicy{FailureRate: 1, WindowCalls: 10, MinCalls: 10}, ""},
 		{BreakerPolicy{FailureRate: 1, SlowRate: 1, SlowCall: 1, EscalateAfter: 1}, ""},
 		{BreakerPolicy{}, ""},
 	} {
@@ -246,6 +253,14 @@ func TestBreakerPolicyEffective(t *testing.T) {
 		{
 			BreakerPolicy{FailureRate: 0.5, Failures: 9, MinCalls: 2, Window: time.Hour},
 			BreakerPolicy{FailureRate: 0.5, Failures: 9, MinCalls: 2, Window: time.Hour},
+		},
+		{
+			BreakerPolicy{FailureRate: 0.5, WindowCalls: 100},
+			BreakerPolicy{FailureRate: 0.5, WindowCalls: 100, MinCalls: 20},
+		},
+		{
+			BreakerPolicy{FailureRate: 0.5, WindowCalls: 10},
+			BreakerPolicy{FailureRate: 0.5, WindowCalls: 10, MinCalls: 10},
 		},
 		{
 			BreakerPolicy{SlowRate: 0.5, SlowCall: 1},
@@ -461,6 +476,7 @@ func TestSnapshotJSON(t *testing.T) {
 		`{"state":"closed","failures":0,"generation":1,"window_from":"2030-01-02T03:04:05Z","window":[[3,1,0],[0,0,0]]}`: {
 			Generation: 1, WindowFrom: until, Window: [][3]int64{{3, 1, 0}, {}},
 		},
+		`{"state":"closed","failures":0,"generation":1,"calls":"ssFs"}`: {Generation: 1, Calls: "ssFs"},
 	} {
 		if got, err := json.Marshal(want); err != nil || string(got) != text {
 			t.Errorf("got %s, %v; want %s", got, err, text)

@@ -2,6 +2,7 @@ package retry
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -31,6 +32,9 @@ type BreakerSnapshot struct {
 	// Window has three counts for each tenth of the window: of all attempts, of
 	// failed and of slow ones. The current tenth is the last.
 	Window [][3]int64 `json:"window,omitzero"`
+	// Calls are the last attempts if the window is one of WindowCalls, the latest at
+	// the end: s for a success, f for a failure, and S and F for slow ones.
+	Calls string `json:"calls,omitzero"`
 }
 
 // A Permit is the permission of a breaker for one attempt. It is plain data. The
@@ -89,12 +93,12 @@ func (p BreakerPolicy) Refusal(s BreakerSnapshot) Refusal {
 }
 
 // Calm reports whether another success changes nothing: the breaker is closed,
-// nothing has failed since the last success, and no rate is set.
-func (p BreakerPolicy) Calm(s BreakerSnapshot) bool { return s.calm(&p) }
-
-// calm reports whether another success changes nothing.
-func (s *BreakerSnapshot) calm(p *BreakerPolicy) bool {
-	return s.State == StateClosed && s.Failures == 0 && !p.hasRate()
+// nothing has failed since the last success, and no rate is set or the last
+// WindowCalls attempts have all succeeded.
+func (p BreakerPolicy) Calm(s BreakerSnapshot) bool {
+	return s.State == StateClosed && s.Failures == 0 &&
+		(!p.hasRate() || p.WindowCalls > 0 && p.SlowRate == 0 && len(s.Calls) >= p.WindowCalls &&
+			strings.Trim(s.Calls, "s") == "")
 }
 
 // A machine is the state machine of a breaker: of a [Breaker] under its lock, or
@@ -128,11 +132,20 @@ func (p *BreakerPolicy) load(s *BreakerSnapshot, now time.Time) machine {
 // snapshot returns the state of the machine.
 func (m *machine) snapshot() BreakerSnapshot {
 	s := m.s
-	s.WindowFrom, s.Window = time.Time{}, nil
-	if m.counts != nil {
+	s.WindowFrom, s.Window, s.Calls = time.Time{}, nil, ""
+	switch {
+	case m.counts == nil:
+	case m.counts.last != nil:
+		s.Calls = m.counts.last.save()
+	default:
 		s.WindowFrom, s.Window = m.counts.save()
 	}
 	return s
+}
+
+// calm reports whether another success changes nothing.
+func (m *machine) calm() bool {
+	return m.s.State == StateClosed && m.s.Failures == 0 && (m.counts == nil || m.counts.steady())
 }
 
 // restore begins a generation in a state that Breaker.Save returned.

@@ -16,12 +16,16 @@ const (
 	defaultSuccesses     = 1
 )
 
+// MaxWindowCalls is the greatest value of WindowCalls in a [BreakerPolicy].
+const MaxWindowCalls = 10_000
+
 // A BreakerPolicy describes when a circuit breaker opens and closes. It is
 // plain data. The zero value of every field but Name means its default.
 //
 // Each of three conditions opens a breaker: Failures in a row, a FailureRate, and
-// a SlowRate. The rates are shares of the attempts within Window. Attempts whose
-// sample is neutral (see Count) are not counted in these.
+// a SlowRate. The rates are shares of the attempts within Window, or of the last
+// WindowCalls attempts. Attempts whose sample is neutral (see Count) are not
+// counted in these.
 type BreakerPolicy struct {
 	// Name of the breaker in errors and events.
 	Name string
@@ -38,12 +42,16 @@ type BreakerPolicy struct {
 	// SlowCall is the longest duration of an attempt that is not slow,
 	// successful or not. It needs SlowRate.
 	SlowCall time.Duration
-	// MinCalls is the number of attempts within Window below which no rate
-	// opens the breaker. Zero means 20.
+	// MinCalls is the number of attempts in the window below which no rate opens
+	// the breaker. Zero means 20, or WindowCalls if that is less.
 	MinCalls int
 	// Window is the time that the rates look back, in steps of a tenth. Zero
-	// means 10s.
+	// means 10s, or no limit on time if WindowCalls is set.
 	Window time.Duration
+	// WindowCalls is the number of attempts that the rates look back, however long
+	// ago they were, at most 10,000. Zero means that the rates look back for a time.
+	// Window and WindowCalls exclude each other.
+	WindowCalls int
 
 	// OpenFor is how long an open breaker refuses all attempts. It becomes
 	// half-open when more time than that has passed. Zero means 30s.
@@ -81,7 +89,11 @@ func (p BreakerPolicy) Effective() BreakerPolicy {
 	if p.FailureRate == 0 {
 		p.Failures = orDefault(p.Failures, defaultFailures)
 	}
-	if p.hasRate() {
+	switch {
+	case !p.hasRate():
+	case p.WindowCalls > 0:
+		p.MinCalls = orDefault(p.MinCalls, min(defaultMinCalls, p.WindowCalls))
+	default:
 		p.MinCalls = orDefault(p.MinCalls, defaultMinCalls)
 		p.Window = orDefault(p.Window, defaultWindow)
 	}
@@ -127,6 +139,7 @@ func (p *BreakerPolicy) validate() error {
 	}{
 		{"Failures", int64(p.Failures), p.Failures},
 		{"MinCalls", int64(p.MinCalls), p.MinCalls},
+		{"WindowCalls", int64(p.WindowCalls), p.WindowCalls},
 		{"HalfOpenCalls", int64(p.HalfOpenCalls), p.HalfOpenCalls},
 		{"Successes", int64(p.Successes), p.Successes},
 		{"EscalateAfter", int64(p.EscalateAfter), p.EscalateAfter},
@@ -152,6 +165,12 @@ func (p *BreakerPolicy) validate() error {
 		return wrong("SlowCall", p.SlowCall, "SlowRate needs it")
 	case p.SlowCall > 0 && p.SlowRate == 0:
 		return wrong("SlowRate", p.SlowRate, "SlowCall has no effect without it")
+	case p.WindowCalls > 0 && p.Window > 0:
+		return wrong("WindowCalls", p.WindowCalls, "the rates look back for Window, which is set, too")
+	case p.WindowCalls > MaxWindowCalls:
+		return wrong("WindowCalls", p.WindowCalls, fmt.Sprintf("it is at most %d", MaxWindowCalls))
+	case p.WindowCalls > 0 && p.MinCalls > p.WindowCalls:
+		return wrong("MinCalls", p.MinCalls, "WindowCalls is less, so that no rate would open the breaker")
 	case p.MaxOpenFor > 0 && p.MaxOpenFor < orDefault(p.OpenFor, defaultOpenFor):
 		return wrong("MaxOpenFor", p.MaxOpenFor, "it cannot be shorter than OpenFor")
 	}

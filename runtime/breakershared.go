@@ -55,7 +55,7 @@ func (b *Breaker) Sync(exchange func(local BreakerSnapshot, changed bool) (Break
 	b.lock()
 	local, changed := b.s, b.changed
 	b.unlock()
-	local.Probes, local.Window = nil, nil
+	local.Probes = nil
 	remote, news, err := exchange(local, changed)
 	if err != nil || !news {
 		return err

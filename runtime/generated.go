@@ -41,7 +41,8 @@ func (b *Breaker) Ready() (Pass, bool) {
 }
 
 // Calm reports whether another success changes nothing: the breaker is closed,
-// nothing has failed since the last success, and no rate is set.
+// nothing has failed since the last success, and no rate is set or the last
+// WindowCalls attempts have all succeeded.
 func (b *Breaker) Calm() bool { return b.word.Load()&quiet != 0 }
 
 // Succeed reports the success of the attempt that p admitted.

@@ -69,6 +69,9 @@ func newScenario(seed uint64) *scenario {
 		if often(3) {
 			sc.breaker.FailureRate, sc.breaker.MinCalls = 0.5, 2
 			sc.breaker.SlowRate, sc.breaker.SlowCall = 0.5, time.Second
+			if often(2) {
+				sc.breaker.WindowCalls = 2 + r.IntN(4)
+			}
 		}
 		states := []BreakerState{StateClosed, StateClosed, StateOpen, StateHalfOpen, StateEscalated}
 		sc.initial.State = states[r.IntN(len(states))]

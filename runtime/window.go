@@ -8,18 +8,19 @@ import (
 // buckets is the number of parts of a window.
 const buckets = 10
 
-// A window counts the samples of a closed breaker within the last
-// [BreakerPolicy.Window]. It uses the same memory for any number of samples: it
-// is a ring of buckets, and each of them counts the samples of a tenth of the
-// time.
+// A window counts the samples of a closed breaker: the last
+// [BreakerPolicy.WindowCalls], or those within the last [BreakerPolicy.Window]. The
+// latter uses the same memory for any number of samples: it is a ring of buckets,
+// and each of them counts the samples of a tenth of the time.
 //
 // Successes are counted without a lock. One that is counted while the window
 // moves to the next bucket may count in either.
 type window struct {
 	generation uint64        // of the breaker
+	slowCall   time.Duration // of the policy
+	last       *lastCalls    // the samples, or nil: those of a time, in the fields below
 	start      time.Time     // of the window
 	width      time.Duration // of a bucket
-	slowCall   time.Duration // of the policy
 
 	head   atomic.Int64 // number of the current bucket, from the start of the window
 	_      [64]byte     // head is read more often than written: keep it off the cache line of a bucket
@@ -31,13 +32,22 @@ type bucket struct{ calls, failed, slow atomic.Int64 }
 
 // newWindow returns an empty window that starts now.
 func newWindow(p *BreakerPolicy, generation uint64, now time.Time) *window {
-	return &window{generation: generation, start: now, width: max(p.Window/buckets, 1), slowCall: p.SlowCall}
+	w := &window{generation: generation, slowCall: p.SlowCall, start: now, width: max(p.Window/buckets, 1)}
+	if p.WindowCalls > 0 {
+		w.last = newLastCalls(p.WindowCalls)
+	}
+	return w
 }
 
 // loadWindow returns the window of a snapshot. If the snapshot is of the future by
 // more than the length of the window, because another clock wrote it, the window
 // is empty.
 func loadWindow(p *BreakerPolicy, s *BreakerSnapshot, now time.Time) *window {
+	if p.WindowCalls > 0 {
+		w := newWindow(p, s.Generation, now)
+		w.last.load(s.Calls)
+		return w
+	}
 	if s.WindowFrom.IsZero() || s.WindowFrom.Sub(now) > p.Window {
 		return newWindow(p, s.Generation, now)
 	}
@@ -71,6 +81,13 @@ func (w *window) save() (from time.Time, counts [][3]int64) {
 // succeeded counts a success without a lock, and reports true. It counts nothing
 // and reports false if the attempt was slow or the current bucket has ended.
 func (w *window) succeeded(p *Permit) bool {
+	if w.last != nil {
+		if w.slowCall > 0 && time.Since(p.Started) > w.slowCall {
+			return false
+		}
+		w.last.add(sampled)
+		return true
+	}
 	at, head := time.Since(w.start), w.head.Load()
 	if at >= time.Duration(head+1)*w.width || w.slowCall > 0 && at-p.Started.Sub(w.start) > w.slowCall {
 		return false
@@ -81,6 +98,10 @@ func (w *window) succeeded(p *Permit) bool {
 
 // count counts a sample. The caller holds the lock of the breaker.
 func (w *window) count(now time.Time, failed, slow bool) {
+	if w.last != nil {
+		w.last.add(sampleBits(failed, slow))
+		return
+	}
 	head := w.head.Load()
 	// Clear the buckets before head moves to them: nothing counts in them yet.
 	for last := int64(now.Sub(w.start) / w.width); head < last; {
@@ -101,13 +122,27 @@ func (w *window) count(now time.Time, failed, slow bool) {
 	}
 }
 
-// exceeded returns the reason of the rate of p that is reached, or "".
-func (w *window) exceeded(p *BreakerPolicy) ChangeReason {
-	var calls, failed, slow int64
+// totals returns the counts of the window.
+func (w *window) totals() (calls, failed, slow int64) {
+	if w.last != nil {
+		return w.last.calls(), w.last.failed.Load(), w.last.slow.Load()
+	}
 	for i := range w.bucket {
 		b := &w.bucket[i]
 		calls, failed, slow = calls+b.calls.Load(), failed+b.failed.Load(), slow+b.slow.Load()
 	}
+	return calls, failed, slow
+}
+
+// steady reports whether another success changes nothing that matters: the window
+// is full of successes, whose order is the same after one more.
+func (w *window) steady() bool {
+	return w.last != nil && w.slowCall == 0 && w.last.failed.Load() == 0 && w.last.full()
+}
+
+// exceeded returns the reason of the rate of p that is reached, or "".
+func (w *window) exceeded(p *BreakerPolicy) ChangeReason {
+	calls, failed, slow := w.totals()
 	reached := func(n int64, rate float64) bool {
 		// Dividing keeps equality exact: 3/10 equals the constant 0.3.
 		return rate > 0 && float64(n)/float64(calls) >= rate

@@ -70,6 +70,21 @@ func TestRates(t *testing.T) {
 		{"short window", BreakerPolicy{FailureRate: 0.5, MinCalls: 2, Window: time.Second}, "f.f.f.ffs", "s"},
 		{"window shorter than the clock's step", BreakerPolicy{FailureRate: 0.5, MinCalls: 2, Window: 1}, "fff", "f"},
 
+		{"last calls", BreakerPolicy{FailureRate: 0.5, WindowCalls: 4}, "sfsfs", "s"},
+		{"last calls, too few", BreakerPolicy{FailureRate: 0.5, WindowCalls: 4}, "fff", ""},
+		{"last calls, as many as MinCalls", BreakerPolicy{FailureRate: 0.5, WindowCalls: 4, MinCalls: 2}, "sfs", "s"},
+		{"last calls, default of MinCalls", BreakerPolicy{FailureRate: 1, WindowCalls: 100}, "fffffffffffffffffffff", "f"},
+		{"last calls, neutral ones", BreakerPolicy{FailureRate: 0.5, WindowCalls: 4}, "snnfnnsnnfnns", "nns"},
+		{"last calls, however long ago", BreakerPolicy{FailureRate: 0.5, WindowCalls: 4}, "f............ss......fs", "s"},
+		{"last calls, without older ones", BreakerPolicy{FailureRate: 0.5, WindowCalls: 4}, "fsssfsssfsss", ""},
+		{"last calls, the first failure falls out", BreakerPolicy{FailureRate: 0.5, WindowCalls: 4}, "fsssffs", "s"},
+		{"last calls, after many successes", BreakerPolicy{FailureRate: 0.5, WindowCalls: 4}, "ssssssssssssffs", "s"},
+		{"the last call", BreakerPolicy{FailureRate: 1, WindowCalls: 1}, "ssfs", "s"},
+		{"last calls, slow", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, WindowCalls: 4}, "sSsSs", "s"},
+		{"last calls, slow and failed", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, WindowCalls: 4}, "sFsFs", "s"},
+		{"last calls, slow ones fall out", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, WindowCalls: 4},
+			"SsssSsssSsss", ""},
+
 		{"slow successes", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "sSsSs", "s"},
 		{"slow failures", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "sFsFs", "s"},
 		{"neither fast ones", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "fsfsfsfs", ""},
@@ -141,23 +156,59 @@ func TestWindowIsNewAfterClosing(t *testing.T) {
 
 // Nothing is lost when goroutines count at once.
 func TestWindowCountsAll(t *testing.T) {
-	b := NewBreaker(BreakerPolicy{FailureRate: 1, Window: time.Hour})
-	var wait sync.WaitGroup
-	for range 4 {
-		wait.Go(func() {
-			for i := range 1000 {
-				p, _ := b.admit(time.Now())
-				if i%10 == 0 {
-					b.record(p, SampleFailure)
-				} else {
-					b.record(p, SampleSuccess)
+	for _, p := range []BreakerPolicy{
+		{FailureRate: 1, Window: time.Hour},
+		{FailureRate: 1, WindowCalls: 4000},
+	} {
+		b := NewBreaker(p)
+		var wait sync.WaitGroup
+		for range 4 {
+			wait.Go(func() {
+				for i := range 1000 {
+					p, _ := b.admit(time.Now())
+					if i%10 == 0 {
+						b.record(p, SampleFailure)
+					} else {
+						b.record(p, SampleSuccess)
+					}
 				}
-			}
-		})
+			})
+		}
+		wait.Wait()
+		if calls, failed, _ := b.window.Load().totals(); calls != 4000 || failed != 400 {
+			t.Errorf("%+v: %d calls and %d failures are counted, want 4000 and 400", p, calls, failed)
+		}
 	}
-	wait.Wait()
-	if c := &b.window.Load().bucket[0]; c.calls.Load() != 4000 || c.failed.Load() != 400 {
-		t.Errorf("%d calls and %d failures are counted, want 4000 and 400", c.calls.Load(), c.failed.Load())
+}
+
+// Once the last calls have all succeeded, another success is not counted, and
+// counting goes on with the next failure.
+func TestWindowCallsIsCalm(t *testing.T) {
+	p := BreakerPolicy{FailureRate: 0.5, WindowCalls: 4}
+	b, record := NewBreaker(p), BreakerSnapshot{}
+	const samples, calm = "sssssfssssff", "...cc....c.."
+	for i := range samples {
+		sample := SampleSuccess
+		if samples[i] == 'f' {
+			sample = SampleFailure
+		}
+		pass, ok := b.Ready()
+		permit, same := p.Admit(&record, time.Now())
+		if !ok || !same {
+			t.Fatalf("%d: refused in state %v, of the record %v", i, b.State(), record.State)
+		}
+		b.record(pass.permit(), sample)
+		p.Record(&record, permit, sample, time.Now())
+		if want := calm[i] == 'c'; b.Calm() != want || p.Calm(record) != want {
+			t.Errorf("%d: calm is %v, of the record %v, want %v", i, b.Calm(), p.Calm(record), want)
+		}
+	}
+	if b.State() != StateOpen || record.State != StateOpen {
+		t.Errorf("the breaker is %v, the record %v", b.State(), record.State)
+	}
+	slow := NewBreaker(BreakerPolicy{SlowRate: 1, SlowCall: time.Second, WindowCalls: 1})
+	if take(slow, "ss", 0); slow.Calm() {
+		t.Error("a breaker that counts slow calls is calm: the next one may be slow")
 	}
 }
 
@@ -189,13 +240,37 @@ func TestWindowSlidesUnderLoad(t *testing.T) {
 func TestSuccessUnderARateAllocatesNothing(t *testing.T) {
 	rate := NewBreaker(BreakerPolicy{FailureRate: 0.5})
 	slow := NewBreaker(BreakerPolicy{SlowRate: 0.5, SlowCall: time.Minute})
+	last := NewBreaker(BreakerPolicy{FailureRate: 0.5, SlowRate: 0.5, SlowCall: time.Minute, WindowCalls: 10})
 	if n := testing.AllocsPerRun(100, func() {
 		pass, _ := rate.Ready()
 		rate.Succeed(pass)
 		p, _ := slow.admit(time.Now())
 		slow.record(p, SampleSuccess)
+		p, _ = last.admit(time.Now())
+		last.record(p, SampleSuccess)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkSuccessUnderARate times a success of a closed breaker. In "mixed", an
+// attempt in 9000 fails, so that successes are always counted.
+func BenchmarkSuccessUnderARate(b *testing.B) {
+	for name, p := range map[string]BreakerPolicy{
+		"none": {}, "window": {FailureRate: 0.5}, "window_calls": {FailureRate: 0.5, WindowCalls: 100},
+		"window_calls mixed": {FailureRate: 0.5, WindowCalls: MaxWindowCalls},
+	} {
+		b.Run(name, func(b *testing.B) {
+			breaker := NewBreaker(p)
+			for i := 0; b.Loop(); i++ {
+				pass, _ := breaker.Ready()
+				if p.WindowCalls == MaxWindowCalls && i%9000 == 0 {
+					breaker.record(pass.permit(), SampleFailure)
+					continue
+				}
+				breaker.Succeed(pass)
+			}
+		})
 	}
 }
 
@@ -204,6 +279,7 @@ func FuzzBreaker(f *testing.F) {
 	f.Add([]byte("fffwsfffwfws"), uint8(3), uint8(5), uint8(1), uint8(0), uint8(0))
 	f.Add([]byte("ffwawfr"), uint8(2), uint8(0), uint8(2), uint8(5), uint8(3))
 	f.Add([]byte("fffwfwfwfwffwfwsfffwf"), uint8(0x23), uint8(0), uint8(1), uint8(0), uint8(0))
+	f.Add([]byte("fssfsfsssssfsffssffwsss"), uint8(0), uint8(0x40), uint8(1), uint8(5), uint8(3))
 	f.Add([]byte("\x00\x01\x02\x03\x04\x09\x13\x1d\x27\x31"), uint8(0), uint8(0), uint8(1), uint8(7), uint8(2))
 	f.Fuzz(func(t *testing.T, ops []byte, failures, escalate, successes, rate, minCalls uint8) {
 		m := &model{BreakerPolicy: BreakerPolicy{
@@ -217,6 +293,9 @@ func FuzzBreaker(f *testing.F) {
 		}
 		if failures&0x20 != 0 {
 			m.MaxOpenFor = 5 * time.Second
+		}
+		if escalate&0x40 != 0 {
+			m.Window, m.WindowCalls = 0, m.MinCalls+int(rate>>4)
 		}
 		b, now := NewBreaker(m.BreakerPolicy), time.Now().Round(0).UTC()
 		m.BreakerPolicy = m.Effective()
@@ -346,13 +425,16 @@ func (m *model) record(failed, slow bool, now time.Time) {
 	}
 }
 
-// exceeded counts the attempts of the tenth of a window that now is in, and of
-// the nine before it.
+// exceeded counts the last attempts, or those of the tenth of a window that now is
+// in, and of the nine before it.
 func (m *model) exceeded(now time.Time) bool {
 	tenth := func(at time.Time) int64 { return int64(at.Sub(m.closedAt) / (m.Window / 10)) }
 	calls, failed, slow := 0.0, 0.0, 0.0
-	for _, c := range m.calls {
-		if tenth(c.at) <= tenth(now)-10 {
+	for i, c := range m.calls {
+		if m.WindowCalls > 0 && i < len(m.calls)-m.WindowCalls {
+			continue
+		}
+		if m.WindowCalls == 0 && tenth(c.at) <= tenth(now)-10 {
 			continue
 		}
 		calls++
