@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/duration"
@@ -21,7 +22,7 @@ type Breaker struct {
 
 // breakerKeys are the settings of a breaker, in the order of Explain.
 var breakerKeys = []string{
-	"failures", "failure_rate", "slow_rate", "slow_call", "min_calls", "window",
+	"failures", "failure_rate", "slow_rate", "slow_call", "min_calls", "window", "window_calls",
 	"open_for", "half_open_calls", "successes", "escalate_after", "count", "shared",
 }
 
@@ -51,7 +52,8 @@ func (d decoder) oneBreaker(e syntax.Entry) Breaker {
 	b.SlowCall = optional(d, n, d.aboveZero, "slow_call").value
 	b.MinCalls = optional(d, n, d.atLeastOne, "min_calls").value
 	b.Window = optional(d, n, d.aboveZero, "window").value
-	b.OpenFor = optional(d, n, d.aboveZero, "open_for").value
+	b.WindowCalls = d.windowCalls(n, b.MinCalls)
+	b.OpenFor, b.MaxOpenFor = d.openFor(n)
 	b.HalfOpenCalls = optional(d, n, d.atLeastOne, "half_open_calls").value
 	b.Successes = optional(d, n, d.atLeastOne, "successes").value
 	b.EscalateAfter = optional(d, n, d.countOrZero, "escalate_after").value
@@ -63,6 +65,39 @@ func (d decoder) oneBreaker(e syntax.Entry) Breaker {
 	d.needRates(n)
 	b.BreakerPolicy = b.Effective()
 	return b
+}
+
+// windowCalls reads window_calls, of which there are no fewer than min_calls.
+func (d decoder) windowCalls(n *syntax.Node, minCalls int) int {
+	calls := optional(d, n, d.atLeastOne, "window_calls")
+	switch {
+	case calls.value > retry.MaxWindowCalls:
+		d.problem(calls.at, "P102", "window_calls is at most %d", retry.MaxWindowCalls)
+	case calls.value > 0 && minCalls > calls.value:
+		d.problem(calls.at, "P102",
+			"window_calls %d is less than min_calls %d, so that no rate opens the breaker: raise window_calls, or lower "+
+				"min_calls", calls.value, minCalls)
+	}
+	if e := n.Written("window"); e != nil && calls.value > 0 {
+		d.problem(e.At, "P109", "window is not read with window_calls: remove one of them")
+	}
+	return calls.value
+}
+
+// openFor reads open_for: a duration, or the first and the longest one.
+func (d decoder) openFor(n *syntax.Node) (initial, longest time.Duration) {
+	e := n.Written("open_for")
+	if e == nil || !e.Value.IsMap() || e.Value.Get("secs") != nil {
+		return optional(d, n, d.aboveZero, "open_for").value, 0
+	}
+	d.unknownKeys(e.Value, "", "initial", "max")
+	initial = optional(d, e.Value, d.aboveZero, "initial").value
+	most := optional(d, e.Value, d.aboveZero, "max")
+	if first := (retry.BreakerPolicy{OpenFor: initial}).Effective().OpenFor; 0 < most.value && most.value < first {
+		d.problem(most.at, "P102", "max %s is shorter than initial %s: raise max, or lower initial",
+			duration.Format(most.value), duration.Format(first))
+	}
+	return initial, most.value
 }
 
 // rate reads a share of calls, above 0 and up to 1.
@@ -86,7 +121,7 @@ func (d decoder) needRates(n *syntax.Node) {
 	if n.Written("failure_rate") != nil || n.Written("slow_rate") != nil {
 		return
 	}
-	for _, key := range []string{"min_calls", "window"} {
+	for _, key := range []string{"min_calls", "window", "window_calls"} {
 		if e := n.Written(key); e != nil {
 			d.problem(e.At, "P109", "%s is not read without failure_rate or slow_rate: write one of them, or remove %[1]s", key)
 		}
@@ -108,13 +143,20 @@ func (b *Breaker) Explain(w io.Writer, file string) {
 		fmt.Fprintf(w, "  opens after %s in a row\n", plural(b.Failures, "failure"))
 	}
 	calls := fmt.Sprintf("of %d or more calls in %s", b.MinCalls, duration.Format(b.Window))
+	if b.WindowCalls > 0 {
+		calls = fmt.Sprintf("of the last %s, %d or more,", plural(b.WindowCalls, "call"), b.MinCalls)
+	}
 	if b.FailureRate > 0 {
 		fmt.Fprintf(w, "  opens when %.4g %% %s failed\n", 100*b.FailureRate, calls)
 	}
 	if b.SlowRate > 0 {
 		fmt.Fprintf(w, "  opens when %.4g %% %s took longer than %s\n", 100*b.SlowRate, calls, duration.Format(b.SlowCall))
 	}
-	fmt.Fprintf(w, "  open: refuses calls for %s\n", duration.Format(b.OpenFor))
+	longer := ""
+	if b.MaxOpenFor > 0 {
+		longer = ", and twice as long each time that it opens again, up to " + duration.Format(b.MaxOpenFor)
+	}
+	fmt.Fprintf(w, "  open: refuses calls for %s%s\n", duration.Format(b.OpenFor), longer)
 	opens := "failure"
 	if b.SlowRate > 0 {
 		opens = "failed or slow call"
