@@ -156,7 +156,8 @@ func (e *encoder) daprBreaker(p *policy.Policy, b *policy.Breaker) object {
 	if b.HalfOpenCalls > 1 {
 		o = o.add("maxRequests", b.HalfOpenCalls)
 	}
-	if b.FailureRate > 0 || b.SlowRate > 0 || b.EscalateAfter > 0 || len(b.Count) > 0 || b.Successes != b.HalfOpenCalls {
+	if b.FailureRate > 0 || b.SlowRate > 0 || b.EscalateAfter > 0 || len(b.Count) > 0 || b.Successes != b.HalfOpenCalls ||
+		b.MaxOpenFor > 0 {
 		e.lose(p, "breaker", "of breaker %s, Dapr gets failures, open_for and half_open_calls only", b.Name)
 	}
 	return o

@@ -44,6 +44,7 @@ const (
 	resilience4jOpenFor    = time.Minute
 	resilience4jRate       = 50 // percent
 	resilience4jMinCalls   = 100
+	resilience4jWindow     = 100 // calls, or seconds
 	resilience4jHalfOpen   = 10
 )
 
@@ -301,13 +302,12 @@ func (d *decoder) resilience4jBreaker(name string, c configured) *breaker {
 	for _, field := range []string{"recordFailurePredicate", "recordResultPredicate", "ignoreExceptionPredicate"} {
 		c.get(field).lose("a function of the program decides")
 	}
-	c.get("enableExponentialBackoff").lose("the breaker stays open for longer each time")
+	d.resilience4jLonger(b, c)
 	for _, field := range []string{
 		"baseConfig", "registerHealthIndicator", "eventConsumerBufferSize", "automaticTransitionFromOpenToHalfOpenEnabled",
 		"allowHealthIndicatorToFail", "maxWaitDurationInHalfOpenState", "writableStackTraceEnabled",
 		"transitionToStateAfterWaitDuration", "initialState", "ignoreClassBindingExceptions",
-		"exponentialBackoffMultiplier", "exponentialMaxWaitDurationInOpenState", "enableRandomizedWait",
-		"randomizedWaitFactor",
+		"enableRandomizedWait", "randomizedWaitFactor",
 	} {
 		c.get(field).skip()
 	}
@@ -318,13 +318,32 @@ func (d *decoder) resilience4jBreaker(name string, c configured) *breaker {
 func (d *decoder) resilience4jWindow(b *breaker, c configured) {
 	size, byTime := c.get("slidingWindowSize"), strings.EqualFold(c.get("slidingWindowType").text(), "TIME_BASED")
 	n, ok := size.int()
-	switch {
-	case ok && byTime:
+	if !ok {
+		n = resilience4jWindow
+	}
+	if byTime {
 		b.Window = time.Duration(n) * time.Second
 		b.places["window"] = size
-	case ok:
-		size.note("it counts calls: the window of a breaker is a time")
-		b.MinCalls = min(b.MinCalls, n)
+		return
+	}
+	if n > retry.MaxWindowCalls {
+		size.lose("a window has at most %d calls", retry.MaxWindowCalls)
+		n = retry.MaxWindowCalls
+	}
+	b.WindowCalls, b.MinCalls = n, min(b.MinCalls, n)
+	b.places["window_calls"] = size
+}
+
+// resilience4jLonger reads how long the breaker stays open when it opens again.
+func (d *decoder) resilience4jLonger(b *breaker, c configured) {
+	enabled, factor := c.get("enableExponentialBackoff"), c.get("exponentialBackoffMultiplier")
+	longest, ok := c.get("exponentialMaxWaitDurationInOpenState").duration(springDuration)
+	switch f, _ := factor.float(); {
+	case !enabled.bool():
+	case ok && f == 2 && longest >= b.OpenFor:
+		b.MaxOpenFor = longest
+	default:
+		enabled.lose("the breaker stays open for longer each time: open_for can only double, up to a max")
 	}
 }
 

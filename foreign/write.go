@@ -202,7 +202,12 @@ func breakerSettings(b *breaker) (list []pair) {
 	add("slow_call", b.SlowCall != 0, durationText(b.SlowCall))
 	add("min_calls", b.MinCalls != 0, strconv.Itoa(b.MinCalls))
 	add("window", b.Window != 0, durationText(b.Window))
-	add("open_for", b.OpenFor != 0, durationText(b.OpenFor))
+	add("window_calls", b.WindowCalls != 0, strconv.Itoa(b.WindowCalls))
+	openFor := durationText(b.OpenFor)
+	if b.MaxOpenFor != 0 {
+		openFor = fmt.Sprintf("{initial: %s, max: %s}", openFor, durationText(b.MaxOpenFor))
+	}
+	add("open_for", b.OpenFor != 0, openFor)
 	add("half_open_calls", b.HalfOpenCalls != 0, strconv.Itoa(b.HalfOpenCalls))
 	add("successes", b.Successes != 0, strconv.Itoa(b.Successes))
 	return list
