@@ -486,6 +486,13 @@ func TestSnapshotJSON(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", text, got, err)
 		}
 	}
+	for _, s := range []BreakerSnapshot{
+		{Window: [][3]int64{{3, 1, 0}, {2, 1, 2}}}, {Calls: "ssFfS"},
+	} {
+		if calls, failed, slow := s.WindowCounts(); calls != 5 || failed != 2 || slow != 2 {
+			t.Errorf("%+v: %d calls, %d failed, %d slow", s, calls, failed, slow)
+		}
+	}
 	var s BreakerSnapshot
 	const want = `"ajar" is not a state of a breaker: want closed, open, half-open, escalated or forced-open`
 	if err := json.Unmarshal([]byte(`{"state":"ajar"}`), &s); err == nil || err.Error() != want {

@@ -37,6 +37,21 @@ type BreakerSnapshot struct {
 	Calls string `json:"calls,omitzero"`
 }
 
+// WindowCounts returns the numbers of attempts in Window or Calls: of all, of failed
+// and of slow ones.
+func (s *BreakerSnapshot) WindowCounts() (calls, failed, slow int64) {
+	for _, tenth := range s.Window {
+		calls, failed, slow = calls+tenth[0], failed+tenth[1], slow+tenth[2]
+	}
+	count := func(letters string) (n int64) {
+		for _, letter := range letters {
+			n += int64(strings.Count(s.Calls, string(letter)))
+		}
+		return n
+	}
+	return calls + count("sSfF"), failed + count("fF"), slow + count("SF")
+}
+
 // A Permit is the permission of a breaker for one attempt. It is plain data. The
 // zero Permit permits nothing.
 type Permit struct {

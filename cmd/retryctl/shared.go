@@ -31,7 +31,7 @@ func breakers(flags *flag.FlagSet) cli.Run {
 				err = s.print(newBreaker(b))
 			} else if err == nil {
 				err = t.Row(term.Text(b.Name), breakerState(b.State), term.Text(strconv.Itoa(b.Failures)),
-					term.Text(s.moment(b.OpenUntil)), term.Text(number(len(b.Probes))), term.Text(window(b.Window)))
+					term.Text(s.moment(b.OpenUntil)), term.Text(number(len(b.Probes))), term.Text(window(&b.BreakerSnapshot)))
 			}
 			if err != nil {
 				return err
@@ -62,7 +62,7 @@ func (s *session) printBreaker(ctx context.Context, name string) error {
 		d.text("failures", strconv.Itoa(b.Failures)+" in a row")
 		d.text("open until", s.moment(b.OpenUntil))
 		d.text("changes", strconv.FormatUint(b.Generation, 10))
-		d.text("window", window(b.Window))
+		d.text("window", window(&b.BreakerSnapshot))
 		for _, p := range b.Probes {
 			d.text("probe", "admitted "+s.moment(p.Started))
 		}
@@ -84,11 +84,8 @@ func breakerState(state retry.BreakerState) term.Cell {
 }
 
 // window describes the attempts in the window of a breaker with a rate.
-func window(w [][3]int64) string {
-	var all, failed, slow int64
-	for _, tenth := range w {
-		all, failed, slow = all+tenth[0], failed+tenth[1], slow+tenth[2]
-	}
+func window(s *retry.BreakerSnapshot) string {
+	all, failed, slow := s.WindowCounts()
 	if all == 0 {
 		return ""
 	}
@@ -112,12 +109,13 @@ type breakerJSON struct {
 	Generation uint64             `json:"generation"`
 	Probes     int                `json:"probes"`
 	Window     [][3]int64         `json:"window,omitempty"`
+	Calls      string             `json:"calls,omitempty"`
 }
 
 func newBreaker(b durable.BreakerInfo) breakerJSON {
 	return breakerJSON{
 		Breaker: b.Name, State: b.State, Failures: b.Failures, OpenUntil: b.OpenUntil, Generation: b.Generation,
-		Probes: len(b.Probes), Window: b.Window,
+		Probes: len(b.Probes), Window: b.Window, Calls: b.Calls,
 	}
 }
 

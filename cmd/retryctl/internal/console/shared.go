@@ -61,9 +61,7 @@ func (s *Server) breakers(ctx context.Context, d *sharedData) error {
 			return err
 		}
 		row := breakerRow{BreakerInfo: b}
-		for _, part := range b.Window {
-			row.Calls, row.Bad, row.Slow = row.Calls+part[0], row.Bad+part[1], row.Slow+part[2]
-		}
+		row.Calls, row.Bad, row.Slow = b.WindowCounts()
 		if row.Audit, err = s.audit(ctx, durable.KindBreaker, b.Name); err != nil {
 			return err
 		}
