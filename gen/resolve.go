@@ -60,6 +60,9 @@ func resolve(u *unit) *resolver {
 	if r.file.HasSteps() && r.file.NamesErrors() {
 		r.claim(u.file.Errors[0].Pos, emit.StepErrors, "the list of errors of durable steps", "rename it")
 	}
+	if len(u.file.Policies) > 0 {
+		r.claim(policy.Pos{Line: 1, Col: 1}, emit.PoliciesFunc, "the list of policies", "rename it")
+	}
 	for _, p := range u.file.Policies {
 		r.addPolicy(p)
 	}

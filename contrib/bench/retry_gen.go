@@ -30,6 +30,11 @@ func NewShared() *Shared {
 	}
 }
 
+// Breakers returns the circuit breakers, in the order of retry.yaml.
+func (s *Shared) Breakers() []*retry.Breaker {
+	return []*retry.Breaker{s.UpstreamBreaker, s.RatedBreaker, s.SlowBreaker}
+}
+
 // DefaultShared is shared by all wrapped functions, and by decorators that are
 // given nothing else. A test may replace it before its first use.
 var DefaultShared = NewShared()
@@ -195,6 +200,12 @@ var policyAll = retry.Policy{
 		JitterFactor: 0.2,
 	},
 	AttemptTimeout: time.Second,
+}
+
+// Policies returns the policies, in the order of retry.yaml. They must not be
+// changed.
+func Policies() []*retry.Policy {
+	return []*retry.Policy{&policyPlain, &policyAtOnce, &policyNever, &policyLimited, &policyLimitedLong, &policyBreaks, &policyRates, &policyRatesSlow, &policyPays, &policyBoth, &policyAll}
 }
 
 // retryFetch is what is protected: nearly nothing, but a real call. A negative in
@@ -448,4 +459,4 @@ func retryEverything(ctx context.Context, in int) (int, error) {
 	return v, err
 }
 
-// retrygen:sum 463529a11dd99440db6ed277
+// retrygen:sum f9dfd0d96443a7e5c6a32d7c

@@ -62,6 +62,12 @@ var policyCheck = retry.Policy{
 	Facts:   retryFacts,
 }
 
+// Policies returns the policies, in the order of retry.yaml. They must not be
+// changed.
+func Policies() []*retry.Policy {
+	return []*retry.Policy{&policyCheck}
+}
+
 // RetryHealthClient is a HealthClient that retries as the policies of
 // retry.yaml say. NewRetryHealthClient makes one.
 type RetryHealthClient struct {
@@ -141,4 +147,4 @@ func (h *RetryHealthClient) Watch(ctx context.Context, in *grpc_health_v1.Health
 	return h.next.Watch(ctx, in, opts...)
 }
 
-// retrygen:sum 932d94acae4ed612b2afddc3
+// retrygen:sum 62e806a017fb81ec44dee160

@@ -44,6 +44,11 @@ func NewShared() *Shared {
 	}
 }
 
+// Breakers returns the circuit breakers, in the order of retry.yaml.
+func (s *Shared) Breakers() []*retry.Breaker {
+	return []*retry.Breaker{s.ModelBreaker}
+}
+
 // DefaultShared is shared by all wrapped functions, and by decorators that are
 // given nothing else. A test may replace it before its first use.
 var DefaultShared = NewShared()
@@ -153,6 +158,12 @@ var policyUse = retry.Policy{
 	Scope:          "tool",
 	HardLimit:      10 * time.Minute,
 	Classes:        errorClasses,
+}
+
+// Policies returns the policies, in the order of retry.yaml. They must not be
+// changed.
+func Policies() []*retry.Policy {
+	return []*retry.Policy{&policyFlow, &policyStep, &policyAsk, &policyUse}
 }
 
 // RetryRun executes all steps and returns the result of the last one. It continues
@@ -266,4 +277,4 @@ func (t *RetryTool) Name() string {
 	return t.next.Name()
 }
 
-// retrygen:sum f8937c43672f0dce4ea5ecd2
+// retrygen:sum b97e98d8ac8beaeb822f87f8

@@ -52,6 +52,12 @@ var policyWrite = retry.Policy{
 	RetryOn:        []retry.Class{retry.ClassTransient},
 }
 
+// Policies returns the policies, in the order of retry.yaml. They must not be
+// changed.
+func Policies() []*retry.Policy {
+	return []*retry.Policy{&policyRead, &policyWrite}
+}
+
 // Import is one job of group import. NewImport returns one, and job.Run, or
 // durable.Group for units with durable steps, runs its units, which share a
 // budget of retries.
@@ -113,4 +119,4 @@ func (c *Client) RetryWrite(ctx context.Context, shard string, rows int) (int, e
 		})
 }
 
-// retrygen:sum 6e8dda1a6688ac65b82530fe
+// retrygen:sum bfe431207ae3c466e1941d24

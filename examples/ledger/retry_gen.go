@@ -64,6 +64,12 @@ var policyWrite = retry.Policy{
 	Classes:     errorClasses,
 }
 
+// Policies returns the policies, in the order of retry.yaml. They must not be
+// changed.
+func Policies() []*retry.Policy {
+	return []*retry.Policy{&policyRead, &policyWrite}
+}
+
 // RetryLedger is a Ledger that retries as the policies of retry.yaml say.
 // NewRetryLedger makes one.
 type RetryLedger struct {
@@ -126,4 +132,4 @@ func (l *RetryLedger) Transfer(ctx context.Context, from string, to string, amou
 	}
 }
 
-// retrygen:sum 003c1d14f73613add1ccd9c0
+// retrygen:sum 89c7c41acaf1906e62c2eb50

@@ -37,6 +37,11 @@ func NewShared() *Shared {
 	}
 }
 
+// Breakers returns the circuit breakers, in the order of retry.yaml.
+func (s *Shared) Breakers() []*retry.Breaker {
+	return []*retry.Breaker{s.OrdersBreaker}
+}
+
 // DefaultShared is shared by all wrapped functions, and by decorators that are
 // given nothing else. A test may replace it before its first use.
 var DefaultShared = NewShared()
@@ -83,6 +88,12 @@ var policyCreate = retry.Policy{
 	Classes:        errorClasses,
 }
 
+// Policies returns the policies, in the order of retry.yaml. They must not be
+// changed.
+func Policies() []*retry.Policy {
+	return []*retry.Policy{&policyRead, &policyCreate}
+}
+
 // RetryOrder returns an order.
 //
 // Policy: read.
@@ -118,4 +129,4 @@ func (c *Client) RetryCreate(ctx context.Context, item string) (Order, error) {
 	return order, err
 }
 
-// retrygen:sum 810cf15f1d441720bb2f3277
+// retrygen:sum bd67970a7723b25240299d55

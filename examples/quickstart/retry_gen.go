@@ -47,6 +47,12 @@ var policyFlush = retry.Policy{
 	RetryUnknown: true,
 }
 
+// Policies returns the policies, in the order of retry.yaml. They must not be
+// changed.
+func Policies() []*retry.Policy {
+	return []*retry.Policy{&policyFetch, &policyFlush}
+}
+
 // RetryForecast returns tomorrow's weather in city.
 //
 // Policy: fetch.
@@ -106,4 +112,4 @@ func (j *RetryJournal) Len() int {
 	return j.next.Len()
 }
 
-// retrygen:sum 8c2d1e3637168609349ff0b6
+// retrygen:sum 5c81ecee79affa8cec58c4f3

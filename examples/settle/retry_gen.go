@@ -32,6 +32,12 @@ var policyCharge = retry.Policy{
 	RetryOn:        []retry.Class{retry.ClassTransient},
 }
 
+// Policies returns the policies, in the order of retry.yaml. They must not be
+// changed.
+func Policies() []*retry.Policy {
+	return []*retry.Policy{&policyCharge}
+}
+
 // stepBankCharge: a lost attempt is repeated, until 10 are lost.
 var stepBankCharge = durable.StepPolicy{
 	Name:       "Bank.Charge",
@@ -54,4 +60,4 @@ func (b *Bank) RetryCharge(ctx context.Context, orderID string, cents int) (Rece
 		})
 }
 
-// retrygen:sum 3511464d53b1e68973f8b3d9
+// retrygen:sum c9b5fa436b8490eb0f7594e6

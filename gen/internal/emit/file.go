@@ -116,6 +116,7 @@ func Render(f File) ([]byte, error) {
 	for _, policy := range f.Policies {
 		p.policy(out, policy)
 	}
+	p.policies(out)
 	p.stepErrors(out)
 	for _, policy := range f.Policies {
 		if policy.Func != "" {

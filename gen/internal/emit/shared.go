@@ -17,6 +17,7 @@ const (
 	SharedType    = "Shared"        // the type with the breakers and budgets of the process
 	SharedNew     = "NewShared"     // its constructor
 	SharedDefault = "DefaultShared" // its default value
+	PoliciesFunc  = "Policies"      // the function that lists the policies
 	ClassesVar    = "errorClasses"  // the variable with the error classes
 	FactsFunc     = "retryFacts"    // the function that returns what is known about an error
 	CodesFunc     = "hasCode"       // the function that returns a test for gRPC codes
@@ -239,6 +240,7 @@ func (p printer) shared(out *jen.File) {
 	out.Func().Id(SharedNew).Params().Op("*").Id(SharedType).Block(
 		jen.Return(jen.Op("&").Id(SharedType).Custom(multiline, values...)),
 	).Line()
+	p.breakers(out)
 	p.connected(out)
 
 	p.comment(out,
@@ -246,6 +248,49 @@ func (p printer) shared(out *jen.File) {
 			" is shared by all wrapped functions, and by decorators that are given nothing else. A test may replace it "+
 			"before its first use."))
 	out.Var().Id(SharedDefault).Op("=").Id(SharedNew).Call().Line()
+}
+
+// breakers emits
+//
+//	// Breakers returns the circuit breakers, in the order of retry.yaml.
+//	func (s *Shared) Breakers() []*retry.Breaker {
+//		return []*retry.Breaker{s.UpBreaker}
+//	}
+func (p printer) breakers(out *jen.File) {
+	if len(p.file.Breakers) == 0 {
+		return
+	}
+	var list []jen.Code
+	for _, b := range p.file.Breakers {
+		list = append(list, jen.Id("s").Dot(BreakerField(b.Name)))
+	}
+	breakers := jen.Index().Op("*").Qual(RuntimePath, "Breaker")
+	p.comment(out, "Breakers returns the circuit breakers, in the order of "+p.file.Source+".")
+	out.Func().Params(jen.Id("s").Op("*").Id(SharedType)).Id("Breakers").Params().Add(breakers).Block(
+		jen.Return(jen.Add(breakers).Values(list...)),
+	).Line()
+}
+
+// policies emits
+//
+//	// Policies returns the policies, in the order of retry.yaml. They must not be
+//	// changed.
+//	func Policies() []*retry.Policy {
+//		return []*retry.Policy{&policyRead, &policyWrite}
+//	}
+func (p printer) policies(out *jen.File) {
+	if len(p.file.Policies) == 0 {
+		return
+	}
+	var list []jen.Code
+	for _, policy := range p.file.Policies {
+		list = append(list, jen.Op("&").Id(policy.Var))
+	}
+	policies := jen.Index().Op("*").Qual(RuntimePath, "Policy")
+	p.comment(out, wrap(PoliciesFunc+" returns the policies, in the order of "+p.file.Source+". They must not be changed."))
+	out.Func().Id(PoliciesFunc).Params().Add(policies).Block(
+		jen.Return(jen.Add(policies).Values(list...)),
+	).Line()
 }
 
 // connected emits

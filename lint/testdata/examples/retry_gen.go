@@ -24,6 +24,12 @@ var policyFlush = retry.Policy{
 	},
 }
 
+// Policies returns the policies, in the order of retry.yaml. They must not be
+// changed.
+func Policies() []*retry.Policy {
+	return []*retry.Policy{&policyFlush}
+}
+
 // RetryFlush has a wrapper.
 //
 // Policy: flush.
@@ -43,4 +49,4 @@ func (c *Client) RetryFlush(ctx context.Context) error {
 	}
 }
 
-// retrygen:sum a9bb92b7792ebde6a77afb20
+// retrygen:sum faf109017152fcd210ff929b

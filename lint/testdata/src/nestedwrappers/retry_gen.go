@@ -25,6 +25,11 @@ func NewShared() *Shared {
 	}
 }
 
+// Breakers returns the circuit breakers, in the order of retry.yaml.
+func (s *Shared) Breakers() []*retry.Breaker {
+	return []*retry.Breaker{s.UpBreaker}
+}
+
 // DefaultShared is shared by all wrapped functions, and by decorators that are
 // given nothing else. A test may replace it before its first use.
 var DefaultShared = NewShared()
@@ -66,6 +71,12 @@ var policyGuarded = retry.Policy{
 		MaxDelay:     30 * time.Second,
 		Jitter:       retry.JitterFull,
 	},
+}
+
+// Policies returns the policies, in the order of retry.yaml. They must not be
+// changed.
+func Policies() []*retry.Policy {
+	return []*retry.Policy{&policyFive, &policyNested, &policyGuarded}
 }
 
 // RetrySync calls Sync until it succeeds or policy five stops retrying.
@@ -256,4 +267,4 @@ func RetryOther(ctx context.Context, c *wrapped.Client) error {
 	}
 }
 
-// retrygen:sum 8813a97837699bd32431e65d
+// retrygen:sum 8cd2a5074057627ef52b6106

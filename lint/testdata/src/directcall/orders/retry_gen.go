@@ -38,6 +38,12 @@ var policyOnce = retry.Policy{
 	},
 }
 
+// Policies returns the policies, in the order of retry.yaml. They must not be
+// changed.
+func Policies() []*retry.Policy {
+	return []*retry.Policy{&policyRead, &policyOnce}
+}
+
 // RetryOrder returns an order.
 //
 // Policy: read.
@@ -147,4 +153,4 @@ func RetryClientReserve(c *stock.Client, ctx context.Context, item string) error
 	}
 }
 
-// retrygen:sum 68512b8bf6cbbee7a5eaf56d
+// retrygen:sum 5fd00268cf06566806d20b04
