@@ -215,7 +215,7 @@ func (c *Call) inspect(ctx context.Context, f *Failure, in *Inputs) {
 	}
 	if f.verdict == retriedError {
 		in.Spent = c.spent
-		in.Nested = retrying(ctx)
+		in.Once = p.once(ctx)
 		if p.Jitter != JitterNone || len(p.PerError) > 0 {
 			in.Sample = rand.Float64()
 		}
@@ -362,7 +362,8 @@ func (c *Call) returnsUnchanged(f *Failure, v *Verdict) bool {
 	case v.Reason.shared() && f.facts.stopped == v.Reason:
 		return true
 	}
-	return v.Reason == ErrPermanent || v.Reason == ErrUnclassified || v.Reason == ErrNested
+	return v.Reason == ErrPermanent || v.Reason == ErrUnclassified || v.Reason == ErrNested ||
+		v.Reason == ErrWithoutRetries
 }
 
 // event returns the event of a failure.

@@ -62,8 +62,50 @@ func firstRetryContext(ctx context.Context) context.Context {
 	return c
 }
 
-// retrying reports whether ctx was passed to a retry, or to a call inside one.
+// retrying reports whether ctx was passed to a retry, or to a call inside one, or is
+// one of WithoutRetries.
 func retrying(ctx context.Context) bool { return ctx.Value(attemptKey{}) != nil }
+
+// A singleContext is the context of calls that are attempted once.
+type singleContext struct{ attemptContext }
+
+type singleKey struct{}
+
+// Value returns the context itself for its own key.
+func (c *singleContext) Value(key any) any {
+	if key == (singleKey{}) {
+		return c
+	}
+	return c.attemptContext.Value(key)
+}
+
+// WithoutRetries returns a copy of ctx under which wrapped calls are attempted once:
+// an error of the attempt is returned unchanged, and observers get the reason
+// [ErrWithoutRetries]. Use it where the caller retries itself, or where a late answer
+// is worth nothing. Breakers, budgets and limits on time apply as usual, and
+// [AttemptNumber] returns the same number as for ctx.
+//
+// Policies with Nested set are not retried either: Nested permits retries inside
+// other retries, while WithoutRetries rules out all of them. It is the word of the
+// caller for all calls that ctx reaches, those inside wrapped calls included. Only
+// steps of package durable do not depend on it: their retries are recorded, and may
+// be made by another process.
+func WithoutRetries(ctx context.Context) context.Context {
+	return &singleContext{attemptContext{ctx, AttemptNumber(ctx)}}
+}
+
+// once returns why a call under p with ctx is attempted once, or "".
+func (p *Policy) once(ctx context.Context) Reason {
+	switch {
+	case !retrying(ctx): // the mark of WithoutRetries is one of these
+		return ""
+	case ctx.Value(singleKey{}) != nil:
+		return ErrWithoutRetries
+	case p.Nested:
+		return ""
+	}
+	return ErrNested
+}
 
 // AttemptNumber returns the number of the attempt to which ctx was passed, from
 // 1. A wrapped call inside a retry is attempted once, as part of that attempt

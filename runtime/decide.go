@@ -87,7 +87,7 @@ type Inputs struct {
 	Deadline time.Time // of the caller's context, or zero
 	Ended    Reason    // ErrCanceled or ErrDeadline once the caller's context has ended
 	Cause    error     // the cause with which it ended
-	Nested   bool      // the call is part of a retry of another call
+	Once     Reason    // ErrNested or ErrWithoutRetries if the call is attempted once, or ""
 	Spent    error     // why the attempt cannot be repeated, or nil
 	// Refusal describes when the breaker admits the next attempt. Zero means that it
 	// admits attempts now. AdmitsIn is not read.
@@ -171,8 +171,8 @@ func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 	case f.verdict == unclassifiedError:
 		v.Reason = ErrUnclassified
 		return
-	case in.Nested && !p.Nested:
-		v.Reason = ErrNested
+	case in.Once != "":
+		v.Reason = in.Once
 		return
 	}
 	schedule := p.schedule(f)

@@ -48,7 +48,7 @@ func DoWith[T any](ctx context.Context, p *Policy, s Shared, op func(context.Con
 	return value, err
 }
 
-// An Attempt is one iteration of [Policy.Attempts].
+// An Attempt is one iteration of [Policy.Attempts] or [Policy.AttemptsWith].
 type Attempt struct {
 	ctx    context.Context // the caller's
 	own    context.Context // the attempt's
@@ -69,6 +69,7 @@ func (a *Attempt) Number() int { return a.number }
 func (a *Attempt) Done(err error) error {
 	a.done = true
 	if err == nil {
+		a.call.Succeed()
 		return nil
 	}
 	if last := a.call.Next(a.ctx, err); last != nil {
@@ -92,12 +93,44 @@ func (p *Policy) Attempts(ctx context.Context) iter.Seq[*Attempt] {
 	return func(yield func(*Attempt) bool) {
 		call := p.Begin()
 		defer call.End()
-		for attempts := -1; call.state.attemptsMade() > attempts; {
-			attempts = call.state.attemptsMade()
-			a := Attempt{ctx: ctx, call: &call, number: attempts + 1, own: call.Attempt(ctx)}
-			if !yield(&a) || a.done {
-				return
-			}
+		call.attempts(ctx, yield)
+	}
+}
+
+// AttemptsWith is [Policy.Attempts] with a breaker and a budget that the call shares
+// with others. If the breaker refuses the first attempt, the only iteration has the
+// error of the call, and no attempt:
+//
+//	var err error
+//	for attempt, refused := range policy.AttemptsWith(ctx, shared) {
+//		if refused != nil {
+//			return refused
+//		}
+//		err = attempt.Done(send(attempt.Context()))
+//	}
+//	return err
+//
+// [Attempt.Done] returns the error of the call if the breaker refuses a later
+// attempt.
+func (p *Policy) AttemptsWith(ctx context.Context, s Shared) iter.Seq2[*Attempt, error] {
+	return func(yield func(*Attempt, error) bool) {
+		call := p.BeginWith(s)
+		defer call.End()
+		if err := call.Admit(ctx); err != nil {
+			yield(nil, err)
+			return
+		}
+		call.attempts(ctx, func(a *Attempt) bool { return yield(a, nil) })
+	}
+}
+
+// attempts calls yield for each attempt of a call whose first one is admitted.
+func (c *Call) attempts(ctx context.Context, yield func(*Attempt) bool) {
+	for attempts := -1; c.state.attemptsMade() > attempts; {
+		attempts = c.state.attemptsMade()
+		a := Attempt{ctx: ctx, call: c, number: attempts + 1, own: c.Attempt(ctx)}
+		if !yield(&a) || a.done {
+			return
 		}
 	}
 }

@@ -19,8 +19,8 @@
 //	}
 //
 // Without the generator, [Do] and [DoWith] call a function under a [Policy]
-// that is written as a literal, and [Policy.Attempts] drives a loop. Package
-// httpretry retries HTTP requests; package job runs the units of a job.
+// that is written as a literal, and [Policy.Attempts] and [Policy.AttemptsWith]
+// drive a loop. Package httpretry retries HTTP requests; package job runs the units of a job.
 //
 // # The decision
 //
@@ -31,7 +31,8 @@
 //  2. Is the error retryable (see [Policy.Retries])? [ErrPermanent], [ErrUnclassified],
 //     [ErrEscalated]
 //  3. Is this call part of an attempt that is itself a retry (see
-//     [AttemptNumber])? Then the outer call retries. [ErrNested]
+//     [AttemptNumber])? Then the outer call retries. Or is its context one of
+//     [WithoutRetries]? [ErrNested], [ErrWithoutRetries]
 //  4. Are attempts left in the schedule for the class of the error? [ErrAttempts]
 //     If the call is stored, were too many of them lost with their process?
 //     [ErrLost]

@@ -29,6 +29,8 @@ const (
 	ErrEscalated    Reason = "escalated"              // the error needs a person to handle it
 	ErrSpent        Reason = "argument used up"       // an argument cannot be rewound: Cause is why
 	ErrLost         Reason = "attempts lost"          // Inputs.LostMax is reached
+
+	ErrWithoutRetries Reason = "retries switched off" // the context permits none: see WithoutRetries
 )
 
 // reasonOf returns the reason for a refusal by a budget: the [Reason] in the

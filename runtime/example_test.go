@@ -180,6 +180,49 @@ func ExamplePolicy_Attempts() {
 	// text <nil>
 }
 
+// A loop with a breaker: if that refuses the first attempt, the loop gets the error.
+func ExamplePolicy_AttemptsWith() {
+	breaker := retry.NewBreaker(retry.BreakerPolicy{Name: "upstream"})
+	send := func() (err error) {
+		for attempt, refused := range policyRead.AttemptsWith(context.Background(), retry.Shared{Breaker: breaker}) {
+			if refused != nil {
+				return refused
+			}
+			fmt.Println("attempt", attempt.Number())
+			err = attempt.Done(nil)
+		}
+		return err
+	}
+	fmt.Println(send())
+	breaker.ForceOpen()
+	fmt.Println(send())
+	// Output:
+	// attempt 1
+	// <nil>
+	// read: breaker upstream was forced open and admits no call until Reset
+}
+
+// A caller that has no time for retries switches them off.
+func ExampleWithoutRetries() {
+	failures := 1
+	_, err := retry.Do(retry.WithoutRetries(context.Background()), &policyRead,
+		func(ctx context.Context) (string, error) { return read(ctx, &failures) })
+	fmt.Println(err)
+	// Output:
+	// connection refused
+}
+
+// An observer of a breaker learns when it opens and closes, and why.
+func ExampleBreaker_Observe() {
+	breaker := retry.NewBreaker(retry.BreakerPolicy{Name: "upstream"})
+	breaker.Observe(func(c retry.BreakerChange) { fmt.Printf("%s: %v, was %v: %s\n", c.Breaker, c.To, c.From, c.Why) })
+	breaker.ForceOpen()
+	breaker.Reset()
+	// Output:
+	// upstream: forced-open, was closed: forced open
+	// upstream: closed, was forced-open: reset
+}
+
 // Three failures in a row open the breaker; then calls are refused at once.
 func ExampleBreaker() {
 	breaker := retry.NewBreaker(retry.BreakerPolicy{Name: "upstream", Failures: 3})

@@ -68,7 +68,7 @@ func TestDecideRestored(t *testing.T) {
 			CallState{FailedAt: now, Expires: now.Add(s)}, failed, Inputs{Now: now.Add(time.Minute), Restored: true},
 			Verdict{Wait: s}, CallState{Attempts: 1, Waited: s, Previous: s, FailedAt: now, Expires: now.Add(time.Hour)}},
 
-		{"continues", Policy{}, CallState{Attempts: 2, Waited: 3 * s}, Failure{}, Inputs{Nested: true},
+		{"continues", Policy{}, CallState{Attempts: 2, Waited: 3 * s}, Failure{}, Inputs{Once: ErrNested},
 			Verdict{}, CallState{Attempts: 2, Waited: 3 * s}},
 		{"continues too late", Policy{DelayBudget: 3 * s}, CallState{Attempts: 1, Waited: s, Expires: now}, Failure{},
 			Inputs{Now: now.Add(1), Restored: true},

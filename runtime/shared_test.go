@@ -221,6 +221,52 @@ func TestNested(t *testing.T) {
 	}
 }
 
+// Under WithoutRetries, calls are attempted once at every level, whatever their
+// policies say, as part of the attempt that the context belongs to.
+func TestWithoutRetries(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		nested []bool // by level, from the outermost
+		want   []int
+	}{
+		{"one", []bool{false}, []int{1}},
+		{"nested", []bool{true}, []int{1}},
+		{"inside", []bool{false, false}, []int{1}},
+		{"nested inside", []bool{false, true}, []int{1}},
+		{"nested inside nested", []bool{true, true, true}, []int{1}},
+	} {
+		var got []int
+		var events []Event
+		op := func(ctx context.Context) error { got = append(got, AttemptNumber(ctx)); return errFailed }
+		for _, nested := range slices.Backward(tt.nested) {
+			inner, p := op, Policy{Schedule: Schedule{InitialDelay: None}, Nested: nested, Timeout: time.Minute}
+			op = func(ctx context.Context) error { return protect(ctx, nil, nil, p, inner) }
+		}
+		ctx := WithObserver(t.Context(), func(_ context.Context, e Event) { events = append(events, e) })
+		if err := op(WithoutRetries(ctx)); !slices.Equal(got, tt.want) || err != errFailed {
+			t.Errorf("%s: attempts %d and %v, want %d and the error unchanged", tt.name, got, err, tt.want)
+		}
+		for _, e := range events {
+			if e.Kind != EventStop || e.Reason != ErrWithoutRetries {
+				t.Errorf("%s: %+v", tt.name, e)
+			}
+		}
+	}
+	var got []int
+	retried := Policy{Schedule: Schedule{InitialDelay: None}}
+	nested := Policy{Schedule: Schedule{InitialDelay: None}, Nested: true}
+	_ = protect(t.Context(), nil, nil, retried, func(ctx context.Context) error {
+		_ = protect(WithoutRetries(ctx), nil, nil, retried, func(ctx context.Context) error {
+			got = append(got, AttemptNumber(ctx))
+			return errFailed
+		})
+		return protect(WithoutRetries(ctx), nil, nil, nested, func(context.Context) error { return errFailed })
+	})
+	if want := []int{1, 2, 3}; !slices.Equal(got, want) {
+		t.Errorf("attempts %d inside a retry, want those of the outer call: %d", got, want)
+	}
+}
+
 func TestIdempotencyKey(t *testing.T) {
 	ctx := EnsureIdempotencyKey(t.Context())
 	key := IdempotencyKey(ctx)
@@ -285,6 +331,62 @@ func TestAttempts(t *testing.T) {
 	}
 	if rounds != 1 {
 		t.Errorf("%d rounds without Done, want 1", rounds)
+	}
+}
+
+// The attempts of a loop use a breaker and a budget as those of DoWith do.
+func TestAttemptsWith(t *testing.T) {
+	p := Policy{Name: "send", Schedule: Schedule{MaxAttempts: 4, InitialDelay: None}}
+	send := func(s Shared, failures int) (rounds int, err error) {
+		for a, refused := range p.AttemptsWith(t.Context(), s) {
+			if refused != nil {
+				if a != nil {
+					t.Error("a refused attempt is there all the same")
+				}
+				return rounds, refused
+			}
+			if rounds++; a.Number() != rounds {
+				t.Errorf("round %d is number %d", rounds, a.Number())
+			}
+			if rounds <= failures {
+				err = a.Done(errFailed)
+			} else {
+				err = a.Done(nil)
+			}
+		}
+		return rounds, err
+	}
+	b, budget := NewBreaker(BreakerPolicy{Failures: 3}), NewBudget(BudgetPolicy{Burst: 3, MinPerSecond: NoRefill})
+	shared := Shared{Breaker: b, Budget: budget}
+	if rounds, err := send(shared, 2); rounds != 3 || err != nil || b.Save().Failures != 0 || budget.Left() >= 3 {
+		t.Errorf("%d rounds, %v: %+v, %v left; want a success and its sample", rounds, err, b.Save(), budget.Left())
+	}
+	if rounds, err := send(shared, 9); rounds > 3 || err == nil {
+		t.Errorf("%d rounds, %v; want the budget or the breaker to end them", rounds, err)
+	}
+	b.ForceOpen()
+	rounds, err := send(shared, 0)
+	refusal, ok := errors.AsType[Refusal](err)
+	if rounds != 0 || !ok || refusal.State != StateForcedOpen {
+		t.Errorf("%d rounds, %v; want a refusal", rounds, err)
+	}
+	b.Reset()
+	for range p.AttemptsWith(t.Context(), shared) {
+	}
+	if rounds, err := send(Shared{}, 1); rounds != 2 || err != nil {
+		t.Errorf("%d rounds, %v without a breaker", rounds, err)
+	}
+}
+
+// A probe in a loop that is left early gives its place back.
+func TestAttemptsWithoutDone(t *testing.T) {
+	b, p := NewBreaker(BreakerPolicy{}), Policy{}
+	b.Restore(BreakerSnapshot{State: StateHalfOpen})
+	for range p.AttemptsWith(t.Context(), Shared{Breaker: b}) {
+		break
+	}
+	if _, ok := b.admit(time.Now()); !ok || b.State() != StateHalfOpen {
+		t.Errorf("the breaker is %v and admits no probe", b.State())
 	}
 }
 

@@ -333,7 +333,7 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 		end.outcome = OutcomeTimedOut
 	}
 	in.Deadline = time.Time{} // it ends the execution, not the step
-	in.Nested = false         // a retry around the step gets what is recorded
+	in.Once = ""              // a retry around the step gets what is recorded
 	end.inputs = in
 	b, p := c.policy.Shared.Budget, c.policy.Policy
 	if b == nil && !p.Capture {
