@@ -120,6 +120,13 @@ func New(o Options) (*Telemetry, error) {
 	return t, nil
 }
 
+// ObserveBreakers counts the changes of breakers, and has their states, from now on.
+// The method Breakers of a generated Shared returns breakers to pass. Breakers of
+// one name have one state in the metrics: that of the last one to change.
+func (t *Telemetry) ObserveBreakers(breakers ...*retry.Breaker) {
+	measure.Breakers(&t.sink, breakers)
+}
+
 // ObserveJob counts an event of a group, and adds it to the current span. Pass it to
 // [job.Group.Observe].
 func (t *Telemetry) ObserveJob(ctx context.Context, e job.Event) {

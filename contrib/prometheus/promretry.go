@@ -6,6 +6,7 @@
 //	prometheus.MustRegister(metrics)
 //
 //	ctx = retry.WithObserver(ctx, metrics.ObserveCall)
+//	metrics.ObserveBreakers(shop.DefaultShared.Breakers()...)
 //	group.Observe(metrics.ObserveJob)
 //	engine, err := durable.New(store, durable.OnEvent(metrics.ObserveDurable))
 //
@@ -18,6 +19,14 @@
 //	retry_timeouts_captured_total{policy,outcome}  timeouts whose state was captured, or not captured
 //
 // A call that succeeds at the first attempt is not observed, and costs nothing.
+//
+// The metrics of breakers are:
+//
+//	retry_breaker_changes_total{breaker,to}   changes of the state, by the new one
+//	retry_breaker_state{breaker,state}        1 for the current state, 0 for the others
+//
+// A breaker that is open becomes half-open when it is used after its time has passed.
+// Without calls, the metric stays open.
 //
 // The metrics of groups, and of runs with a budget, are:
 //
@@ -96,6 +105,11 @@ func New(o Options) *Metrics {
 
 // ObserveCall counts an event of a wrapped call. Pass it to [retry.WithObserver].
 func (m *Metrics) ObserveCall(ctx context.Context, e retry.Event) { measure.Call(ctx, &m.sink, &e) }
+
+// ObserveBreakers counts the changes of breakers, and has their states, from now on.
+// The method Breakers of a generated Shared returns breakers to pass. Breakers of
+// one name have one state in the metrics: that of the last one to change.
+func (m *Metrics) ObserveBreakers(breakers ...*retry.Breaker) { measure.Breakers(&m.sink, breakers) }
 
 // ObserveJob counts an event of a group. Pass it to [job.Group.Observe].
 func (m *Metrics) ObserveJob(ctx context.Context, e job.Event) { measure.Job(ctx, &m.sink, &e) }

@@ -230,3 +230,33 @@ func reason(t *testing.T, text any) job.Reason {
 	t.Fatalf("no Reason is %q", word)
 	return 0
 }
+
+// TestBreakers: the states of breakers are there at once, and follow their changes.
+func TestBreakers(t *testing.T) {
+	m, b := New(Options{}), retry.NewBreaker(retry.BreakerPolicy{Name: "payments"})
+	m.ObserveBreakers(b)
+	state := func(name string, value int) string {
+		return fmt.Sprintf("retry_breaker_state{breaker=\"payments\",state=%q} %d\n", name, value)
+	}
+	const help = "# HELP retry_breaker_state 1 for the state of a breaker, 0 for the other states.\n" +
+		"# TYPE retry_breaker_state gauge\n"
+	compare := func(want string, names ...string) {
+		t.Helper()
+		if err := testutil.CollectAndCompare(m, strings.NewReader(want), names...); err != nil {
+			t.Error(err)
+		}
+	}
+	compare(help+state("closed", 1)+state("escalated", 0)+state("forced-open", 0)+state("half-open", 0)+state("open", 0),
+		"retry_breaker_state")
+	b.ForceOpen()
+	compare(help+state("closed", 0)+state("escalated", 0)+state("forced-open", 1)+state("half-open", 0)+state("open", 0),
+		"retry_breaker_state")
+	b.Reset()
+	b.ForceOpen()
+	compare(`
+# HELP retry_breaker_changes_total Changes of the state of breakers, by the new state.
+# TYPE retry_breaker_changes_total counter
+retry_breaker_changes_total{breaker="payments",to="closed"} 1
+retry_breaker_changes_total{breaker="payments",to="forced-open"} 2
+`, "retry_breaker_changes_total")
+}

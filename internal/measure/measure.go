@@ -33,6 +33,9 @@ var (
 	stopped  = Label{"reason", "retry.reason"}
 	step     = Label{"step", "retry.step.name"}
 	captured = Label{"outcome", "retry.outcome"}
+	breaker  = Label{"breaker", "retry.breaker"}
+	state    = Label{"state", "retry.breaker.state"}
+	to       = Label{"to", "retry.breaker.to"}
 	event    = Label{"event", "retry.event"}
 	group    = Label{"group", "group"}
 	reason   = Label{"reason", "reason"}
@@ -64,6 +67,8 @@ const (
 	Waits
 	Clamped
 	Captures
+	BreakerChanges
+	BreakerStates
 
 	BudgetConsumed
 	BudgetExhausted
@@ -97,6 +102,10 @@ var Instruments = [...]Instrument{
 
 	Captures: {Count, "retry_timeouts_captured_total", "retry.timeouts_captured", "{timeout}",
 		"Timeouts whose state was captured, or was not, by outcome.", []Label{policy, captured}, false, nil},
+	BreakerChanges: {Count, "retry_breaker_changes_total", "retry.breaker.changes", "{change}",
+		"Changes of the state of breakers, by the new state.", []Label{breaker, to}, false, nil},
+	BreakerStates: {Gauge, "retry_breaker_state", "retry.breaker.state", "{breaker}",
+		"1 for the state of a breaker, 0 for the other states.", []Label{breaker, state}, false, nil},
 
 	BudgetConsumed: {Count, "retry_budget_consumed_total", "retry.budget.consumed", "{retry}",
 		"Retries granted by the budget of a job.", []Label{group}, true, nil},
@@ -157,6 +166,27 @@ func Call(ctx context.Context, s Sink, e *retry.Event) {
 			outcome = "not captured"
 		}
 		s.Measure(ctx, Captures, 1, "", e.Policy, outcome)
+	}
+}
+
+// Breakers measures the states of breakers, and their changes from now on.
+func Breakers(s Sink, breakers []*retry.Breaker) {
+	ctx := context.Background()
+	measure := func(name string, is retry.BreakerState) {
+		for state := retry.StateClosed; state <= retry.StateForcedOpen; state++ {
+			value := 0.0
+			if state == is {
+				value = 1
+			}
+			s.Measure(ctx, BreakerStates, value, "", name, state.String())
+		}
+	}
+	for _, b := range breakers {
+		measure(b.Policy().Name, b.State())
+		b.Observe(func(c retry.BreakerChange) {
+			s.Measure(ctx, BreakerChanges, 1, "", c.Breaker, c.To.String())
+			measure(c.Breaker, c.To)
+		})
 	}
 }
 
