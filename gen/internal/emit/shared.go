@@ -287,7 +287,8 @@ func (p printer) policies(out *jen.File) {
 		list = append(list, jen.Op("&").Id(policy.Var))
 	}
 	policies := jen.Index().Op("*").Qual(RuntimePath, "Policy")
-	p.comment(out, wrap(PoliciesFunc+" returns the policies, in the order of "+p.file.Source+". They must not be changed."))
+	p.comment(out,
+		wrap(PoliciesFunc+" returns the policies, in the order of "+p.file.Source+". They must not be changed."))
 	out.Func().Id(PoliciesFunc).Params().Add(policies).Block(
 		jen.Return(jen.Add(policies).Values(list...)),
 	).Line()
