@@ -117,7 +117,7 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 			attrs = append(attrs, slog.String("breaker", e.Breaker), slog.String("breaker_state", e.BreakerState.String()))
 		}
 		if e.AdmitsIn > 0 {
-			attrs = append(attrs, slog.Duration("admits_in", e.AdmitsIn))
+			attrs = append(attrs, slog.Duration("admits_in", rounded(e.AdmitsIn)))
 		}
 		if e.BudgetLeft >= 0 {
 			attrs = append(attrs, slog.Float64("budget_left", e.BudgetLeft))
