@@ -1,7 +1,7 @@
 package retrygen
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
 	"path"
@@ -17,15 +17,41 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// blocksOf returns the code blocks of all pages but those of the rules, which
-// are tested where they are defined.
+// blocksOf returns the code blocks of the README and of all pages but those of the
+// rules, which are tested where they are defined.
 func blocksOf(t *testing.T) []docpages.Block {
 	t.Helper()
-	blocks, err := docpages.Blocks("docs")
+	blocks, err := docpages.Blocks(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(blocks, func(b docpages.Block) bool { return strings.HasPrefix(b.Page, "rules/") })
+	return slices.DeleteFunc(blocks, func(b docpages.Block) bool { return strings.HasPrefix(b.Page, "docs/rules/") })
+}
+
+// TestOutputs: an output on a page is that of a command which a test runs. TestDocs
+// of each program runs its commands, and TestGoBlocks the programs on the pages.
+func TestOutputs(t *testing.T) {
+	_, texts, err := docpages.Pages(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range blocksOf(t) {
+		switch {
+		case b.Fragment():
+		case b.Lang == "" || b.Lang == "text":
+			t.Errorf("%s: the output needs the language console and its command, or the mark fragment", b.Place())
+		case b.Lang == "console":
+			words, _ := b.Command()
+			if len(words) == 0 || !slices.Contains([]string{"retrygen", "retrylint", "retryctl", "go"}, words[0]) {
+				t.Errorf("%s: the block needs one command that a test runs, as $ retrygen check", b.Place())
+			}
+		}
+	}
+	for name, text := range texts {
+		if code := indented.FindString(fence.ReplaceAllString(text, "")); code != "" {
+			t.Errorf("%s: the block needs fences: %s", name, code)
+		}
+	}
 }
 
 // TestPolicyBlocks checks the policy files on the pages. The mark of a rule
@@ -51,7 +77,7 @@ func TestPolicyBlocks(t *testing.T) {
 	}
 }
 
-// TestGoBlocks generates, compiles and tests the packages on the pages that
+// TestGoBlocks generates, compiles, tests and runs the packages on the pages that
 // need no other module; contrib/docs has the others.
 func TestGoBlocks(t *testing.T) {
 	root, err := os.Getwd()
@@ -60,7 +86,7 @@ func TestGoBlocks(t *testing.T) {
 	}
 	blocks := blocksOf(t)
 	for _, b := range blocks {
-		if b.Lang == "go" && b.File() == "" && !b.Fragment() {
+		if b.Lang == "go" && b.File() == "" && !b.Fragment() && !b.Generated() {
 			t.Errorf("%s: the block needs a file name in its first line, as // client.go, or the mark fragment", b.Place())
 		}
 	}
@@ -68,16 +94,9 @@ func TestGoBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks = slices.DeleteFunc(blocks, func(b docpages.Block) bool {
-		return b.File() == "" || foreign[path.Dir(b.Path())]
-	})
+	blocks = slices.DeleteFunc(blocks, func(b docpages.Block) bool { return foreign[path.Dir(b.Path())] })
 	dir := t.TempDir()
-	mod := fmt.Sprintf("module %s\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %[2]s => %s\n", docpages.Module, module,
-		root)
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := docpages.Write(dir, blocks); err != nil {
+	if err := errors.Join(docpages.WriteModule(dir, root), docpages.Write(dir, blocks)); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("GOFLAGS", "-mod=mod")
@@ -98,19 +117,26 @@ func TestGoBlocks(t *testing.T) {
 			t.Errorf("go %s of the pages: %v\n%s", args[0], err, out)
 		}
 	}
+	for _, b := range blocks {
+		if err := docpages.VerifyGo(root, dir, b); err != nil {
+			t.Errorf("%s: %v", b.Place(), err)
+		}
+	}
 }
 
 var (
 	link    = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#{1,6} +(.*)$`)
 	inline  = regexp.MustCompile("`[^`\n]*`")
-	fence   = regexp.MustCompile("(?s)```.*?\n```")
+	fence   = regexp.MustCompile("(?s)```.*?\n *```")
+
+	indented = regexp.MustCompile(`\n\n(?: {4}|\t)\S.*`)
 )
 
 // TestLinks: what a page links to exists, and docs/README.md leads to every
 // page.
 func TestLinks(t *testing.T) {
-	names, texts, err := docpages.Pages("docs")
+	names, texts, err := docpages.Pages(".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +152,11 @@ func TestLinks(t *testing.T) {
 			if target != "" {
 				to = path.Join(path.Dir(name), target)
 			}
-			if _, err := os.Stat(filepath.Join("docs", filepath.FromSlash(to))); err != nil {
-				t.Errorf("docs/%s links to %s: %v", name, m[1], err)
+			if _, err := os.Stat(filepath.FromSlash(to)); err != nil {
+				t.Errorf("%s links to %s: %v", name, m[1], err)
 			}
 			if anchor != "" && !slices.Contains(anchors(texts[to]), anchor) {
-				t.Errorf("docs/%s links to %s: there is no such heading", name, m[1])
+				t.Errorf("%s links to %s: there is no such heading", name, m[1])
 			}
 			links[name] = append(links[name], to)
 		}
@@ -145,14 +171,15 @@ func TestLinks(t *testing.T) {
 			}
 		}
 	}
-	visit("README.md")
-	lost := slices.DeleteFunc(names, func(name string) bool { return reached[name] })
+	visit("docs/README.md")
+	lost := slices.DeleteFunc(names, func(name string) bool { return reached[name] || name == "README.md" })
 	if len(lost) > 0 {
 		t.Errorf("no path of links leads from docs/README.md to %v", lost)
 	}
 }
 
-// others adds the texts of the pages outside of docs, and returns their names.
+// others adds the texts of the pages outside of docs to texts, and returns the names
+// of those that it has added.
 func others(t *testing.T, texts map[string]string) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "examples/*/*.md", "contrib/*/*.md"} {
@@ -165,8 +192,10 @@ func others(t *testing.T, texts map[string]string) (names []string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			name := "../" + filepath.ToSlash(file)
-			names, texts[name] = append(names, name), string(text)
+			name := filepath.ToSlash(file)
+			if _, ok := texts[name]; !ok {
+				names, texts[name] = append(names, name), string(text)
+			}
 		}
 	}
 	return names

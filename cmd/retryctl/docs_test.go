@@ -8,4 +8,4 @@ import (
 	"github.com/retrygen/retrygen/internal/docpages"
 )
 
-func TestDocs(t *testing.T) { docpages.TestCommands(t, "../../docs", program()) }
+func TestDocs(t *testing.T) { docpages.TestCommands(t, "../..", program()) }

@@ -16,14 +16,14 @@ import (
 	"github.com/retrygen/retrygen/internal/docpages"
 )
 
-// TestPages generates, compiles and tests the packages in a module with the
+// TestPages generates, compiles, tests and runs the packages in a module with the
 // requirements of this one.
 func TestPages(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks, err := docpages.Blocks(filepath.Join(root, "docs"))
+	blocks, err := docpages.Blocks(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +62,11 @@ func TestPages(t *testing.T) {
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("go %s of the pages: %v\n%s", args[0], err, out)
+		}
+	}
+	for _, b := range blocks {
+		if err := docpages.VerifyGo(root, dir, b); err != nil {
+			t.Errorf("%s: %v", b.Place(), err)
 		}
 	}
 }

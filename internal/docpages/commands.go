@@ -5,7 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,39 +16,39 @@ import (
 	"github.com/retrygen/retrygen/internal/cli"
 )
 
-// TestCommands tests the commands of a program on the pages below dir. Each
-// command and flag must exist. A command in a console block must print the output
-// of the block, with the last policy file above it on the page as retry.yaml, and
-// with the blocks that name another file, in their first line or for JSON after the
-// language. The flag -update of the test rewrites the output.
-func TestCommands(t *testing.T, dir string, program *cli.Program) {
-	dir, err := filepath.Abs(dir)
+// TestCommands tests the commands of a program on the pages of the repository in
+// root. Each command and flag must exist. A command in a console block must print the
+// output of the block in a folder with the files that the page shows above it. A file
+// is named in the first line of a block, or for JSON after the language; a policy file
+// without a name is retry.yaml. The flag -update of the test rewrites the output. The
+// program must be in PATH.
+func TestCommands(t *testing.T, root string, program *cli.Program) {
+	root, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks, err := Blocks(dir)
+	blocks, err := Blocks(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(t.TempDir())
-	file, tested := "", 0
-	for i, b := range blocks {
-		if i > 0 && b.Page != blocks[i-1].Page {
-			file = ""
-		}
-		switch name := b.dataFile(); {
-		case name != "":
-			if err := os.WriteFile(name, []byte(b.Text), 0o666); err != nil {
+	dir := t.TempDir()
+	if err := WriteModule(dir, root); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOFLAGS", "-mod=mod")
+	tested := 0
+	for _, b := range blocks {
+		folder := filepath.Join(dir, filepath.FromSlash(b.Folder()))
+		if name := b.name(); name != "" {
+			if err := writeFile(filepath.Join(folder, filepath.FromSlash(name)), b.Text); err != nil {
 				t.Fatal(err)
 			}
-		case b.Lang == "yaml" && !b.Fragment():
-			file = b.Text
 		}
 		for _, args := range commands(b, program.Name) {
 			tested++
 			err := program.Verify(args)
 			if err == nil && b.Lang == "console" {
-				err = testOutput(dir, b, file, args, program)
+				err = testOutput(root, folder, b, args, program.Name)
 			}
 			if err != nil {
 				t.Errorf("%s: %s %q: %v", b.Place(), program.Name, args, err)
@@ -58,15 +60,16 @@ func TestCommands(t *testing.T, dir string, program *cli.Program) {
 	}
 }
 
-// dataFile returns the name of a file of another system that a block is, or "".
-func (b Block) dataFile() string {
-	if b.Lang == "json" && len(b.Marks) == 1 && filepath.Ext(b.Marks[0]) == ".json" {
+// name returns the name of the file that the commands of the page find, or "" if the
+// block is none.
+func (b Block) name() string {
+	switch {
+	case b.Lang == "json" && len(b.Marks) == 1 && filepath.Ext(b.Marks[0]) == ".json":
 		return b.Marks[0]
+	case b.Lang == "yaml" && b.File() == "" && !b.Fragment():
+		return "retry.yaml"
 	}
-	if name := b.File(); b.Lang == "yaml" && name != "" && filepath.Base(name) != "retry.yaml" {
-		return filepath.Base(name)
-	}
-	return ""
+	return b.File()
 }
 
 // prompts maps the language of a block to the text before a command: shell code, a
@@ -94,6 +97,18 @@ func commands(b Block, program string) (lines [][]string) {
 	return lines
 }
 
+// Command returns the words of the command of a console block, without "go tool", and
+// the output. There is no command if the block does not begin with one, or has
+// another one.
+func (b Block) Command() (words []string, output string) {
+	line, output, _ := strings.Cut(b.Text, "\n")
+	line, ok := strings.CutPrefix(line, prompts["console"])
+	if b.Lang != "console" || !ok || strings.Contains(output, "\n"+prompts["console"]) {
+		return nil, ""
+	}
+	return split(strings.TrimPrefix(line, "go tool ")), output
+}
+
 // split divides a command line into words, as a shell does with quotes and without
 // backslashes.
 func split(line string) (words []string) {
@@ -119,18 +134,47 @@ func split(line string) (words []string) {
 	return words
 }
 
-// testOutput runs the command of a console block, and compares or rewrites the
-// output on the page.
-func testOutput(dir string, b Block, file string, args []string, program *cli.Program) error {
-	if err := os.WriteFile("retry.yaml", []byte(file), 0o666); err != nil {
+// testOutput runs the command of a console block in a folder, and compares or
+// rewrites the output on the page.
+func testOutput(root, folder string, b Block, args []string, program string) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
-	var out strings.Builder
-	program.Run(args, &out, &out)
+	cmd := exec.Command(program, args...)
+	cmd.Dir = folder
+	output, err := cmd.CombinedOutput()
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+		return err
+	}
+	return compare(root, b, string(output))
+}
+
+// varying are the parts of an output that differ between two executions of a program.
+var varying = []struct {
+	pattern *regexp.Regexp
+	name    string
+}{
+	{regexp.MustCompile(`\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`), "TIME"},
+	{regexp.MustCompile(`\b(?:\d+(?:\.\d+)?(?:h|ms|µs|ns|m|s))+\b`), "WAIT"},
+	{regexp.MustCompile(`\bcall=\d+`), "call=ID"},
+}
+
+// normalize replaces the parts of an output that differ between two executions of a
+// program: times, durations and the ids of calls.
+func normalize(output string) string {
+	for _, v := range varying {
+		output = v.pattern.ReplaceAllString(output, v.name)
+	}
+	return output
+}
+
+// compare returns an error if a program does not print what a console block shows. If
+// the test has the flag -update, it rewrites the block instead.
+func compare(root string, b Block, output string) error {
 	prompt, _, _ := strings.Cut(b.Text, "\n")
-	want := prompt + "\n" + out.String()
-	if flag.Lookup("update").Value.String() == "true" {
-		return replace(filepath.Join(dir, filepath.FromSlash(b.Page)), b.Text, want)
+	want := prompt + "\n" + output
+	if update := flag.Lookup("update"); update != nil && update.Value.String() == "true" {
+		return replace(filepath.Join(root, filepath.FromSlash(b.Page)), b.Text, want)
 	}
 	if diff := cmp.Diff(want, b.Text); diff != "" {
 		return fmt.Errorf("the output is stale: run this test with -update (-want +got):\n%s", diff)
@@ -148,4 +192,30 @@ func replace(name, old, text string) error {
 		return errors.New("the same block is on the page more than once")
 	}
 	return os.WriteFile(name, []byte(strings.Replace(string(page), old, text, 1)), 0o666)
+}
+
+// VerifyGo returns an error if a block is marked as generated and is not a part of the
+// code that is generated for its page, or if it shows a go command and not its output.
+// dir has the files of all pages: see [Write]. The flag -update of the test rewrites
+// the output if more than times, durations and ids have changed.
+func VerifyGo(root, dir string, b Block) error {
+	folder := filepath.Join(dir, filepath.FromSlash(b.Folder()))
+	words, output := b.Command()
+	switch {
+	case b.Generated():
+		text, err := os.ReadFile(filepath.Join(folder, "retry_gen.go"))
+		if err == nil && !strings.Contains(string(text), strings.TrimSpace(b.Text)) {
+			err = fmt.Errorf("the code is stale: it must be a part of\n%s", text)
+		}
+		return err
+	case len(words) > 0 && words[0] == "go":
+		cmd := exec.Command("go", words[1:]...)
+		cmd.Dir = folder
+		printed, err := cmd.CombinedOutput()
+		if err == nil && normalize(string(printed)) != normalize(output) {
+			err = compare(root, b, string(printed))
+		}
+		return err
+	}
+	return nil
 }

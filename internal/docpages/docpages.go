@@ -1,9 +1,16 @@
-// Package docpages reads the pages of docs for the tests of their code blocks.
+// Package docpages reads the README and the pages of docs for the tests of their
+// code blocks.
 //
 // A fenced code block is a file if its first line is a comment with a file name,
 // such as "// client.go" or "# retry.yaml". The files of a page form a package, or
 // several if the names have folders. The package must compile after the code of its
-// policies is generated. The word "fragment" in the info string excludes a block.
+// policies is generated. A Go block with the word "generated" in its info string is
+// a part of that code.
+//
+// A block in the language console is a command and its output: see [TestCommands]
+// for the programs of this module. A go command runs a package of the page.
+//
+// The word "fragment" in the info string excludes a block.
 package docpages
 
 import (
@@ -24,7 +31,7 @@ import (
 
 // A Block is a fenced code block of a page.
 type Block struct {
-	Page  string   // slash-separated path of the page below the folder of the pages
+	Page  string   // slash-separated path of the page in the repository
 	Line  int      // of the opening fence
 	Lang  string   // the first word of the info string
 	Marks []string // the other words
@@ -36,6 +43,10 @@ func (b Block) Place() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
 // Fragment reports whether the block is marked as a fragment, which is not tested.
 func (b Block) Fragment() bool { return slices.Contains(b.Marks, "fragment") }
+
+// Generated reports whether the block is marked as a part of the code that is
+// generated for the page.
+func (b Block) Generated() bool { return slices.Contains(b.Marks, "generated") }
 
 // fileComment matches the first line of a block that is a file.
 var fileComment = regexp.MustCompile(`\A(?://|#) ([\w./-]+\.(?:go|yaml|yml|mod))\b`)
@@ -49,29 +60,37 @@ func (b Block) File() string {
 	return ""
 }
 
-// Path returns the path of File below the folder to which Write writes all pages.
-func (b Block) Path() string { return strings.TrimSuffix(b.Page, ".md") + "/" + b.File() }
+// Folder returns the folder of the files of the block's page, below the folder to
+// which [Write] writes all pages.
+func (b Block) Folder() string { return strings.TrimSuffix(b.Page, ".md") }
 
-// Pages returns the pages below dir, sorted, with their text.
-func Pages(dir string) (names []string, texts map[string]string, err error) {
+// Path returns the path of File below the folder to which [Write] writes all pages.
+func (b Block) Path() string { return b.Folder() + "/" + b.File() }
+
+// Pages returns the README of the repository in root and the pages of its docs,
+// sorted, with their text.
+func Pages(root string) (names []string, texts map[string]string, err error) {
 	texts = map[string]string{}
-	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	visit := func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(name) != ".md" {
 			return err
 		}
 		text, err := os.ReadFile(name)
-		rel, relErr := filepath.Rel(dir, name)
+		rel, relErr := filepath.Rel(root, name)
 		page := filepath.ToSlash(rel)
 		names = append(names, page)
 		texts[page] = string(text)
 		return errors.Join(err, relErr)
-	})
+	}
+	for _, name := range []string{"README.md", "docs"} {
+		err = errors.Join(err, filepath.WalkDir(filepath.Join(root, name), visit))
+	}
 	return names, texts, err
 }
 
-// Blocks returns the code blocks of all pages below dir.
-func Blocks(dir string) ([]Block, error) {
-	names, texts, err := Pages(dir)
+// Blocks returns the code blocks of the README and of all pages of docs.
+func Blocks(root string) ([]Block, error) {
+	names, texts, err := Pages(root)
 	if err != nil {
 		return nil, err
 	}
@@ -108,10 +127,12 @@ func Code(page docs.Page, section string) string {
 	return code
 }
 
-// Module is the path of the module that contains the packages of the pages.
-const Module = "example.com/docs"
-
-const self = "github.com/retrygen/retrygen"
+// module is the path of the module that contains the packages of the pages, and self
+// that of this one.
+const (
+	module = "example.com"
+	self   = "github.com/retrygen/retrygen"
+)
 
 // Foreign returns the folders of blocks whose Go files import another module than
 // this one.
@@ -131,7 +152,7 @@ func Foreign(blocks []Block) (map[string]bool, error) {
 				return nil, err
 			}
 			first, _, _ := strings.Cut(path, "/")
-			own := strings.HasPrefix(path, self+"/") || strings.HasPrefix(path, Module+"/")
+			own := strings.HasPrefix(path, self+"/") || strings.HasPrefix(path, module+"/")
 			if strings.Contains(first, ".") && !own {
 				folders[filepath.Dir(b.Path())] = true
 			}
@@ -140,20 +161,30 @@ func Foreign(blocks []Block) (map[string]bool, error) {
 	return folders, nil
 }
 
+// WriteModule writes the go.mod of a module in dir that depends on this one, which is
+// in root. The module needs -mod=mod in GOFLAGS.
+func WriteModule(dir, root string) error {
+	text := fmt.Sprintf("module %s\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %[2]s => %s\n", module, self, root)
+	return os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o666)
+}
+
 // Write writes the files of the blocks below dir.
 func Write(dir string, blocks []Block) error {
 	for _, b := range blocks {
 		if b.File() == "" {
 			continue
 		}
-		name := filepath.Join(dir, filepath.FromSlash(b.Path()))
-		err := os.MkdirAll(filepath.Dir(name), 0o777)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, []byte(b.Text), 0o666); err != nil {
+		if err := writeFile(filepath.Join(dir, filepath.FromSlash(b.Path())), b.Text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeFile writes a file in a folder that need not exist.
+func writeFile(name, text string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(text), 0o666)
 }

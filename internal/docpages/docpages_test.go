@@ -1,7 +1,6 @@
 package docpages
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,9 +11,11 @@ import (
 func blocksOf(t *testing.T, page string) ([]Block, error) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "page.md"), []byte(strings.ReplaceAll(page, "'''", "```")),
-		0o666); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"README.md": "", "docs/page.md": page} {
+		err := writeFile(filepath.Join(dir, filepath.FromSlash(name)), strings.ReplaceAll(text, "'''", "```"))
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	return Blocks(dir)
 }
@@ -35,14 +36,14 @@ func TestBlocks(t *testing.T) {
 		got = append(got, row{b.Place(), b.Lang, b.File(), b.Fragment(), b.Marks})
 	}
 	want := []row{
-		{"page.md:3", "go", "a/b.go", false, []string{}},
-		{"page.md:8", "go", "", true, []string{"fragment"}},
-		{"page.md:12", "yaml", "", false, []string{"P401"}},
+		{"docs/page.md:3", "go", "a/b.go", false, []string{}},
+		{"docs/page.md:8", "go", "", true, []string{"fragment"}},
+		{"docs/page.md:12", "yaml", "", false, []string{"P401"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if blocks[0].Path() != "page/a/b.go" {
+	if blocks[0].Path() != "docs/page/a/b.go" {
 		t.Errorf("the path is %s", blocks[0].Path())
 	}
 	if _, err := blocksOf(t, "'''go\npackage a\n"); err == nil {
@@ -78,7 +79,8 @@ import "github.com/retrygen/retrygenerator"
 		t.Fatal(err)
 	}
 	got, err := Foreign(blocks)
-	if diff := cmp.Diff(map[string]bool{"page/foreign": true, "page/near": true}, got); diff != "" || err != nil {
+	want := map[string]bool{"docs/page/foreign": true, "docs/page/near": true}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
@@ -97,5 +99,31 @@ func TestCommandLines(t *testing.T) {
 		if diff := cmp.Diff(tt.want, commands(Block{Lang: tt.lang, Text: tt.text}, "retrygen")); diff != "" {
 			t.Errorf("%s %q (-want +got):\n%s", tt.lang, tt.text, diff)
 		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	for _, tt := range []struct {
+		lang, text, output string
+		words              []string
+	}{
+		{"console", "$ go tool retrygen check \"a b\"\n1 error\n", "1 error\n", []string{"retrygen", "check", "a b"}},
+		{"console", "$ go run .\n", "", []string{"go", "run", "."}},
+		{"console", "1 error\n", "", nil},
+		{"console", "$ retrygen check\n1 error\n$ retrygen list\n", "", nil},
+		{"text", "$ retrygen check\n", "", nil},
+	} {
+		words, output := Block{Lang: tt.lang, Text: tt.text}.Command()
+		if diff := cmp.Diff(tt.words, words); diff != "" || output != tt.output {
+			t.Errorf("%s %q: output %q (-want +got):\n%s", tt.lang, tt.text, output, diff)
+		}
+	}
+}
+
+func TestNormalize(t *testing.T) {
+	const printed = "2026/11/27 06:54:45 INFO wait=120.95056ms timeout=1m0s call=18313424425878294 attempt=1\n4.0 °C\n"
+	const want = "TIME INFO wait=WAIT timeout=WAIT call=ID attempt=1\n4.0 °C\n"
+	if diff := cmp.Diff(want, normalize(printed)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
