@@ -18,9 +18,9 @@ import (
 const starter = `# yaml-language-server: $schema=` + schema.ID + `
 version: 1
 
-# The text of an error counts as far as it has an HTTP status: "status 503" is
-# retried, "404 Not Found" is not. An error of which nothing is known ends the call;
-# "unknown: retry" in a policy retries it.
+# An HTTP status in the text of an error counts: "status 503" is retried, and
+# "404 Not Found" is not. An unknown error, which has neither a known type nor a
+# status, ends the call unless its policy has "unknown: retry".
 match_text: status
 
 # Settings under every policy. max_attempts counts the first attempt too.
