@@ -378,3 +378,43 @@ func TestFieldCharacters(t *testing.T) {
 		t.Error("an empty value is not valid")
 	}
 }
+
+// A server that closes the connection before it answers is a failure of the
+// network, which http.Transport reports as a bare io.EOF.
+func TestServerThatClosesBeforeItAnswers(t *testing.T) {
+	var closed atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		closed.Add(1)
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	for _, tt := range []struct {
+		method string
+		class  retry.Class
+		sent   int32
+	}{
+		{http.MethodGet, retry.ClassTransient, 3},
+		{http.MethodGet, retry.ClassNetwork, 3},
+		{http.MethodGet, retry.ClassServerError, 1},
+		{http.MethodPost, retry.ClassNetwork, 1},
+	} {
+		for _, base := range map[string]http.RoundTripper{
+			"new connections": &http.Transport{DisableKeepAlives: true},
+			"any connections": &http.Transport{},
+		} {
+			breaker := retry.NewBreaker(retry.BreakerPolicy{Failures: int(tt.sent)})
+			policy := &retry.Policy{Schedule: atOnce, RetryOn: []retry.Class{tt.class}, MatchText: retry.MatchNone}
+			req := newRequest(t, server.URL)
+			req.Method = tt.method
+			closed.Store(0)
+			_, err := (&Transport{Base: base, Policy: policy, Shared: retry.Shared{Breaker: breaker}}).RoundTrip(req)
+			if !errors.Is(err, io.EOF) || closed.Load() != tt.sent || breaker.State() != retry.StateOpen {
+				t.Errorf("%s on %s: sent %d times, breaker %v, %v; want %d, an open breaker and EOF", tt.method, tt.class,
+					closed.Load(), breaker.State(), err, tt.sent)
+			}
+			if retried := tt.sent > 1; retried == (err == io.EOF) {
+				t.Errorf("%s on %s: got %#v; io.EOF itself is for a request that was sent once", tt.method, tt.class, err)
+			}
+		}
+	}
+}

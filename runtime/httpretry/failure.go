@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -25,12 +26,38 @@ func (e *StatusError) Error() string {
 // StatusCode returns the status, by which policies classify the error.
 func (e *StatusError) StatusCode() int { return e.Code }
 
+// A lostConnection is an error of Base that wraps io.EOF: the server has closed
+// the connection before it answered. http.Transport returns a bare io.EOF then,
+// which proves nothing elsewhere. Inside of a net.Error, as this is, policies
+// classify it as a failure of the network.
+type lostConnection struct{ error }
+
+// Unwrap returns the error of Base.
+func (e *lostConnection) Unwrap() error { return e.error }
+
+// Timeout returns false, as a method of net.Error.
+func (e *lostConnection) Timeout() bool { return false }
+
+// Temporary returns true, as a method of net.Error.
+func (e *lostConnection) Temporary() bool { return true }
+
+// asReturned returns the error that Base has returned if err is its
+// lostConnection, and other errors unchanged.
+func asReturned(err error) error {
+	if lost, ok := err.(*lostConnection); ok {
+		return lost.error
+	}
+	return err
+}
+
 // failure returns the error of an attempt at req that returned err and x.resp, or
 // nil if it succeeded.
 func (x *exchange) failure(req *http.Request, err error) error {
 	switch {
 	case err != nil && (isPermanentTLS(err) || isInvalidRequest(req, err)):
 		return retry.Permanent(err)
+	case errors.Is(err, io.EOF):
+		return &lostConnection{err}
 	case err != nil:
 		return err
 	case x.resp.StatusCode < 400:

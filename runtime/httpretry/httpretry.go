@@ -36,6 +36,9 @@ import (
 // [*retry.Error]. If the context of the request ends while a response is to be
 // retried, it returns an error as well.
 //
+// A server that closes the connection before it answers is a failure of the
+// network, although Base returns a bare io.EOF then.
+//
 // Errors that would occur again at every attempt are not retried: an unsupported
 // scheme, an invalid method or header, a certificate of the server that is not
 // trusted, and a handshake that the server refuses because of the TLS version or
@@ -209,7 +212,7 @@ func (x *exchange) send() error {
 		switch {
 		case err == nil:
 		case x.resp == nil:
-			return err
+			return asReturned(err)
 		case retried && ctx.Err() != nil:
 			_ = x.resp.Body.Close()
 			return err
