@@ -247,7 +247,9 @@ func isNamed(t types.Type, path, name string) bool {
 func isRandom(name string, t types.Type) bool {
 	switch strings.ToLower(name) {
 	case "rand", "random":
-		return moves(t, "Read")
+		if moves(addressed(t), "Read") {
+			return true
+		}
 	}
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()

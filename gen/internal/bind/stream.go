@@ -3,6 +3,7 @@ package bind
 import (
 	"go/types"
 	"regexp"
+	"slices"
 )
 
 // A result is live if it still uses the context of the call after the return, to
@@ -125,10 +126,12 @@ func isOpen(t types.Type) bool {
 
 // isCursor reports whether t steps through items, as sql.Rows, sql.Row and the
 // iterators of cloud APIs do. If its step takes a context, it does not use that of
-// the call, and is no cursor here.
+// the call, and is no cursor here. Neither is a page, whose Next returns another
+// page, nor a value that makes requests of its own.
 func isCursor(t types.Type) bool {
 	if next := methodOf(t, "Next"); next != nil && isStep(t, next) {
-		return true
+		first := next.Results().At(0).Type()
+		return !types.Identical(deref(first), deref(t)) && !makesRequests(t)
 	}
 	// Values that read themselves from a database have Scan(any) error.
 	scan := methodOf(t, "Scan")
@@ -169,6 +172,15 @@ func isStep(t types.Type, sig *types.Signature) bool {
 	}
 	n := sig.Results().Len()
 	return n > 0 && types.Identical(sig.Results().At(n-1).Type().Underlying(), types.Typ[types.Bool]) && explains(t)
+}
+
+// makesRequests reports whether a method of t takes a context and returns a value
+// and an error, as the methods of clients and of the consumers of JetStream do.
+func makesRequests(t types.Type) bool {
+	return slices.ContainsFunc(methodsOf(t), func(m *types.Func) bool {
+		sig := m.Signature()
+		return takesContext(sig) && fails(sig) && sig.Results().Len() > 1
+	})
 }
 
 // explains reports whether t has Err() error or Close() error.
