@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func (c Coverage) String() string {
 type refusal struct {
 	policy.Problem
 	symbol string // of the method, as in the text of the problem
-	line   string // entry of the policy file that avoids the problem
+	lines  string // of the policy file, under methods, that avoid the problem
 }
 
 // cause returns the text of the problem without the fix.
@@ -64,7 +65,8 @@ func (r *resolver) serveMethods(b policy.Binding, w *emit.Wrapper) {
 		use, none := r.method(b, entry, tie, w.Target, m)
 		refused := len(policy.AtLeast(rules.Error, r.problems[before:])) > 0
 		for _, p := range r.problems[before:] {
-			refusals = append(refusals, refusal{p, b.Symbol + "." + m.Name, m.Name + ": none"})
+			lines := cmp.Or(p.Paste, m.Name+": none\n")
+			refusals = append(refusals, refusal{p, b.Symbol + "." + m.Name, lines})
 		}
 		r.problems = r.problems[:before]
 		switch {
@@ -120,7 +122,9 @@ func (r *resolver) method(
 		r.problem(pos, "P904", "%s returns an error and has no policy: write one under methods, or %s: none", symbol, m.Name)
 	case by.Policy == "":
 	case m.NoFailure != "" && by.Check.Name == "" && (entry == nil || entry.IsPattern()):
-		// There is nothing to retry.
+		if p := r.policies[by.Policy]; m.HasErr && p.Retries() {
+			r.unseen(pos, p.Name, symbol, m)
+		}
 	case m.NoFailure != "" && by.Check.Name == "":
 		r.problem(pos, "P904", "%s cannot be bound: %s", symbol, m.NoFailure)
 	default:
@@ -128,6 +132,15 @@ func (r *resolver) method(
 		return r.serve(by, target, "", s), false
 	}
 	return nil, false
+}
+
+// unseen reports a method that is not retried, although its result may hold the
+// error of the call.
+func (r *resolver) unseen(pos policy.Pos, policy, symbol string, m bind.Method) {
+	r.warning(pos, "P914", "policy %s does not retry %s, whose result has an Err that may concern only a part of it: "+
+		"write under methods", policy, symbol)
+	r.problems[len(r.problems)-1].Paste = "# if Err concerns all: func resultErr(r interface{ Err() error }) error " +
+		"{ return r.Err() }\n" + fmt.Sprintf("%s: {policy: %s, check: resultErr}\n", m.Name, policy)
 }
 
 // checkEntries reports problems of the entries under methods, and returns whether
@@ -197,8 +210,13 @@ func mergeRefusals(refusals []refusal) (problems []policy.Problem) {
 				s = ""
 			}
 			p.Text = fmt.Sprintf("%s; the same for %d more method%s: write under methods", list[0].cause(), more, s)
+			p.Paste = ""
 			for _, one := range list {
-				p.Paste += one.line + "\n"
+				for line := range strings.Lines(one.lines) {
+					if !strings.HasPrefix(line, "#") || !strings.Contains(p.Paste, line) {
+						p.Paste += line
+					}
+				}
 			}
 		}
 		problems = append(problems, p)

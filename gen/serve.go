@@ -48,7 +48,7 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 			r.problem(use.Check.Pos, "P904", "the check of %s: %v", s.symbol, err)
 		}
 	}
-	if !s.fn.HasError && u.Breaker != "" && u.Fallback == "" && !(s.fn.Command && s.fn.TakesError) {
+	if !s.fn.HasError && u.Breaker != "" && u.Fallback == "" && !s.fn.TakesError {
 		r.problem(s.pos, "P904",
 			"policy %s has a breaker, but no result of %s can hold its refusal: name a fallback, or use a policy "+
 				"without a breaker",

@@ -54,9 +54,10 @@ type Func struct {
 	HasError bool   // the last result is an error
 	Command  bool   // the only result is a command: its method Err returns the error of the call
 	Nilable  bool   // the command may be nil, as from a mock
-	// TakesError reports whether a new command can hold an error: it has a method
-	// SetErr.
+	// TakesError reports whether a new value of the only result, such as a command,
+	// can hold an error: it has a method SetErr.
 	TakesError bool
+	HasErr     bool // the only result has a method Err, whose error need not be that of the call
 	// NoFailure is why no result shows that a call has failed. It is empty if
 	// HasError or Command is true.
 	NoFailure string

@@ -3,6 +3,8 @@ package bind
 import (
 	"fmt"
 	"go/types"
+	"path"
+	"regexp"
 	"slices"
 )
 
@@ -15,19 +17,49 @@ type recvType struct {
 // recvTypeOf describes t as the receiver type of methods.
 func recvTypeOf(t types.Type) recvType { return recvType{t, isQueue(t)} }
 
+// commands lists the result types whose documentation says that a result is void
+// if its method Err returns an error. The error of another type may concern a part
+// of the result only: that of franz-go's Fetches is the first one of any partition,
+// and the records of the others are good. Paths have no major version, and names
+// may be patterns of [path.Match].
+var commands = [...]struct{ path, name string }{
+	{"database/sql", "Row"},
+	{"github.com/jmoiron/sqlx", "Row"},
+	{"github.com/redis/go-redis", "*Cmd*"}, // Cmder, and the types that implement it
+	{"github.com/go-redis/redis", "*Cmd*"},
+	{"github.com/redis/rueidis/rueidiscompat", "*Cmd"},
+	{"github.com/valkey-io/valkey-go/valkeycompat", "*Cmd"},
+	{"go.mongodb.org/mongo-driver/mongo", "SingleResult"},
+}
+
 // isCommand reports whether a result holds the error of the call that returned
-// it, as *sql.Row and the commands of Redis clients do: it has a method Err that
-// returns an error, and that error is final when the call returns. These results
-// are not commands:
+// it, as *sql.Row and the commands of Redis clients do: its type is in commands,
+// and the result is not one of a queue, such as a pipeline, which executes its
+// commands later.
+func (r recvType) isCommand(t types.Type) bool {
+	named, ok := types.Unalias(deref(types.Unalias(t))).(*types.Named)
+	if !ok || named.Obj().Pkg() == nil || r.queue || !hasErr(t) {
+		return false
+	}
+	from := majorVersion.ReplaceAllString(named.Obj().Pkg().Path(), "")
+	return slices.ContainsFunc(commands[:], func(c struct{ path, name string }) bool {
+		matches, _ := path.Match(c.name, named.Obj().Name())
+		return matches && c.path == from
+	})
+}
+
+var majorVersion = regexp.MustCompile(`/v\d+\b`)
+
+// mayHoldError reports whether the error of a result may be that of the call,
+// although its type is not in commands. It cannot be if t is
 //
 //   - a cursor, which has a method Next, or Scan without parameters: its error
 //     concerns the items read so far;
 //   - a value whose work continues after the call, and which therefore has a method
 //     that returns a channel, such as a context or a future;
 //   - the receiver's own type: such a method is one step of a chain of calls, and
-//     a retry would add the step again;
-//   - a result of a queue, such as a pipeline: its commands are executed later.
-func (r recvType) isCommand(t types.Type) bool {
+//     a retry would add the step again.
+func (r recvType) mayHoldError(t types.Type) bool {
 	isStep := r.typ != nil && types.Identical(deref(t), deref(r.typ))
 	if !hasErr(t) || methodOf(addressed(t), "Next") != nil || isStep || r.queue {
 		return false
@@ -118,6 +150,10 @@ func (r recvType) noFailure(obj *types.Func) string {
 		case results.Len() == 1 && hasErr(t) && r.queue:
 			return fmt.Sprintf("%s only queues a command, whose error is not known yet: bind the method that executes the queue",
 				obj.Name())
+		case results.Len() == 1 && r.mayHoldError(t):
+			return fmt.Sprintf("the Err of %s may concern only a part of what %s returns: if it concerns all, write "+
+				"check: resultErr, with func resultErr(r interface{ Err() error }) error { return r.Err() }",
+				plain(t), obj.Name())
 		}
 	}
 	return fmt.Sprintf(

@@ -236,9 +236,12 @@ func (b binder) wrappable(obj *types.Func) (Func, error) {
 	case f.HasError:
 	case results.Len() == 1 && b.recv.isCommand(results.At(0).Type()):
 		f.Command, f.Nilable = true, isNilable(results.At(0).Type())
-		f.TakesError = takesError(results.At(0).Type()) && strings.HasPrefix(string(f.Results[0].Type), "*")
 	default:
 		f.NoFailure = b.recv.noFailure(obj)
+		f.HasErr = results.Len() == 1 && b.recv.mayHoldError(results.At(0).Type())
+	}
+	if results := obj.Signature().Results(); !f.HasError && results.Len() == 1 {
+		f.TakesError = takesError(results.At(0).Type()) && strings.HasPrefix(string(f.Results[0].Type), "*")
 	}
 	return f, nil
 }

@@ -97,8 +97,8 @@ func (b body) failIf(cond, failure *jen.Statement) jen.Code {
 func (b body) succeeded() *jen.Statement { return b.err().Op("==").Nil() }
 
 // returnFailure emits the return after the last attempt: of its results, or of
-// those of the fallback. If no attempt was made, it creates the command that holds
-// the error:
+// those of the fallback. If no attempt was made, it creates a result that holds the
+// error, if it can:
 //
 //	if cmd == nil {
 //		cmd = &redis.StringCmd{}
@@ -107,7 +107,7 @@ func (b body) succeeded() *jen.Statement { return b.err().Op("==").Nil() }
 //	return cmd
 func (b body) returnFailure() (code []jen.Code) {
 	if b.use.Fallback == "" {
-		if b.fn.Command && b.use.Breaker != "" {
+		if b.fn.TakesError && b.use.Breaker != "" {
 			cmd := b.results()
 			code = append(code, jen.If(cmd.Clone().Op("==").Nil()).Block(
 				cmd.Clone().Op("=").Op("&").Add(b.empty).Values(),
