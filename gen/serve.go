@@ -59,6 +59,7 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 	}
 	r.checkLimit(s)
 	if u.Retries() {
+		r.checkHeld(s)
 		r.checkInputs(s)
 		if s.fn.Exchange && u.Check.Name == "" {
 			r.warning(s.pos, "P914",
@@ -114,6 +115,30 @@ func (r *resolver) checkLimit(s served) {
 	}
 }
 
+// checkHeld reports a builder whose context generated code cannot get, so that the
+// end of the context would not end a wait.
+func (r *resolver) checkHeld(s served) {
+	held := s.fn.Held
+	if held == nil || held.Member != "" {
+		return
+	}
+	makes := "makes the call"
+	if held.Setter != "" {
+		makes = "passes it to " + held.Setter
+	}
+	r.problem(s.pos, "P906", "policy %s waits between the attempts of %s, but not under the context that %s holds: "+
+		"bind a function that takes a context.Context and %s, or %s",
+		s.policy.Name, s.symbol, held.Type, makes, s.once())
+}
+
+// once returns what to write so that s is called once.
+func (s *served) once() string {
+	if s.method != "" {
+		return "write " + s.method + ": none"
+	}
+	return "use a policy with max_attempts: 1"
+}
+
 // checkInputs reports arguments that an attempt uses up and the wrapper cannot
 // rewind.
 func (r *resolver) checkInputs(s served) {
@@ -135,10 +160,7 @@ func (r *resolver) checkInputs(s served) {
 // inputProblem returns the rule and the text of the problem that a retry of s has
 // with an input. They are empty if the wrapper rewinds it.
 func inputProblem(in bind.Input, s served) (rule, text string) {
-	once := "use a policy with max_attempts: 1"
-	if s.method != "" {
-		once = "write " + s.method + ": none"
-	}
+	once := s.once()
 	switch in.Kind {
 	case bind.Seekable, bind.Request:
 		if in.Rewinds() {

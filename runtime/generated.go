@@ -55,6 +55,15 @@ func (b *Breaker) Succeed(p Pass) {
 // Full reports whether a deposit would add nothing.
 func (b *Budget) Full() bool { return b.missing.Load() == 0 }
 
+// HeldContext returns ctx, the context that a builder holds, or
+// context.Background() if it holds none.
+func HeldContext(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
+}
+
 // EnsureIdempotencyKey returns ctx if it carries an idempotency key, and
 // otherwise a context with a random key. Generated code calls it once for all
 // attempts of a call whose binding has idempotent: key.

@@ -62,6 +62,7 @@ type Func struct {
 	// HasError or Command is true.
 	NoFailure string
 	Request   int    // index of the *http.Request whose context is that of the call if Ctx is -1; or -1
+	Held      *Held  // the builder whose context is that of the call if Ctx and Request are -1; or nil
 	Stream    string // type of a result that uses the context after the call, such as *http.Response, or ""
 	Inputs    []Input
 	Exchange  bool // it takes an *http.Request and returns an *http.Response and an error
@@ -78,6 +79,11 @@ func (f Func) WithReceiver(recv Param) Func {
 	}
 	if f.Request >= 0 {
 		f.Request++
+	}
+	if f.Held != nil {
+		held := *f.Held
+		held.Param++
+		f.Held = &held
 	}
 	f.Inputs = slices.Clone(f.Inputs)
 	for i := range f.Inputs {

@@ -284,6 +284,9 @@ func (b binder) signature(obj *types.Func) Func {
 			f.Request = i
 		}
 	}
+	if f.Ctx < 0 && f.Request < 0 {
+		f.Held = b.held(sig)
+	}
 	f.Inputs = b.inputs(sig)
 	f.Exchange = f.Request >= 0 && sig.Results().Len() == 2 && isResponse(sig.Results().At(0).Type())
 	for v := range sig.Results().Variables() {

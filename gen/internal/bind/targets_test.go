@@ -111,6 +111,11 @@ func signatureText(f Func) string {
 	note(f.Ctx >= 0, "context %d", f.Ctx)
 	note(f.CtxType != "", "which is %s", f.CtxType)
 	note(f.Request >= 0, "request %d", f.Request)
+	if f.Held != nil {
+		note(f.Held.Member != "", "context of %d%s", f.Held.Param, f.Held.Member)
+		note(f.Held.Member == "", "context of %s %d out of reach", f.Held.Type, f.Held.Param)
+		note(f.Held.Setter != "", "set by %s", f.Held.Setter)
+	}
 	note(f.HasError, "error")
 	note(f.Command, "command")
 	note(f.TakesError, "takes an error")

@@ -29,6 +29,7 @@ type body struct {
 	l    locals
 	use  *Use
 	call func(ctx jen.Code) *jen.Statement // emits a call of the callee; a nil ctx keeps the context
+	self *jen.Statement                    // the callee's receiver, if it is not a parameter
 	// shared is the struct with the breaker and the budget of the policy. group is
 	// the receiver with the budget of the unit.
 	shared, group *jen.Statement
@@ -74,14 +75,20 @@ func (b body) derives() bool { return b.use.derives(b.fn) }
 func (b body) results() *jen.Statement { return jen.List(ids(b.l.results)...) }
 func (b body) err() *jen.Statement     { return jen.Id(b.l.err) }
 
-// ctx emits the context of the call: a parameter, the context of a request, or
-// context.Background().
+// ctx emits the context of the call: a parameter, the context of a request or of a
+// builder, or context.Background().
 func (b body) ctx() *jen.Statement {
-	switch {
+	switch held := b.fn.Held; {
 	case b.fn.Ctx >= 0:
 		return jen.Id(b.l.params[b.fn.Ctx])
 	case b.fn.Request >= 0:
 		return jen.Id(b.l.params[b.fn.Request]).Dot("Context").Call()
+	case held != nil && held.Member != "":
+		builder := b.self
+		if held.Param >= 0 {
+			builder = jen.Id(b.l.params[held.Param])
+		}
+		return jen.Qual(RuntimePath, "HeldContext").Call(builder.Clone().Op(held.Member))
 	}
 	return jen.Qual("context", "Background").Call()
 }

@@ -123,12 +123,13 @@ func (d decorator) constructor(out *jen.File) {
 // method emits one method, which retries or, if use is nil, calls next once.
 func (d decorator) method(out *jen.File, fn bind.Func, use *Use) {
 	l := choose(fn, receiverName(d.Target.Name), d.outer(d.Wrapper, fn, use)...)
-	call := callWith(jen.Id(l.recv).Dot(d.next).Dot(fn.Name), fn, l)
+	self := jen.Id(l.recv).Dot(d.next)
+	call := callWith(self.Clone().Dot(fn.Name), fn, l)
 	d.comment(out, funcDoc(fn.Name, fn, use, l))
 	decl := out.Func().Params(jen.Id(l.recv).Op("*").Add(d.self)).Id(fn.Name).Add(d.signature(fn, l))
 	switch {
 	case use != nil:
-		decl.Block(d.body(fn, l, use, jen.Id(l.recv).Dot(d.shared), call)...)
+		decl.Block(d.body(fn, l, use, jen.Id(l.recv).Dot(d.shared), self, call)...)
 	case len(fn.Results) > 0:
 		decl.Block(jen.Return(call(nil)))
 	default:

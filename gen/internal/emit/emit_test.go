@@ -45,6 +45,11 @@ var (
 		Params:  []bind.Param{{Name: "err", Type: "string"}},
 		Results: []bind.Param{{Name: "value", Type: "string"}, {Name: "ok", Type: "bool"}},
 	}
+	builder = bind.Func{
+		Name: "Send", Ctx: -1, Request: -1, HasError: true, Held: &bind.Held{Param: 0, Member: ".Context()"},
+		Params:  []bind.Param{{Name: "req", Type: "*Request"}},
+		Results: []bind.Param{{Type: "error"}},
+	}
 	closes = bind.Func{Name: "Close", Ctx: -1, Request: -1}
 )
 
@@ -69,6 +74,7 @@ func TestRender(t *testing.T) {
 		{name: "breaker", fn: get, policy: policy.Policy{Breaker: "api"}},
 		{name: "limit", fn: get, policy: policy.Policy{Policy: retry.Policy{Timeout: time.Second}}},
 		{name: "limit_breaker", fn: get, policy: policy.Policy{Breaker: "api", Policy: retry.Policy{Timeout: time.Second}}},
+		{name: "builder", fn: builder},
 		{name: "command", fn: command},
 		{name: "command_budget", fn: command, policy: policy.Policy{Budget: "client"}},
 		{name: "command_breaker", fn: command, policy: policy.Policy{Breaker: "api"}},

@@ -35,7 +35,7 @@ func (p printer) generic(out *jen.File, policy Policy) {
 		return jen.Id(l.params[1]).Call(ctx)
 	}
 	out.Func().Id(policy.Func).Types(jen.Id("T").Any()).
-		Add(p.signature(fn, l)).Block(p.body(fn, l, use, jen.Id(SharedDefault), op)...).Line()
+		Add(p.signature(fn, l)).Block(p.body(fn, l, use, jen.Id(SharedDefault), nil, op)...).Line()
 }
 
 // outer returns the names outside a wrapper to which its signature and its body
@@ -70,7 +70,7 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	if use.Check.Name != "" {
 		names = append(names, use.Check.Name)
 	}
-	if use.Key || use.Breaker != "" || use.Budget != "" || use.Unit >= 0 {
+	if fn.Held != nil || use.Key || use.Breaker != "" || use.Budget != "" || use.Unit >= 0 {
 		names = append(names, p.aliases[RuntimePath], SharedDefault)
 	}
 	if len(use.rewinds(fn)) > 0 {
@@ -90,11 +90,11 @@ func typeNames(t *bind.Target) (names []string) {
 }
 
 // body emits the body of a wrapper. shared is the struct with its breaker and
-// budget.
-func (p printer) body(fn bind.Func, l locals, use *Use, shared *jen.Statement,
+// budget, and self the receiver of the callee, if that is not a parameter.
+func (p printer) body(fn bind.Func, l locals, use *Use, shared, self *jen.Statement,
 	call func(ctx jen.Code) *jen.Statement) []jen.Code {
-	b := body{fn: fn, l: l, use: use, call: call, shared: shared, group: jen.Id(l.recv), declared: p.declare(fn, l),
-		types: p.resultTypes(fn)}
+	b := body{fn: fn, l: l, use: use, call: call, self: self, shared: shared, group: jen.Id(l.recv),
+		declared: p.declare(fn, l), types: p.resultTypes(fn)}
 	if fn.TakesError {
 		b.empty = p.typ(fn.Results[0].Type[1:])
 	}
@@ -129,7 +129,7 @@ func (p printer) function(out *jen.File, w Wrapper) {
 	}
 	callee.Add(typeArgs(t.TypeParams))
 	out.Func().Add(w.group(l)).Id(w.Name).Add(p.typeParams(t.TypeParams)).
-		Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault),
+		Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault), nil,
 		callWith(callee, t.Func, l))...).Line()
 }
 
@@ -167,9 +167,10 @@ func (p printer) method(out *jen.File, w Wrapper) {
 	if t.Pkg == "" && w.Group == nil {
 		l := choose(t.Func, recv, p.outer(w, t.Func, w.Use)...)
 		p.comment(out, funcDoc(w.Name, t.Func, w.Use, l))
-		call := callWith(jen.Id(l.recv).Dot(t.Func.Name), t.Func, l)
-		out.Func().Params(jen.Id(l.recv).Add(p.typ(t.Recv.Type))).Id(w.Name).
-			Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault), call)...).Line()
+		self := jen.Id(l.recv)
+		call := callWith(self.Clone().Dot(t.Func.Name), t.Func, l)
+		out.Func().Params(self.Clone().Add(p.typ(t.Recv.Type))).Id(w.Name).
+			Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault), self, call)...).Line()
 		return
 	}
 	// The receiver becomes the first parameter.
@@ -185,7 +186,7 @@ func (p printer) method(out *jen.File, w Wrapper) {
 	own.params = l.params[1:]
 	call := callWith(jen.Id(l.params[0]).Dot(t.Func.Name), t.Func, own)
 	out.Func().Add(w.group(l)).Id(w.Name).Add(p.typeParams(t.TypeParams)).
-		Add(p.signature(fn, l)).Block(p.body(fn, l, &use, jen.Id(SharedDefault), call)...).Line()
+		Add(p.signature(fn, l)).Block(p.body(fn, l, &use, jen.Id(SharedDefault), nil, call)...).Line()
 }
 
 // callWith returns a function that emits a call of callee with the context ctx. A
