@@ -122,9 +122,7 @@ func (r *resolver) method(
 		r.problem(pos, "P904", "%s returns an error and has no policy: write one under methods, or %s: none", symbol, m.Name)
 	case by.Policy == "":
 	case m.NoFailure != "" && by.Check.Name == "" && (entry == nil || entry.IsPattern()):
-		if p := r.policies[by.Policy]; m.HasErr && p.Retries() {
-			r.unseen(pos, p.Name, symbol, m)
-		}
+		r.unseen(served{policy: r.policies[by.Policy], fn: m.Func, symbol: symbol, pos: pos, method: m.Name})
 	case m.NoFailure != "" && by.Check.Name == "":
 		r.problem(pos, "P904", "%s cannot be bound: %s", symbol, m.NoFailure)
 	default:
@@ -134,13 +132,21 @@ func (r *resolver) method(
 	return nil, false
 }
 
-// unseen reports a method that is not retried, although its result may hold the
-// error of the call.
-func (r *resolver) unseen(pos policy.Pos, policy, symbol string, m bind.Method) {
-	r.warning(pos, "P914", "policy %s does not retry %s, whose result has an Err that may concern only a part of it: "+
-		"write under methods", policy, symbol)
-	r.problems[len(r.problems)-1].Paste = "# if Err concerns all: func resultErr(r interface{ Err() error }) error " +
-		"{ return r.Err() }\n" + fmt.Sprintf("%s: {policy: %s, check: resultErr}\n", m.Name, policy)
+// unseen reports a method that is not retried, although its result may hold a
+// failure of the call.
+func (r *resolver) unseen(s served) {
+	switch {
+	case !s.policy.Retries():
+	case s.fn.HasErr:
+		r.warning(s.pos, "P914", "policy %s does not retry %s, whose result has an Err that may concern only a part of it: "+
+			"write under methods", s.policy.Name, s.symbol)
+		r.paste("# if Err concerns all: func resultErr(r interface{ Err() error }) error { return r.Err() }\n" +
+			s.entry("resultErr"))
+	case s.fn.Status != nil:
+		r.warning(s.pos, "P914", "policy %s does not retry %s, which has the status in its result %s: write under methods",
+			s.policy.Name, s.symbol, s.fn.Status.Type)
+		r.paste(s.statusCheck())
+	}
 }
 
 // checkEntries reports problems of the entries under methods, and returns whether

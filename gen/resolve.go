@@ -230,6 +230,9 @@ func (r *resolver) report(pos policy.Pos, rule string, severity rules.Severity, 
 		policy.Problem{File: r.unit.source, Pos: pos, Rule: rule, Severity: severity, Text: text})
 }
 
+// paste adds lines of the policy file to the last problem.
+func (r *resolver) paste(lines string) { r.problems[len(r.problems)-1].Paste = lines }
+
 // addPolicy adds a policy to the file: its variable, and a generic function if
 // nothing is bound to it.
 func (r *resolver) addPolicy(p policy.Policy) {

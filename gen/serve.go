@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/retrygen/retrygen/gen/internal/bind"
@@ -61,11 +62,8 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 	if u.Retries() {
 		r.checkHeld(s)
 		r.checkInputs(s)
-		if s.fn.Exchange && u.Check.Name == "" {
-			r.warning(s.pos, "P914",
-				"policy %s retries %s, which returns no error for status 503: use an httpretry.Transport, "+
-					"or bind a function that checks the status",
-				s.policy.Name, s.symbol)
+		if u.Check.Name == "" {
+			r.checkStatus(s)
 		}
 	}
 	return u
@@ -113,6 +111,38 @@ func (r *resolver) checkLimit(s served) {
 				"reads it, or use no time limits",
 			s.symbol, s.fn.Stream, field, s.policy.Name)
 	}
+}
+
+// checkStatus reports a function that does not fail with status 503.
+func (r *resolver) checkStatus(s served) {
+	switch {
+	case s.fn.Exchange:
+		r.warning(s.pos, "P914",
+			"policy %s retries %s, which returns no error for status 503: use an httpretry.Transport, "+
+				"or bind a function that checks the status",
+			s.policy.Name, s.symbol)
+	case s.fn.Status != nil:
+		r.warning(s.pos, "P914",
+			"policy %s retries %s, but not for the status in its result %s: write a check",
+			s.policy.Name, s.symbol, s.fn.Status.Type)
+		r.paste(s.statusCheck())
+	}
+}
+
+// statusCheck returns the entry of s with a check of the status in its result, and
+// the check as a comment.
+func (s *served) statusCheck() string {
+	status := s.fn.Status
+	body := "return httpretry.CheckStatus(r" + status.Member + ")"
+	if status.Member == "" {
+		body = "if r.IsError() { return an error with the status }; return nil"
+	}
+	return fmt.Sprintf("# func checkStatus(r %s) error { %s }\n", status.Type, body) + s.entry("checkStatus")
+}
+
+// entry returns the line of the policy file that binds s with a check.
+func (s *served) entry(check string) string {
+	return fmt.Sprintf("%s: {policy: %s, check: %s}\n", cmp.Or(s.method, s.symbol), s.policy.Name, check)
 }
 
 // checkHeld reports a builder whose context generated code cannot get, so that the

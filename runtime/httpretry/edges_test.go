@@ -71,6 +71,10 @@ func TestStatusesThatAreRetried(t *testing.T) {
 				t.Errorf("%s: status %d sent %d times, %v", name, status, len(n.sent), err)
 			}
 		}
+		failure, ok := CheckStatus(status).(*StatusError)
+		if ok != byDefault || ok && failure.Code != status {
+			t.Errorf("CheckStatus(%d) = %v", status, failure)
+		}
 	}
 }
 

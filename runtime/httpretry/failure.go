@@ -26,6 +26,18 @@ func (e *StatusError) Error() string {
 // StatusCode returns the status, by which policies classify the error.
 func (e *StatusError) StatusCode() int { return e.Code }
 
+// CheckStatus returns a [*StatusError] for a status that another attempt may change:
+// 408, 425, 429, and 500 to 599 except 501 and 505. It returns nil for any other
+// status. It is for a check of results that hold a status:
+//
+//	func checkStatus(r *resty.Response) error { return httpretry.CheckStatus(r.StatusCode()) }
+func CheckStatus(status int) error {
+	if mayChange(status) {
+		return &StatusError{status}
+	}
+	return nil
+}
+
 // A lostConnection is an error of Base that wraps io.EOF: the server has closed
 // the connection before it answered. http.Transport returns a bare io.EOF then,
 // which proves nothing elsewhere. Inside of a net.Error, as this is, policies
@@ -73,19 +85,24 @@ func (x *exchange) failure(req *http.Request, err error) error {
 // mayRetry reports whether the policy lists a status, or the next attempt may
 // return another one.
 func (x *exchange) mayRetry(status int) bool {
+	if mayChange(status) || len(x.policy.RetryOn) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(x.policy.Classes, func(c retry.ErrorClass) bool {
+		return c.Action == retry.ActionRetry &&
+			slices.ContainsFunc(c.HTTP, func(r [2]int) bool { return r[0] <= status && status <= r[1] })
+	})
+}
+
+// mayChange reports whether the next attempt may return another status.
+func mayChange(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
 	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
-	default:
-		if 500 <= status && status <= 599 {
-			return true
-		}
+		return false
 	}
-	return len(x.policy.RetryOn) > 0 || slices.ContainsFunc(x.policy.Classes, func(c retry.ErrorClass) bool {
-		return c.Action == retry.ActionRetry &&
-			slices.ContainsFunc(c.HTTP, func(r [2]int) bool { return r[0] <= status && status <= r[1] })
-	})
+	return 500 <= status && status <= 599
 }
 
 // isPermanentTLS reports whether TLS fails at every attempt: a certificate is not

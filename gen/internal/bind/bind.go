@@ -65,7 +65,8 @@ type Func struct {
 	Held      *Held  // the builder whose context is that of the call if Ctx and Request are -1; or nil
 	Stream    string // type of a result that uses the context after the call, such as *http.Response, or ""
 	Inputs    []Input
-	Exchange  bool // it takes an *http.Request and returns an *http.Response and an error
+	Exchange  bool    // it returns an *http.Response and an error
+	Status    *Status // of its result, with which it does not fail; or nil
 }
 
 // TakesContext reports whether the wrapper can pass another context to a call.

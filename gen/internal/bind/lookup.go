@@ -288,13 +288,16 @@ func (b binder) signature(obj *types.Func) Func {
 		f.Held = b.held(sig)
 	}
 	f.Inputs = b.inputs(sig)
-	f.Exchange = f.Request >= 0 && sig.Results().Len() == 2 && isResponse(sig.Results().At(0).Type())
+	f.Exchange = sig.Results().Len() == 2 && isResponse(sig.Results().At(0).Type())
 	for v := range sig.Results().Variables() {
 		f.Results = append(f.Results, b.param(v))
 		f.HasError = isError(v.Type())
 		if f.Stream == "" && isStream(v.Type()) {
 			f.Stream = plain(v.Type())
 		}
+	}
+	if n := sig.Results().Len(); n == 1 || n == 2 && f.HasError {
+		f.Status = statusOf(f.Results[0])
 	}
 	return f
 }

@@ -1,0 +1,42 @@
+package bind
+
+import "go/types"
+
+// A Status is the HTTP status in a result, as in the responses of resty and
+// sendgrid. A function with such a result usually does not fail if the status is
+// that of an error.
+type Status struct {
+	Type   string // of the result
+	Member string // what to add to the result to get its status, such as .StatusCode(); "" if it has IsError() only
+}
+
+// statusOf returns the status of a result, or nil. A status that is promoted from an
+// embedded *http.Response proves nothing: the response is usually kept after its
+// status has been checked. *http.Response itself is not a Status.
+func statusOf(result Param) *Status {
+	t := addressed(result.typ)
+	if isResponse(t) || types.Implements(t, errorType) {
+		return nil
+	}
+	s := &Status{Type: typeTexts([]Param{result})[0]}
+	switch obj, _, _ := types.LookupFieldOrMethod(t, false, nil, "StatusCode"); obj := obj.(type) {
+	case *types.Var:
+		if obj.Pkg().Path() != "net/http" && types.Identical(obj.Type(), types.Typ[types.Int]) {
+			s.Member = ".StatusCode"
+		}
+	case *types.Func:
+		if returns(obj.Signature(), types.Int) {
+			s.Member = ".StatusCode()"
+		}
+	}
+	if sig := methodOf(t, "IsError"); s.Member != "" || sig != nil && returns(sig, types.Bool) {
+		return s
+	}
+	return nil
+}
+
+// returns reports whether a method has no parameters and one result of a basic type.
+func returns(sig *types.Signature, kind types.BasicKind) bool {
+	return sig.Params().Len() == 0 && sig.Results().Len() == 1 &&
+		types.Identical(sig.Results().At(0).Type(), types.Typ[kind])
+}
