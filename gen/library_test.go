@@ -34,7 +34,8 @@ budgets: {share: {ratio: 0.2}}
 policies: {plain: {}, guarded: {breaker: up, jitter: full}, share: {breaker: up, budget: share, jitter: full}}
 bind:`, "\n")
 		for i, symbol := range exported(pkg) {
-			lines = append(lines, fmt.Sprintf("  %s: %s", symbol, []string{"plain", "guarded", "share"}[i%3]))
+			policy := []string{"plain", "guarded", "share"}[i%3]
+			lines = append(lines, fmt.Sprintf("  %s: {policy: %s, idempotent: true}", symbol, policy))
 		}
 		files[dir+"/retry.yaml"] = lines
 	}

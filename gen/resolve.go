@@ -30,8 +30,8 @@ type resolver struct {
 }
 
 // resolve resolves a unit, and returns the resolver with the results. It reports
-// the problems that depend on Go symbols: P904, P906, P910, P912 to P914 and P916
-// to P918.
+// the problems that depend on Go symbols: P904, P906, P910, P912 to P914, P916 to
+// P918 and P925.
 func resolve(u *unit) *resolver {
 	r := &resolver{
 		unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, steps: map[string]*namedStep{},

@@ -23,7 +23,11 @@ errors: {odd: {is: [io.EOF]}, even: {is: [net/http.ErrNotSupported], as: ["*net/
 policies:
   slow: {breaker: b, budget: z, jitter: full, timeout: 20s, retry_on: [odd, even]}
   fast: {breaker: a, budget: y, jitter: full}
-bind: {Store: {policy: slow, methods: {Put: fast}}, net/http.RoundTripper: fast, io.ReadWriteSeeker: fast, Get: slow}
+bind:
+  Store: {policy: slow, methods: {Put: fast}}
+  net/http.RoundTripper: fast
+  io.ReadWriteSeeker: {policy: fast, idempotent: true}
+  Get: slow
 `
 		files[dir+"/p.go"] = "package " + dir + `
 

@@ -18,13 +18,15 @@ type served struct {
 	pos    policy.Pos // in the policy file
 	method string     // name of the method of a bound type, or ""
 	step   policy.Step
+
+	idempotent bool // the policy file says that two calls have the effect of one
 }
 
 // serve returns how a function of target is served, and reports problems with
 // that. recv is the name of its receiver type if that is in this package. The
 // policy of use must be defined.
 func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s served) *emit.Use {
-	s.policy = r.policies[use.Policy]
+	s.policy, s.idempotent = r.policies[use.Policy], use.Idempotent.Repeatable()
 	r.wrapped[use.Policy] = true
 	u := &emit.Use{Policy: s.policy, Key: use.Idempotent == rules.IdempotentByKey, Fallback: use.Fallback.Name, Unit: -1}
 	if s.policy.Durable != nil {
@@ -60,7 +62,9 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 	}
 	r.checkLimit(s)
 	if u.Retries() {
-		r.checkHeld(s)
+		if !r.checkCarried(s) {
+			r.checkHeld(s)
+		}
 		r.checkInputs(s)
 		if u.Check.Name == "" {
 			r.checkStatus(s)
@@ -161,6 +165,33 @@ func (r *resolver) checkHeld(s served) {
 		s.policy.Name, s.symbol, held.Type, makes, s.once())
 }
 
+// carried describes, for each state of a receiver, what a method does, what a failed
+// attempt of it leaves, and what to bind instead.
+var carried = [...]struct{ does, leaves, instead string }{
+	bind.Consumed: {"a read", "what a failed attempt has read is lost",
+		"bind a function that opens and reads it"},
+	bind.Partly: {"a write", "what a failed attempt has written is written again",
+		"bind a function that opens and writes it"},
+	bind.Transaction: {"a step of a transaction", "after a failure the transaction does not go on",
+		"bind a function that runs all of it"},
+	bind.Once: {"a run", "a second one fails because of the first, with another error",
+		"bind a function that creates what runs"},
+	bind.Queue: {"the commands of a queue", "the first attempt empties it, and the next one succeeds without any",
+		"bind a function that fills it"},
+}
+
+// checkCarried reports a method whose receiver has another state after a failed
+// attempt, and returns whether it is one.
+func (r *resolver) checkCarried(s served) bool {
+	if s.fn.Carried == bind.Stateless || s.idempotent {
+		return false
+	}
+	text := carried[s.fn.Carried]
+	r.problem(s.pos, "P925", "policy %s retries %s, %s, but %s: %s, %s, or idempotent: true",
+		s.policy.Name, text.does, s.symbol, text.leaves, text.instead, s.once())
+	return true
+}
+
 // once returns what to write so that s is called once.
 func (s *served) once() string {
 	if s.method != "" {
@@ -208,6 +239,14 @@ func inputProblem(in bind.Input, s served) (rule, text string) {
 		return "P913", fmt.Sprintf(
 			"policy %s retries %s, but a failed attempt may have written to %s: write after it succeeded, or "+
 				"%s",
+			s.policy.Name, s.symbol, in.Text, once)
+	case bind.Batch:
+		if s.idempotent {
+			return "", ""
+		}
+		return "P913", fmt.Sprintf(
+			"policy %s retries %s, but a failed attempt may have sent a part of %s: send again what the error lists, write "+
+				"idempotent: true, or %s",
 			s.policy.Name, s.symbol, in.Text, once)
 	case bind.Channel:
 		return "P913", fmt.Sprintf(

@@ -37,6 +37,7 @@ var Language = []rules.Rule{
 	{ID: "P916", Severity: rules.Error},
 	{ID: "P917", Severity: rules.Error},
 	{ID: "P920", Severity: rules.Warning},
+	{ID: "P925", Severity: rules.Error},
 }
 
 // Rules returns all rules about policy files: those of Language, then those of

@@ -65,6 +65,7 @@ type Func struct {
 	Held      *Held  // the builder whose context is that of the call if Ctx and Request are -1; or nil
 	Stream    string // type of a result that uses the context after the call, such as *http.Response, or ""
 	Inputs    []Input
+	Carried   Carried // the state of the receiver that a failed attempt leaves
 	Exchange  bool    // it returns an *http.Response and an error
 	Status    *Status // of its result, with which it does not fail; or nil
 }

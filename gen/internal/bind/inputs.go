@@ -50,6 +50,8 @@ const (
 	Channel
 	// Sequence is an iterator: iter.Seq, iter.Seq2, or a cursor such as *sql.Rows.
 	Sequence
+	// Batch is a list of which a failed attempt may have sent a part.
+	Batch
 )
 
 // Rewinds reports whether the wrapper can restore the input for the next attempt.

@@ -226,6 +226,7 @@ func (b binder) function(t *Target, obj *types.Func) (err error) {
 // wrappable describes obj. The error is why no wrapper of it can be generated.
 func (b binder) wrappable(obj *types.Func) (Func, error) {
 	f := b.signature(obj)
+	f.Carried = b.recv.carried(obj)
 	if err := b.valid(obj); err != nil {
 		return f, err
 	}
@@ -287,7 +288,7 @@ func (b binder) signature(obj *types.Func) Func {
 	if f.Ctx < 0 && f.Request < 0 {
 		f.Held = b.held(sig)
 	}
-	f.Inputs = b.inputs(sig)
+	f.Inputs = append(b.inputs(sig), batches(obj, sig)...)
 	f.Exchange = sig.Results().Len() == 2 && isResponse(sig.Results().At(0).Type())
 	for v := range sig.Results().Variables() {
 		f.Results = append(f.Results, b.param(v))

@@ -126,6 +126,8 @@ func signatureText(f Func) string {
 	for _, in := range f.Inputs {
 		note(true, "input %s", in.Text)
 	}
+	note(f.Carried != Stateless, "leaves %s", [...]string{"", "less to read", "a part", "a transaction", "a start",
+		"an empty queue"}[f.Carried])
 	note(f.NoFailure != "", "%s", f.NoFailure)
 	return b.String()
 }
