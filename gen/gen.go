@@ -23,6 +23,7 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/gen/internal/emit"
 	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
 )
 
 // The names of the policy file and of the generated file of a package.
@@ -254,7 +255,11 @@ func (r *run) generate(u *unit) {
 		u.problems = append(u.problems, p)
 		return
 	}
-	r.result.Files = append(r.result.Files, Output{Path: relative(r.Dir, path), Old: old, New: text})
+	out := Output{Path: relative(r.Dir, path), Old: old, New: text}
+	if !out.Changed() {
+		u.problems = policy.AtLeast(rules.Warning, u.problems) // notes are given once
+	}
+	r.result.Files = append(r.result.Files, out)
 	for _, b := range resolved.bound {
 		b.Declared = relative(r.Dir, b.Declared)
 		r.result.Bound = append(r.result.Bound, b)
@@ -274,8 +279,8 @@ func (r *run) finish() error {
 	r.collectProblems()
 	var ok bool
 	if r.result.Read, ok = r.program.Local(); ok && len(r.found.stale) == 0 {
-		// A later run that changes nothing reports these problems again.
-		problems := slices.Clone(r.result.Problems)
+		// A later run that changes nothing reports these problems again, but no notes.
+		problems := policy.AtLeast(rules.Warning, r.result.Problems)
 		problems = slices.DeleteFunc(problems, func(p policy.Problem) bool { return p.Rule == ruleStepRemoved })
 		r.cache.save(r.result.Read, problems, r.result.Files)
 	}

@@ -26,6 +26,7 @@ type Coverage struct {
 	// are forwarded than retried. Methods that the policy file binds to none do
 	// not count.
 	Doubtful bool
+	Patterns bool // entries of the policy file are patterns, so that nobody has chosen each method
 }
 
 // String returns a line such as "Store: 4 of 6 methods retried, 1 forwarded, 1
@@ -38,6 +39,7 @@ func (c Coverage) String() string {
 // A refusal is a problem with one of several methods of a bound type.
 type refusal struct {
 	policy.Problem
+	method string
 	symbol string // of the method, as in the text of the problem
 	lines  string // of the policy file, under methods, that avoid the problem
 }
@@ -57,6 +59,7 @@ func (r *resolver) serveMethods(b policy.Binding, w *emit.Wrapper) {
 		return
 	}
 	cover := Coverage{Source: r.unit.source, Symbol: b.Symbol, Methods: len(w.Target.Methods)}
+	cover.Patterns = slices.ContainsFunc(b.Methods, func(m policy.Method) bool { return m.IsPattern() })
 	var refusals []refusal
 	silent := 0
 	for _, m := range w.Target.Methods {
@@ -65,8 +68,11 @@ func (r *resolver) serveMethods(b policy.Binding, w *emit.Wrapper) {
 		use, none := r.method(b, entry, tie, w.Target, m)
 		refused := len(policy.AtLeast(rules.Error, r.problems[before:])) > 0
 		for _, p := range r.problems[before:] {
+			if refused && p.Severity == rules.Info {
+				continue
+			}
 			lines := cmp.Or(p.Paste, m.Name+": none\n")
-			refusals = append(refusals, refusal{p, b.Symbol + "." + m.Name, lines})
+			refusals = append(refusals, refusal{p, m.Name, b.Symbol + "." + m.Name, lines})
 		}
 		r.problems = r.problems[:before]
 		switch {
@@ -127,6 +133,7 @@ func (r *resolver) method(
 		r.problem(pos, "P904", "%s cannot be bound: %s", symbol, m.NoFailure)
 	default:
 		s := served{fn: m.Func, symbol: symbol, pos: pos, method: m.Name, step: b.Step(m.Name)}
+		s.byPattern = entry == nil || entry.IsPattern()
 		return r.serve(by, target, "", s), false
 	}
 	return nil, false
@@ -190,6 +197,21 @@ func (r *resolver) checkEntries(b policy.Binding, target *bind.Target) bool {
 	return true
 }
 
+// names returns the names of the methods, or of the first ones and the number of
+// the others.
+func names(list []refusal) string {
+	const most = 12
+	var names []string
+	for _, one := range list[:min(len(list), most)] {
+		names = append(names, one.method)
+	}
+	if more := len(list) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
+	}
+	last := len(names) - 1
+	return strings.TrimPrefix(strings.Join(names[:last], ", ")+" and "+names[last], " and ")
+}
+
 // mergeRefusals replaces the equal problems of several methods by one problem,
 // with lines to paste into the policy file.
 func mergeRefusals(refusals []refusal) (problems []policy.Problem) {
@@ -217,6 +239,10 @@ func mergeRefusals(refusals []refusal) (problems []policy.Problem) {
 			}
 			p.Text = fmt.Sprintf("%s; the same for %d more method%s: write under methods", list[0].cause(), more, s)
 			p.Paste = ""
+			if p.Severity == rules.Info { // name them: there is nothing that has to be written
+				p.Text = fmt.Sprintf("%s; the same for %s: write an entry for each", list[0].cause(), names(list[1:]))
+				list = nil
+			}
 			for _, one := range list {
 				for line := range strings.Lines(one.lines) {
 					if !strings.HasPrefix(line, "#") || !strings.Contains(p.Paste, line) {

@@ -31,7 +31,7 @@ type resolver struct {
 
 // resolve resolves a unit, and returns the resolver with the results. It reports
 // the problems that depend on Go symbols: P904, P906, P910, P912 to P914, P916 to
-// P918 and P925.
+// P918, P925 and P926.
 func resolve(u *unit) *resolver {
 	r := &resolver{
 		unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, steps: map[string]*namedStep{},
@@ -222,6 +222,11 @@ func (r *resolver) problem(pos policy.Pos, rule, format string, args ...any) {
 // warning reports a warning at pos.
 func (r *resolver) warning(pos policy.Pos, rule, format string, args ...any) {
 	r.report(pos, rule, rules.Warning, fmt.Sprintf(format, args...))
+}
+
+// note reports a note at pos.
+func (r *resolver) note(pos policy.Pos, rule, format string, args ...any) {
+	r.report(pos, rule, rules.Info, fmt.Sprintf(format, args...))
 }
 
 // report reports a problem at pos.

@@ -19,14 +19,20 @@ type served struct {
 	method string     // name of the method of a bound type, or ""
 	step   policy.Step
 
-	idempotent bool // the policy file says that two calls have the effect of one
+	use policy.Use
+
+	byPattern bool // no entry of the policy file has the name of the method
 }
+
+// isRepeatable reports whether the policy file says that two calls have the effect
+// of one.
+func (s *served) isRepeatable() bool { return s.use.Idempotent.Repeatable() }
 
 // serve returns how a function of target is served, and reports problems with
 // that. recv is the name of its receiver type if that is in this package. The
 // policy of use must be defined.
 func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s served) *emit.Use {
-	s.policy, s.idempotent = r.policies[use.Policy], use.Idempotent.Repeatable()
+	s.policy, s.use = r.policies[use.Policy], use
 	r.wrapped[use.Policy] = true
 	u := &emit.Use{Policy: s.policy, Key: use.Idempotent == rules.IdempotentByKey, Fallback: use.Fallback.Name, Unit: -1}
 	if s.policy.Durable != nil {
@@ -66,6 +72,7 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 			r.checkHeld(s)
 		}
 		r.checkInputs(s)
+		r.checkWrite(s)
 		if u.Check.Name == "" {
 			r.checkStatus(s)
 		}
@@ -183,7 +190,7 @@ var carried = [...]struct{ does, leaves, instead string }{
 // checkCarried reports a method whose receiver has another state after a failed
 // attempt, and returns whether it is one.
 func (r *resolver) checkCarried(s served) bool {
-	if s.fn.Carried == bind.Stateless || s.idempotent {
+	if s.fn.Carried == bind.Stateless || s.isRepeatable() {
 		return false
 	}
 	text := carried[s.fn.Carried]
@@ -241,7 +248,7 @@ func inputProblem(in bind.Input, s served) (rule, text string) {
 				"%s",
 			s.policy.Name, s.symbol, in.Text, once)
 	case bind.Batch:
-		if s.idempotent {
+		if s.isRepeatable() {
 			return "", ""
 		}
 		return "P913", fmt.Sprintf(

@@ -25,6 +25,15 @@ type ErrorClass struct {
 	Unprocessed bool // the server has not processed a request that fails this way
 }
 
+// Repeats reports whether p retries errors after which the work may be done
+// already.
+func (f *File) Repeats(p *Policy) bool {
+	_, ambiguous := rules.Ambiguous(p.RetryOn, func(class retry.Class) bool {
+		return slices.ContainsFunc(f.Errors, func(c ErrorClass) bool { return c.Name == string(class) && c.Unprocessed })
+	})
+	return ambiguous
+}
+
 // A Symbol is a name with its position in the policy file.
 type Symbol struct {
 	Name string

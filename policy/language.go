@@ -38,6 +38,7 @@ var Language = []rules.Rule{
 	{ID: "P917", Severity: rules.Error},
 	{ID: "P920", Severity: rules.Warning},
 	{ID: "P925", Severity: rules.Error},
+	{ID: "P926", Severity: rules.Warning},
 }
 
 // Rules returns all rules about policy files: those of Language, then those of

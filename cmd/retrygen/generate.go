@@ -148,15 +148,16 @@ func summarize(stderr io.Writer, problems []policy.Problem) {
 	}
 }
 
-// printCoverage prints how many methods of a bound type are retried, if the user
-// may expect more. It omits types whose output is unchanged.
+// printCoverage prints how many methods of a bound type are retried, if patterns
+// choose them, or if the user may expect more. It omits types whose output is
+// unchanged.
 func printCoverage(stderr io.Writer, result *gen.Result) {
 	changed := map[string]bool{} // folders
 	for _, f := range result.Changed() {
 		changed[path.Dir(f.Path)] = true
 	}
 	for _, c := range result.Coverage {
-		if c.Doubtful && (c.Refused > 0 || changed[path.Dir(c.Source)]) {
+		if (c.Doubtful || c.Patterns) && (c.Refused > 0 || changed[path.Dir(c.Source)]) {
 			fmt.Fprintln(stderr, "retrygen:", c)
 		}
 	}

@@ -36,21 +36,38 @@ func notIdempotent(f *File, report report) {
 			name += "." + b.Method
 		}
 		const fix = "retry only classes with unprocessed: true, or write idempotent: key"
-		if len(p.RetryOn) == 0 {
+		class, ambiguous := Ambiguous(p.RetryOn, func(class retry.Class) bool {
+			c := f.class(class)
+			return c != nil && c.Unprocessed
+		})
+		switch {
+		case !ambiguous:
+		case class == "":
 			report(Error, at,
 				"%s is not idempotent, but policy %s retries every error, after some of which the work may be done already: %s",
 				name, p.Name, fix)
-			continue
-		}
-		for _, class := range p.RetryOn {
-			// A breaker refuses before anything is done.
-			if c := f.class(class); class != retry.ClassBreakerOpen && (c == nil || !c.Unprocessed) {
-				report(Error, at, "%s is not idempotent, but policy %s retries %s, after which the work may be done already: %s",
-					name, p.Name, class, fix)
-				break
-			}
+		default:
+			report(Error, at, "%s is not idempotent, but policy %s retries %s, after which the work may be done already: %s",
+				name, p.Name, class, fix)
 		}
 	}
+}
+
+// Ambiguous returns the first class of retry_on after whose errors the work may be
+// done already, or "" if that is empty, so that it has all errors. unprocessed
+// reports whether the file says that this cannot be. Ambiguous returns false if
+// there is no such class.
+func Ambiguous(retryOn []retry.Class, unprocessed func(retry.Class) bool) (retry.Class, bool) {
+	if len(retryOn) == 0 {
+		return "", true
+	}
+	for _, class := range retryOn {
+		// A breaker refuses before anything is done.
+		if class != retry.ClassBreakerOpen && !unprocessed(class) {
+			return class, true
+		}
+	}
+	return "", false
 }
 
 // singleAttempt reports whether no schedule of a policy makes a second attempt.

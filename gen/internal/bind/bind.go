@@ -66,6 +66,7 @@ type Func struct {
 	Stream    string // type of a result that uses the context after the call, such as *http.Response, or ""
 	Inputs    []Input
 	Carried   Carried // the state of the receiver that a failed attempt leaves
+	Writes    string  // what shows that it writes: its name, its result; or ""
 	Exchange  bool    // it returns an *http.Response and an error
 	Status    *Status // of its result, with which it does not fail; or nil
 }

@@ -226,7 +226,7 @@ func (b binder) function(t *Target, obj *types.Func) (err error) {
 // wrappable describes obj. The error is why no wrapper of it can be generated.
 func (b binder) wrappable(obj *types.Func) (Func, error) {
 	f := b.signature(obj)
-	f.Carried = b.recv.carried(obj)
+	f.Carried, f.Writes = b.recv.carried(obj), writes(obj)
 	if err := b.valid(obj); err != nil {
 		return f, err
 	}
