@@ -152,12 +152,12 @@ func summarize(stderr io.Writer, problems []policy.Problem) {
 // choose them, or if the user may expect more. It omits types whose output is
 // unchanged.
 func printCoverage(stderr io.Writer, result *gen.Result) {
-	changed := map[string]bool{} // folders
-	for _, f := range result.Changed() {
-		changed[path.Dir(f.Path)] = true
+	unchanged := map[string]bool{} // folders
+	for _, f := range result.Files {
+		unchanged[path.Dir(f.Path)] = !f.Changed()
 	}
 	for _, c := range result.Coverage {
-		if (c.Doubtful || c.Patterns) && (c.Refused > 0 || changed[path.Dir(c.Source)]) {
+		if (c.Doubtful || c.Patterns) && !unchanged[path.Dir(c.Source)] {
 			fmt.Fprintln(stderr, "retrygen:", c)
 		}
 	}

@@ -73,11 +73,19 @@ var (
 
 // isPart reports whether a method named like the given one of an io.Reader or
 // io.Writer reads or writes a part of t: t has this method, or a method for
-// deadlines, or reads from or writes to a value that it holds.
+// deadlines, or reads from or writes to a value that it holds. A method that is
+// given what to read by a string, or the name and the content of what to write,
+// does not.
 func isPart(t types.Type, m *types.Func, like string) bool {
 	switch m.Name() {
 	case "ReadAt", "WriteAt", "ReadFrom", "WriteTo": // those of arguments are reported
 		return false
+	}
+	for i := range m.Signature().Params().Len() {
+		isString := types.Identical(m.Signature().Params().At(i).Type().Underlying(), types.Typ[types.String])
+		if isString && (like == "Read" || i < m.Signature().Params().Len()-1) {
+			return false
+		}
 	}
 	return moves(t, like) || isConnection(t) || holds(t, like)
 }
@@ -107,25 +115,30 @@ func holds(t types.Type, method string) bool {
 var (
 	ends   = regexp.MustCompile(`^(Commit|Rollback|Abort|Discard)(Transaction|Tx|Txn)?$`)
 	begins = regexp.MustCompile(`^(Begin|Start)(Transaction|Tx|Txn)?$`)
+
+	commits = [...]string{"Commit", "CommitTransaction", "CommitTx", "CommitTxn"}
 )
 
 // isPartOfTransaction reports whether a method of t belongs to a transaction: any
 // method of a transaction, or the methods of a session that end one.
 func isPartOfTransaction(t types.Type, name string) bool {
-	commits, undoes, session := false, false, false
+	if !slices.ContainsFunc(commits[:], func(name string) bool { return methodOf(t, name) != nil }) {
+		return false
+	}
+	ended, undone, session := false, false, false
 	for _, m := range methodsOf(t) {
 		params := m.Signature().Params()
 		alone := params.Len() == 0 || params.Len() == 1 && takesContext(m.Signature())
 		switch word := m.Name(); {
 		case ends.MatchString(word) && alone && word[0] == 'C':
-			commits = commits || fails(m.Signature())
+			ended = ended || fails(m.Signature())
 		case ends.MatchString(word) && alone:
-			undoes = true
+			undone = true
 		case begins.MatchString(word):
 			session = session || fails(m.Signature()) && m.Signature().Results().Len() == 1
 		}
 	}
-	return commits && undoes && (!session || ends.MatchString(name))
+	return ended && undone && (!session || ends.MatchString(name))
 }
 
 // runsOnce reports whether t is a process, or a session with one: it is started,

@@ -12,10 +12,17 @@ import (
 type recvType struct {
 	typ   types.Type // nil for functions
 	queue bool       // see isQueue
+	held  *Held      // if it is a builder, or nil
 }
 
-// recvTypeOf describes t as the receiver type of methods.
-func recvTypeOf(t types.Type) recvType { return recvType{t, isQueue(t)} }
+// receive makes t the receiver type of the methods that b describes.
+func (b *binder) receive(t types.Type) {
+	b.recv = recvType{typ: t, queue: isQueue(t)}
+	if held := b.heldBy(t); held != nil {
+		held.Param = -1
+		b.recv.held = held
+	}
+}
 
 // commands lists the result types whose documentation says that a result is void
 // if its method Err returns an error. The error of another type may concern a part
@@ -30,6 +37,7 @@ var commands = [...]struct{ path, name string }{
 	{"github.com/redis/rueidis/rueidiscompat", "*Cmd"},
 	{"github.com/valkey-io/valkey-go/valkeycompat", "*Cmd"},
 	{"go.mongodb.org/mongo-driver/mongo", "SingleResult"},
+	{"go.mongodb.org/mongo-driver/mongo", "DistinctResult"},
 }
 
 // isCommand reports whether a result holds the error of the call that returned
@@ -48,13 +56,15 @@ func (r recvType) isCommand(t types.Type) bool {
 	})
 }
 
+var advance = regexp.MustCompile(`^(Step|Advance|(Has)?(Next|More))$`)
+
 var majorVersion = regexp.MustCompile(`/v\d+\b`)
 
 // mayHoldError reports whether the error of a result may be that of the call,
 // although its type is not in commands. It cannot be if t is
 //
-//   - a cursor, which has a method Next, or Scan without parameters: its error
-//     concerns the items read so far;
+//   - a cursor, which has a method Next, or a step that returns a bool, such as Scan
+//     without parameters: its error concerns the items read so far;
 //   - a value whose work continues after the call, and which therefore has a method
 //     that returns a channel, such as a context or a future;
 //   - the receiver's own type: such a method is one step of a chain of calls, and
@@ -66,7 +76,7 @@ func (r recvType) mayHoldError(t types.Type) bool {
 	}
 	return !slices.ContainsFunc(methodsOf(t), func(m *types.Func) bool {
 		sig := m.Signature()
-		if m.Name() == "Scan" && sig.Params().Len() == 0 {
+		if m.Name() == "Scan" && sig.Params().Len() == 0 || advance.MatchString(m.Name()) && returns(sig, types.Bool) {
 			return true
 		}
 		return sig.Results().Len() == 1 && isChannel(sig.Results().At(0).Type())

@@ -23,11 +23,8 @@ type Held struct {
 // held returns the builder among the receiver and the parameters of a function, or
 // nil.
 func (b binder) held(sig *types.Signature) *Held {
-	if b.recv.typ != nil {
-		if h := b.heldBy(b.recv.typ); h != nil {
-			h.Param = -1
-			return h
-		}
+	if b.recv.held != nil {
+		return b.recv.held
 	}
 	for i := range sig.Params().Len() {
 		if sig.Variadic() && i == sig.Params().Len()-1 {

@@ -67,7 +67,7 @@ func (b binder) iface(t *Target, obj *types.TypeName, iface *types.Interface) er
 			return b.sealed(t.Name, m)
 		}
 	}
-	b.recv = recvTypeOf(obj.Type())
+	b.receive(obj.Type())
 	return b.methods(t, obj, slices.Collect(iface.Methods()))
 }
 
@@ -84,7 +84,7 @@ func (b binder) concrete(t *Target, obj *types.TypeName, typ types.Type) error {
 	if len(methods) == 0 {
 		return fmt.Errorf("%s is not an interface and has no exported methods: bind a function, or export one", t.Name)
 	}
-	b.recv = recvTypeOf(types.NewPointer(typ))
+	b.receive(types.NewPointer(typ))
 	return b.methods(t, obj, methods)
 }
 
@@ -143,7 +143,7 @@ func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method 
 		t.Recv.Type = "*" + t.Recv.Type
 	}
 	t.Pos, t.Constraint = b.from.place(m), b.constraint(obj, m)
-	b.recv = recvTypeOf(types.NewPointer(typ))
+	b.receive(types.NewPointer(typ))
 	t.Func, err = b.wrappable(m)
 	return err
 }
