@@ -255,6 +255,11 @@ func inputProblem(in bind.Input, s served) (rule, text string) {
 			"policy %s retries %s, but a failed attempt may have sent a part of %s: send again what the error lists, write "+
 				"idempotent: true, or %s",
 			s.policy.Name, s.symbol, in.Text, once)
+	case bind.Begun:
+		return "P913", fmt.Sprintf(
+			"policy %s retries %s, but after a failed attempt the transaction %s does not go on: bind a function that runs all "+
+				"of it, or %s",
+			s.policy.Name, s.symbol, in.Text, once)
 	case bind.Channel:
 		return "P913", fmt.Sprintf(
 			"policy %s retries %s, but a failed attempt may have used %s: pass a slice, "+

@@ -52,6 +52,8 @@ const (
 	Sequence
 	// Batch is a list of which a failed attempt may have sent a part.
 	Batch
+	// Begun is a transaction, which does not go on after a failure.
+	Begun
 )
 
 // Rewinds reports whether the wrapper can restore the input for the next attempt.
@@ -228,6 +230,8 @@ func inputOf(name string, t types.Type, p place) (InputKind, bool) {
 		return Channel, channel.Dir() != types.RecvOnly || !isEmptyStruct(channel.Elem())
 	case isSequence(t), isCursor(methods):
 		return Sequence, true
+	case isPartOfTransaction(methods, ""):
+		return Begun, true
 	}
 	return 0, false
 }
