@@ -132,6 +132,11 @@ func (r *resolver) checkStatus(s served) {
 			"policy %s retries %s, which returns no error for status 503: use an httpretry.Transport, "+
 				"or bind a function that checks the status",
 			s.policy.Name, s.symbol)
+	case s.fn.Status != nil && s.fn.Status.Param != "":
+		r.warning(s.pos, "P914",
+			"policy %s retries %s, but not for the status in %s: bind a function that returns "+
+				"httpretry.CheckStatus(%s%s) if there is no error",
+			s.policy.Name, s.symbol, s.fn.Status.Param, s.fn.Status.Param, s.fn.Status.Member)
 	case s.fn.Status != nil:
 		r.warning(s.pos, "P914",
 			"policy %s retries %s, but not for the status in its result %s: write a check",

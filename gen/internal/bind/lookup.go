@@ -300,6 +300,9 @@ func (b binder) signature(obj *types.Func) Func {
 	if n := sig.Results().Len(); n == 1 || n == 2 && f.HasError {
 		f.Status = statusOf(f.Results[0])
 	}
+	if sig.Results().Len() == 1 && f.HasError {
+		f.Status = filledStatus(sig)
+	}
 	return f
 }
 

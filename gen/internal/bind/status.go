@@ -8,6 +8,19 @@ import "go/types"
 type Status struct {
 	Type   string // of the result
 	Member string // what to add to the result to get its status, such as .StatusCode(); "" if it has IsError() only
+	Param  string // the parameter that is filled with the response, as that of fasthttp; "" for a result
+}
+
+// filledStatus returns the status of the parameter that a function fills with a
+// response, or nil. Its status can be set.
+func filledStatus(sig *types.Signature) *Status {
+	for v := range sig.Params().Variables() {
+		read, set := methodOf(v.Type(), "StatusCode"), methodOf(v.Type(), "SetStatusCode")
+		if read != nil && returns(read, types.Int) && set != nil && set.Params().Len() == 1 && set.Results().Len() == 0 {
+			return &Status{Type: plain(v.Type()), Member: ".StatusCode()", Param: describe(v, nil)}
+		}
+	}
+	return nil
 }
 
 // statusOf returns the status of a result, or nil. A status that is promoted from an

@@ -121,7 +121,7 @@ func signatureText(f Func) string {
 	note(f.TakesError, "takes an error")
 	note(f.Stream != "", "stream %s", f.Stream)
 	if f.Status != nil {
-		note(true, "status in %s%s", f.Status.Type, f.Status.Member)
+		note(true, "status in %s%s", cmp.Or(f.Status.Param, f.Status.Type), f.Status.Member)
 	}
 	for _, in := range f.Inputs {
 		note(true, "input %s", in.Text)
