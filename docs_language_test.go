@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -220,6 +221,9 @@ func languagePage(t *testing.T) string {
 		if s.entries() != "" {
 			format = key + ": {x: {%s}}"
 		}
+		if key == "clients" {
+			format = key + ": {minio: {%s}}" // a preset, so that each key may be alone
+		}
 		if key != "policies" {
 			format += "\npolicies: {read: {}}"
 		}
@@ -227,9 +231,50 @@ func languagePage(t *testing.T) string {
 		for _, name := range properties.keys {
 			c.row(name, decode(properties.values[name]), "", "", "")
 		}
-		if key == "errors" {
+		switch key {
+		case "errors":
 			b.WriteString(classesSection(t))
+		case "clients":
+			b.WriteString(presetsSection(t))
 		}
+	}
+	return b.String()
+}
+
+// presetsSection lists the presets of clients.
+func presetsSection(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(`
+` + "`codes`, `is`, `test`, `text` and `class`" + ` give one of these outcomes:
+
+| outcome | an error that has it |
+|---|---|
+| ` + "`network`, `timeout`, `server_error`, `rate_limit`" + ` | belongs to that class, whatever its status is |
+| ` + "`permanent`" + ` | would come again: it is not retried, as after the status 400 |
+| ` + "`conflict`" + ` | counts as the status 409: what was read is out of date, and the transaction has to be repeated instead of the call |
+
+### Presets
+
+A preset reads what the client's own retries read. The generator resolves its fields, methods and functions in the version of the client that your
+module has, and the generated code imports the client only if your module requires it already.
+
+*Attempts* are those that the client makes by itself for one call, by default. Switch them off, or write the number of yours, as
+` + "`clients: {azure: {attempts: 1}}`" + `.
+
+| preset | client | attempts | switched off by |
+|---|---|---|---|
+`)
+	for _, name := range policy.Presets() {
+		c := policy.Preset(name)
+		if c.Description == "" {
+			t.Errorf("preset %s has no description", name)
+		}
+		attempts := ""
+		if c.Attempts > 0 {
+			attempts = strconv.Itoa(c.Attempts)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, c.Description, attempts, code(c.Off))
 	}
 	return b.String()
 }

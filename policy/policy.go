@@ -28,6 +28,11 @@ type File struct {
 	Groups   []Group
 	Policies []Policy
 	Bindings []Binding
+	Clients  []Client
+
+	// NoClients reports whether the file says that no client needs a reader, so that
+	// none is suggested.
+	NoClients bool
 
 	// Amplification is the most attempts that nested policies may multiply to, 12
 	// by default. retrylint checks Go code against it (RL401).
@@ -111,6 +116,7 @@ func (d decoder) decode(root *syntax.Node) *File {
 	f.Scopes = d.scopes(root)
 	f.Errors = d.errorClasses(root)
 	f.classes = classesOf(f.Errors)
+	d.clients(root, f)
 	f.Breakers = d.breakers(root)
 	f.scopes = byName(f.Scopes, func(s *Scope) string { return s.Name })
 	f.breakers = byName(f.Breakers, func(b *Breaker) string { return b.Name })
@@ -177,7 +183,7 @@ func (d decoder) topLevel(root *syntax.Node) {
 }
 
 // topKeys are the keys at the top of a file.
-var topKeys = slices.Concat([]string{"version", "limits", "defaults", "bind"}, sections, fileKeys)
+var topKeys = slices.Concat([]string{"version", "limits", "clients", "defaults", "bind"}, sections, fileKeys)
 
 // isTopLevel reports whether a key at the top of a file is part of the language.
 func isTopLevel(key string) bool {
