@@ -77,7 +77,8 @@ func (p *Policy) inspect(err error) (f facts) {
 }
 
 // replace replaces what methods prove by what a reader knows. Marks of the callee
-// remain.
+// remain. A class goes before a status that is due to the request, since a throttled
+// request may have the status 400 or 403.
 func (f *facts) replace(read *Facts) {
 	f.typed, f.status, f.fails = true, read.Status, read.Permanent
 	f.network, f.timeout = read.Class == ClassNetwork, read.Class == ClassTimeout
@@ -88,7 +89,10 @@ func (f *facts) replace(read *Facts) {
 		f.timeout = f.timeout || code == grpcstatus.DeadlineExceeded
 		f.canceled = f.canceled || code == grpcstatus.Canceled
 	}
-	if read.RetryAfter != 0 && !f.asked {
+	if read.Class != "" && causedByRequest(f.status) {
+		f.status = 0
+	}
+	if read.RetryAfter != 0 && !f.asked && !f.fails {
 		f.asked, f.rateLimit, f.after = true, true, max(read.RetryAfter, -1)
 	}
 }

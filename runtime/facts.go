@@ -1,20 +1,42 @@
 package retry
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Facts are what a reader of the errors of a client knows about one error: see
 // [Policy.Facts]. A zero field means that the reader knows nothing of it.
 type Facts struct {
 	Status int    // HTTP status, from 100 to 599
 	GRPC   uint32 // gRPC status code; the HTTP status that corresponds to it is implied
-	Class  Class  // ClassNetwork, ClassTimeout, ClassServerError or ClassRateLimit
+
+	// Class is ClassNetwork, ClassTimeout, ClassServerError or ClassRateLimit. The
+	// error belongs to it even if its status, such as 400, is due to the request.
+	Class Class
 
 	// Permanent reports whether the same call would fail again, as with the status
 	// 400. A class with [ActionRetry] may retry it nevertheless.
 	Permanent bool
 
 	// RetryAfter is the wait that the error asks for. It makes the error one of
-	// class [ClassRateLimit], as [After] does. A negative value means that the error
+	// class [ClassRateLimit], as [After] does, unless it is Permanent. A negative value means that the error
 	// asks for a wait that could not be parsed.
 	RetryAfter time.Duration
+}
+
+// AsValue returns the first error of type T or *T in the tree of err, of which T
+// comes first. A type whose method Error has a value receiver may be returned in
+// either form. Generated code calls it.
+func AsValue[T error, P interface {
+	*T
+	error
+}](err error) (value T, ok bool) {
+	if value, ok = errors.AsType[T](err); ok {
+		return value, true
+	}
+	if p, ok := errors.AsType[P](err); ok && p != nil {
+		return *p, true
+	}
+	return value, false
 }

@@ -13,8 +13,9 @@ import (
 // request, for [retry.After]. asked reports whether it asks for a wait. A wait of
 // -1 means that it asks for a wait that cannot be parsed.
 //
-// If the field Retry-After is present, no other field counts. Without it, these
-// fields count if the quota that they describe is used up, or if the status is
+// The fields Retry-After-Ms, X-Ms-Retry-After-Ms and X-Amz-Retry-After, which are
+// numbers of milliseconds, go before Retry-After. If one of the four is present,
+// no other field counts. Without them, these fields count if the quota that they describe is used up, or if the status is
 // 429 and the remaining quota is not given:
 //
 //   - RateLimit (draft-ietf-httpapi-ratelimit-headers), also in its older form
@@ -27,6 +28,11 @@ import (
 // Many servers send these with every response. A quota that is not used up is no
 // reason to wait for its reset.
 func Hint(resp *http.Response, now time.Time) (wait time.Duration, asked bool) {
+	for _, name := range inMillis {
+		if value := resp.Header.Get(name); value != "" {
+			return parseMillis(value), true
+		}
+	}
 	if value := resp.Header.Get("Retry-After"); value != "" {
 		return ParseRetryAfter(value, now), true
 	}
@@ -42,6 +48,24 @@ func Hint(resp *http.Response, now time.Time) (wait time.Duration, asked bool) {
 		return parseReset(reset, now), true
 	}
 	return 0, false
+}
+
+// inMillis are the fields that ask for a wait in milliseconds: of OpenAI, Azure
+// and AWS.
+var inMillis = [...]string{"Retry-After-Ms", "X-Ms-Retry-After-Ms", "X-Amz-Retry-After"}
+
+// parseMillis parses a number of milliseconds, and saturates at the greatest
+// Duration. The result is -1 for any other value.
+func parseMillis(value string) time.Duration {
+	millis, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	switch wait := millis * float64(time.Millisecond); {
+	case err != nil || !(millis >= 0):
+		return -1
+	case wait >= math.MaxInt64:
+		return math.MaxInt64
+	default:
+		return time.Duration(wait)
+	}
 }
 
 // ParseRetryAfter returns the wait that the value of a Retry-After field asks for

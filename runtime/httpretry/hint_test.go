@@ -49,6 +49,15 @@ func TestHint(t *testing.T) {
 		{503, header{"Retry-After": "7"}, 7 * time.Second, true},
 		{503, header{"Retry-After": "soon", "X-RateLimit-Reset": "9"}, -1, true},
 
+		// In milliseconds.
+		{503, header{"retry-after-ms": "1500", "Retry-After": "2"}, 1500 * time.Millisecond, true},
+		{503, header{"x-ms-retry-after-ms": "20"}, 20 * time.Millisecond, true},
+		{400, header{"X-Amz-Retry-After": "0.5"}, 500 * time.Microsecond, true},
+		{429, header{"Retry-After-Ms": "1e300"}, math.MaxInt64, true},
+		{429, header{"Retry-After-Ms": "-1", "Retry-After": "7"}, -1, true},
+		{429, header{"Retry-After-Ms": "NaN"}, -1, true},
+		{429, header{"Retry-After-Ms": "soon"}, -1, true},
+
 		// The current draft.
 		{429, header{"RateLimit": `"default";r=0;t=30`}, 30 * time.Second, true},
 		{503, header{"RateLimit": `"default";r=0;t=30`}, 30 * time.Second, true},
@@ -113,6 +122,20 @@ func TestHint(t *testing.T) {
 		}
 		if wait, asked := Hint(resp, hintNow); wait != tt.wait || asked != tt.asked {
 			t.Errorf("status %d, %v: got %v, %v; want %v, %v", tt.status, tt.header, wait, asked, tt.wait, tt.asked)
+		}
+	}
+}
+
+func TestFacts(t *testing.T) {
+	if f := Facts(nil); f != (retry.Facts{}) {
+		t.Errorf("no response: %+v", f)
+	}
+	for status, wait := range map[int]time.Duration{
+		400: 0, 403: 7 * time.Second, 404: 0, 409: 0, 429: 7 * time.Second, 503: 7 * time.Second,
+	} {
+		resp := &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {"7"}}}
+		if f := Facts(resp); f != (retry.Facts{Status: status, RetryAfter: wait}) {
+			t.Errorf("status %d: %+v", status, f)
 		}
 	}
 }
