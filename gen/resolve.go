@@ -48,6 +48,7 @@ func resolve(u *unit) *resolver {
 	}
 	r.errors()
 	r.grpc()
+	r.clients()
 	r.shared()
 	for _, b := range u.file.Bindings {
 		r.bind(b)
@@ -123,7 +124,6 @@ func (r *resolver) errors() {
 		}
 		if len(c.GRPC) > 0 && !r.file.GRPC {
 			r.file.GRPC = true
-			r.claim(c.Pos, emit.FactsFunc, "the code of gRPC errors", "rename it")
 			r.claim(c.Pos, emit.CodesFunc, "the test for gRPC codes", "rename it")
 		}
 		r.file.Errors = append(r.file.Errors, class)
@@ -137,11 +137,13 @@ func (r *resolver) grpc() {
 	others := slices.DeleteFunc(slices.Clone(r.unit.foreign), func(path string) bool {
 		return slices.Contains(emit.GRPCPackages, path)
 	})
-	if r.file.GRPC || len(r.unit.file.Policies) == 0 || !r.unit.pkg.DependsOn(emit.GRPCStatus, others) {
-		return
+	if !r.file.GRPC && len(r.unit.file.Policies) > 0 {
+		r.file.GRPC = r.unit.pkg.DependsOn(emit.GRPCStatus, others)
 	}
-	r.file.GRPC = true
-	r.claim(policy.Pos{Line: 1, Col: 1}, emit.FactsFunc, "the code of gRPC errors", "rename it")
+	if r.file.GRPC {
+		r.file.RetryInfo = r.unit.pkg.CanImport(emit.RetryInfo, others)
+		r.claim(policy.Pos{Line: 1, Col: 1}, emit.GRPCReader, "the reader of gRPC errors", "rename it")
+	}
 }
 
 // shared collects the breakers and budgets that policies use.

@@ -27,6 +27,7 @@ type unit struct {
 	file     *policy.File
 	pkg      *bind.Package
 	foreign  []string // import paths of other packages that it binds
+	modules  modules  // of its go.mod, if the file has clients
 	problems []policy.Problem
 }
 
@@ -97,6 +98,7 @@ func (r *run) check() {
 				u.foreign = append(u.foreign, emit.GRPCPackages...)
 			}
 		}
+		u.addClients()
 	}
 }
 

@@ -303,8 +303,7 @@ func (d decoder) goSymbol(n *syntax.Node) (Symbol, bool) {
 // Self is the path of the error itself.
 const Self = "self"
 
-// goPath matches a path. A step that ends with [] is each element of a slice.
-var goPath = regexp.MustCompile(`^[\pL_][\pL\p{Nd}_]*(?:\[\])?(?:\.[\pL_][\pL\p{Nd}_]*(?:\[\])?)*$`)
+var goPath = regexp.MustCompile(`^[\pL_][\pL\p{Nd}_]*(?:\.[\pL_][\pL\p{Nd}_]*)*$`)
 
 // path reads a path of fields and methods.
 func (d decoder) path(e *syntax.Entry) (Symbol, bool) {
@@ -314,7 +313,7 @@ func (d decoder) path(e *syntax.Entry) (Symbol, bool) {
 		d.problem(e.Value.Span, "P102", "%s: write methods without parentheses, as %s", e.Key,
 			strings.ReplaceAll(name, "()", ""))
 		return Symbol{}, false
-	case !ok || !goPath.MatchString(name) || e.Key != "code" && (name == Self || strings.Contains(name, "[]")):
+	case !ok || !goPath.MatchString(name) || name == Self && e.Key != "code":
 		d.problem(e.Value.Span, "P102", "%s is a path of fields and methods, as Response.StatusCode, not %s", e.Key,
 			e.Value.Describe())
 		return Symbol{}, false

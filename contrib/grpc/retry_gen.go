@@ -8,6 +8,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	errdetails "google.golang.org/genproto/googleapis/rpc/errdetails"
 	grpc "google.golang.org/grpc"
 	codes "google.golang.org/grpc/codes"
 	grpc_health_v1 "google.golang.org/grpc/health/grpc_health_v1"
@@ -30,10 +31,24 @@ var errorClasses = []retry.ErrorClass{
 	},
 }
 
-// retryFacts returns the gRPC status code of an error, if it has one.
+// retryFacts returns what is known about an error of grpc.
 func retryFacts(err error) (retry.Facts, bool) {
-	s, ok := status.FromError(err)
-	return retry.Facts{GRPC: uint32(s.Code())}, ok
+	f := grpcFacts(err)
+	return f, f != (retry.Facts{})
+}
+
+// grpcFacts returns the gRPC status code of an error and the wait that its
+// details ask for, if it has them.
+func grpcFacts(err error) (f retry.Facts) {
+	if s, ok := status.FromError(err); ok {
+		f.GRPC = uint32(s.Code())
+		for _, detail := range s.Details() {
+			if info, ok := detail.(*errdetails.RetryInfo); ok {
+				f.RetryAfter = info.GetRetryDelay().AsDuration()
+			}
+		}
+	}
+	return f
 }
 
 // hasCode returns a test for errors with one of some gRPC status codes.
@@ -147,4 +162,4 @@ func (h *RetryHealthClient) Watch(ctx context.Context, in *grpc_health_v1.Health
 	return h.next.Watch(ctx, in, opts...)
 }
 
-// retrygen:sum 62e806a017fb81ec44dee160
+// retrygen:sum b7cff7fc2aee6fb4fa6e104b

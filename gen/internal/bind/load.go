@@ -268,6 +268,39 @@ func (p *Package) DependsOn(path string, others []string) bool {
 	})
 }
 
+// CanImport reports whether code of p can import the package at path without a
+// change of go.mod: p, or a package at one of the paths in others, imports it or
+// another package of its module, directly or indirectly.
+func (p *Package) CanImport(path string, others []string) (found bool) {
+	roots := []*packages.Package{}
+	for _, q := range append([]*Package{p}, p.program.at(others)...) {
+		if q.loaded != nil {
+			roots = append(roots, q.loaded)
+		}
+	}
+	packages.Visit(roots, func(pkg *packages.Package) bool {
+		found = found || pkg.PkgPath == path
+		if m := pkg.Module; !found && m != nil && m.Dir != "" {
+			if below, ok := strings.CutPrefix(path, m.Path+"/"); ok {
+				files, _ := filepath.Glob(filepath.Join(m.Dir, filepath.FromSlash(below), "*.go"))
+				found = len(files) > 0
+			}
+		}
+		return !found && pkg.Module != nil
+	}, nil)
+	return found
+}
+
+// at returns the packages of the program at paths.
+func (p *Program) at(paths []string) (list []*Package) {
+	for _, path := range paths {
+		if q := p.byPath[path]; q != nil {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
 // importsOf returns the packages that pkg imports. If its files have been parsed,
 // imports of the output of an earlier run are not among them.
 func importsOf(pkg *packages.Package) (list []*packages.Package) {

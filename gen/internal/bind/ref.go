@@ -13,6 +13,7 @@ type Ref struct {
 	Name         string
 	Pointer      bool   // *Name
 	Address      bool   // &Name
+	Either       bool   // of a type: both Name and *Name are errors
 	Constraint   string // build constraint of the builds that declare it, or empty for all
 }
 
@@ -58,7 +59,8 @@ func (p *Package) ErrorVar(symbol string) (Ref, error) {
 	return ref, nil
 }
 
-// ErrorType finds a type that is an error, for errors.As.
+// ErrorType finds a type that is an error, for errors.As. If its method Error has a
+// value receiver, errors may be values or pointers, whatever the symbol says.
 func (p *Package) ErrorType(symbol string) (Ref, error) {
 	ref, obj, err := p.ref(symbol)
 	if err != nil {
@@ -79,6 +81,8 @@ func (p *Package) ErrorType(symbol string) (Ref, error) {
 		return ref, fmt.Errorf("%s is not an error, but *%s is: write *%s", ref.Name, ref.Name, ref.Name)
 	case ref.Pointer && types.IsInterface(name.Type()):
 		return ref, fmt.Errorf("%s is an interface: write it without the *", ref.Name)
+	default:
+		ref.Either = isError && !types.IsInterface(name.Type())
 	}
 	return ref, nil
 }
@@ -154,7 +158,7 @@ func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 	obj := from.lookup(name)
 	switch {
 	case obj == nil:
-		return ref, nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.names(p)))
+		return ref, nil, lackError(fmt.Sprintf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.names(p))))
 	case from != p && !obj.Exported():
 		return ref, nil, fmt.Errorf("%s is not exported by package %s", name, from.Path)
 	}

@@ -37,8 +37,10 @@ type File struct {
 	// builds, the file would not compile.
 	Constraint string
 	Errors     []ErrorClass
-	// GRPC reports whether policies classify errors by gRPC status codes.
-	GRPC bool
+	Clients    []Client // whose errors are read
+	// GRPC reports whether policies classify errors by gRPC status codes, and
+	// RetryInfo whether they read the wait in the details of a status.
+	GRPC, RetryInfo bool
 	// Amplification is the limit that retrylint applies to the package. Zero means
 	// its default.
 	Amplification int
@@ -110,6 +112,7 @@ func Render(f File) ([]byte, error) {
 	p.handshake(out)
 	p.amplification(out)
 	p.classes(out)
+	p.facts(out)
 	p.codes(out)
 	p.shared(out)
 	p.stored(out)

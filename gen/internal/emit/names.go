@@ -93,9 +93,7 @@ func imported(f File) map[string]string {
 			paths[grpcCodes] = "codes"
 		}
 	}
-	if f.GRPC {
-		paths[GRPCStatus] = "status"
-	}
+	f.factsImports(paths)
 	for _, w := range f.Wrappers {
 		if w.Target.Pkg != "" {
 			paths[w.Target.Pkg] = w.Target.PkgName
@@ -116,6 +114,11 @@ func imported(f File) map[string]string {
 // reserves "err".
 func aliases(f File, paths map[string]string) map[string]string {
 	used := map[string]bool{"err": true, "init": true}
+	if f.HasFacts() {
+		for _, local := range readerLocals {
+			used[local] = true
+		}
+	}
 	for _, w := range f.Wrappers {
 		for _, tp := range w.Target.TypeParams {
 			used[tp.Name] = true // it would hide the import in the signature

@@ -73,7 +73,7 @@ func (out printer) literal(p retry.Policy) []jen.Code {
 	if len(p.Classes) > 0 {
 		in["Classes"] = out.classesOf(&p)
 	}
-	if out.file.GRPC {
+	if out.file.HasFacts() {
 		in["Facts"] = jen.Id(FactsFunc)
 	}
 	return fieldsOf(reflect.ValueOf(p), in)

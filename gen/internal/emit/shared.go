@@ -19,7 +19,6 @@ const (
 	SharedDefault = "DefaultShared" // its default value
 	PoliciesFunc  = "Policies"      // the function that lists the policies
 	ClassesVar    = "errorClasses"  // the variable with the error classes
-	FactsFunc     = "retryFacts"    // the function that returns what is known about an error
 	CodesFunc     = "hasCode"       // the function that returns a test for gRPC codes
 )
 
@@ -94,6 +93,10 @@ func (p printer) class(c ErrorClass) (fields []jen.Code) {
 	var tests []jen.Code
 	for _, r := range c.AsRefs {
 		tests = append(tests, jen.Qual(RuntimePath, "As").Types(reference(r)))
+		if r.Either {
+			r.Pointer = !r.Pointer
+			tests = append(tests, jen.Qual(RuntimePath, "As").Types(reference(r)))
+		}
 	}
 	if len(c.GRPC) > 0 {
 		var codes []jen.Code
@@ -157,25 +160,11 @@ func codeName(code string) string {
 
 // codes emits
 //
-//	// retryFacts returns the gRPC status code of an error, if it has one.
-//	func retryFacts(err error) (retry.Facts, bool) { … }
-//
 //	// hasCode returns a test for errors with one of some gRPC status codes.
 //	func hasCode(list ...codes.Code) func(error) bool { … }
 //
-// The first is emitted if policies classify errors by gRPC codes, the second if
-// classes list codes.
+// if classes list codes.
 func (p printer) codes(out *jen.File) {
-	if !p.file.GRPC {
-		return
-	}
-	code := jen.Id("s").Dot("Code").Call()
-	fromError := jen.List(jen.Id("s"), jen.Id("ok")).Op(":=").Qual(GRPCStatus, "FromError").Call(jen.Err())
-	p.comment(out, FactsFunc+" returns the gRPC status code of an error, if it has one.")
-	out.Func().Id(FactsFunc).Params(jen.Err().Error()).Params(jen.Qual(RuntimePath, "Facts"), jen.Bool()).Block(
-		fromError,
-		jen.Return(jen.Qual(RuntimePath, "Facts").Values(jen.Id("GRPC").Op(":").Uint32().Call(code)), jen.Id("ok")),
-	).Line()
 	if !p.file.namesCodes() {
 		return
 	}
@@ -183,8 +172,9 @@ func (p printer) codes(out *jen.File) {
 	out.Func().Id(CodesFunc).Params(jen.Id("list").Op("...").Qual(grpcCodes,
 		"Code")).Func().Params(jen.Error()).Bool().Block(
 		jen.Return(jen.Func().Params(jen.Err().Error()).Bool().Block(
-			fromError,
-			jen.Return(jen.Id("ok").Op("&&").Qual("slices", "Contains").Call(jen.Id("list"), code)),
+			jen.List(jen.Id("s"), jen.Id("ok")).Op(":=").Qual(GRPCStatus, "FromError").Call(jen.Err()),
+			jen.Return(jen.Id("ok").Op("&&").Qual("slices", "Contains").Call(jen.Id("list"),
+				jen.Id("s").Dot("Code").Call())),
 		)),
 	).Line()
 }

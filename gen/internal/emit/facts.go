@@ -1,0 +1,532 @@
+package emit
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/retrygen/retrygen/gen/internal/bind"
+)
+
+// FactsFunc is the name of the function that returns what is known about an error.
+const FactsFunc = "retryFacts"
+
+// RetryInfo is the import path of the package with the wait that the status of a
+// gRPC error may ask for.
+const RetryInfo = "google.golang.org/genproto/googleapis/rpc/errdetails"
+
+// A Client is a client of the policy file with its Go symbols. Its lists are in the
+// order in which they are tested.
+type Client struct {
+	Name        string
+	Description string
+	Is, Test    []Symbols
+	Types       []Reader
+	Text        []Codes
+}
+
+// Symbols are variables or functions that mean one outcome.
+type Symbols struct {
+	Outcome string
+	Refs    []bind.Ref
+}
+
+// Codes are codes or texts that mean one outcome.
+type Codes struct {
+	Outcome string
+	Values  []string
+}
+
+// A Reader is an error type of a client, and the paths that are read. A nil path
+// is absent.
+type Reader struct {
+	Type                                       bind.Ref
+	Status, Response, GRPC, RetryAfter, Lookup *bind.Path
+	Codes                                      []Codes // of Lookup
+	Outcome                                    string  // of every error of the type, or ""
+}
+
+// ReaderFunc returns the name of the function that reads the errors of a client.
+func ReaderFunc(client string) string { return lowerFirst(camel(client)) + "Facts" }
+
+// GRPCReader is the name of the function that reads the status of gRPC errors.
+const GRPCReader = "grpcFacts"
+
+// readerLocals are the names of variables inside of the functions that read errors.
+var readerLocals = []string{"f", "e", "ok", "v", "item", "code", "text", "s", "detail", "info", "read"}
+
+// HasFacts reports whether the errors of any client are read.
+func (f *File) HasFacts() bool { return f.GRPC || len(f.Clients) > 0 }
+
+// FactsNames returns the names of the functions that read errors.
+func (f *File) FactsNames() (names []string) {
+	for _, c := range f.Clients {
+		names = append(names, ReaderFunc(c.Name))
+	}
+	if f.GRPC {
+		names = append(names, GRPCReader)
+	}
+	return names
+}
+
+// paths returns the paths that the reader reads.
+func (r *Reader) paths() []*bind.Path {
+	return slices.DeleteFunc([]*bind.Path{r.Status, r.Response, r.GRPC, r.RetryAfter, r.Lookup},
+		func(p *bind.Path) bool { return p == nil })
+}
+
+// factsImports adds the packages that reading errors needs, by their names.
+func (f *File) factsImports(paths map[string]string) {
+	for _, c := range f.Clients {
+		for _, list := range [][]Symbols{c.Is, c.Test} {
+			for _, s := range list {
+				for _, r := range s.Refs {
+					paths[r.Pkg] = r.PkgName
+				}
+			}
+		}
+		if len(c.Is) > 0 {
+			paths["errors"] = "errors"
+		}
+		if len(c.Text) > 0 {
+			paths["strings"] = "strings"
+		}
+		for _, r := range c.Types {
+			paths[r.Type.Pkg] = r.Type.PkgName
+			if !r.Type.Either {
+				paths["errors"] = "errors"
+			}
+			if r.Lookup != nil && r.Lookup.Kind == bind.ValueText && slices.ContainsFunc(r.Codes, Codes.hasStart) {
+				paths["strings"] = "strings"
+			}
+		}
+	}
+	if f.GRPC {
+		paths[GRPCStatus] = "status"
+	}
+	if f.RetryInfo {
+		paths[RetryInfo] = "errdetails"
+	}
+	delete(paths, "") // of the package itself
+}
+
+// isAny reports whether a code means every code.
+func isAny(code string) bool { return code == "*" }
+
+// hasStart reports whether any code is the start of others.
+func (c Codes) hasStart() bool {
+	return slices.ContainsFunc(c.Values, func(v string) bool { return strings.HasSuffix(v, "*") && !isAny(v) })
+}
+
+// facts emits
+//
+//	// retryFacts returns what is known about an error of azure or grpc.
+//	func retryFacts(err error) (retry.Facts, bool) { … }
+//
+// and the function for each client.
+func (p printer) facts(out *jen.File) {
+	names := p.file.FactsNames()
+	if len(names) == 0 {
+		return
+	}
+	facts := func() *jen.Statement { return jen.Qual(RuntimePath, "Facts") }
+	var who []string
+	for _, name := range names {
+		who = append(who, strings.TrimSuffix(name, "Facts"))
+	}
+	p.comment(out, wrap(FactsFunc+" returns what is known about an error of "+join(who, " or ")+"."))
+	body := []jen.Code{
+		jen.Id("f").Op(":=").Id(names[0]).Call(jen.Err()),
+		jen.Return(jen.Id("f"), jen.Id("f").Op("!=").Parens(facts().Values())),
+	}
+	if len(names) > 1 {
+		var list []jen.Code
+		for _, name := range names {
+			list = append(list, jen.Id(name))
+		}
+		reader := jen.Func().Params(jen.Error()).Add(facts())
+		body = []jen.Code{
+			jen.For(jen.List(jen.Id("_"), jen.Id("read")).Op(":=").Range().Index(jen.Op("...")).Add(reader).
+				Values(list...)).Block(
+				jen.If(jen.Id("f").Op(":=").Id("read").Call(jen.Err()), jen.Id("f").Op("!=").Parens(facts().Values())).Block(
+					jen.Return(jen.Id("f"), jen.True()),
+				),
+			),
+			jen.Return(facts().Values(), jen.False()),
+		}
+	}
+	out.Func().Id(FactsFunc).Params(jen.Err().Error()).Params(facts(), jen.Bool()).Block(body...).Line()
+	for _, c := range p.file.Clients {
+		p.client(out, c)
+	}
+	if p.file.GRPC {
+		p.grpc(out)
+	}
+}
+
+// client emits
+//
+//	// minioFacts returns what is known about an error of minio.
+//	func minioFacts(err error) (f retry.Facts) {
+//		if e, ok := retry.AsValue[minio.ErrorResponse](err); ok {
+//			f.Status = e.StatusCode
+//		}
+//		return f
+//	}
+func (p printer) client(out *jen.File, c Client) {
+	what := c.Name
+	if c.Description != "" {
+		what += ", " + c.Description
+	}
+	p.comment(out, wrap(ReaderFunc(c.Name)+" returns what is known about an error of "+strings.TrimSuffix(what, ".")+"."))
+	var body, cases []jen.Code
+	add := func(list []Symbols, test func(bind.Ref) jen.Code) {
+		for _, s := range list {
+			var tests []jen.Code
+			for _, r := range s.Refs {
+				tests = append(tests, test(r))
+			}
+			cases = append(cases, jen.Case(brokenList(tests)).Block(jen.Return(literalOf(s.Outcome))))
+		}
+	}
+	add(c.Is, func(r bind.Ref) jen.Code { return jen.Qual("errors", "Is").Call(jen.Err(), reference(r)) })
+	add(c.Test, func(r bind.Ref) jen.Code { return reference(r).Call(jen.Err()) })
+	if len(cases) > 0 {
+		body = append(body, jen.Switch().Block(cases...))
+	}
+	for i, r := range c.Types {
+		if i > 0 {
+			body = append(body, known())
+		}
+		body = append(body, r.read())
+	}
+	if len(c.Text) > 0 {
+		if len(c.Types) > 0 {
+			body = append(body, known())
+		}
+		body = append(body, jen.Switch(jen.Id("text").Op(":=").Err().Dot("Error").Call(), jen.Empty()).Block(
+			textCases(c.Text)...))
+	}
+	body = append(body, jen.Return(jen.Id("f")))
+	out.Func().Id(ReaderFunc(c.Name)).Params(jen.Err().Error()).Params(jen.Id("f").Qual(RuntimePath, "Facts")).
+		Block(body...).Line()
+}
+
+// known emits
+//
+//	if f != (retry.Facts{}) {
+//		return f
+//	}
+func known() jen.Code {
+	return jen.If(jen.Id("f").Op("!=").Parens(jen.Qual(RuntimePath, "Facts").Values())).Block(jen.Return(jen.Id("f")))
+}
+
+// textCases emits the cases for parts of the text of an error.
+func textCases(list []Codes) (cases []jen.Code) {
+	for _, c := range list {
+		var tests []jen.Code
+		for _, part := range c.Values {
+			tests = append(tests, jen.Qual("strings", "Contains").Call(jen.Id("text"), jen.Lit(part)))
+		}
+		cases = append(cases, jen.Case(brokenList(tests)).Block(assign(c.Outcome)))
+	}
+	return cases
+}
+
+// brokenList emits a list of expressions: each on its own line if they are many.
+func brokenList(list []jen.Code) jen.Code {
+	if len(list) <= 4 {
+		return jen.List(list...)
+	}
+	return jen.Custom(jen.Options{Separator: ",\n"}, list...)
+}
+
+var classConsts = map[string]string{
+	"network": "ClassNetwork", "timeout": "ClassTimeout", "server_error": "ClassServerError", "rate_limit": "ClassRateLimit",
+}
+
+// conflict is the HTTP status of errors whose outcome is conflict.
+const conflict = 409
+
+// literalOf emits the facts of an outcome, as retry.Facts{Permanent: true}.
+func literalOf(outcome string) jen.Code {
+	facts := jen.Qual(RuntimePath, "Facts")
+	switch outcome {
+	case "permanent":
+		return facts.Values(jen.Id("Permanent").Op(":").True())
+	case "conflict":
+		return facts.Values(jen.Id("Status").Op(":").Lit(conflict))
+	}
+	return facts.Values(jen.Id("Class").Op(":").Qual(RuntimePath, classConsts[outcome]))
+}
+
+// assign emits the outcome as a change of f, as f.Permanent = true.
+func assign(outcome string) jen.Code {
+	switch outcome {
+	case "permanent":
+		return jen.Id("f").Dot("Permanent").Op("=").True()
+	case "conflict":
+		return jen.Id("f").Dot("Status").Op("=").Lit(conflict)
+	}
+	return jen.Id("f").Dot("Class").Op("=").Qual(RuntimePath, classConsts[outcome])
+}
+
+// read emits
+//
+//	if e, ok := errors.AsType[*acme.Error](err); ok {
+//		f.Status = e.Code
+//	}
+func (r *Reader) read() jen.Code {
+	var body []jen.Code
+	read := func(p *bind.Path, use func(*jen.Statement) []jen.Code) {
+		if p != nil {
+			body = append(body, guarded(p, p.Steps, jen.Id("e"), use)...)
+		}
+	}
+	set := func(field string) func(jen.Code) []jen.Code {
+		return func(value jen.Code) []jen.Code { return []jen.Code{jen.Id("f").Dot(field).Op("=").Add(value)} }
+	}
+	read(r.Response, func(v *jen.Statement) []jen.Code {
+		return []jen.Code{jen.Id("f").Op("=").Qual(RequestPath, "Facts").Call(v)}
+	})
+	read(r.Status, func(v *jen.Statement) []jen.Code {
+		if r.Status.Plain {
+			return set("Status")(v)
+		}
+		return set("Status")(jen.Int().Call(v))
+	})
+	read(r.GRPC, func(v *jen.Statement) []jen.Code { return set("GRPC")(jen.Uint32().Call(v)) })
+	read(r.RetryAfter, func(v *jen.Statement) []jen.Code { return set("RetryAfter")(wait(r.RetryAfter, v)) })
+	if r.Outcome != "" {
+		body = append(body, assign(r.Outcome))
+	}
+	read(r.Lookup, r.lookup)
+	function, name := jen.Qual("errors", "AsType"), "e"
+	if r.Type.Either {
+		function = jen.Qual(RuntimePath, "AsValue")
+	}
+	if len(r.paths()) == 0 {
+		name = "_"
+	}
+	typ := r.Type
+	typ.Pointer = typ.Pointer && !typ.Either
+	return jen.If(jen.List(jen.Id(name), jen.Id("ok")).Op(":=").Add(function).Types(reference(typ)).Call(jen.Err()),
+		jen.Id("ok")).Block(body...)
+}
+
+// wait emits a value as a wait.
+func wait(p *bind.Path, v *jen.Statement) jen.Code {
+	switch p.Kind {
+	case bind.ValueHeader:
+		return jen.Qual(RequestPath, "Wait").Call(v, jen.Id("f").Dot("Status"))
+	case bind.ValueTime:
+		v = jen.Qual("time", "Until").Call(v)
+	case bind.ValueInteger:
+		v = jen.Qual("time", "Duration").Call(v).Op("*").Qual("time", "Second")
+	}
+	return v
+}
+
+// guarded emits what use returns for the value of a path that begins at base,
+// inside of the tests for nil and the loops that its steps need.
+func guarded(p *bind.Path, steps []bind.Step, base *jen.Statement, use func(*jen.Statement) []jen.Code) []jen.Code {
+	var tests []jen.Code
+	inside := func(body []jen.Code) []jen.Code {
+		if len(tests) == 0 {
+			return body
+		}
+		all := jen.Add(tests[0])
+		for _, t := range tests[1:] {
+			all.Op("&&").Add(t)
+		}
+		return []jen.Code{jen.If(all).Block(body...)}
+	}
+	called := false
+	value := base
+	for i, s := range steps {
+		value = value.Clone().Dot(s.Name)
+		if s.Call {
+			value, called = value.Call(), true
+		}
+		rest := steps[i+1:]
+		switch {
+		case s.Each:
+			body := guarded(p, rest, jen.Id("item"), use)
+			if s.Nil {
+				body = []jen.Code{jen.If(jen.Id("item").Op("!=").Nil()).Block(body...)}
+			}
+			return inside([]jen.Code{jen.For(jen.List(jen.Id("_"), jen.Id("item")).Op(":=").Range().Add(value)).Block(body...)})
+		case s.Nil && called:
+			body := guarded(p, rest, jen.Id("v"), use)
+			return inside([]jen.Code{jen.If(jen.Id("v").Op(":=").Add(value), jen.Id("v").Op("!=").Nil()).Block(body...)})
+		case s.Nil:
+			tests = append(tests, value.Clone().Op("!=").Nil())
+		}
+	}
+	if p.Deref {
+		value = jen.Op("*").Add(value)
+	}
+	return inside(use(value))
+}
+
+// A codeCase is the codes of one outcome in a switch.
+type codeCase struct {
+	outcome string
+	tests   []string
+}
+
+// lookup emits the switch over the codes: first those that are whole, then ranges,
+// then starts, of which longer ones go first, and * last. For an element of a
+// slice, a code that is found ends the search.
+func (r *Reader) lookup(v *jen.Statement) []jen.Code {
+	whole, tests, rest := r.split()
+	end := slices.ContainsFunc(r.Lookup.Steps, func(s bind.Step) bool { return s.Each })
+	body := func(outcome string) []jen.Code {
+		if end {
+			return []jen.Code{assign(outcome), jen.Return(jen.Id("f"))}
+		}
+		return []jen.Code{assign(outcome)}
+	}
+	var cases []jen.Code
+	if len(tests) == 0 {
+		for _, c := range whole {
+			var values []jen.Code
+			for _, code := range c.tests {
+				values = append(values, r.code(code))
+			}
+			cases = append(cases, jen.Case(codeList(values)).Block(body(c.outcome)...))
+		}
+		if rest != "" && len(cases) == 0 {
+			return body(rest)
+		}
+		if rest != "" {
+			cases = append(cases, jen.Default().Block(body(rest)...))
+		}
+		return []jen.Code{jen.Switch(v).Block(cases...)}
+	}
+	for _, c := range whole {
+		var values []jen.Code
+		for _, code := range c.tests {
+			values = append(values, jen.Id("code").Op("==").Add(r.code(code)))
+		}
+		cases = append(cases, jen.Case(brokenList(values)).Block(body(c.outcome)...))
+	}
+	for _, c := range tests {
+		var values []jen.Code
+		for _, code := range c.tests {
+			values = append(values, r.test(code))
+		}
+		cases = append(cases, jen.Case(brokenList(values)).Block(body(c.outcome)...))
+	}
+	if rest != "" {
+		cases = append(cases, jen.Default().Block(body(rest)...))
+	}
+	if r.Lookup.Kind == bind.ValueText && !r.Lookup.Plain {
+		v = jen.String().Call(v)
+	}
+	return []jen.Code{jen.Switch(jen.Id("code").Op(":=").Add(v), jen.Empty()).Block(cases...)}
+}
+
+// codeList emits codes, a few on each line.
+func codeList(values []jen.Code) jen.Code {
+	const perLine = 8
+	if len(values) <= perLine {
+		return jen.List(values...)
+	}
+	var lines []jen.Code
+	for chunk := range slices.Chunk(values, perLine) {
+		lines = append(lines, jen.List(chunk...))
+	}
+	return jen.Custom(jen.Options{Separator: ",\n"}, lines...)
+}
+
+// split returns the codes that are whole, those that are ranges or starts, and the
+// outcome of every other code, or "".
+func (r *Reader) split() (whole, tests []codeCase, rest string) {
+	type start struct{ outcome, code string }
+	var starts []start
+	for _, c := range r.Codes {
+		one := codeCase{outcome: c.Outcome}
+		for _, code := range c.Values {
+			switch _, _, isRange := CodeRange(code); {
+			case isAny(code):
+				rest = c.Outcome
+			case r.Lookup.Kind == bind.ValueInteger && isRange, r.Lookup.Kind == bind.ValueText && strings.HasSuffix(code, "*"):
+				starts = append(starts, start{c.Outcome, code})
+			default:
+				one.tests = append(one.tests, code)
+			}
+		}
+		if len(one.tests) > 0 {
+			whole = append(whole, one)
+		}
+	}
+	slices.SortStableFunc(starts, func(a, b start) int {
+		if r.Lookup.Kind == bind.ValueInteger {
+			return 0
+		}
+		return cmp.Compare(len(b.code), len(a.code))
+	})
+	for _, s := range starts {
+		if last := len(tests) - 1; last >= 0 && tests[last].outcome == s.outcome {
+			tests[last].tests = append(tests[last].tests, s.code)
+		} else {
+			tests = append(tests, codeCase{s.outcome, []string{s.code}})
+		}
+	}
+	return whole, tests, rest
+}
+
+// code emits a code as a constant.
+func (r *Reader) code(code string) jen.Code {
+	if r.Lookup.Kind == bind.ValueText {
+		return jen.Lit(code)
+	}
+	return jen.Op(code)
+}
+
+// test emits the test whether code is in a range, or has a start.
+func (r *Reader) test(code string) jen.Code {
+	if r.Lookup.Kind == bind.ValueText {
+		return jen.Qual("strings", "HasPrefix").Call(jen.Id("code"), jen.Lit(strings.TrimSuffix(code, "*")))
+	}
+	low, high, _ := CodeRange(code)
+	return jen.Op(strconv.FormatInt(low, 10)).Op("<=").Id("code").Op("&&").Id("code").Op("<=").
+		Op(strconv.FormatInt(high, 10))
+}
+
+// CodeRange parses a range of integers, as 500-599. ok is false for other codes.
+func CodeRange(code string) (low, high int64, ok bool) {
+	from, to, found := strings.Cut(code, "-")
+	low, err := strconv.ParseInt(strings.TrimSpace(from), 10, 64)
+	high, err2 := strconv.ParseInt(strings.TrimSpace(to), 10, 64)
+	return low, high, found && err == nil && err2 == nil && low <= high
+}
+
+// grpc emits
+//
+//	// grpcFacts returns the gRPC status code of an error, if it has one.
+//	func grpcFacts(err error) (f retry.Facts) { … }
+func (p printer) grpc(out *jen.File) {
+	doc := GRPCReader + " returns the gRPC status code of an error, if it has one."
+	body := []jen.Code{jen.Id("f").Dot("GRPC").Op("=").Uint32().Call(jen.Id("s").Dot("Code").Call())}
+	if p.file.RetryInfo {
+		doc = GRPCReader + " returns the gRPC status code of an error and the wait that its details ask for, if it has them."
+		body = append(body, jen.For(jen.List(jen.Id("_"), jen.Id("detail")).Op(":=").Range().Id("s").Dot("Details").
+			Call()).Block(
+			jen.If(jen.List(jen.Id("info"), jen.Id("ok")).Op(":=").Id("detail").Assert(jen.Op("*").Qual(RetryInfo,
+				"RetryInfo")), jen.Id("ok")).Block(
+				jen.Id("f").Dot("RetryAfter").Op("=").Id("info").Dot("GetRetryDelay").Call().Dot("AsDuration").Call(),
+			),
+		))
+	}
+	p.comment(out, wrap(doc))
+	out.Func().Id(GRPCReader).Params(jen.Err().Error()).Params(jen.Id("f").Qual(RuntimePath, "Facts")).Block(
+		jen.If(jen.List(jen.Id("s"), jen.Id("ok")).Op(":=").Qual(GRPCStatus, "FromError").Call(jen.Err()), jen.Id("ok")).
+			Block(body...),
+		jen.Return(jen.Id("f")),
+	).Line()
+}
