@@ -270,8 +270,6 @@ func (d decoder) judgeReader(n *syntax.Node, at syntax.Span, r Reader) {
 	switch {
 	case r.Type.Name == "":
 		d.problem(at, "P102", "type is missing: write the type of the error, as \"*example.com/api.Error\"")
-	case r.Status.Name != "" && r.Response.Name != "":
-		d.problem(written("status"), "P104", "the response has the status: remove status or response")
 	case r.Class.Name != "" && (r.Status.Name != "" || r.Response.Name != "" || r.GRPC.Name != "" || r.Code.Name != ""):
 		d.problem(written("class"), "P104",
 			"class is that of every error of the type: remove it, or status, response, grpc and code")
@@ -411,9 +409,8 @@ func (c Client) over(below Client) Client {
 
 // over returns the reader r with what below has in addition.
 func (r Reader) over(below Reader) Reader {
-	// A status, response or class replaces what decides in their place.
-	if r.Status.Name != "" || r.Response.Name != "" || r.Class.Name != "" {
-		below.Status, below.Response, below.Class = Symbol{}, Symbol{}, Symbol{}
+	if r.Class.Name != "" { // excludes what else decides
+		below.Status, below.Response, below.GRPC, below.Code, below.Codes = Symbol{}, Symbol{}, Symbol{}, Symbol{}, nil
 	}
 	or := func(own *Symbol, below Symbol) {
 		if own.Name == "" {

@@ -167,6 +167,7 @@ func (e *explainer) policy(f *policy.File, p *policy.Policy, stdout io.Writer) e
 		}
 	}
 	f.ExplainGroups(stdout, e.file, p.Name)
+	f.ExplainClients(stdout, p)
 	return nil
 }
 

@@ -1,0 +1,152 @@
+package policy
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// ExplainClients writes what the policy does with what is read of the errors of
+// each client, and how many attempts the client makes by itself. Errors of w are
+// ignored.
+func (f *File) ExplainClients(w io.Writer, p *Policy) {
+	if len(f.Clients) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nerrors of clients:\n")
+	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i := range f.Clients {
+		c := &f.Clients[i]
+		fmt.Fprintf(lines, "  %s\t%s, others unknown: %s\n", c.Name, strings.Join(p.outcomes(c), ", "),
+			p.effect(retry.Facts{}))
+	}
+	lines.Flush()
+	for _, c := range f.Clients {
+		if c.Attempts > 1 {
+			fmt.Fprintf(w, "%s\n", p.multiplied(c, f.Amplification))
+		}
+	}
+}
+
+// multiplied describes how many attempts the policy and a client make together.
+func (p *Policy) multiplied(c Client, limit int) string {
+	text := fmt.Sprintf("%s makes %d attempts itself", c.Name, c.Attempts)
+	if p.MaxAttempts != retry.Unlimited {
+		product := p.MaxAttempts * c.Attempts
+		text += fmt.Sprintf(": %d x %d = %d", p.MaxAttempts, c.Attempts, product)
+		if product > limit {
+			text += fmt.Sprintf(", more than limits.amplification %d", limit)
+		}
+	}
+	if c.Off != "" {
+		text += "; to make one: " + c.Off
+	}
+	return text
+}
+
+// outcomes describes what the policy does with what is read of the errors of a
+// client: samples of each kind, as "404 fails".
+func (p *Policy) outcomes(c *Client) (list []string) {
+	add := func(what string, f retry.Facts) {
+		if text := what + " " + p.effect(f); !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	for _, r := range c.Types {
+		if r.Status.Name != "" || r.Response.Name != "" {
+			for _, status := range []int{404, 409, 429, 503} {
+				add(fmt.Sprint(status), retry.Facts{Status: status})
+			}
+		}
+		if r.GRPC.Name != "" {
+			for _, name := range []string{"NOT_FOUND", "RESOURCE_EXHAUSTED", "UNAVAILABLE"} {
+				add(name, retry.Facts{GRPC: uint32(slices.Index(grpcNames, name) + 1)})
+			}
+		}
+		if r.Class.Name != "" {
+			add(shortName(r.Type.Name), factsOf(r.Class.Name))
+		}
+		for _, m := range r.Codes {
+			add(someOf(m.Values, func(code string) string {
+				if code == "*" {
+					return "any other code"
+				}
+				return code
+			}), factsOf(m.Outcome.Name))
+		}
+	}
+	for _, m := range slices.Concat(c.Is, c.Test) {
+		add(someOf(m.Values, shortName), factsOf(m.Outcome.Name))
+	}
+	for _, m := range c.Text {
+		add(someOf(m.Values, func(text string) string { return fmt.Sprintf("%q", text) }), factsOf(m.Outcome.Name))
+	}
+	return list
+}
+
+// someOf lists the first values.
+func someOf(values []Symbol, text func(string) string) string {
+	const most = 2
+	var names []string
+	for _, v := range values[:min(len(values), most)] {
+		names = append(names, text(v.Name))
+	}
+	if len(values) > most {
+		names = append(names, "…")
+	}
+	return strings.Join(names, " ")
+}
+
+// shortName returns a Go symbol without its import path, as redis.Nil.
+func shortName(symbol string) string {
+	symbol = strings.TrimPrefix(symbol, "*")
+	path, name := symbol, ""
+	if dot := strings.LastIndexByte(symbol, '.'); dot > strings.LastIndexByte(symbol, '/') {
+		path, name = symbol[:dot], symbol[dot:]
+	}
+	path = strings.TrimSuffix(path, "/vN")
+	return path[strings.LastIndexByte(path, '/')+1:] + name
+}
+
+// factsOf returns the facts that an outcome stands for.
+func factsOf(outcome string) retry.Facts {
+	switch outcome {
+	case "permanent":
+		return retry.Facts{Permanent: true}
+	case "conflict":
+		return retry.Facts{Status: 409}
+	}
+	return retry.Facts{Class: retry.Class(outcome)}
+}
+
+// unnamed is an error of which nothing is known but facts.
+type unnamed struct{}
+
+func (unnamed) Error() string { return "" }
+
+// effect describes what the policy does with an error of which facts are known.
+func (p *Policy) effect(f retry.Facts) string {
+	read := func(error) (retry.Facts, bool) { return f, f != (retry.Facts{}) }
+	class := ""
+	for _, c := range []retry.Class{retry.ClassRateLimit, retry.ClassServerError, retry.ClassTimeout, retry.ClassNetwork} {
+		if (&retry.Policy{RetryOn: []retry.Class{c}, Facts: read}).Retries(unnamed{}) {
+			class = string(c)
+			break
+		}
+	}
+	own := p.Policy
+	own.Facts = read
+	switch retried := own.Retries(unnamed{}); {
+	case retried && class != "":
+		return class
+	case retried:
+		return "retried"
+	case class != "":
+		return class + " but fails"
+	}
+	return "fails"
+}
