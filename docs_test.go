@@ -81,7 +81,7 @@ func TestRulePages(t *testing.T) {
 // severityLine returns the severity on the page of a rule.
 func severityLine(r rules.Rule) string {
 	switch isGo := strings.HasPrefix(r.ID, "RL"); {
-	case r.Severity != rules.Info:
+	case r.Severity != rules.Info, policy.IsNote(r.ID):
 		return r.Severity.String()
 	case isGo:
 		return "info, off by default: enable it with `retrylint -enable " + r.ID + "`"
@@ -103,7 +103,7 @@ func TestRuleIndex(t *testing.T) {
 		rulePage := docs.Rule(r.ID)
 		byDefault, fix := "on", ""
 		switch {
-		case r.Severity == rules.Info:
+		case r.Severity == rules.Info && !policy.IsNote(r.ID):
 			byDefault = "off"
 		case lint.IsNamed(r.ID):
 			byDefault = "`-confidence named`"

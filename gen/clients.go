@@ -77,7 +77,9 @@ func (m modules) has(symbol string) bool {
 	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
 		return true
 	}
-	return slices.ContainsFunc(m, func(module string) bool { return path == module || strings.HasPrefix(path, module+"/") })
+	return slices.ContainsFunc(m, func(module string) bool {
+		return path == module || strings.HasPrefix(path, module+"/")
+	})
 }
 
 // find returns the symbols of the modules that a symbol of a client stands for.

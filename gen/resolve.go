@@ -31,7 +31,7 @@ type resolver struct {
 
 // resolve resolves a unit, and returns the resolver with the results. It reports
 // the problems that depend on Go symbols: P904, P906, P910, P912 to P914, P916 to
-// P918, P925 and P926.
+// P918, P921, P925 and P926.
 func resolve(u *unit) *resolver {
 	r := &resolver{
 		unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, steps: map[string]*namedStep{},
@@ -68,6 +68,7 @@ func resolve(u *unit) *resolver {
 		r.addPolicy(p)
 	}
 	r.file.Constraint = bind.And(r.constraints...)
+	r.hints()
 	r.problems = u.file.Suppress(r.problems)
 	return r
 }

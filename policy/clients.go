@@ -18,6 +18,7 @@ type Client struct {
 	Pos         Pos
 	Description string
 	Preset      bool   // it has what the preset of its name has, except for its own keys
+	Methods     bool   // of a preset: the runtime reads its errors as well, by their methods
 	Attempts    int    // the attempts that the client makes by itself; 0: not known
 	Off         string // how to make that one attempt, as text for people
 
@@ -61,6 +62,10 @@ var (
 	clientKeys = slices.Concat(readerKeys, []string{"types", "is", "test", "text", "attempts", "off", "description"})
 )
 
+// methodsKey is a key of presets alone: a preset that has it adds to what the
+// runtime reads of the errors by their methods, so that it need not be suggested.
+const methodsKey = "methods"
+
 // presets has one file for each preset: presets/NAME.yaml is the entry NAME of
 // clients.
 //
@@ -101,8 +106,12 @@ func readPreset(name string) (*Client, []Problem) {
 	if root == nil {
 		return nil, d.problems
 	}
-	c, _ := d.client(syntax.Entry{Key: name, Value: root}, nil)
-	c.Preset = true
+	own := root
+	if e := root.Get(methodsKey); e != nil {
+		own = root.Without(methodsKey)
+	}
+	c, _ := d.client(syntax.Entry{Key: name, Value: own}, nil)
+	c.Preset, c.Methods = true, own != root
 	c.place(Pos{})
 	return &c, d.problems
 }

@@ -25,9 +25,9 @@ type ignore struct {
 var (
 	ignoreText = regexp.MustCompile(`(?:^|\s)(# *retrygen:ignore\b *(\S*) *(.*?))\s*$`)
 	// Rules about the meaning of a policy can be ignored, errors of the language cannot.
-	suppressible = regexp.MustCompile(`^P([2-8][0-9][0-9]|91[34])$`)
+	suppressible = regexp.MustCompile(`^P([2-8][0-9][0-9]|91[34]|921)$`)
 	// These rules need the Go code: see [File.Suppress].
-	needsGo = regexp.MustCompile(`^P91[34]$`)
+	needsGo = regexp.MustCompile(`^P(91[34]|921)$`)
 )
 
 // suppress removes the problems that comments of the file ignore, and reports the
@@ -52,7 +52,7 @@ func suppress(r reporter, root *syntax.Node, text []byte) (withGo []*ignore) {
 				meant)
 		case !suppressible.MatchString(ig.rule):
 			r.problem(ig.at, "P002",
-				"only P2… to P8…, P913 and P914 can be ignored: write # retrygen:ignore P405 and the reason")
+				"only P2… to P8…, P913, P914 and P921 can be ignored: write # retrygen:ignore P405 and the reason")
 		case ig.reason == "":
 			r.problem(ig.at, "P002", "this ignore has no reason: after %s write why the policy is right", ig.rule)
 		case needsGo.MatchString(ig.rule):

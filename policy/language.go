@@ -37,9 +37,15 @@ var Language = []rules.Rule{
 	{ID: "P916", Severity: rules.Error},
 	{ID: "P917", Severity: rules.Error},
 	{ID: "P920", Severity: rules.Warning},
+	{ID: "P921", Severity: rules.Info},
 	{ID: "P925", Severity: rules.Error},
 	{ID: "P926", Severity: rules.Warning},
 }
+
+// IsNote reports whether the findings of a rule are notes that the generator prints
+// when its output changes. They have the severity Info, and other findings that have
+// it are printed on request.
+func IsNote(rule string) bool { return rule == "P921" }
 
 // Rules returns all rules about policy files: those of Language, then those of
 // package rules, each in the order of their ids.

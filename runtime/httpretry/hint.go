@@ -15,8 +15,9 @@ import (
 //
 // The fields Retry-After-Ms, X-Ms-Retry-After-Ms and X-Amz-Retry-After, which are
 // numbers of milliseconds, go before Retry-After. If one of the four is present,
-// no other field counts. Without them, these fields count if the quota that they describe is used up, or if the status is
-// 429 and the remaining quota is not given:
+// no other field counts. Without them, these fields count if the quota that they
+// describe is used up, or if the status is 429 and the remaining quota is not
+// given:
 //
 //   - RateLimit (draft-ietf-httpapi-ratelimit-headers), also in its older form
 //     with limit, remaining and reset. If the reset of a quota is not given, it is

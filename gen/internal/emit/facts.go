@@ -245,7 +245,8 @@ func brokenList(list []jen.Code) jen.Code {
 }
 
 var classConsts = map[string]string{
-	"network": "ClassNetwork", "timeout": "ClassTimeout", "server_error": "ClassServerError", "rate_limit": "ClassRateLimit",
+	"network": "ClassNetwork", "timeout": "ClassTimeout", "server_error": "ClassServerError",
+	"rate_limit": "ClassRateLimit",
 }
 
 // conflict is the HTTP status of errors whose outcome is conflict.

@@ -1,0 +1,206 @@
+package gen
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/retrygen/retrygen/gen/internal/bind"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// unread is the rule about errors of a client that nothing reads.
+const unread = "P921"
+
+// hints reports clients whose errors no policy reads, each once, where the first
+// symbol is bound that may return them. It does not fail the run.
+func (r *resolver) hints() {
+	if r.unit.file.NoClients {
+		return
+	}
+	h := hinter{resolver: r, said: map[string]bool{}}
+	for _, c := range r.unit.file.Clients {
+		for _, s := range symbolsOf(c) {
+			path, _, _ := bind.SplitRef(s.Name)
+			h.read = append(h.read, packagePattern(path))
+		}
+	}
+	for _, e := range r.unit.file.Errors {
+		for _, s := range e.As {
+			path, _, _ := bind.SplitRef(s.Name)
+			h.read = append(h.read, packagePattern(path))
+		}
+	}
+	for _, name := range policy.Presets() {
+		if c := policy.Preset(name); !c.Methods {
+			h.presets = append(h.presets, *c)
+		}
+	}
+	for _, b := range r.unit.file.Bindings {
+		if b.Policy != "" || slices.ContainsFunc(b.Methods, func(m policy.Method) bool { return m.Policy != "" }) {
+			h.binding(b)
+		}
+	}
+}
+
+// A hinter reports the clients that a policy file could read.
+type hinter struct {
+	*resolver
+	presets []policy.Client
+	read    []*regexp.Regexp // import paths of the packages whose errors are read
+	said    map[string]bool  // what has been reported
+}
+
+// packagePattern returns a pattern for the import paths that a path with /vN
+// stands for.
+func packagePattern(path string) *regexp.Regexp {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(path), anyMajor, "(?:/v[0-9]+)?") + "$")
+}
+
+// isRead reports whether the file reads errors of the package at path.
+func (h *hinter) isRead(path string) bool {
+	return slices.ContainsFunc(h.read, func(p *regexp.Regexp) bool { return p.MatchString(path) })
+}
+
+// binding reports what nothing reads of the errors of a bound symbol.
+func (h *hinter) binding(b policy.Binding) {
+	path, _, _ := bind.SplitSymbol(b.Symbol)
+	if path == "" && bind.StandardPath(b.Symbol) != "" {
+		path = bind.StandardPath(b.Symbol)
+	}
+	typed := false // some error has a type that is read, or could be
+	for _, d := range h.unit.pkg.Reach(path) {
+		if h.isRead(d.Path) {
+			typed = true
+			continue
+		}
+		if known := h.preset(b, d); known {
+			typed = true
+			continue
+		}
+		for _, c := range d.Candidates(h.unit.pkg) {
+			if typed = true; c.Field != "" {
+				h.candidate(b, d, c)
+				break
+			}
+		}
+	}
+	if !typed {
+		h.untyped(b)
+	}
+}
+
+// preset reports that a preset reads the errors of a dependency, and returns
+// whether one does.
+func (h *hinter) preset(b policy.Binding, d bind.Dependency) bool {
+	for _, c := range h.presets {
+		for _, s := range slices.Backward(symbolsOf(c)) { // the types are last
+			path, _, _ := bind.SplitRef(s.Name)
+			if !packagePattern(path).MatchString(d.Path) {
+				continue
+			}
+			if !slices.ContainsFunc(h.unit.file.Clients, func(own policy.Client) bool { return own.Name == c.Name }) {
+				h.note(b, c.Name, "", "nothing reads %s: add %s", subject(c, d), h.inClients(c.Name))
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// subject describes what a preset reads of the errors of a dependency.
+func subject(c policy.Client, d bind.Dependency) string {
+	version := ""
+	if d.Version != "" {
+		version = " (" + d.Version + ")"
+	}
+	for _, t := range c.Types {
+		path, name, pointer := bind.SplitRef(t.Type.Name)
+		if !packagePattern(path).MatchString(d.Path) {
+			continue
+		}
+		what := "the class"
+		switch {
+		case t.Status.Name != "" || t.Response.Name != "":
+			what = "the status"
+		case t.Code.Name != "" || t.GRPC.Name != "":
+			what = "the code"
+		}
+		star := ""
+		if pointer {
+			star = "*"
+		}
+		return what + " of " + star + d.Name + "." + name + version
+	}
+	return "the errors of " + c.Name + version
+}
+
+// inClients returns how to add a preset to the file.
+func (h *hinter) inClients(name string) string {
+	if len(h.unit.file.Clients) > 0 {
+		return name + " to clients"
+	}
+	return "clients: [" + name + "]"
+}
+
+// candidate reports an error type whose status is not read.
+func (h *hinter) candidate(b policy.Binding, d bind.Dependency, c bind.Candidate) {
+	key := "status"
+	if c.Response {
+		key = "response"
+	}
+	fix := "add a client"
+	if d.Own {
+		fix = "give it a method StatusCode() int, or add a client"
+	}
+	version := ""
+	if d.Version != "" {
+		version = " (" + d.Version + ")"
+	}
+	name := clientName(d.Name)
+	paste := fmt.Sprintf("%s: {type: %q, %s: %s}\n", name, c.Symbol, key, c.Field)
+	if len(h.unit.file.Clients) == 0 {
+		paste = "clients:\n  " + paste
+	}
+	h.note(b, d.Path, paste, "nothing reads the status of %s%s: %s", c.Name, version, fix)
+}
+
+var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// clientName returns a name for a client.
+func clientName(name string) string {
+	name = strings.Trim(notInName.ReplaceAllString(strings.ToLower(name), "_"), "_")
+	if name == "" || name[0] < 'a' {
+		return "client"
+	}
+	return name
+}
+
+// untyped reports that a policy that reads no text knows few errors of a symbol.
+func (h *hinter) untyped(b policy.Binding) {
+	for _, p := range h.unit.file.Policies {
+		reads := p.MatchText.String() != "false" || len(p.Classes) > 0 || slices.Contains(p.RetryOn, "any") ||
+			p.RetryUnknown || p.MaxAttempts == 1
+		uses := b.Policy == p.Name ||
+			slices.ContainsFunc(b.Methods, func(m policy.Method) bool { return m.Policy == p.Name })
+		if uses && !reads && !h.file.HasFacts() {
+			h.note(b, "", "", "only network errors and timeouts of %s are known to policy %s: return errors with a method "+
+				"StatusCode() int, add a client, or write match_text: status", b.Symbol, p.Name)
+		}
+	}
+}
+
+// note reports a hint once.
+func (h *hinter) note(b policy.Binding, about, paste, format string, args ...any) {
+	if h.said[about] {
+		return
+	}
+	h.said[about] = true
+	h.problems = append(h.problems, policy.Problem{
+		File: h.unit.source, Pos: cmp.Or(b.Pos, policy.Pos{Line: 1, Col: 1}), Rule: unread, Severity: rules.Info,
+		Text: fmt.Sprintf(format, args...), Paste: paste,
+	})
+}
