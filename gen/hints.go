@@ -1,7 +1,6 @@
 package gen
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -44,6 +43,7 @@ func (r *resolver) hints() {
 			h.binding(b)
 		}
 	}
+	h.report()
 }
 
 // A hinter reports the clients that a policy file could read.
@@ -51,7 +51,15 @@ type hinter struct {
 	*resolver
 	presets []policy.Client
 	read    []*regexp.Regexp // import paths of the packages whose errors are read
-	said    map[string]bool  // what has been reported
+	said    map[string]bool  // what has been found
+	notes   []note
+}
+
+// A note is one hint.
+type note struct {
+	policy.Problem        // its text is what nothing reads
+	preset         string // that reads it, or ""
+	line           string // the entry of clients that reads it, or ""
 }
 
 // packagePattern returns a pattern for the import paths that a path with /vN
@@ -103,7 +111,7 @@ func (h *hinter) preset(b policy.Binding, d bind.Dependency) bool {
 				continue
 			}
 			if !slices.ContainsFunc(h.unit.file.Clients, func(own policy.Client) bool { return own.Name == c.Name }) {
-				h.note(b, c.Name, "", "nothing reads %s: add %s", subject(c, d), h.inClients(c.Name))
+				h.note(b, c.Name, note{preset: c.Name, line: c.Name + ":"}, "nothing reads "+subject(c, d))
 			}
 			return true
 		}
@@ -138,34 +146,22 @@ func subject(c policy.Client, d bind.Dependency) string {
 	return "the errors of " + c.Name + version
 }
 
-// inClients returns how to add a preset to the file.
-func (h *hinter) inClients(name string) string {
-	if len(h.unit.file.Clients) > 0 {
-		return name + " to clients"
-	}
-	return "clients: [" + name + "]"
-}
-
 // candidate reports an error type whose status is not read.
 func (h *hinter) candidate(b policy.Binding, d bind.Dependency, c bind.Candidate) {
 	key := "status"
 	if c.Response {
 		key = "response"
 	}
-	fix := "add a client"
-	if d.Own {
-		fix = "give it a method StatusCode() int, or add a client"
-	}
 	version := ""
 	if d.Version != "" {
 		version = " (" + d.Version + ")"
 	}
-	name := clientName(d.Name)
-	paste := fmt.Sprintf("%s: {type: %q, %s: %s}\n", name, c.Symbol, key, c.Field)
-	if len(h.unit.file.Clients) == 0 {
-		paste = "clients:\n  " + paste
+	text := "nothing reads the status of " + c.Name + version
+	if d.Own {
+		text += ": give it a method StatusCode() int, or"
 	}
-	h.note(b, d.Path, paste, "nothing reads the status of %s%s: %s", c.Name, version, fix)
+	line := fmt.Sprintf("%s: {type: %q, %s: %s}", clientName(d.Name), c.Symbol, key, c.Field)
+	h.note(b, d.Path, note{line: line}, text)
 }
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
@@ -187,20 +183,58 @@ func (h *hinter) untyped(b policy.Binding) {
 		uses := b.Policy == p.Name ||
 			slices.ContainsFunc(b.Methods, func(m policy.Method) bool { return m.Policy == p.Name })
 		if uses && !reads && !h.file.HasFacts() {
-			h.note(b, "", "", "only network errors and timeouts of %s are known to policy %s: return errors with a method "+
-				"StatusCode() int, add a client, or write match_text: status", b.Symbol, p.Name)
+			h.note(b, "", note{}, fmt.Sprintf("only network errors and timeouts of %s are known to policy %s: return errors "+
+				"with a method StatusCode() int, add a client, or write match_text: status", b.Symbol, p.Name))
 		}
 	}
 }
 
-// note reports a hint once.
-func (h *hinter) note(b policy.Binding, about, paste, format string, args ...any) {
+// note adds a hint, once for what it is about.
+func (h *hinter) note(b policy.Binding, about string, n note, text string) {
 	if h.said[about] {
 		return
 	}
 	h.said[about] = true
-	h.problems = append(h.problems, policy.Problem{
-		File: h.unit.source, Pos: cmp.Or(b.Pos, policy.Pos{Line: 1, Col: 1}), Rule: unread, Severity: rules.Info,
-		Text: fmt.Sprintf(format, args...), Paste: paste,
-	})
+	n.Problem = policy.Problem{File: h.unit.source, Pos: b.Pos, Rule: unread, Severity: rules.Info, Text: text}
+	h.notes = append(h.notes, n)
+}
+
+// report reports the hints. Together they have the lines that the file lacks.
+func (h *hinter) report() {
+	var presets, lines []string
+	last := -1 // the note that has the lines
+	for i, n := range h.notes {
+		if n.preset != "" {
+			presets = append(presets, n.preset)
+		}
+		if n.line != "" {
+			lines, last = append(lines, "  "+n.line+"\n"), i
+		}
+	}
+	short := len(presets) == len(lines) && len(h.unit.file.Clients) == 0
+	for i, n := range h.notes {
+		switch {
+		case n.line == "":
+		case short:
+			n.Text += ": add clients: [" + strings.Join(presets, ", ") + "]"
+		case i == last && len(lines) > 1:
+			n.Text += addTo(n.Text, "these to clients")
+		case i == last:
+			n.Text += addTo(n.Text, "it to clients")
+		default:
+			n.Text += addTo(n.Text, "it to clients, as below")
+		}
+		if i == last && !short {
+			n.Paste = "clients:\n" + strings.Join(lines, "")
+		}
+		h.problems = append(h.problems, n.Problem)
+	}
+}
+
+// addTo returns the end of a text that says what to add.
+func addTo(text, what string) string {
+	if strings.HasSuffix(text, ", or") {
+		return " add " + what
+	}
+	return ": add " + what
 }
