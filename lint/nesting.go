@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/constant"
 	"go/token"
+	"go/types"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -89,6 +90,7 @@ type nesting struct {
 	tries   map[*ssa.Call]retrying      // what calls do that try something several times, or call wrappers
 	facts   map[*ssa.Function]*retrying // nil: it tries nothing several times, or is being looked at
 	origins map[*ssa.Function]*ssa.Call // what a fact comes from
+	clients []client                    // what generated code says of the attempts of clients
 }
 
 func runRetryingFunctions(pass *analysis.Pass) (any, error) {
@@ -96,7 +98,7 @@ func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 	n := &nesting{
 		pass: pass, found: all.found, fns: pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs, levels: map[*ssa.Call]*level{},
 		wraps: map[*ssa.Function]wrapper{}, tries: map[*ssa.Call]retrying{}, facts: map[*ssa.Function]*retrying{},
-		origins: map[*ssa.Function]*ssa.Call{},
+		origins: map[*ssa.Function]*ssa.Call{}, clients: clientsOf(pass.Pkg),
 	}
 	for _, t := range n.found.Attempts {
 		if limit := t.Limit(); t.IsRetry() && t.Ends&(attempt.Leaves|attempt.Joint) != 0 && limit > 1 {
@@ -140,7 +142,7 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 	if len(fn.Blocks) == 0 {
 		f := new(retrying)
 		if fn.Object() == nil || !n.pass.ImportObjectFact(fn.Object(), f) {
-			return nil
+			return n.ofClient(fn)
 		}
 		return f
 	}
@@ -177,6 +179,60 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 		n.facts[fn] = &best
 	}
 	return n.facts[fn]
+}
+
+// A client makes several attempts of each call by itself.
+type client struct {
+	name     string
+	attempts int
+	path     string // of its package; those below are its own, too
+}
+
+// clientsOf returns the clients that the generated code of a package names: see
+// emit.AttemptsConst.
+func clientsOf(pkg *types.Package) (list []client) {
+	c, ok := pkg.Scope().Lookup("retryClients").(*types.Const)
+	if !ok || c.Val().Kind() != constant.String {
+		return nil
+	}
+	for line := range strings.Lines(constant.StringVal(c.Val())) {
+		var one client
+		if _, err := fmt.Sscan(line, &one.name, &one.attempts, &one.path); err == nil {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// ofClient returns the fact about a function of a client, or nil. Functions without
+// a context or an error make no call.
+func (n *nesting) ofClient(fn *ssa.Function) *retrying {
+	pkg := fn.Object()
+	if pkg == nil || pkg.Pkg() == nil || !isCall(fn.Signature) {
+		return nil
+	}
+	for _, c := range n.clients {
+		if below, ok := strings.CutPrefix(pkg.Pkg().Path(), c.path); ok && (below == "" || below[0] == '/') {
+			return &retrying{Attempts: c.attempts, Again: c.attempts, Where: "client " + c.name}
+		}
+	}
+	return nil
+}
+
+// isCall reports whether a function with that signature may call a server: it takes
+// a context and returns an error.
+func isCall(sig *types.Signature) bool {
+	results := sig.Results()
+	if results.Len() == 0 || results.At(results.Len()-1).Type() != types.Universe.Lookup("error").Type() {
+		return false
+	}
+	for p := range sig.Params().Variables() {
+		if named, ok := types.Unalias(p.Type()).(*types.Named); ok && named.Obj().Name() == "Context" &&
+			named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "context" {
+			return true
+		}
+	}
+	return false
 }
 
 // once is what a function does of which nothing else is known.
