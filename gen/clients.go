@@ -55,7 +55,7 @@ var majorVersion = regexp.MustCompile(`^(?:/v[0-9]+)?$`)
 func (m modules) expand(symbol string) (list []string) {
 	star := strings.HasPrefix(symbol, "*")
 	before, after, found := strings.Cut(strings.TrimPrefix(symbol, "*"), anyMajor)
-	if !found || after == "" || after[0] != '/' && after[0] != '.' {
+	if !found || after != "" && after[0] != '/' && after[0] != '.' {
 		return []string{symbol}
 	}
 	for _, path := range m {
@@ -123,6 +123,9 @@ func (r *resolver) clients() {
 			r.file.Clients = append(r.file.Clients, one)
 		}
 	}
+	if r.file.HasAttempts() {
+		r.claim(r.factsPos(), emit.AttemptsConst, "the attempts of clients", "rename it")
+	}
 	if r.file.HasFacts() {
 		r.claim(r.factsPos(), emit.FactsFunc, "what is known about errors", "rename it")
 	}
@@ -140,7 +143,7 @@ func (r *resolver) factsPos() policy.Pos {
 // are left out, as long as there are others.
 func (r *resolver) client(c policy.Client) (one emit.Client, ok bool) {
 	before := len(r.problems)
-	one = emit.Client{Name: c.Name, Description: c.Description}
+	one = emit.Client{Name: c.Name, Description: c.Description, Attempts: c.Attempts, Packages: r.packages(c)}
 	one.Is = r.symbols(c, c.Is, r.unit.pkg.ErrorVar)
 	one.Test = r.symbols(c, c.Test, r.unit.pkg.Predicate)
 	var lacking error
@@ -173,6 +176,29 @@ func (r *resolver) client(c policy.Client) (one emit.Client, ok bool) {
 			c.Name, moduleText(c))
 	}
 	return one, false
+}
+
+// packages returns the import paths of the packages, and of those below, whose
+// calls make the attempts of a client: by default the modules of its types.
+func (r *resolver) packages(c policy.Client) (list []string) {
+	paths := c.Packages
+	for _, t := range c.Types {
+		if len(c.Packages) == 0 {
+			path, _, _ := bind.SplitRef(t.Type.Name)
+			paths = append(paths, policy.Symbol{Name: path})
+		}
+	}
+	for _, p := range paths {
+		for _, path := range r.unit.modules.expand(p.Name) {
+			if len(c.Packages) == 0 {
+				path = r.unit.pkg.Module(path)
+			}
+			if path != "" && !slices.Contains(list, path) {
+				list = append(list, path)
+			}
+		}
+	}
+	return list
 }
 
 // moduleText describes the packages of a client, of which no module has any.

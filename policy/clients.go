@@ -17,10 +17,11 @@ type Client struct {
 	Name        string
 	Pos         Pos
 	Description string
-	Preset      bool   // it has what the preset of its name has, except for its own keys
-	Methods     bool   // of a preset: the runtime reads its errors as well, by their methods
-	Attempts    int    // the attempts that the client makes by itself; 0: not known
-	Off         string // how to make that one attempt, as text for people
+	Preset      bool     // it has what the preset of its name has, except for its own keys
+	Methods     bool     // of a preset: the runtime reads its errors as well, by their methods
+	Attempts    int      // the attempts that the client makes by itself; 0: not known
+	Off         string   // how to make that one attempt, as text for people
+	Packages    []Symbol // import paths of packages, and of those below, whose calls make Attempts; nil: those of Types
 
 	// Tests of an error as a whole, in the order in which they are made. They go
 	// before Types, and Text comes last.
@@ -59,7 +60,8 @@ var Outcomes = []string{"network", "timeout", "server_error", "rate_limit", "per
 // The keys of clients.
 var (
 	readerKeys = []string{"type", "status", "response", "grpc", "code", "codes", "retry_after", "class"}
-	clientKeys = slices.Concat(readerKeys, []string{"types", "is", "test", "text", "attempts", "off", "description"})
+	clientKeys = slices.Concat(readerKeys, []string{"types", "is", "test", "text", "attempts", "off", "packages",
+		"description"})
 )
 
 // methodsKey is a key of presets alone: a preset that has it adds to what the
@@ -182,6 +184,7 @@ func (d decoder) client(e syntax.Entry, preset *Client) (c Client, ok bool) {
 		c.Description = optional(d, e.Value, d.text, "description").value
 		c.Off = optional(d, e.Value, d.text, "off").value
 		c.Attempts = optional(d, e.Value, d.atLeastOne, "attempts").value
+		c.Packages = d.packages(e.Value.Written("packages"))
 		c.Is = d.matches(e.Value.Written("is"), d.symbolItem)
 		c.Test = d.matches(e.Value.Written("test"), d.symbolItem)
 		c.Text = d.matches(e.Value.Written("text"), d.textItem)
@@ -378,6 +381,20 @@ func (d decoder) symbolItem(n *syntax.Node) (Symbol, bool) {
 	return s, ok
 }
 
+// packages reads a list of import paths.
+func (d decoder) packages(e *syntax.Entry) (list []Symbol) {
+	for _, n := range d.list(e, "import paths, as example.com/acme") {
+		if path, ok := n.Value.(string); ok && importPath.MatchString(path) {
+			list = append(list, Symbol{path, posOf(n.Span)})
+			continue
+		}
+		d.problem(n.Span, "P102", "an item of packages is an import path, as example.com/acme, not %s", n.Describe())
+	}
+	return list
+}
+
+var importPath = regexp.MustCompile(`^[\pL\p{Nd}_.~\-]+(?:/[\pL\p{Nd}_.~\-]+)*$`)
+
 // textItem reads a part of the text of an error.
 func (d decoder) textItem(n *syntax.Node) (Symbol, bool) {
 	text, ok := n.Value.(string)
@@ -408,6 +425,9 @@ func (c Client) over(below Client) Client {
 	below.Description = cmp.Or(c.Description, below.Description)
 	below.Off = cmp.Or(c.Off, below.Off)
 	below.Attempts = cmp.Or(c.Attempts, below.Attempts)
+	if len(c.Packages) > 0 {
+		below.Packages = c.Packages
+	}
 	below.Is, below.Test = overMatches(c.Is, below.Is), overMatches(c.Test, below.Test)
 	below.Text = overMatches(c.Text, below.Text)
 	if len(c.Types) > 0 {
@@ -464,6 +484,9 @@ func overMatches(own, below []Match) []Match {
 // where it is named.
 func (c *Client) place(at Pos) {
 	c.Pos = at
+	for i := range c.Packages {
+		c.Packages[i].Pos = at
+	}
 	for _, list := range [][]Match{c.Is, c.Test, c.Text} {
 		placeMatches(list, at)
 	}

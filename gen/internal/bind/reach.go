@@ -64,7 +64,8 @@ func (p *Package) Reach(path string) (list []Dependency) {
 	}
 	for pkg := range seen {
 		list = append(list, Dependency{
-			Path: pkg.PkgPath, Name: pkg.Name, Version: version(pkg.Module), Own: pkg == start.loaded, types: direct[pkg.PkgPath],
+			Path: pkg.PkgPath, Name: pkg.Name, Version: version(pkg.Module), Own: pkg == start.loaded,
+			types: direct[pkg.PkgPath],
 		})
 	}
 	slices.SortFunc(list, func(a, b Dependency) int { return strings.Compare(a.Path, b.Path) })

@@ -129,6 +129,16 @@ func (p *Package) Version(path string) string {
 	return version(from.loaded.Module)
 }
 
+// Module returns the path of the module that has the package at path, or path
+// itself if none is known.
+func (p *Package) Module(path string) string {
+	from := p.program.byPath[path]
+	if from == nil || from.loaded == nil || from.loaded.Module == nil {
+		return path
+	}
+	return from.loaded.Module.Path
+}
+
 // Path resolves a path of fields and methods whose value has one of the kinds
 // want. A path to texts may lead through slices. The error is why it cannot be
 // read.

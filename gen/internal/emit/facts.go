@@ -2,6 +2,7 @@ package emit
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,8 @@ type Client struct {
 	Is, Test    []Symbols
 	Types       []Reader
 	Text        []Codes
+	Attempts    int      // that the client makes by itself; 0: not known
+	Packages    []string // import paths of the packages, and of those below, whose calls make them
 }
 
 // Symbols are variables or functions that mean one outcome.
@@ -165,6 +168,39 @@ func (p printer) facts(out *jen.File) {
 	if p.file.GRPC {
 		p.grpc(out)
 	}
+}
+
+// AttemptsConst is the name of the constant by which retrylint knows the attempts
+// that clients make by themselves.
+const AttemptsConst = "retryClients"
+
+// HasAttempts reports whether any client makes several attempts by itself.
+func (f *File) HasAttempts() bool {
+	return slices.ContainsFunc(f.Clients, func(c Client) bool { return c.Attempts > 1 })
+}
+
+// attempts emits
+//
+//	// retryClients are …
+//	const retryClients = "minio 10 github.com/minio/minio-go/v7\n"
+//
+//	const _ = retryClients
+func (p printer) attempts(out *jen.File) {
+	if !p.file.HasAttempts() {
+		return
+	}
+	p.comment(out,
+		wrap(AttemptsConst+" are the attempts that calls of clients make by themselves, for retrylint (RL401)."))
+	var lines []jen.Code
+	for _, c := range p.file.Clients {
+		for _, path := range c.Packages {
+			if c.Attempts > 1 {
+				lines = append(lines, jen.Lit(fmt.Sprintf("%s %d %s\n", c.Name, c.Attempts, path)))
+			}
+		}
+	}
+	out.Const().Id(AttemptsConst).Op("=").Custom(jen.Options{Separator: " +\n"}, lines...).Line()
+	out.Const().Id("_").Op("=").Id(AttemptsConst).Line() // or linters report it as unused
 }
 
 // client emits

@@ -111,6 +111,7 @@ func Render(f File) ([]byte, error) {
 	}
 	p.handshake(out)
 	p.amplification(out)
+	p.attempts(out)
 	p.classes(out)
 	p.facts(out)
 	p.codes(out)
