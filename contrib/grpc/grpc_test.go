@@ -7,14 +7,17 @@ import (
 	"net"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	health "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -100,6 +103,19 @@ func TestBuiltIn(t *testing.T) {
 		if retried := def.Retries(status.Error(code, "no")); retried != want {
 			t.Errorf("%v is retried: %v", code, retried)
 		}
+	}
+}
+
+// TestRetryInfo: the wait in the details of a status is that of the error.
+func TestRetryInfo(t *testing.T) {
+	with, err := status.New(codes.Unavailable, "not now").WithDetails(
+		&errdetails.ErrorInfo{Reason: "busy"}, &errdetails.RetryInfo{RetryDelay: durationpb.New(3 * time.Second)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := retry.Facts{GRPC: uint32(codes.Unavailable), RetryAfter: 3 * time.Second}
+	if f, ok := retryFacts(fmt.Errorf("call: %w", with.Err())); f != want || !ok {
+		t.Errorf("got %+v, want %+v", f, want)
 	}
 }
 
