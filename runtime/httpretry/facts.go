@@ -29,6 +29,6 @@ func Facts(resp *http.Response) (f retry.Facts) {
 // status, or 0 if it asks for none. Generated code calls it for errors that have
 // the header.
 func Wait(header http.Header, status int) time.Duration {
-	wait, _ := Hint(&http.Response{StatusCode: status, Header: header}, time.Now())
+	wait, _ := hint(header, status, time.Now())
 	return wait
 }

@@ -29,21 +29,26 @@ import (
 // Many servers send these with every response. A quota that is not used up is no
 // reason to wait for its reset.
 func Hint(resp *http.Response, now time.Time) (wait time.Duration, asked bool) {
+	return hint(resp.Header, resp.StatusCode, now)
+}
+
+// hint returns the hint of a response with that header and status.
+func hint(header http.Header, status int, now time.Time) (wait time.Duration, asked bool) {
 	for _, name := range inMillis {
-		if value := resp.Header.Get(name); value != "" {
+		if value := header.Get(name); value != "" {
 			return parseMillis(value), true
 		}
 	}
-	if value := resp.Header.Get("Retry-After"); value != "" {
+	if value := header.Get("Retry-After"); value != "" {
 		return ParseRetryAfter(value, now), true
 	}
-	limited := resp.StatusCode == http.StatusTooManyRequests
-	if wait, asked = rateLimit(resp.Header, limited); asked {
+	limited := status == http.StatusTooManyRequests
+	if wait, asked = rateLimit(header, limited); asked {
 		return wait, true
 	}
-	for _, prefix := range [...]string{"RateLimit-", "X-RateLimit-"} {
-		reset := strings.TrimSpace(resp.Header.Get(prefix + "Reset"))
-		if reset == "" || !usedUp(resp.Header.Get(prefix+"Remaining"), limited) {
+	for _, prefix := range [...]string{"Ratelimit-", "X-Ratelimit-"} { // in the form of the keys of a Header
+		reset := strings.TrimSpace(header.Get(prefix + "Reset"))
+		if reset == "" || !usedUp(header.Get(prefix+"Remaining"), limited) {
 			continue
 		}
 		return parseReset(reset, now), true
@@ -138,8 +143,12 @@ func usedUp(remaining string, limited bool) bool {
 // rateLimit returns the wait that the field RateLimit asks for: the time until
 // the last of the quotas that are used up is reset.
 func rateLimit(h http.Header, limited bool) (wait time.Duration, asked bool) {
+	fields := h.Values("Ratelimit")
+	if len(fields) == 0 {
+		return 0, false // the usual case: nothing to allocate
+	}
 	var windows map[string]map[string]string
-	for name, quota := range parseFields(h.Values("RateLimit")) {
+	for name, quota := range parseFields(fields) {
 		remaining, reset := cmp.Or(quota["r"], quota["remaining"]), cmp.Or(quota["t"], quota["reset"])
 		if !usedUp(remaining, limited) {
 			continue

@@ -127,6 +127,10 @@ func TestHint(t *testing.T) {
 }
 
 func TestFacts(t *testing.T) {
+	plain := &http.Response{StatusCode: 503, Header: http.Header{"Content-Type": {"text/plain"}}}
+	if n := testing.AllocsPerRun(100, func() { Facts(plain) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
 	if f := Facts(nil); f != (retry.Facts{}) {
 		t.Errorf("no response: %+v", f)
 	}
