@@ -34,9 +34,7 @@ func (r *resolver) hints() {
 		}
 	}
 	for _, name := range policy.Presets() {
-		if c := policy.Preset(name); !c.Methods {
-			h.presets = append(h.presets, *c)
-		}
+		h.presets = append(h.presets, *policy.Preset(name))
 	}
 	for _, b := range r.unit.file.Bindings {
 		if b.Policy != "" || slices.ContainsFunc(b.Methods, func(m policy.Method) bool { return m.Policy != "" }) {
@@ -73,6 +71,18 @@ func (h *hinter) isRead(path string) bool {
 	return slices.ContainsFunc(h.read, func(p *regexp.Regexp) bool { return p.MatchString(path) })
 }
 
+// knows reports whether a preset, or a client of the file, reads errors of a module.
+func (h *hinter) knows(module string) bool {
+	module = regexp.MustCompile(`/v[0-9]+$`).ReplaceAllString(module, "")
+	of := func(c policy.Client) bool {
+		return slices.ContainsFunc(symbolsOf(c), func(s policy.Symbol) bool {
+			path, _, _ := bind.SplitRef(s.Name)
+			return path == module || strings.HasPrefix(path, module+"/")
+		})
+	}
+	return slices.ContainsFunc(h.presets, of) || slices.ContainsFunc(h.unit.file.Clients, of)
+}
+
 // binding reports what nothing reads of the errors of a bound symbol.
 func (h *hinter) binding(b policy.Binding) {
 	path, _, _ := bind.SplitSymbol(b.Symbol)
@@ -88,6 +98,9 @@ func (h *hinter) binding(b policy.Binding) {
 		if known := h.preset(b, d); known {
 			typed = true
 			continue
+		}
+		if h.knows(d.Module) {
+			continue // the other errors of a client are inside of those that are read
 		}
 		for _, c := range d.Candidates(h.unit.pkg) {
 			if typed = true; c.Field != "" {
@@ -110,7 +123,8 @@ func (h *hinter) preset(b policy.Binding, d bind.Dependency) bool {
 			if !packagePattern(path).MatchString(d.Path) {
 				continue
 			}
-			if !slices.ContainsFunc(h.unit.file.Clients, func(own policy.Client) bool { return own.Name == c.Name }) {
+			isOwn := func(own policy.Client) bool { return own.Name == c.Name }
+			if !c.Methods && !slices.ContainsFunc(h.unit.file.Clients, isOwn) {
 				h.note(b, c.Name, note{preset: c.Name, line: c.Name + ":"}, "nothing reads "+subject(c, d))
 			}
 			return true

@@ -13,6 +13,7 @@ import (
 type Dependency struct {
 	Path    string
 	Name    string
+	Module  string // path
 	Version string // of its module, as azcore v1.23.3, or "" for a main module
 	Own     bool   // it is the package itself, or one whose symbol is bound
 	types   *types.Package
@@ -64,7 +65,7 @@ func (p *Package) Reach(path string) (list []Dependency) {
 	}
 	for pkg := range seen {
 		list = append(list, Dependency{
-			Path: pkg.PkgPath, Name: pkg.Name, Version: version(pkg.Module), Own: pkg == start.loaded,
+			Path: pkg.PkgPath, Name: pkg.Name, Module: pkg.Module.Path, Version: version(pkg.Module), Own: pkg == start.loaded,
 			types: direct[pkg.PkgPath],
 		})
 	}
