@@ -17,18 +17,16 @@ func Facts(resp *http.Response) (f retry.Facts) {
 	if resp == nil {
 		return f
 	}
-	f.Status = resp.StatusCode
-	switch {
-	case f.Status == 403, f.Status == 408, f.Status == 425, f.Status == 429, f.Status >= 500:
-		f.RetryAfter = Wait(resp.Header, f.Status)
-	}
-	return f
+	return retry.Facts{Status: resp.StatusCode, RetryAfter: Wait(resp.Header, resp.StatusCode)}
 }
 
-// Wait returns the wait that [Hint] returns for a response with that header and
-// status, or 0 if it asks for none. Generated code calls it for errors that have
-// the header.
-func Wait(header http.Header, status int) time.Duration {
-	wait, _ := hint(header, status, time.Now())
+// Wait returns the wait of [Facts] for a response with that header and status, or 0
+// if it asks for none. Generated code calls it for errors that have the header. A
+// status of 0 means that it is not known.
+func Wait(header http.Header, status int) (wait time.Duration) {
+	switch {
+	case status == 0, status == 403, status == 408, status == 425, status == 429, status >= 500:
+		wait, _ = hint(header, status, time.Now())
+	}
 	return wait
 }

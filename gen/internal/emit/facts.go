@@ -150,10 +150,15 @@ func (p printer) facts(out *jen.File) {
 		for _, name := range names {
 			list = append(list, jen.Id(name))
 		}
-		reader := jen.Func().Params(jen.Error()).Add(facts())
+		readers := jen.Index(jen.Op("...")).Func().Params(jen.Error()).Add(facts())
+		const perLine = 4
+		if len(list) <= perLine {
+			readers.Values(list...)
+		} else {
+			readers.Custom(multiline, list...)
+		}
 		body = []jen.Code{
-			jen.For(jen.List(jen.Id("_"), jen.Id("read")).Op(":=").Range().Index(jen.Op("...")).Add(reader).
-				Values(list...)).Block(
+			jen.For(jen.List(jen.Id("_"), jen.Id("read")).Op(":=").Range().Add(readers)).Block(
 				jen.If(jen.Id("f").Op(":=").Id("read").Call(jen.Err()), jen.Id("f").Op("!=").Parens(facts().Values())).Block(
 					jen.Return(jen.Id("f"), jen.True()),
 				),
@@ -218,20 +223,25 @@ func (p printer) client(out *jen.File, c Client) {
 		what += ", " + c.Description
 	}
 	p.comment(out, wrap(ReaderFunc(c.Name)+" returns what is known about an error of "+strings.TrimSuffix(what, ".")+"."))
-	var body, cases []jen.Code
+	var body []jen.Code
+	var cases []oneCase
 	add := func(list []Symbols, test func(bind.Ref) jen.Code) {
 		for _, s := range list {
-			var tests []jen.Code
+			one := oneCase{body: jen.Return(literalOf(s.Outcome))}
 			for _, r := range s.Refs {
-				tests = append(tests, test(r))
+				one.tests = append(one.tests, test(r))
 			}
-			cases = append(cases, jen.Case(brokenList(tests)).Block(jen.Return(literalOf(s.Outcome))))
+			cases = append(cases, one)
 		}
 	}
 	add(c.Is, func(r bind.Ref) jen.Code { return jen.Qual("errors", "Is").Call(jen.Err(), reference(r)) })
 	add(c.Test, func(r bind.Ref) jen.Code { return reference(r).Call(jen.Err()) })
-	if len(cases) > 0 {
-		body = append(body, jen.Switch().Block(cases...))
+	switch len(cases) {
+	case 0:
+	case 1:
+		body = append(body, jen.If(cases[0].either()).Block(cases[0].body))
+	default:
+		body = append(body, jen.Switch().Block(inSwitch(cases)...))
 	}
 	for i, r := range c.Types {
 		if i > 0 {
@@ -243,8 +253,13 @@ func (p printer) client(out *jen.File, c Client) {
 		if len(c.Types) > 0 {
 			body = append(body, known())
 		}
-		body = append(body, jen.Switch(jen.Id("text").Op(":=").Err().Dot("Error").Call(), jen.Empty()).Block(
-			textCases(c.Text)...))
+		cases := textCases(c.Text)
+		text := jen.Id("text").Op(":=").Err().Dot("Error").Call()
+		if len(cases) == 1 {
+			body = append(body, jen.If(text, cases[0].either()).Block(cases[0].body))
+		} else {
+			body = append(body, jen.Switch(text, jen.Empty()).Block(inSwitch(cases)...))
+		}
 	}
 	body = append(body, jen.Return(jen.Id("f")))
 	out.Func().Id(ReaderFunc(c.Name)).Params(jen.Err().Error()).Params(jen.Id("f").Qual(RuntimePath, "Facts")).
@@ -261,23 +276,54 @@ func known() jen.Code {
 }
 
 // textCases emits the cases for parts of the text of an error.
-func textCases(list []Codes) (cases []jen.Code) {
+func textCases(list []Codes) (cases []oneCase) {
 	for _, c := range list {
-		var tests []jen.Code
+		one := oneCase{body: assign(c.Outcome)}
 		for _, part := range c.Values {
-			tests = append(tests, jen.Qual("strings", "Contains").Call(jen.Id("text"), jen.Lit(part)))
+			one.tests = append(one.tests, jen.Qual("strings", "Contains").Call(jen.Id("text"), jen.Lit(part)))
 		}
-		cases = append(cases, jen.Case(brokenList(tests)).Block(assign(c.Outcome)))
+		cases = append(cases, one)
 	}
 	return cases
 }
 
-// brokenList emits a list of expressions: each on its own line if they are many.
-func brokenList(list []jen.Code) jen.Code {
-	if len(list) <= 4 {
-		return jen.List(list...)
+// A oneCase is a case of a switch without a value, or an if.
+type oneCase struct {
+	tests []jen.Code
+	body  jen.Code
+}
+
+// either emits the tests as one expression.
+func (c oneCase) either() jen.Code {
+	all := jen.Add(c.tests[0])
+	for _, t := range c.tests[1:] {
+		all.Op("||").Add(t)
 	}
-	return jen.Custom(jen.Options{Separator: ",\n"}, list...)
+	return all
+}
+
+// inSwitch emits the cases of a switch.
+func inSwitch(cases []oneCase) (list []jen.Code) {
+	for _, c := range cases {
+		list = append(list, jen.Case(inLines(c.tests)).Block(c.body))
+	}
+	return list
+}
+
+// inLines emits a list of expressions, as many on each line as fit.
+func inLines(list []jen.Code) jen.Code {
+	const width = 100
+	var lines []jen.Code
+	var line []jen.Code
+	column := 0
+	for _, code := range list {
+		n := len(fmt.Sprintf("%#v", jen.Add(code))) + 2
+		if column+n > width && len(line) > 0 {
+			lines, line, column = append(lines, jen.List(line...)), nil, 0
+		}
+		line, column = append(line, code), column+n
+	}
+	return jen.Custom(jen.Options{Separator: ",\n"}, append(lines, jen.List(line...))...)
 }
 
 var classConsts = map[string]string{
@@ -434,7 +480,7 @@ func (r *Reader) lookup(v *jen.Statement) []jen.Code {
 			for _, code := range c.tests {
 				values = append(values, r.code(code))
 			}
-			cases = append(cases, jen.Case(codeList(values)).Block(body(c.outcome)...))
+			cases = append(cases, jen.Case(inLines(values)).Block(body(c.outcome)...))
 		}
 		if rest != "" && len(cases) == 0 {
 			return body(rest)
@@ -449,14 +495,14 @@ func (r *Reader) lookup(v *jen.Statement) []jen.Code {
 		for _, code := range c.tests {
 			values = append(values, jen.Id("code").Op("==").Add(r.code(code)))
 		}
-		cases = append(cases, jen.Case(brokenList(values)).Block(body(c.outcome)...))
+		cases = append(cases, jen.Case(inLines(values)).Block(body(c.outcome)...))
 	}
 	for _, c := range tests {
 		var values []jen.Code
 		for _, code := range c.tests {
 			values = append(values, r.test(code))
 		}
-		cases = append(cases, jen.Case(brokenList(values)).Block(body(c.outcome)...))
+		cases = append(cases, jen.Case(inLines(values)).Block(body(c.outcome)...))
 	}
 	if rest != "" {
 		cases = append(cases, jen.Default().Block(body(rest)...))
@@ -465,19 +511,6 @@ func (r *Reader) lookup(v *jen.Statement) []jen.Code {
 		v = jen.String().Call(v)
 	}
 	return []jen.Code{jen.Switch(jen.Id("code").Op(":=").Add(v), jen.Empty()).Block(cases...)}
-}
-
-// codeList emits codes, a few on each line.
-func codeList(values []jen.Code) jen.Code {
-	const perLine = 8
-	if len(values) <= perLine {
-		return jen.List(values...)
-	}
-	var lines []jen.Code
-	for chunk := range slices.Chunk(values, perLine) {
-		lines = append(lines, jen.List(chunk...))
-	}
-	return jen.Custom(jen.Options{Separator: ",\n"}, lines...)
 }
 
 // split returns the codes that are whole, those that are ranges or starts, and the
