@@ -24,13 +24,13 @@ func (r *resolver) hints() {
 	for _, c := range r.unit.file.Clients {
 		for _, s := range symbolsOf(c) {
 			path, _, _ := bind.SplitRef(s.Name)
-			h.read = append(h.read, packagePattern(path))
+			h.read = append(h.read, path)
 		}
 	}
 	for _, e := range r.unit.file.Errors {
 		for _, s := range e.As {
 			path, _, _ := bind.SplitRef(s.Name)
-			h.read = append(h.read, packagePattern(path))
+			h.read = append(h.read, path)
 		}
 	}
 	for _, name := range policy.Presets() {
@@ -48,8 +48,8 @@ func (r *resolver) hints() {
 type hinter struct {
 	*resolver
 	presets []policy.Client
-	read    []*regexp.Regexp // import paths of the packages whose errors are read
-	said    map[string]bool  // what has been found
+	read    []string        // import paths of the packages whose errors are read
+	said    map[string]bool // what has been found
 	notes   []note
 }
 
@@ -60,20 +60,28 @@ type note struct {
 	line           string // the entry of clients that reads it, or ""
 }
 
-// packagePattern returns a pattern for the import paths that a path with /vN
-// stands for.
-func packagePattern(path string) *regexp.Regexp {
-	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(path), anyMajor, "(?:/v[0-9]+)?") + "$")
+// standsFor reports whether a path with /vN stands for the import path of a
+// package.
+func standsFor(path, pkg string) bool {
+	before, after, major := strings.Cut(path, anyMajor)
+	rest, ok := strings.CutPrefix(pkg, before)
+	if !major || !ok {
+		return path == pkg
+	}
+	version, ok := strings.CutSuffix(rest, after)
+	return ok && majorVersion.MatchString(version)
 }
 
 // isRead reports whether the file reads errors of the package at path.
 func (h *hinter) isRead(path string) bool {
-	return slices.ContainsFunc(h.read, func(p *regexp.Regexp) bool { return p.MatchString(path) })
+	return slices.ContainsFunc(h.read, func(read string) bool { return standsFor(read, path) })
 }
+
+var endOfModule = regexp.MustCompile(`/v[0-9]+$`)
 
 // knows reports whether a preset, or a client of the file, reads errors of a module.
 func (h *hinter) knows(module string) bool {
-	module = regexp.MustCompile(`/v[0-9]+$`).ReplaceAllString(module, "")
+	module = endOfModule.ReplaceAllString(module, "")
 	of := func(c policy.Client) bool {
 		return slices.ContainsFunc(symbolsOf(c), func(s policy.Symbol) bool {
 			path, _, _ := bind.SplitRef(s.Name)
@@ -120,7 +128,7 @@ func (h *hinter) preset(b policy.Binding, d bind.Dependency) bool {
 	for _, c := range h.presets {
 		for _, s := range slices.Backward(symbolsOf(c)) { // the types are last
 			path, _, _ := bind.SplitRef(s.Name)
-			if !packagePattern(path).MatchString(d.Path) {
+			if !standsFor(path, d.Path) {
 				continue
 			}
 			isOwn := func(own policy.Client) bool { return own.Name == c.Name }
@@ -141,7 +149,7 @@ func subject(c policy.Client, d bind.Dependency) string {
 	}
 	for _, t := range c.Types {
 		path, name, pointer := bind.SplitRef(t.Type.Name)
-		if !packagePattern(path).MatchString(d.Path) {
+		if !standsFor(path, d.Path) {
 			continue
 		}
 		what := "the class"
