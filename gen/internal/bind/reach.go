@@ -46,7 +46,7 @@ func (p *Package) Reach(path string) (list []Dependency) {
 		}
 		for _, imported := range importsOf(pkg) {
 			switch {
-			case imported == nil || imported.Module == nil:
+			case imported == nil || imported.Module == nil || isOurs(imported.PkgPath):
 			case pkg != start.loaded && imported.Module.Path == pkg.Module.Path:
 				visit(imported, distance)
 			case imported.Module.Main:
@@ -71,6 +71,13 @@ func (p *Package) Reach(path string) (list []Dependency) {
 	}
 	slices.SortFunc(list, func(a, b Dependency) int { return strings.Compare(a.Path, b.Path) })
 	return list
+}
+
+// isOurs reports whether the package at path is the runtime or one of its stores,
+// whose errors are not those of a call.
+func isOurs(path string) bool {
+	const module = "github.com/retrygen/retrygen/"
+	return strings.HasPrefix(path, module+"runtime") || strings.HasPrefix(path, module+"contrib/")
 }
 
 // A Candidate is an error type whose status can be read.
