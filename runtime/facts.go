@@ -25,18 +25,16 @@ type Facts struct {
 	RetryAfter time.Duration
 }
 
-// AsValue returns the first error of type T or *T in the tree of err, of which T
-// comes first. A type whose method Error has a value receiver may be returned in
-// either form. Generated code calls it.
+// AsValue returns the first error of type *T or T in the tree of err, of which *T
+// comes first: a type may have a method As that accepts *T, the target of errors.As
+// for a value, and sets nothing. A type whose method Error has a value receiver may
+// be returned in either form. Generated code calls it.
 func AsValue[T error, P interface {
 	*T
 	error
 }](err error) (value T, ok bool) {
-	if value, ok = errors.AsType[T](err); ok {
-		return value, true
-	}
 	if p, ok := errors.AsType[P](err); ok && p != nil {
 		return *p, true
 	}
-	return value, false
+	return errors.AsType[T](err)
 }

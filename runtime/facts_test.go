@@ -13,6 +13,24 @@ type valueError struct{ status int }
 
 func (e valueError) Error() string { return fmt.Sprint("value ", e.status) }
 
+// A carelessError has a method As that sets nothing, as the errors of Elasticsearch.
+type carelessError valueError
+
+func (e carelessError) Error() string { return valueError(e).Error() }
+
+func (e carelessError) As(target any) bool {
+	_, ok := target.(*carelessError)
+	return ok
+}
+
+func TestAsValueCareless(t *testing.T) {
+	for _, err := range []error{carelessError{429}, &carelessError{429}} {
+		if value, ok := AsValue[carelessError](err); !ok || value.status != 429 {
+			t.Errorf("%T: got %d, %v, want 429", err, value.status, ok)
+		}
+	}
+}
+
 func TestAsValue(t *testing.T) {
 	var none *valueError
 	for _, tt := range []struct {
