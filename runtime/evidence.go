@@ -88,6 +88,8 @@ func (f *facts) replace(read *Facts) {
 		f.network = f.network || code == grpcstatus.Unavailable
 		f.timeout = f.timeout || code == grpcstatus.DeadlineExceeded
 		f.canceled = f.canceled || code == grpcstatus.Canceled
+		// Their statuses, 409 and 501, have other meanings too.
+		f.fails = f.fails || code == grpcstatus.AlreadyExists || code == grpcstatus.Unimplemented
 	}
 	if read.Class != "" && causedByRequest(f.status) {
 		f.status = 0

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/retrygen/retrygen/internal/grpcstatus"
 )
 
 // Errors with the methods that readMethods trusts, and with some that it does not.
@@ -178,6 +180,9 @@ func TestFacts(t *testing.T) {
 		{"a wait", Facts{Status: 503, RetryAfter: time.Second}, errPlain, ClassServerError, retriedError, time.Second},
 		{"a wait lifts a status", Facts{Status: 403, RetryAfter: time.Second}, errPlain, ClassRateLimit, retriedError,
 			time.Second},
+		{"a gRPC code", Facts{GRPC: grpcstatus.Unavailable}, errPlain, ClassNetwork, retriedError, 0},
+		{"what exists will exist", Facts{GRPC: grpcstatus.AlreadyExists}, errPlain, "", permanentError, 0},
+		{"a method that the server lacks", Facts{GRPC: grpcstatus.Unimplemented}, errPlain, "", permanentError, 0},
 		{"a mark wins", Facts{Status: 503}, Permanent(errPlain), ClassServerError, permanentError, 0},
 		{"the wait of a mark wins", Facts{RetryAfter: time.Second}, After(errPlain, time.Minute), ClassRateLimit,
 			retriedError, time.Minute},

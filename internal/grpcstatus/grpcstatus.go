@@ -7,6 +7,8 @@ package grpcstatus
 const (
 	Canceled         = 1
 	DeadlineExceeded = 4
+	AlreadyExists    = 6
+	Unimplemented    = 12
 	Unavailable      = 14
 )
 
