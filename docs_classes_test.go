@@ -2,6 +2,7 @@ package retrygen
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,7 @@ var builtinClasses = []struct {
 			{"connection errors of the operating system", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
 			{"`io.ErrUnexpectedEOF`", io.ErrUnexpectedEOF},
 			{"`io.EOF` inside of a `net.Error`", &url.Error{Op: "Get", Err: io.EOF}},
+			{"`driver.ErrBadConn` of `database/sql`", driver.ErrBadConn},
 			{"HTTP/2 stream, connection and GOAWAY errors", nil}, // tested with real connections in package retry
 		},
 		[]string{"network", "connection", "refused", "unreachable"},

@@ -2,8 +2,10 @@ package retry
 
 import (
 	"crypto/tls"
+	sqldriver "database/sql/driver"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -102,5 +104,14 @@ func TestClosedBeforeTheRequest(t *testing.T) {
 		if got := p.Retries(err); got != want {
 			t.Errorf("%v is a network error: %v", err, got)
 		}
+	}
+}
+
+// A connection to a database that cannot be used is reported by a variable of a
+// package that this one does not import.
+func TestBadConnection(t *testing.T) {
+	p := &Policy{RetryOn: []Class{ClassNetwork}, MatchText: MatchNone}
+	if err := fmt.Errorf("query: %w", sqldriver.ErrBadConn); !p.Retries(err) {
+		t.Errorf("%v is no network error", err)
 	}
 }

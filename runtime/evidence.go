@@ -275,10 +275,11 @@ func (f *facts) sentinel(err error, inside bool) {
 
 // isClosedConnection reports whether text is that of an error of net/http or
 // x/net for a connection that the server has closed, or a stream that it has
-// refused. These errors are not exported and have no type of their own.
+// refused, or of database/sql/driver.ErrBadConn. They have no type of their own, and
+// those of net/http are not exported.
 func isClosedConnection(text string) bool {
 	if !strings.HasPrefix(text, "http") {
-		return false
+		return text == "driver: bad connection"
 	}
 	return slices.ContainsFunc(closedConnection[:], func(start string) bool { return strings.HasPrefix(text, start) })
 }
