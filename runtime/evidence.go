@@ -94,7 +94,8 @@ func (f *facts) replace(read *Facts) {
 	if read.Class != "" && causedByRequest(f.status) {
 		f.status = 0
 	}
-	if read.RetryAfter != 0 && !f.asked && !f.fails {
+	mayPass := !f.fails && (f.status == 403 || !causedByRequest(f.status)) // 403 may be a quota
+	if read.RetryAfter != 0 && !f.asked && mayPass {
 		f.asked, f.rateLimit, f.after = true, true, max(read.RetryAfter, -1)
 	}
 }

@@ -20,7 +20,8 @@ type Facts struct {
 	Permanent bool
 
 	// RetryAfter is the wait that the error asks for. It makes the error one of
-	// class [ClassRateLimit], as [After] does, unless it is Permanent. A negative value means that the error
+	// class [ClassRateLimit], as [After] does, unless it is Permanent or has a status
+	// other than 403 that is due to the request. A negative value means that the error
 	// asks for a wait that could not be parsed.
 	RetryAfter time.Duration
 }

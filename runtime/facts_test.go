@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/retrygen/retrygen/internal/grpcstatus"
 )
 
 // A valueError has a method Error with a value receiver, so that both valueError
@@ -63,6 +65,9 @@ func TestFactsGoFirst(t *testing.T) {
 		{400, Facts{Class: ClassRateLimit}, "rate_limit", true},
 		{0, Facts{Status: 403, Class: ClassRateLimit}, "rate_limit", true},
 		{403, Facts{RetryAfter: time.Second}, "rate_limit", true},
+		{0, Facts{Status: 403, RetryAfter: time.Second}, "rate_limit", true},
+		{0, Facts{Status: 404, RetryAfter: time.Second}, "", false},
+		{0, Facts{GRPC: grpcstatus.AlreadyExists, RetryAfter: time.Second}, "", false},
 		{503, Facts{Permanent: true}, "", false},
 		{503, Facts{Permanent: true, RetryAfter: time.Second}, "", false},
 		{0, Facts{Status: 409}, "", false},

@@ -10,12 +10,9 @@ import (
 // Facts returns what a response says about the failure of a request: its status,
 // and the wait that [Hint] returns. Generated code calls it for errors that have
 // the response. It returns no facts for nil.
-//
-// The wait counts with the statuses 403, 408, 425, 429 and 500 to 599: after
-// another status, the same request would fail again.
-func Facts(resp *http.Response) (f retry.Facts) {
+func Facts(resp *http.Response) retry.Facts {
 	if resp == nil {
-		return f
+		return retry.Facts{}
 	}
 	return retry.Facts{Status: resp.StatusCode, RetryAfter: Wait(resp.Header, resp.StatusCode)}
 }
