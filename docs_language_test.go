@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -259,23 +258,8 @@ func presetsSection(t *testing.T) string {
 A preset reads what the client's own retries read. The generator resolves its fields, methods and functions in the version of the client that your
 module has, and the generated code imports the client only if your module requires it already.
 
-*Attempts* are those that the client makes by itself for one call, by default. Switch them off, or write the number of yours, as
-` + "`clients: {azure: {attempts: 1}}`" + `.
-
-| preset | client | attempts | switched off by |
-|---|---|---|---|
+[The guide](guides/presets.md#all-presets) lists them.
 `)
-	for _, name := range policy.Presets() {
-		c := policy.Preset(name)
-		if c.Description == "" {
-			t.Errorf("preset %s has no description", name)
-		}
-		attempts := ""
-		if c.Attempts > 0 {
-			attempts = strconv.Itoa(c.Attempts)
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, c.Description, attempts, code(c.Off))
-	}
 	return b.String()
 }
 
