@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/policy"
@@ -33,9 +34,6 @@ func (r *resolver) hints() {
 			h.read = append(h.read, path)
 		}
 	}
-	for _, name := range policy.Presets() {
-		h.presets = append(h.presets, *policy.Preset(name))
-	}
 	for _, b := range r.unit.file.Bindings {
 		if b.Policy != "" || slices.ContainsFunc(b.Methods, func(m policy.Method) bool { return m.Policy != "" }) {
 			h.binding(b)
@@ -44,13 +42,20 @@ func (r *resolver) hints() {
 	h.report()
 }
 
+// allPresets returns the presets, which are parsed once. They must not be changed.
+var allPresets = sync.OnceValue(func() (list []policy.Client) {
+	for _, name := range policy.Presets() {
+		list = append(list, *policy.Preset(name))
+	}
+	return list
+})
+
 // A hinter reports the clients that a policy file could read.
 type hinter struct {
 	*resolver
-	presets []policy.Client
-	read    []string        // import paths of the packages whose errors are read
-	said    map[string]bool // what has been found
-	notes   []note
+	read  []string        // import paths of the packages whose errors are read
+	said  map[string]bool // what has been found
+	notes []note
 }
 
 // A note is one hint.
@@ -88,7 +93,7 @@ func (h *hinter) knows(module string) bool {
 			return path == module || strings.HasPrefix(path, module+"/")
 		})
 	}
-	return slices.ContainsFunc(h.presets, of) || slices.ContainsFunc(h.unit.file.Clients, of)
+	return slices.ContainsFunc(allPresets(), of) || slices.ContainsFunc(h.unit.file.Clients, of)
 }
 
 // binding reports what nothing reads of the errors of a bound symbol.
@@ -125,7 +130,7 @@ func (h *hinter) binding(b policy.Binding) {
 // preset reports that a preset reads the errors of a dependency, and returns
 // whether one does.
 func (h *hinter) preset(b policy.Binding, d bind.Dependency) bool {
-	for _, c := range h.presets {
+	for _, c := range allPresets() {
 		for _, s := range slices.Backward(symbolsOf(c)) { // the types are last
 			path, _, _ := bind.SplitRef(s.Name)
 			if !standsFor(path, d.Path) {
