@@ -72,6 +72,12 @@ func TestNestedFacts(t *testing.T) {
 			call: stop 1 class=rate_limit asked=1m0s reason=retry-after too long
 			flow: retry 1 class=rate_limit wait=1m0s asked=1m0s
 			<nil>`},
+		{"wait for an error without a class", []Policy{
+			{Name: "flow"}, {Name: "call", Timeout: s},
+		}, []error{After(errors.New("busy"), time.Minute)}, `
+			call: stop 1 class=rate_limit reason=deadline too near
+			flow: retry 1 class=rate_limit wait=1m0s asked=1m0s
+			<nil>`},
 		{"limits of two policies", []Policy{{Name: "flow", DelayBudget: s / 2}, {Name: "call", DelayBudget: s / 4}},
 			[]error{errFailed}, `
 			call: stop 1 class=server_error reason=delay budget exhausted

@@ -75,7 +75,8 @@ func (f *facts) readText(text string, match MatchText) {
 		}
 	}
 	if match == MatchWords {
-		f.network, f.timeout, f.serverError, f.rateLimit = network, timeout, serverError, rateLimit
+		f.network, f.timeout, f.serverError = network, timeout, serverError
+		f.rateLimit = f.rateLimit || rateLimit // the error of a call inside may have asked for a wait
 	}
 }
 
