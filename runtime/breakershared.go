@@ -132,6 +132,7 @@ func (b *Breaker) answer(p Permit, s Sample) {
 	defer b.unlock()
 	switch now := time.Now(); {
 	case b.s.Generation != generation: // the state has changed meanwhile
+	case b.changed: // or before: the remote does not know it yet
 	case err == nil:
 		b.adopt(&state, answered(s, state.State), now)
 	case s != SampleNeutral && b.s.State == StateHalfOpen:

@@ -249,6 +249,19 @@ func TestSharedBreaker(t *testing.T) {
 				t.Errorf("%v, %v, %v; want all closed", b.State(), other.State(), r.state.State)
 			}
 		},
+		"a probe that ends later does not replace it": func(t *testing.T) {
+			r, b := setup(policy)
+			_ = probe(b, fails)
+			_ = r.sync(b)
+			time.Sleep(2 * time.Second)
+			_ = probe(b, func() error { b.ForceOpen(); return nil })
+			if b.State() != StateForcedOpen {
+				t.Errorf("%v after the probe", b.State())
+			}
+			if err := r.sync(b); err != nil || b.State() != StateForcedOpen || r.state.State != StateForcedOpen {
+				t.Errorf("local %v, remote %v, %v", b.State(), r.state.State, err)
+			}
+		},
 		"a trip does not replace it": func(t *testing.T) {
 			r, b := setup(policy)
 			r.policy.Set(&r.state, BreakerSnapshot{State: StateForcedOpen}, time.Now())
