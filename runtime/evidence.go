@@ -312,9 +312,9 @@ func (f *facts) leaf(err error) {
 			return
 		}
 		if e, ok := err.(netError); ok {
-			f.typed = true
 			f.network = f.network || e.Temporary() || saysNothing(err)
-			f.fails = f.fails || !f.network
+			f.fails = f.fails || !f.network && !f.typed // a status, for example, goes before
+			f.typed = true
 		}
 	default:
 		if isHTTP2(err) {

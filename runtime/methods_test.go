@@ -111,6 +111,7 @@ func TestMethods(t *testing.T) {
 		{netOpinion{timeout: true}, ClassTimeout, retriedError},
 		{netOpinion{temporary: true}, ClassNetwork, retriedError},
 		{netOpinion{}, "", permanentError},
+		{&statusAround{503, netOpinion{}}, ClassServerError, retriedError},
 
 		// What is not trusted.
 		{bareCode(503), ClassUnknown, unclassifiedError},
