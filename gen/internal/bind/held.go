@@ -15,6 +15,7 @@ import (
 // sets its context: it is a client, whose own context ends when it is closed.
 type Held struct {
 	Param  int    // index of the parameter that is the builder; -1 for the receiver
+	Nil    bool   // the parameter may be nil, as options may
 	Type   string // of the builder
 	Member string // what to add to the builder to get its context, such as .ctx or .Context(); "" if nothing does
 	Setter string // the method that sets the context, or ""
@@ -32,7 +33,7 @@ func (b binder) held(sig *types.Signature) *Held {
 		}
 		// Other parameters with a context that nothing gets or sets are clients.
 		if h := b.heldBy(sig.Params().At(i).Type()); h != nil && (h.Member != "" || h.Setter != "") {
-			h.Param = i
+			h.Param, h.Nil = i, isNilable(sig.Params().At(i).Type())
 			return h
 		}
 	}

@@ -84,11 +84,16 @@ func (b body) ctx() *jen.Statement {
 	case b.fn.Request >= 0:
 		return jen.Id(b.l.params[b.fn.Request]).Dot("Context").Call()
 	case held != nil && held.Member != "":
-		builder := b.self
-		if held.Param >= 0 {
-			builder = jen.Id(b.l.params[held.Param])
+		var ctx *jen.Statement
+		switch {
+		case held.Nil:
+			ctx = jen.Id(b.l.ctx) // see found
+		case held.Param >= 0:
+			ctx = jen.Id(b.l.params[held.Param]).Op(held.Member)
+		default:
+			ctx = b.self.Clone().Op(held.Member)
 		}
-		return jen.Qual(RuntimePath, "HeldContext").Call(builder.Clone().Op(held.Member))
+		return jen.Qual(RuntimePath, "HeldContext").Call(ctx)
 	}
 	return jen.Qual("context", "Background").Call()
 }
@@ -131,6 +136,24 @@ func (b body) key() []jen.Code {
 	}
 	req := jen.Id(b.l.params[b.fn.Request])
 	return []jen.Code{req.Clone().Op("=").Add(req).Dot("WithContext").Call(ctx)}
+}
+
+// found emits, for a builder that may be nil,
+//
+//	var ctx context.Context
+//	if options != nil {
+//		ctx = options.Context
+//	}
+func (b body) found() (code []jen.Code) {
+	held := b.fn.Held
+	if held == nil || !held.Nil || held.Member == "" {
+		return nil
+	}
+	ctx, builder := jen.Id(b.l.ctx), jen.Id(b.l.params[held.Param])
+	return []jen.Code{
+		jen.Var().Add(ctx).Qual("context", "Context"),
+		jen.If(builder.Clone().Op("!=").Nil()).Block(ctx.Clone().Op("=").Add(builder).Op(held.Member)),
+	}
 }
 
 // begin emits
@@ -216,7 +239,8 @@ func (b body) peeled() []jen.Code {
 	}
 	loop := append(b.rewind(), b.next())
 	loop = append(loop, b.try(b.attempt(), b.succeeded(), b.success(later...)...)...)
-	return append(b.first(b.call(nil), b.success(first...)...), b.begin(), jen.For().Block(loop...))
+	code := append(b.first(b.call(nil), b.success(first...)...), b.found()...)
+	return append(code, b.begin(), jen.For().Block(loop...))
 }
 
 // derived emits a loop that derives a context for each attempt. A separate first
@@ -276,10 +300,10 @@ func (b body) guarded() []jen.Code {
 	}
 	slow := []jen.Code{
 		jen.If(jen.Id(b.l.ready).Op("&&").Add(b.err()).Op("==").Nil()).Block(b.success(reports...)...),
-		b.begin(),
-		b.deferEnd(),
-		jen.If(jen.Id(b.l.ready)).Block(append(b.rewind(), b.decide("Next", b.err()))...).Else().Block(b.decide("Admit")),
 	}
+	slow = append(slow, b.found()...)
+	slow = append(slow, b.begin(), b.deferEnd(),
+		jen.If(jen.Id(b.l.ready)).Block(append(b.rewind(), b.decide("Next", b.err()))...).Else().Block(b.decide("Admit")))
 	return append(b.declared,
 		jen.Id(b.l.shared).Op(":=").Add(shared),
 		jen.List(jen.Id(b.l.pass), jen.Id(b.l.ready)).Op(":=").Add(b.field(BreakerField(b.use.Breaker))).Dot("Ready").Call(),

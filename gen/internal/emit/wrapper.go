@@ -73,6 +73,9 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	if fn.Held != nil || use.Key || use.Breaker != "" || use.Budget != "" || use.Unit >= 0 {
 		names = append(names, p.aliases[RuntimePath], SharedDefault)
 	}
+	if fn.Held != nil && fn.Held.Nil {
+		names = append(names, p.aliases["context"])
+	}
 	if len(use.rewinds(fn)) > 0 {
 		names = append(names, p.aliases[RuntimePath], p.aliases[RequestPath])
 	}
