@@ -410,7 +410,9 @@ func genaiFacts(err error) (f retry.Facts) {
 // (go-github).
 func githubFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*github.RateLimitError](err); ok {
-		f.RetryAfter = time.Until(e.Rate.Reset.Time)
+		if left := time.Until(e.Rate.Reset.Time); left > 0 {
+			f.RetryAfter = left
+		}
 		f.Class = retry.ClassRateLimit
 	}
 	if f != (retry.Facts{}) {
@@ -1288,4 +1290,4 @@ func Throttled[T any](ctx context.Context, op func(context.Context) (T, error)) 
 	}
 }
 
-// retrygen:sum 530e994f4d6e8897e2a610b6
+// retrygen:sum 94e4734c3268201bca9f3384

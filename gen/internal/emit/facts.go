@@ -59,7 +59,7 @@ func ReaderFunc(client string) string { return lowerFirst(camel(client)) + "Fact
 const GRPCReader = "grpcFacts"
 
 // readerLocals are the names of variables inside of the functions that read errors.
-var readerLocals = []string{"f", "e", "ok", "v", "item", "code", "text", "s", "detail", "info", "read"}
+var readerLocals = []string{"f", "e", "ok", "v", "item", "code", "text", "s", "detail", "info", "read", "left"}
 
 // HasFacts reports whether the errors of any client are read.
 func (f *File) HasFacts() bool { return f.GRPC || len(f.Clients) > 0 }
@@ -382,7 +382,14 @@ func (r *Reader) read() jen.Code {
 		return set("Status")(jen.Int().Call(v))
 	})
 	read(r.GRPC, func(v *jen.Statement) []jen.Code { return set("GRPC")(jen.Uint32().Call(v)) })
-	read(r.RetryAfter, func(v *jen.Statement) []jen.Code { return set("RetryAfter")(wait(r.RetryAfter, v)) })
+	read(r.RetryAfter, func(v *jen.Statement) []jen.Code {
+		if r.RetryAfter.Kind != bind.ValueTime {
+			return set("RetryAfter")(wait(r.RetryAfter, v))
+		}
+		// A time that has passed, or the zero Time, asks for no wait.
+		left := jen.Id("left").Op(":=").Qual("time", "Until").Call(v)
+		return []jen.Code{jen.If(left, jen.Id("left").Op(">").Lit(0)).Block(set("RetryAfter")(jen.Id("left"))...)}
+	})
 	if r.Outcome != "" {
 		body = append(body, assign(r.Outcome))
 	}
@@ -405,8 +412,6 @@ func wait(p *bind.Path, v *jen.Statement) jen.Code {
 	switch p.Kind {
 	case bind.ValueHeader:
 		return jen.Qual(RequestPath, "Wait").Call(v, jen.Id("f").Dot("Status"))
-	case bind.ValueTime:
-		v = jen.Qual("time", "Until").Call(v)
 	case bind.ValueInteger:
 		v = jen.Qual("time", "Duration").Call(v).Op("*").Qual("time", "Second")
 	}
