@@ -294,7 +294,7 @@ func isNumber(code string, p *bind.Path) bool {
 		return p.Fits(low) && p.Fits(high)
 	}
 	n, err := strconv.ParseInt(code, 10, 64)
-	return code == "*" || err == nil && p.Fits(n)
+	return code == "*" || err == nil && p.Fits(n) && strconv.FormatInt(n, 10) == code // 08 is no number in Go
 }
 
 func codesOf(m policy.Match) emit.Codes {
