@@ -43,6 +43,21 @@ func TestPresets(t *testing.T) {
 	}
 }
 
+func TestShortName(t *testing.T) {
+	for symbol, want := range map[string]string{
+		"ErrGone":                           "ErrGone",
+		"io.EOF":                            "io.EOF",
+		"*example.com/acme.Error":           "acme.Error",
+		"github.com/redis/go-redis/v9.Nil":  "go-redis.Nil",
+		"github.com/jackc/pgx/vN.ErrNoRows": "pgx.ErrNoRows",
+		"gopkg.in/yaml.v3.TypeError":        "yaml.v3.TypeError",
+	} {
+		if got := shortName(symbol); got != want {
+			t.Errorf("shortName(%q) = %q, want %q", symbol, got, want)
+		}
+	}
+}
+
 // TestClientOverPreset: a file's own keys go before those of the preset.
 func TestClientOverPreset(t *testing.T) {
 	match := func(outcome string, values ...string) (m Match) {

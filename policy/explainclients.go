@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -101,6 +102,9 @@ func someOf(values []Symbol, text func(string) string) string {
 	return strings.Join(names, " ")
 }
 
+// majorVersion matches the major version at the end of an import path.
+var majorVersion = regexp.MustCompile(`/v(N|[0-9]+)$`)
+
 // shortName returns a Go symbol without its import path, as redis.Nil.
 func shortName(symbol string) string {
 	symbol = strings.TrimPrefix(symbol, "*")
@@ -108,7 +112,7 @@ func shortName(symbol string) string {
 	if dot := strings.LastIndexByte(symbol, '.'); dot > strings.LastIndexByte(symbol, '/') {
 		path, name = symbol[:dot], symbol[dot:]
 	}
-	path = strings.TrimSuffix(path, "/vN")
+	path = majorVersion.ReplaceAllString(path, "")
 	return path[strings.LastIndexByte(path, '/')+1:] + name
 }
 
