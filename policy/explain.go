@@ -17,8 +17,7 @@ import (
 // Explain writes the resolved policy: every setting with its origin, the schedule
 // of waits, the limit that ends it, and the worst case of a call. The runtime
 // computes the waits; attempts are assumed to fail at once, with errors that ask for
-// no wait. file is the name of
-// the policy file to print. Errors of w are ignored.
+// no wait. file is the name of the policy file to print. Errors of w are ignored.
 func (p *Policy) Explain(w io.Writer, file string) {
 	fmt.Fprintf(w, "policy %s (%s:%d)\n\n", p.Name, file, p.Pos.Line)
 	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

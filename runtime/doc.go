@@ -20,7 +20,8 @@
 //
 // Without the generator, [Do] and [DoWith] call a function under a [Policy]
 // that is written as a literal, and [Policy.Attempts] and [Policy.AttemptsWith]
-// drive a loop. Package httpretry retries HTTP requests; package job runs the units of a job.
+// drive a loop. Package httpretry retries HTTP requests; package job runs the units
+// of a job.
 //
 // # The decision
 //

@@ -82,8 +82,8 @@ func observer(ctx context.Context) func(context.Context, Event) {
 }
 
 // Log returns an observer for [WithObserver] that writes each event to l: an
-// [EventRetry] at level Info, the others at level Warn. An error that
-// is known but has no class, such as one with the status 404, has the class none.
+// [EventRetry] at level Info, the others at level Warn. An error that is known but
+// has no class, such as one with the status 404, has the class none.
 func Log(l *slog.Logger) func(context.Context, Event) {
 	return func(ctx context.Context, e Event) {
 		level, text := slog.LevelWarn, "retries stopped"
