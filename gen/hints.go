@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -21,8 +22,10 @@ func (r *resolver) hints() {
 	if r.unit.file.NoClients {
 		return
 	}
-	h := hinter{resolver: r, said: map[string]bool{}}
+	// The readers of the first two would have the names of other generated functions.
+	h := hinter{resolver: r, said: map[string]bool{}, names: map[string]bool{"retry": true, "grpc": true}}
 	for _, c := range r.unit.file.Clients {
+		h.names[c.Name] = true
 		for _, s := range symbolsOf(c) {
 			path, _, _ := bind.SplitRef(s.Name)
 			h.read = append(h.read, path)
@@ -33,6 +36,9 @@ func (r *resolver) hints() {
 			path, _, _ := bind.SplitRef(s.Name)
 			h.read = append(h.read, path)
 		}
+	}
+	for _, c := range allPresets() {
+		h.names[c.Name] = true
 	}
 	for _, b := range r.unit.file.Bindings {
 		if b.Policy != "" || slices.ContainsFunc(b.Methods, func(m policy.Method) bool { return m.Policy != "" }) {
@@ -55,6 +61,7 @@ type hinter struct {
 	*resolver
 	read  []string        // import paths of the packages whose errors are read
 	said  map[string]bool // what has been found
+	names map[string]bool // that a client to add cannot have
 	notes []note
 }
 
@@ -175,6 +182,9 @@ func subject(c policy.Client, d bind.Dependency) string {
 
 // candidate reports an error type whose status is not read.
 func (h *hinter) candidate(b policy.Binding, d bind.Dependency, c bind.Candidate) {
+	if h.said[d.Path] {
+		return
+	}
 	key := "status"
 	if c.Response {
 		key = "response"
@@ -187,18 +197,23 @@ func (h *hinter) candidate(b policy.Binding, d bind.Dependency, c bind.Candidate
 	if d.Own {
 		text += ": give it a method StatusCode() int, or"
 	}
-	line := fmt.Sprintf("%s: {type: %q, %s: %s}", clientName(d.Name), c.Symbol, key, c.Field)
+	line := fmt.Sprintf("%s: {type: %q, %s: %s}", h.clientName(d.Name), c.Symbol, key, c.Field)
 	h.note(b, d.Path, note{line: line}, text)
 }
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// clientName returns a name for a client.
-func clientName(name string) string {
-	name = strings.Trim(notInName.ReplaceAllString(strings.ToLower(name), "_"), "_")
-	if name == "" || name[0] < 'a' {
-		return "client"
+// clientName returns a name for a client whose package has the name pkg.
+func (h *hinter) clientName(pkg string) string {
+	base := strings.Trim(notInName.ReplaceAllString(strings.ToLower(pkg), "_"), "_")
+	if base == "" || base[0] < 'a' {
+		base = "client"
 	}
+	name := base
+	for n := 2; h.names[name]; n++ {
+		name = base + strconv.Itoa(n)
+	}
+	h.names[name] = true
 	return name
 }
 
