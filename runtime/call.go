@@ -309,7 +309,10 @@ func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
 		observe(ctx, e)
 	}
 	err := unmark(f.Err)
-	if c.returnsUnchanged(f, v) {
+	switch unchanged := c.returnsUnchanged(f, v); {
+	case unchanged && v.Reason == ErrNested:
+		return f.Err // with the wait that it asks for, about which the outer call decides
+	case unchanged:
 		return err
 	}
 	return &Error{

@@ -198,7 +198,8 @@ func Permanent(err error) error {
 //
 // The policy's [RetryAfter] limits the wait. By default, the wait is d, at most 5
 // minutes, or the delay of the schedule if that is longer. A wait that exceeds a
-// limit of the call stops the call immediately with [ErrRetryAfter].
+// limit of the call stops the call immediately with [ErrRetryAfter]. A call that ends
+// because it is part of a retry ([ErrNested]) leaves the wait to the outer call.
 func After(err error, d time.Duration) error {
 	if err == nil {
 		return nil

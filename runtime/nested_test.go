@@ -72,6 +72,15 @@ func TestNestedFacts(t *testing.T) {
 			call: stop 1 class=rate_limit asked=1m0s reason=retry-after too long
 			flow: retry 1 class=rate_limit wait=1m0s asked=1m0s
 			<nil>`},
+		{"wait that a call in a retry did not have", []Policy{{Name: "flow"}, {Name: "call", Timeout: 5 * s}},
+			[]error{status(503), status(503), status(503), After(limited, time.Minute)}, `
+			call: retry 1 class=server_error wait=1s
+			call: retry 2 class=server_error wait=2s waited=1s
+			call: stop 3 class=server_error waited=3s reason=attempts exhausted
+			flow: retry 1 class=server_error wait=1s
+			call: stop 1 class=rate_limit reason=attempt of a retry
+			flow: retry 2 class=rate_limit wait=1m0s asked=1m0s waited=1s
+			<nil>`},
 		{"wait for an error without a class", []Policy{
 			{Name: "flow"}, {Name: "call", Timeout: s},
 		}, []error{After(errors.New("busy"), time.Minute)}, `
