@@ -204,13 +204,13 @@ func TestWords(t *testing.T) {
 		"sync error: 500 rows rejected": "", "took 5004ms": "", "status 5000": "", "error. 503 lost": "",
 		"HTTP 500": "server_error", "HTTP/1.1 503": "server_error", "HTTP/2 502 from upstream": "server_error",
 		"status 503": "server_error", "status: 503": "server_error", "Status Code: 504": "server_error",
-		"status=429": "rate_limit", "http: 429": "rate_limit",
+		"status=429": "rate_limit", "http: 429": "rate_limit", `{"status": "503"}`: "server_error",
 		`{"code":503}`: "", "code: 503, message: x": "", "StatusCode(502)": "server_error", "status_code=500": "server_error",
 		"Error 429": "rate_limit", "googleapi: Error 503: backend": "server_error", "error 501": "",
 		"500 Internal Server Error": "server_error", "500 internal error": "server_error", "502 Bad Gateway": "server_error",
 		"502 bad rows": "", "503 Service Unavailable": "server_error", "503 Service Temporarily Unavailable": "server_error",
 		"503 services": "", "504 gateway": "server_error", "504 Gateway Time-out": "server_error",
-		"429 Too Many Requests": "rate_limit", "http://503": "", "": "", "status = 503": "server_error", "status  = 503": "",
+		"429 Too Many Requests": "rate_limit", "http://503": "", "": "", "status = 503": "server_error", "status   = 503": "",
 	} {
 		if got := classesOf(new(Policy), errors.New(text)); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)

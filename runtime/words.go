@@ -137,7 +137,7 @@ type label struct {
 
 // precedes reports whether only punctuation is between the label and start.
 func (l label) precedes(text string, start int) bool {
-	return l.end > 0 && l.end < start && start-l.end <= 3 && strings.Trim(text[l.end:start], " :=([\"'") == ""
+	return l.end > 0 && l.end < start && start-l.end <= len(`": "`) && strings.Trim(text[l.end:start], " :=([\"'") == ""
 }
 
 // of reports whether the label makes a status of the number in text[start:end].
