@@ -178,6 +178,10 @@ func (r *ErrorReader) Path(text string, want ValueKind) (*Path, error) {
 // may be nil, and are steps of their own.
 func (r *ErrorReader) step(typ types.Type, name string, addressable bool) ([]Step, types.Type, error) {
 	obj, index, _ := types.LookupFieldOrMethod(typ, addressable, r.home.types, name)
+	if m, _, _ := types.LookupFieldOrMethod(typ, true, r.home.types, name); obj == nil && m != nil {
+		return nil, nil, fmt.Errorf("%s is a method of *%s, but the path before it returns %[2]s: read a field instead",
+			name, plain(typ))
+	}
 	if obj == nil {
 		return nil, nil, lackError(fmt.Sprintf("%s has no field or method %s%s", plain(typ), name,
 			DidYouMean(name, r.members(typ))))
