@@ -230,9 +230,13 @@ func TestStatusTexts(t *testing.T) {
 		"404 Not Found": 404, "401 Unauthorized": 401, "422 Unprocessable Entity": 422, "409 Conflict": 409, "410 Gone": 410,
 		"500 Internal Server Error": 500, "HTTP status code 404": 404, "StatusCode: 400, RequestID: x": 400,
 		"status 404: read from upstream with status 503": 404, // the first one
+		"expected status 200, got 503":                   503, "expected HTTP 503, got status 404": 404, "wanted status 503 but got 404": 404,
+		"want 200 OK, got 503 Service Unavailable": 503, "expected status 404": 404, "status-code: 503": 503,
+		"status 500, 3 attempts": 500,
 
 		"code: 503, message: denied": 0, "error code: 404": 0, "Error 1045: access denied": 0, "error: 404 rows": 0,
 		"404 rows not found": 0, "status 418": 0, "response 404": 0, "server error": 0, "connection refused": 0,
+		"status 500,000": 0, "error 500.5": 0, "got 503": 0,
 		"order 500 not found": 0, "status 4040": 0, "line 404": 0,
 	} {
 		f := (&Policy{MatchText: MatchStatus}).inspect(errors.New(text))

@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"unicode"
@@ -18,14 +19,17 @@ const maxText = 16 << 10
 // A word counts in upper or lower case, with no letter, digit or underscore next
 // to it: "1500 rows" does not contain 500. A number alone proves nothing. It is a
 // status after a label ("HTTP 503", "status code: 503", "error 503") or before
-// its reason phrase ("503 Service Unavailable"). The first status counts. A code
-// without the word status, HTTP or response before it may be that of a database:
-// "code: 503" is a denied access of ClickHouse.
+// its reason phrase ("503 Service Unavailable"). The first status counts, but in
+// "expected status 200, got 503" what follows got does. A code without the word
+// status, HTTP or response before it may be that of a database: "code: 503" is a
+// denied access of ClickHouse.
 func (f *facts) readText(text string, match MatchText) {
 	cut := len(text) > maxText
 	text = text[:min(len(text), maxText)]
 	var network, timeout, serverError, rateLimit bool
-	var l label // the last one before the word
+	var l label      // the last one before the word
+	var expects bool // the text names an expected status before the actual one
+	var expected int // the first one, if the text expects one
 	for start, end := 0, 0; ; {
 		if start, end = nextWord(text, end); start == end || cut && end == len(text) {
 			break
@@ -67,14 +71,28 @@ func (f *facts) readText(text string, match MatchText) {
 			l = label{end: end, number: true, alone: true}
 		case "http":
 			l = label{end: end + len(version.FindString(rest)), code: true, number: true}
-		default:
-			if i := statusIndex(word); i >= 0 && (l.of(text, start, end) || followsReason(i, rest)) {
-				f.status, f.typed = statusWords[i].status, true
-				return
+		case "expected", "want", "wanted":
+			expects = true
+		case "got":
+			if expects {
+				l, expects = label{end: end, number: true}, false
 			}
+		default:
+			i := statusIndex(word)
+			if i < 0 || isPart(rest) || !l.of(text, start, end) && !followsReason(i, rest) {
+				continue
+			}
+			if expects {
+				expected = cmp.Or(expected, statusWords[i].status)
+				continue
+			}
+			f.status, f.typed = statusWords[i].status, true
+			return
 		}
 	}
-	if match == MatchWords {
+	if expected != 0 {
+		f.status, f.typed = expected, true
+	} else if match == MatchWords {
 		f.network, f.timeout, f.serverError = network, timeout, serverError
 		f.rateLimit = f.rateLimit || rateLimit // the error of a call inside may have asked for a wait
 	}
@@ -99,6 +117,11 @@ var statusWords = [...]struct {
 	{"502", 502, []string{" bad gateway"}},
 	{"503", 503, []string{" service unavailable", " service temporarily unavailable"}},
 	{"504", 504, []string{" gateway"}},
+}
+
+// isPart reports whether a number continues in text: "500,000" or "500.5".
+func isPart(text string) bool {
+	return len(text) > 1 && (text[0] == ',' || text[0] == '.') && '0' <= text[1] && text[1] <= '9'
 }
 
 // statusIndex returns the index of a word in statusWords, or -1.
@@ -137,7 +160,7 @@ type label struct {
 
 // precedes reports whether only punctuation is between the label and start.
 func (l label) precedes(text string, start int) bool {
-	return l.end > 0 && l.end < start && start-l.end <= len(`": "`) && strings.Trim(text[l.end:start], " :=([\"'") == ""
+	return l.end > 0 && l.end < start && start-l.end <= len(`": "`) && strings.Trim(text[l.end:start], " :=-([\"'") == ""
 }
 
 // of reports whether the label makes a status of the number in text[start:end].
