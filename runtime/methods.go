@@ -93,7 +93,7 @@ var throttling = [...]string{
 // documentation, appendix A). A conflict is recorded as the status 409: the
 // transaction has to be repeated, not the statement.
 func (f *facts) readSQLState(code string) {
-	if len(code) != 5 {
+	if len(code) != 5 || slices.Contains(generalStates[:], code[:2]) {
 		return
 	}
 	f.typed = true
@@ -120,6 +120,10 @@ func (f *facts) readSQLState(code string) {
 		f.fails = true
 	}
 }
+
+// generalStates are the classes of SQLSTATE that prove nothing: success, and
+// general errors of drivers of ODBC.
+var generalStates = [...]string{"00", "HY", "IM"}
 
 // readLabels records the labels of an error of MongoDB (specifications of the
 // drivers: retryable reads, retryable writes, transactions).

@@ -93,6 +93,7 @@ func TestMethods(t *testing.T) {
 		{sqlState("23505"), "", permanentError},
 		{sqlState("28P01"), "", escalatedError},
 		{sqlState(""), ClassUnknown, unclassifiedError},
+		{sqlState("HY000"), ClassUnknown, unclassifiedError},
 
 		{mongoError{"RetryableWriteError"}, ClassNetwork, retriedError},
 		{mongoError{"TransientTransactionError"}, "", retriedError},
