@@ -32,14 +32,18 @@ func find(ctx context.Context, config Config) (found, error) {
 	var f found
 	for dir := range dirs {
 		source, output := filepath.Join(dir, SourceName), filepath.Join(dir, OutputName)
+		misnamed := filepath.Join(dir, Misnamed)
+		_, err := os.Lstat(misnamed)
+		isMisnamed := err == nil
+		if isMisnamed {
+			f.misnamed = append(f.misnamed, misnamed)
+		}
 		if _, err := os.Lstat(source); err == nil || errors.Is(err, fs.ErrPermission) {
 			f.sources = append(f.sources, source)
+		} else if isMisnamed {
+			continue // its output is not stale: the file has the wrong name
 		} else if text, err := os.ReadFile(output); err == nil && len(text) > 0 && isOurs(output, text) {
 			f.stale = append(f.stale, output)
-		}
-		misnamed := filepath.Join(dir, Misnamed)
-		if _, err := os.Lstat(misnamed); err == nil {
-			f.misnamed = append(f.misnamed, misnamed)
 		}
 	}
 	slices.Sort(f.sources)

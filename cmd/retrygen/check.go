@@ -50,7 +50,7 @@ func (c *checker) run(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, err)
 	}
-	printMisnamed(stderr, slices.Sorted(maps.Keys(sources)))
+	isMisnamed := printMisnamed(stderr, slices.Sorted(maps.Keys(sources)))
 	if c.sarif != "" {
 		if err := writeSARIF(c.sarif, stdout, found, sources); err != nil {
 			return fail(stderr, err)
@@ -69,7 +69,7 @@ func (c *checker) run(args []string, stdout, stderr io.Writer) int {
 	if c.strict {
 		fatal = rules.Warning
 	}
-	if len(policy.AtLeast(fatal, found)) > 0 {
+	if isMisnamed || len(policy.AtLeast(fatal, found)) > 0 {
 		return cli.Problems
 	}
 	return cli.OK

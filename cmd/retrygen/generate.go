@@ -86,7 +86,7 @@ func (m mode) run(ctx context.Context, config *config, patterns []string, stdout
 	switch {
 	case err != nil:
 		return fail(stderr, err)
-	case len(result.Failed) > 0, m.check && len(result.Changed()) > 0:
+	case len(result.Failed)+len(result.Misnamed) > 0, m.check && len(result.Changed()) > 0:
 		return cli.Problems
 	}
 	return cli.OK

@@ -60,12 +60,14 @@ func misnamed(dir string) string {
 
 // printMisnamed prints a hint for each file that is named retry.yml instead of
 // retry.yaml.
-func printMisnamed(stderr io.Writer, files []string) {
+func printMisnamed(stderr io.Writer, files []string) (found bool) {
 	for _, name := range files {
 		if filepath.Base(name) == gen.Misnamed {
+			found = true
 			fmt.Fprintf(stderr, "retrygen: %s generates nothing: rename it to %s\n", name, gen.SourceName)
 		}
 	}
+	return found
 }
 
 // required matches a go.mod that requires this module.
