@@ -39,6 +39,11 @@ func (d decoder) section(root *syntax.Node, key string) (list []syntax.Entry) {
 	}
 	for _, e := range e.Value.Entries {
 		if !policyName.MatchString(e.Key) {
+			if strings.Contains(e.Key, ".") && symbolName.MatchString(e.Key) {
+				d.problem(e.At, "P102", "%s is a Go symbol, not a name under %s: write it under bind, at the top of the file",
+					syntax.Quote(e.Key), key)
+				continue
+			}
 			d.problem(e.At, "P102", "the name %s is not valid: use lower-case letters, digits and _, and begin with a letter",
 				syntax.Quote(e.Key))
 			continue
