@@ -49,8 +49,11 @@ type watching struct {
 // the breaker: f delays its call, and may use the breaker itself. A breaker has no
 // timer: it becomes half-open when it is used or its state is read after
 // OpenUntil. A breaker that processes share reports in each of them what that
-// process has learned.
+// process has learned. Observe panics if f is nil.
 func (b *Breaker) Observe(f func(BreakerChange)) {
+	if f == nil {
+		panic("retry: Observe of a nil function")
+	}
 	b.lock()
 	defer b.unlock()
 	b.observers = append(b.observers, f)
