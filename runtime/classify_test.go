@@ -229,8 +229,8 @@ func TestStatusTexts(t *testing.T) {
 		"googleapi: Error 403: , rateLimitExceeded": 403, "server error: 404": 404, "slack server error: 404 Not Found": 404,
 		"404 Not Found": 404, "401 Unauthorized": 401, "422 Unprocessable Entity": 422, "409 Conflict": 409, "410 Gone": 410,
 		"500 Internal Server Error": 500, "HTTP status code 404": 404, "StatusCode: 400, RequestID: x": 400,
-		"status 404: read from upstream with status 503": 404, // the first one
-		"expected status 200, got 503":                   503, "expected HTTP 503, got status 404": 404, "wanted status 503 but got 404": 404,
+		"status 404: read from upstream with status 503": 404, "expected status 200, got 503": 503,
+		"expected HTTP 503, got status 404": 404, "wanted status 503 but got 404": 404,
 		"want 200 OK, got 503 Service Unavailable": 503, "expected status 404": 404, "status-code: 503": 503,
 		"status 500, 3 attempts": 500,
 
