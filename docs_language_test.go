@@ -164,7 +164,7 @@ policies:
     on_exhausted: dead_letter
 
 bind:
-  Payments.Charge: {policy: charge, id: orderID, idempotent: key, step: charge, formerly: [Payments.Pay]}
+  Payments.Charge: {policy: charge, id: orderID, idempotent: key, step: charge, formerly: [shop.Payments.Pay]}
 ` + "```" + `
 
 - ` + "`id`" +
@@ -173,8 +173,9 @@ bind:
 - An attempt that was executing when the process died is *lost*: it may have taken effect. ` + "`on_lost`" +
 	` decides what follows. Without it, the attempt is
   repeated if the binding is ` + "`idempotent`" + `; otherwise the run pauses until somebody resolves the step.
-- A step is recorded under the symbol that is bound. Before you rename the symbol, write its present name as ` +
-	"`step`" + `, or list it in ` + "`formerly`" + `.
+- A step is recorded under its package and the symbol that is bound, such as ` + "`shop.billing.Payments.Charge`" + `: the package
+  is the path from the last element of the module on, without a major version. Before you rename the symbol or move it,
+  write its present name as ` + "`step`" + `, or list it in ` + "`formerly`" + `.
 - ` + "`retrygen explain POLICY`" + ` prints what is recorded when, and what a crash at each point leads to.
 `
 

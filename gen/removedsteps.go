@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -19,11 +20,19 @@ const ruleStepRemoved = "P920"
 
 // removedSteps reports the names of durable steps in the output of the last run
 // that no step of this run has, not even as an older name. Runs that recorded
-// such a step would execute it again.
+// such a step would execute it again. It also reports steps that have their name
+// and another function: calls in runs that recorded them fail.
 func (r *resolver) removedSteps(old []byte) (problems []policy.Problem) {
 	before := stepNames(old)
 	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if r.steps[name] != nil {
+		if s := r.steps[name]; s != nil {
+			if f := before[name]; f != "" && name == s.name && f != s.function && r.steps[f] != s {
+				problems = append(problems, policy.Problem{
+					File: r.unit.source, Pos: s.pos, Rule: ruleStepRemoved, Severity: rules.Warning,
+					Text: fmt.Sprintf("durable step %s was recorded by %s: if this is the same function, add formerly: %s, or its "+
+						"calls in open runs fail", name, f, f),
+				})
+			}
 			continue
 		}
 		p := policy.Problem{
@@ -43,11 +52,12 @@ func (r *resolver) removedSteps(old []byte) (problems []policy.Problem) {
 
 // onlyNewStep returns the step whose name is not in before, or nil unless there
 // is exactly one.
-func (r *resolver) onlyNewStep(before map[string]bool) (only *namedStep) {
+func (r *resolver) onlyNewStep(before map[string]string) (only *namedStep) {
 	for name, s := range r.steps {
+		_, known := before[name]
 		switch {
-		case before[name]:
-		case only != nil:
+		case known:
+		case only != nil && only != s:
 			return nil
 		default:
 			only = s
@@ -57,9 +67,9 @@ func (r *resolver) onlyNewStep(before map[string]bool) (only *namedStep) {
 }
 
 // stepNames returns the current and older names of the durable steps in a
-// generated file.
-func stepNames(text []byte) map[string]bool {
-	names := map[string]bool{}
+// generated file, with the functions of the current ones.
+func stepNames(text []byte) map[string]string {
+	names := map[string]string{}
 	// A file with conflict marks is parsed up to the first mark.
 	file, _ := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
 	if file == nil {
@@ -73,28 +83,34 @@ func stepNames(text []byte) map[string]bool {
 		if typ, ok := literal.Type.(*ast.SelectorExpr); !ok || typ.Sel.Name != "StepPolicy" {
 			return true
 		}
+		fields := map[string][]string{}
 		for _, e := range literal.Elts {
-			field, ok := e.(*ast.KeyValueExpr)
-			if !ok {
-				continue
+			if field, ok := e.(*ast.KeyValueExpr); ok {
+				if key, ok := field.Key.(*ast.Ident); ok {
+					fields[key.Name] = stringsOf(field.Value)
+				}
 			}
-			if key, ok := field.Key.(*ast.Ident); ok && (key.Name == "Name" || key.Name == "Formerly") {
-				addStrings(names, field.Value)
-			}
+		}
+		for _, older := range fields["Formerly"] {
+			names[older] = ""
+		}
+		for _, name := range fields["Name"] {
+			names[name] = strings.Join(fields["Function"], "")
 		}
 		return false
 	})
 	return names
 }
 
-// addStrings adds the values of the string literals in an expression.
-func addStrings(names map[string]bool, expr ast.Expr) {
+// stringsOf returns the values of the string literals in an expression.
+func stringsOf(expr ast.Expr) (values []string) {
 	ast.Inspect(expr, func(n ast.Node) bool {
 		if text, ok := n.(*ast.BasicLit); ok {
-			if name, err := strconv.Unquote(text.Value); err == nil {
-				names[name] = true
+			if value, err := strconv.Unquote(text.Value); err == nil {
+				values = append(values, value)
 			}
 		}
 		return true
 	})
+	return values
 }

@@ -11,10 +11,15 @@ import (
 // step returns the durable step for calls of s. It reports the problems of a step
 // that depend on Go symbols: P906, P916, P917 and P918.
 func (r *resolver) step(use policy.Use, target *bind.Target, s served) *emit.Step {
-	step := &emit.Step{Name: s.step.Name.Name, Idempotent: use.Idempotent, Var: emit.StepVar(target.Name, s.fn.Name)}
+	symbol := target.Name + "." + s.fn.Name
+	step := &emit.Step{Idempotent: use.Idempotent, Var: emit.StepVar(target.Name, s.fn.Name)}
 	if target.Kind == bind.Function {
-		step.Var = emit.StepVar(s.fn.Name)
+		symbol, step.Var = s.fn.Name, emit.StepVar(s.fn.Name)
 	}
+	if s.step.Default {
+		s.step.Name.Name = target.Home + "." + symbol
+	}
+	step.Name, step.Function = s.step.Name.Name, target.Path+"."+symbol
 	for _, older := range s.step.Formerly {
 		step.Formerly = append(step.Formerly, older.Name)
 	}
@@ -22,7 +27,7 @@ func (r *resolver) step(use policy.Use, target *bind.Target, s served) *emit.Ste
 		step.ID = append(step.ID, id.Name)
 		r.checkID(id, target, s)
 	}
-	if r.claimStepNames(s) {
+	if r.claimStepNames(s, step.Function) {
 		r.claim(s.pos, step.Var, "the durable step of "+s.symbol, "rename one of the two")
 	}
 	switch {
@@ -88,23 +93,26 @@ func (r *resolver) checkID(id policy.Symbol, target *bind.Target, s served) {
 	}
 }
 
-// A namedStep is a durable step and the position of one of its names.
+// A namedStep is a durable step with its present name.
 type namedStep struct {
-	symbol string     // the function of the step
-	pos    policy.Pos // of the name in the policy file
+	name     string
+	symbol   string     // the function of the step
+	function string     // with its import path
+	pos      policy.Pos // of the name in the policy file
 }
 
 // claimStepNames reserves the names of a step. If another step has one of them,
 // it reports a problem and returns false. The names of the steps of a bound type
 // are known only here, since they depend on its methods.
-func (r *resolver) claimStepNames(s served) bool {
+func (r *resolver) claimStepNames(s served, function string) bool {
+	step := &namedStep{s.step.Name.Name, s.symbol, function, s.step.Name.Pos}
 	for _, name := range append([]policy.Symbol{s.step.Name}, s.step.Formerly...) {
 		if other := r.steps[name.Name]; other != nil {
 			r.problem(name.Pos, "P918", "%s is a name of the durable step of %s, too: give each step names of its own",
 				name.Name, other.symbol)
 			return false
 		}
-		r.steps[name.Name] = &namedStep{s.symbol, name.Pos}
+		r.steps[name.Name] = step
 	}
 	return true
 }

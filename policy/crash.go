@@ -102,7 +102,8 @@ func (p *Policy) exhausted() string {
 }
 
 // ExplainSteps writes the durable steps that are bound to p: their names, their
-// ids, and what follows a lost attempt. It writes nothing if p is not durable.
+// ids, and what follows a lost attempt. PACKAGE stands for the package of a symbol,
+// which only the generator knows. It writes nothing if p is not durable.
 // Errors of w are ignored.
 func (f *File) ExplainSteps(w io.Writer, p *Policy) {
 	if p.Durable == nil {
@@ -118,7 +119,11 @@ func (f *File) ExplainSteps(w io.Writer, p *Policy) {
 		if len(s.Formerly) > 0 {
 			id += "; formerly " + strings.Join(texts(s.Formerly), ", ")
 		}
-		fmt.Fprintf(lines, "  %s\t%s\ta lost attempt: %s\n", s.Name.Name, id, p.Durable.Lost(i))
+		name := s.Name.Name
+		if s.Default {
+			name = "PACKAGE." + name
+		}
+		fmt.Fprintf(lines, "  %s\t%s\ta lost attempt: %s\n", name, id, p.Durable.Lost(i))
 	}
 	for i := range f.Bindings {
 		b := &f.Bindings[i]

@@ -15,6 +15,7 @@ import (
 // in.
 type Step struct {
 	Name     Symbol   // its Pos is that of the key step, or of the binding
+	Default  bool     // Name is the symbol: the generator puts its package before it
 	Formerly []Symbol // older names, under which runs may have recorded the step
 	ID       []Symbol // the parameters that identify it, in order; empty: its name alone does
 }
@@ -25,9 +26,9 @@ type Step struct {
 // A step or formerly on the binding of a type is a prefix for the names of its
 // methods and replaces the symbol: with step pay, the method Charge is pay.Charge.
 func (b *Binding) Step(method string) Step {
-	s := Step{Name: Symbol{b.Symbol, b.Pos}, Formerly: b.Formerly, ID: b.ID}
+	s := Step{Name: Symbol{b.Symbol, b.Pos}, Default: true, Formerly: b.Formerly, ID: b.ID}
 	if b.StepName.Name != "" {
-		s.Name = b.StepName
+		s.Name, s.Default = b.StepName, false
 	}
 	if method == "" {
 		return s
@@ -42,7 +43,7 @@ func (b *Binding) Step(method string) Step {
 		return s
 	}
 	if m.StepName.Name != "" {
-		s.Name = m.StepName
+		s.Name, s.Default = m.StepName, false
 	}
 	if m.Formerly != nil {
 		s.Formerly = m.Formerly

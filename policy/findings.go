@@ -319,7 +319,10 @@ func (b *Binding) model() []rules.Binding {
 func (u *Use) model(symbol, method string, s Step) rules.Binding {
 	b := rules.Binding{
 		Symbol: symbol, Method: method, Policy: u.Policy, Idempotent: u.Idempotent,
-		HasID: s.ID != nil, Step: s.Name.Name,
+		HasID: s.ID != nil,
+	}
+	if !s.Default { // otherwise only the generator knows the name
+		b.Step = s.Name.Name
 	}
 	for _, older := range s.Formerly {
 		b.Formerly = append(b.Formerly, older.Name)

@@ -40,7 +40,8 @@ func Policies() []*retry.Policy {
 
 // stepBankCharge: a lost attempt is repeated, until 10 are lost.
 var stepBankCharge = durable.StepPolicy{
-	Name:       "Bank.Charge",
+	Name:       "settle.Bank.Charge",
+	Function:   "github.com/retrygen/retrygen/examples/settle.Bank.Charge",
 	Policy:     &policyCharge,
 	Idempotent: true,
 	OnLost:     durable.OnLostRetry,
@@ -50,8 +51,8 @@ var stepBankCharge = durable.StepPolicy{
 // RetryCharge pays an order. It returns an *httpretry.StatusError for a response other
 // than 200.
 //
-// Policy: charge. It is the durable step Bank.Charge of the run in ctx, one for
-// each orderID. If it was recorded with another cents, the call returns
+// Policy: charge. It is the durable step settle.Bank.Charge of the run in ctx,
+// one for each orderID. If it was recorded with another cents, the call returns
 // durable.ErrChanged.
 func (b *Bank) RetryCharge(ctx context.Context, orderID string, cents int) (Receipt, error) {
 	return durable.Call(ctx, &stepBankCharge, durable.ID(orderID), durable.Arguments(cents),
@@ -60,4 +61,4 @@ func (b *Bank) RetryCharge(ctx context.Context, orderID string, cents int) (Rece
 		})
 }
 
-// retrygen:sum c9b5fa436b8490eb0f7594e6
+// retrygen:sum a179057601e8e887779c3b9c

@@ -121,12 +121,15 @@ func stepUsedTwice(f *File, report report) {
 	steps, older := map[string]string{}, map[string]string{}
 	each := func(do func(b *Binding)) {
 		for i := range f.Bindings {
-			if b := &f.Bindings[i]; b.Step != "" && f.durable(b.Policy) != nil {
+			if b := &f.Bindings[i]; f.durable(b.Policy) != nil {
 				do(b)
 			}
 		}
 	}
 	each(func(b *Binding) {
+		if b.Step == "" {
+			return // only the generator knows it
+		}
 		if other, ok := steps[b.Step]; ok {
 			report(Error, b.at("step"), "step %s is the name of %s, too: give each step a name of its own", b.Step, other)
 			return

@@ -62,7 +62,8 @@ func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, 
 func (v *stepView) first(e *attemptEnd) {
 	v.step = Record{Key: v.c.key, Version: v.step.Version}
 	v.body = stepBody{
-		Name: v.c.policy.Name, Arguments: v.c.digest, Attempts: e.number, First: v.now.Add(-e.duration), Keys: v.body.Keys,
+		Name: v.c.policy.Name, Function: v.c.policy.Function, Arguments: v.c.digest, Attempts: e.number,
+		First: v.now.Add(-e.duration), Keys: v.body.Keys,
 	}
 	if p := v.c.policy.Policy; p != nil {
 		v.notePolicy()

@@ -26,7 +26,7 @@ var (
 	// has taken over.
 	ErrFenced = errors.New("the run is executed elsewhere")
 	// ErrChanged matches a [*ChangedError].
-	ErrChanged = errors.New("a recorded step is called with different arguments")
+	ErrChanged = errors.New("a recorded step is called with different arguments, or by another function")
 	// ErrResult matches the error of a step that succeeded with a result that
 	// cannot be recorded, or not be read again: see [ResultError].
 	ErrResult = errors.New("the result cannot be recorded")
@@ -130,13 +130,26 @@ func (e *UnfinishedError) Error() string {
 func (e *UnfinishedError) Unwrap() error { return ErrUnfinished }
 
 // A ChangedError reports that a recorded step is called with other arguments
-// than those that were recorded. Nothing was executed. To name the argument in
-// the id of the binding is no fix for this run: a call with another id is another
-// step, and is executed.
-type ChangedError struct{ Run, Step string }
+// than those that were recorded, or by another function. Nothing was executed. To
+// name the argument in the id of the binding is no fix for this run: a call with
+// another id is another step, and is executed.
+type ChangedError struct {
+	Run, Step string
+	// Recorded and Called are the functions, if they differ: see
+	// [StepPolicy.Function]. Called is "" for a call of [Step].
+	Recorded, Called string
+}
 
-// Error returns the step.
+// Error returns the step, and what to do.
 func (e *ChangedError) Error() string {
+	if e.Recorded != "" {
+		called := e.Called
+		if called == "" {
+			called = "durable.Step"
+		}
+		return fmt.Sprintf("step %q of run %q was recorded by %s, and is called by %s: give each a step name of its own, "+
+			"or list the former in formerly if it was renamed", e.Step, e.Run, e.Recorded, called)
+	}
 	return fmt.Sprintf("step %q of run %q was recorded with other arguments: "+
 		"pass those, or set on_changed: report", e.Step, e.Run)
 }

@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"errors"
+	"unique"
 )
 
 // A ledger has what an execution knows of the steps of its run, outside of
@@ -81,14 +82,17 @@ func (l *ledger) keep(id string, f finishedStep) error {
 type finishedStep struct {
 	status    Status
 	imported  bool
-	arguments string    // their digest
-	result    []byte    // JSON
-	body      *stepBody // nil if result is all there is to know
+	function  unique.Handle[string] // stepBody.Function
+	arguments string                // their digest
+	result    []byte                // JSON
+	body      *stepBody             // nil if result is all there is to know
 }
 
 // finishedOf returns what to keep of a finished step.
 func finishedOf(s Status, body *stepBody) finishedStep {
-	f := finishedStep{status: s, imported: body.Imported, arguments: body.Arguments}
+	f := finishedStep{
+		status: s, imported: body.Imported, function: unique.Make(body.Function), arguments: body.Arguments,
+	}
 	if r := body.Result; s == StatusSucceeded && r != nil && r.JSON != nil {
 		f.result = r.JSON
 		return f

@@ -54,6 +54,7 @@ type runBody struct {
 // stepBody is the body of a step.
 type stepBody struct {
 	Name      string `json:"name"`
+	Function  string `json:"function,omitempty"`  // StepPolicy.Function
 	Arguments string `json:"arguments,omitempty"` // their digest
 	Policy    string `json:"policy,omitempty"`    // its name
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -74,6 +75,7 @@ type stepCall struct {
 	call     retry.Call // of the attempt that is executing
 	ledger   *ledger    // of the run, or of the unit
 	unit     *unitCall  // of a group, or nil
+	former   bool       // key has a name of StepPolicy.Formerly
 	reported bool       // EventChanged was reported
 	lapsed   bool       // the attempt was canceled, since another engine may repeat it
 	captures *captures  // of the attempt
@@ -122,7 +124,7 @@ func (x *execution) findFormer(ctx context.Context, c *stepCall, id StepID) erro
 	}
 	for i, r := range records {
 		if r.Version != 0 {
-			c.key = keys[i]
+			c.key, c.former = keys[i], i > 0
 			return nil
 		}
 	}
@@ -132,6 +134,7 @@ func (x *execution) findFormer(ctx context.Context, c *stepCall, id StepID) erro
 // A flight is the execution of a step that several callers may wait for.
 type flight struct {
 	done   chan struct{}
+	policy *StepPolicy
 	result *payload
 	err    error
 	again  bool // the context of the caller that executed it has ended, others go on
@@ -170,7 +173,7 @@ func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 		return nil, &f, nil
 	}
 	if f := x.flights[c.key.ID]; f != nil {
-		return f, nil, nil
+		return f, nil, x.mistaken(c, f.policy.Function)
 	}
 	if x.halted != nil {
 		return nil, nil, x.halted
@@ -178,7 +181,7 @@ func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 	if c.ledger.pending[c.key.ID] && c.ledger.called[c.key.ID] == 0 {
 		c.ledger.called[c.key.ID] = StatusOpen // whatever comes of this call
 	}
-	x.flights[c.key.ID] = &flight{done: make(chan struct{})}
+	x.flights[c.key.ID] = &flight{done: make(chan struct{}), policy: c.policy}
 	x.running.Add(1)
 	return &flight{}, nil, nil
 }
@@ -268,9 +271,22 @@ func (x *execution) answer(ctx context.Context, c *stepCall, f *finishedStep) (*
 	return f.body.Result, nil
 }
 
+// mistaken returns the error for a call of another function than the one that has
+// recorded the step, or nil.
+func (x *execution) mistaken(c *stepCall, recorded string) error {
+	s := c.policy
+	if recorded == s.Function || recorded == "" || c.former || slices.Contains(s.Formerly, recorded) {
+		return nil
+	}
+	return &ChangedError{Run: x.id, Step: c.key.ID, Recorded: recorded, Called: s.Function}
+}
+
 // changed returns the error for a recorded step that is called with other
 // arguments, or reports it.
 func (x *execution) changed(ctx context.Context, c *stepCall, f *finishedStep) error {
+	if err := x.mistaken(c, f.function.Value()); err != nil {
+		return err
+	}
 	if f.arguments == c.digest || f.imported {
 		return nil
 	}

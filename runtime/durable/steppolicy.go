@@ -15,8 +15,12 @@ type StepPolicy struct {
 	// calls: list the old name in Formerly.
 	Name string
 	// Formerly are older names, under which unfinished runs may have recorded
-	// the step.
+	// the step, and older values of Function.
 	Formerly []string
+	// Function is the function whose calls are the step, as go doc names it, with
+	// its import path. A call of another function is not answered with what this
+	// one has recorded under the same name: it fails with a [*ChangedError].
+	Function string
 	// Policy decides about retries. Nil means a step that is executed once in
 	// each execution of its run until it succeeds, and of which only the success
 	// is recorded.

@@ -53,6 +53,8 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 		return Writes{}, v.next(), nil
 	case v.runBody.Hold != nil:
 		return Writes{}, next{}, v.runBody.Hold.err(x.id)
+	case v.step.Version != 0 && x.mistaken(c, s.Function) != nil:
+		return Writes{}, next{}, x.mistaken(c, s.Function)
 	case v.step.Version != 0 && x.differs(c, s):
 		return Writes{}, next{}, &ChangedError{Run: x.id, Step: c.key.ID}
 	case s.Open != nil:
@@ -103,7 +105,9 @@ func (v *stepView) spread(n *next, most time.Duration) bool {
 func (v *stepView) start(in *starting) (Writes, next, error) {
 	s, p := &v.body, v.c.policy.Policy
 	if v.step.Version == 0 {
-		*s = stepBody{Name: v.c.policy.Name, Arguments: v.c.digest, Policy: p.Name, First: v.now}
+		*s = stepBody{
+			Name: v.c.policy.Name, Function: v.c.policy.Function, Arguments: v.c.digest, Policy: p.Name, First: v.now,
+		}
 		v.step = Record{Key: v.c.key}
 	}
 	v.notePolicy()

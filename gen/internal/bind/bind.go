@@ -17,6 +17,8 @@ type Target struct {
 	TypeParams []Param  // of the function or type
 	Pkg        string   // import path of its package, or "" for the package itself
 	PkgName    string   // name of that package
+	Home       string   // the package that declares it, in the names of durable steps: see home
+	Path       string   // import path of that package
 	Recv       Param    // MethodOf: the receiver, with its name in the source
 	Func       Func     // Function, MethodOf: the signature
 	Methods    []Method // Interface: all methods; Concrete: the exported ones; sorted by name

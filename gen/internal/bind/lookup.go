@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/module"
 	"golang.org/x/tools/go/packages"
 
 	"github.com/retrygen/retrygen/internal/gocommand"
@@ -57,7 +59,7 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	if from != p && !obj.Exported() {
 		return nil, fmt.Errorf("package %s does not export %s: bind it there, or export it", from.Path, name)
 	}
-	t := &Target{Name: name, Pos: from.place(obj)}
+	t := &Target{Name: name, Home: from.home(), Path: from.Path, Pos: from.place(obj)}
 	if from != p {
 		t.Pkg, t.PkgName = from.Path, from.Name
 	}
@@ -148,6 +150,25 @@ func (p *Package) find(symbol string) (from *Package, name, method string, err e
 		}
 	}
 	return p, name, method, nil
+}
+
+// home returns the path of a package from the last element of the path of its
+// module on, without a major version: shop.billing for example.com/shop/v2/billing.
+// The packages of a module have different homes, which stay the same when the module
+// moves. Dots separate the elements, since the ids of steps escape slashes: shop/a
+// with the method b.C and shop/a/b with the function C have the same name, and the
+// records of their steps tell them apart by the function.
+func (p *Package) home() string {
+	home := p.Path // of the standard library
+	if p.loaded != nil && p.loaded.Module != nil {
+		root := p.loaded.Module.Path
+		unversioned, _, ok := module.SplitPathVersion(root)
+		if !ok {
+			unversioned = root
+		}
+		home = path.Base(unversioned) + strings.TrimPrefix(p.Path, root)
+	}
+	return strings.ReplaceAll(home, "/", ".")
 }
 
 // reach returns the package at path, if generated code of p can import it.

@@ -26,6 +26,7 @@ const StepErrors = "stepErrors"
 type Step struct {
 	Var        string   // name of its variable: stepPaymentsCharge
 	Name       string   // in records
+	Function   string   // with its import path
 	Formerly   []string // in older records
 	ID         []string // the parameters that identify a call
 	Idempotent rules.Idempotency
@@ -150,6 +151,7 @@ func (p printer) step(use *Use) []jen.Code {
 	return fieldsOf(reflect.ValueOf(durable.StepPolicy{
 		Name:         use.Step.Name,
 		Formerly:     use.Step.Formerly,
+		Function:     use.Step.Function,
 		Record:       d.Record,
 		Idempotent:   use.Step.Idempotent.Repeatable(),
 		OnLost:       onLost,

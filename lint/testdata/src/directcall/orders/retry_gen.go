@@ -65,15 +65,17 @@ func (c *Client) RetryOrder(ctx context.Context, id string) (string, error) {
 
 // stepClientCharge: if an attempt is lost, its run is paused.
 var stepClientCharge = durable.StepPolicy{
-	Name:   "Client.Charge",
-	Policy: &policyOnce,
-	OnLost: durable.OnLostPause,
+	Name:     "retrygen.lint.testdata.src.directcall.orders.Client.Charge",
+	Function: "github.com/retrygen/retrygen/lint/testdata/src/directcall/orders.Client.Charge",
+	Policy:   &policyOnce,
+	OnLost:   durable.OnLostPause,
 }
 
 // RetryCharge is a durable step.
 //
-// Policy: once. It is the durable step Client.Charge of the run in ctx, one for
-// each id.
+// Policy: once. It is the durable step
+// retrygen.lint.testdata.src.directcall.orders.Client.Charge of the run in ctx,
+// one for each id.
 func (c *Client) RetryCharge(ctx context.Context, id string) (string, error) {
 	return durable.Call(ctx, &stepClientCharge, durable.ID(id), durable.Arguments(),
 		func(ctx context.Context) (string, error) {
@@ -153,4 +155,4 @@ func RetryClientReserve(c *stock.Client, ctx context.Context, item string) error
 	}
 }
 
-// retrygen:sum 5fd00268cf06566806d20b04
+// retrygen:sum b7cbb975d950316f5d3dbb49
