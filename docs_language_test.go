@@ -278,6 +278,7 @@ var companions = map[string]string{
 	"id":          ", policy: read",
 	"step":        ", policy: read",
 	"formerly":    ", policy: read",
+	"repeat":      ", policy: read",
 }
 
 // A section writes the settings of a part of a policy file.

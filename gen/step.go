@@ -12,7 +12,7 @@ import (
 // that depend on Go symbols: P906, P916, P917 and P918.
 func (r *resolver) step(use policy.Use, target *bind.Target, s served) *emit.Step {
 	symbol := target.Name + "." + s.fn.Name
-	step := &emit.Step{Idempotent: use.Idempotent, Var: emit.StepVar(target.Name, s.fn.Name)}
+	step := &emit.Step{Idempotent: use.Idempotent, Repeat: s.step.Repeat, Var: emit.StepVar(target.Name, s.fn.Name)}
 	if target.Kind == bind.Function {
 		symbol, step.Var = s.fn.Name, emit.StepVar(s.fn.Name)
 	}

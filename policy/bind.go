@@ -30,6 +30,7 @@ type Use struct {
 	ID       []Symbol // parameters; nil: not written
 	StepName Symbol   // or empty
 	Formerly []Symbol // nil: not written
+	Repeat   *bool    // nil: not written
 }
 
 var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60=]+/)?[\pL_][\pL_\p{Nd}\-]*(?:\.[\pL_\p{Nd}\-]+)*$`)
@@ -39,7 +40,7 @@ var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60=]+/)?[\pL_][\pL_\p{Nd}\-]*(?
 var decoration = regexp.MustCompile(`^func\s+|^\s+|\s+$|\[.*\]|\([^*)]*\)$|[*()]`)
 
 var (
-	methodKeys  = []string{"policy", "idempotent", "fallback", "check", "id", "step", "formerly"}
+	methodKeys  = []string{"policy", "idempotent", "fallback", "check", "id", "step", "formerly", "repeat"}
 	bindingKeys = append([]string{"group", "unit", "methods"}, methodKeys...)
 )
 

@@ -18,6 +18,7 @@ type Step struct {
 	Default  bool     // Name is the symbol: the generator puts its package before it
 	Formerly []Symbol // older names, under which runs may have recorded the step
 	ID       []Symbol // the parameters that identify it, in order; empty: its name alone does
+	Repeat   bool     // another call in one execution of a run returns its result again
 }
 
 // Step returns the durable step of a call of b: of its method if method is not "",
@@ -27,6 +28,7 @@ type Step struct {
 // methods and replaces the symbol: with step pay, the method Charge is pay.Charge.
 func (b *Binding) Step(method string) Step {
 	s := Step{Name: Symbol{b.Symbol, b.Pos}, Default: true, Formerly: b.Formerly, ID: b.ID}
+	s.Repeat = b.Repeat != nil && *b.Repeat
 	if b.StepName.Name != "" {
 		s.Name, s.Default = b.StepName, false
 	}
@@ -50,6 +52,9 @@ func (b *Binding) Step(method string) Step {
 	}
 	if m.ID != nil {
 		s.ID = m.ID
+	}
+	if m.Repeat != nil {
+		s.Repeat = *m.Repeat
 	}
 	return s
 }
@@ -149,6 +154,10 @@ func (d decoder) step(n *syntax.Node, u *Use) {
 				maxStepName, e.Value.Describe())
 		}
 		u.StepName = Symbol{name, posOf(e.Value.Span)}
+	}
+	if e := n.Written("repeat"); e != nil {
+		repeat, _ := d.boolean(e)
+		u.Repeat = &repeat
 	}
 }
 

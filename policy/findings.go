@@ -336,5 +336,8 @@ func (u *Use) model(symbol, method string, s Step) rules.Binding {
 	if u.Formerly != nil {
 		b.Written = append(b.Written, "formerly")
 	}
+	if u.Repeat != nil {
+		b.Written = append(b.Written, "repeat")
+	}
 	return b
 }

@@ -83,7 +83,7 @@ type Binding struct {
 	HasID    bool     // its own, or that of the symbol
 	Step     string   // its name; "": of a pattern, which has several
 	Formerly []string // its older names
-	Written  []Field  // which of id, step and formerly the entry has
+	Written  []Field  // which of id, step, formerly and repeat the entry has
 }
 
 // Idempotency describes whether a second call has an effect of its own.

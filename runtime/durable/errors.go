@@ -27,6 +27,9 @@ var (
 	ErrFenced = errors.New("the run is executed elsewhere")
 	// ErrChanged matches a [*ChangedError].
 	ErrChanged = errors.New("a recorded step is called with different arguments, or by another function")
+	// ErrRepeated is returned by the second call of a step in one execution of its
+	// run, after the first one has succeeded: see [StepPolicy.Repeat].
+	ErrRepeated = errors.New("the step has been called before in this execution")
 	// ErrResult matches the error of a step that succeeded with a result that
 	// cannot be recorded, or not be read again: see [ResultError].
 	ErrResult = errors.New("the result cannot be recorded")

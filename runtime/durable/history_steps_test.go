@@ -35,6 +35,7 @@ func TestHistory24IDs(t *testing.T) {
 			for range 2 {
 				for i, id := range ids {
 					charge := careful("charge", 1, 0)
+					charge.Repeat = true
 					got, err := durable.Call(ctx, charge, id, durable.Arguments(), func(context.Context) (int, error) {
 						calls++
 						return i, nil
@@ -85,7 +86,8 @@ func TestHistory24InvalidIDs(t *testing.T) {
 	})
 }
 
-// In a loop, a step is one step; with a Scope for each iteration, it is many.
+// In a loop, a step is one step, which returns its result once; with a Scope for
+// each iteration, it is many.
 func TestHistory25Loop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProcess(t, durable.NewMemory())
@@ -93,8 +95,9 @@ func TestHistory25Loop(t *testing.T) {
 		poll := careful("poll", 1, 0)
 		err := p.run("one", func(ctx context.Context) error {
 			for i := range 5 {
-				if got, err := call(ctx, poll, failing(&j, 0)); got != 101 || err != nil {
-					t.Errorf("without a scope: got %d, %v", got, err)
+				got, err := call(ctx, poll, failing(&j, 0))
+				if i == 0 && (got != 101 || err != nil) || i > 0 && !errors.Is(err, durable.ErrRepeated) {
+					t.Errorf("iteration %d without a scope: got %d, %v", i, got, err)
 				}
 				scoped := durable.Scope(durable.Scope(ctx, "page/"), fmt.Sprint(i))
 				if _, err := call(scoped, poll, failing(&j, 0)); err != nil {
@@ -120,6 +123,7 @@ func TestHistory25ConcurrentCalls(t *testing.T) {
 		p := startProcess(t, durable.NewMemory())
 		var j journal
 		s := idempotent("charge", 3, time.Second)
+		s.Repeat = true
 		err := p.run("one", func(ctx context.Context) error {
 			first, cancel := context.WithCancel(ctx)
 			var wg sync.WaitGroup
@@ -237,7 +241,7 @@ func TestHistory28OtherArguments(t *testing.T) {
 		}
 		strict := careful("charge", 3, time.Second)
 		lenient := *strict
-		lenient.OnChanged = durable.ChangedReport
+		lenient.OnChanged, lenient.Repeat = durable.ChangedReport, true
 		err := p.run("one", func(ctx context.Context) error {
 			if _, err := charge(ctx, strict, 100); err != nil {
 				return err

@@ -75,3 +75,63 @@ func TestStepOfAnotherFunctionInOneExecution(t *testing.T) {
 		j.want(t, "Client.Close/42", 1)
 	})
 }
+
+// A second call in one execution is an error, before and after a restart, unless
+// the policy allows it. A step that has failed returns its error again.
+func TestRepeatedCall(t *testing.T) {
+	for _, repeat := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := durable.NewMemory()
+			var j journal
+			charge, broken := careful("charge", 1, 0), careful("broken", 1, 0)
+			charge.Repeat, broken.Repeat = repeat, repeat
+			for range 2 {
+				p := startProcess(t, s)
+				err := p.run("one", func(ctx context.Context) error {
+					if got, err := callID(ctx, charge, 1, failing(&j, 0)); got != 101 || err != nil {
+						t.Errorf("first call: got %d, %v", got, err)
+					}
+					switch got, err := callID(ctx, charge, 1, failing(&j, 0)); {
+					case repeat && (got != 101 || err != nil), !repeat && !errors.Is(err, durable.ErrRepeated):
+						t.Errorf("second call, repeat %v: got %d, %v", repeat, got, err)
+					}
+					for range 2 {
+						_, err := callID(ctx, broken, 1, failing(&j, 9))
+						wantAs[*durable.StepError](t, err)
+					}
+					return errStop
+				})
+				wantError(t, err, errStop)
+			}
+			j.want(t, "charge/1", 1)
+		})
+	}
+}
+
+// Whether a second call is an error does not depend on how long the first takes.
+func TestRepeatedConcurrentCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		err := p.run("one", func(ctx context.Context) error {
+			errs := make(chan error, 2)
+			for range 2 {
+				go func() {
+					_, err := call(ctx, careful("charge", 1, 0), func(context.Context) (int, error) {
+						synctest.Wait()
+						return 1, nil
+					})
+					errs <- err
+				}()
+			}
+			first, second := <-errs, <-errs
+			if (first == nil) == (second == nil) {
+				t.Errorf("got %v and %v, want one error", first, second)
+			}
+			wantError(t, errors.Join(first, second), durable.ErrRepeated)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}

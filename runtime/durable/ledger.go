@@ -82,6 +82,7 @@ func (l *ledger) keep(id string, f finishedStep) error {
 type finishedStep struct {
 	status    Status
 	imported  bool
+	returned  bool                  // to a caller in this execution
 	function  unique.Handle[string] // stepBody.Function
 	arguments string                // their digest
 	result    []byte                // JSON
@@ -100,6 +101,11 @@ func finishedOf(s Status, body *stepBody) finishedStep {
 	kept := *body
 	f.body = &kept
 	return f
+}
+
+// succeeded reports whether the step has a result for its callers.
+func (f *finishedStep) succeeded() bool {
+	return f.status == StatusSucceeded && (f.body == nil || f.body.Result == nil || f.body.Result.Refuse == "")
 }
 
 // size returns about how many bytes f takes, with its entry in a map.
@@ -169,6 +175,7 @@ func (x *execution) remember(c *stepCall, f finishedStep) {
 	l := c.ledger
 	delete(l.called, c.key.ID)
 	delete(l.pending, c.key.ID)
+	f.returned = true
 	if _, ok := l.finished[c.key.ID]; ok {
 		l.finished[c.key.ID] = f
 	} else {

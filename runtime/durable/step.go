@@ -23,10 +23,11 @@ import (
 // unchanged, and the next execution of the run calls fn again, as it does after
 // a crash: such steps are for reads, clocks and random numbers.
 //
-// Concurrent calls of the same step share one execution, and each has a copy of
-// the result. Within a step, a call of Step is a part of that step: fn is called
-// with retries under p, and nothing is recorded. Without a run in ctx, the error
-// matches [ErrNoRun], and fn is not called.
+// A second call of the same step in one execution of the run, after the first has
+// succeeded, is an error that matches [ErrRepeated]; with [StepPolicy.Repeat], it
+// returns a copy of the result. Within a step, a call of Step is a part of that
+// step: fn is called with retries under p, and nothing is recorded. Without a run
+// in ctx, the error matches [ErrNoRun], and fn is not called.
 func Step[T any](ctx context.Context, name string, p *retry.Policy, fn func(context.Context) (T, error)) (T, error) {
 	return Call(ctx, &StepPolicy{Name: name, Policy: p}, StepID{}, Digest{}, fn)
 }
@@ -155,7 +156,7 @@ func (x *execution) step(ctx context.Context, c *stepCall) (*payload, error) {
 		}
 		select {
 		case <-f.done:
-			if !f.again {
+			if shared := f.err != nil || c.policy.Repeat || c.policy.Record == RecordFailures; shared && !f.again {
 				return f.result, f.err
 			}
 		case <-ctx.Done():
@@ -170,6 +171,9 @@ func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if f, ok := c.ledger.finished[c.key.ID]; ok {
+		kept := f
+		kept.returned = true
+		c.ledger.finished[c.key.ID] = kept
 		return nil, &f, nil
 	}
 	if f := x.flights[c.key.ID]; f != nil {
@@ -184,6 +188,13 @@ func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 	x.flights[c.key.ID] = &flight{done: make(chan struct{}), policy: c.policy}
 	x.running.Add(1)
 	return &flight{}, nil, nil
+}
+
+// repeated returns the error for another call of a step that has returned its
+// result.
+func (x *execution) repeated(c *stepCall) error {
+	return fmt.Errorf("step %q of run %q: %w: tell its calls apart by their ids or durable.Scope, or set repeat: true",
+		c.key.ID, x.id, ErrRepeated)
 }
 
 // fly executes a step for all callers that wait for it.
@@ -253,6 +264,9 @@ func (x *execution) recalled(ctx context.Context, c *stepCall) {
 func (x *execution) answer(ctx context.Context, c *stepCall, f *finishedStep) (*payload, error) {
 	if err := x.changed(ctx, c, f); err != nil {
 		return nil, err
+	}
+	if f.returned && f.succeeded() && !c.policy.Repeat {
+		return nil, x.repeated(c)
 	}
 	switch {
 	case f.body == nil:

@@ -49,6 +49,12 @@ type StepPolicy struct {
 	// arguments.
 	OnChanged OnChanged
 
+	// Repeat tells that several calls in one execution of a run mean the same
+	// step: each has a copy of its result, and concurrent calls share one
+	// execution. Without it, a call after one that has succeeded is an error that
+	// matches [ErrRepeated]: most often, the calls of a loop lack a [Scope].
+	Repeat bool
+
 	// Shared is a breaker and a budget of this process.
 	Shared retry.Shared
 	// Breaker is a breaker that all engines share through the store, or nil.

@@ -30,6 +30,7 @@ type Step struct {
 	Formerly   []string // in older records
 	ID         []string // the parameters that identify a call
 	Idempotent rules.Idempotency
+	Repeat     bool // another call in one execution returns the result again
 }
 
 // StepVar returns the name of the variable of a step. names are those of the type,
@@ -160,6 +161,7 @@ func (p printer) step(use *Use) []jen.Code {
 		ResumeSpread: d.ResumeSpread,
 		OnExhausted:  use.OnExhausted,
 		OnChanged:    use.OnChanged,
+		Repeat:       use.Step.Repeat,
 	}), in)
 }
 
