@@ -150,16 +150,16 @@ func (e *Engine) RequeueDead(ctx context.Context, f Filter, options ...RequeueOp
 // expire. Its calls return the recorded error as before. The history stays until
 // the run expires, with who discarded it and why: by must have a reason. A
 // discarded dead letter can still be requeued. The state of the run does not
-// change, and an engine may be executing it. The error matches [ErrNotFound], or
-// [ErrConflict] for a step that is no dead letter; the repetition is not an
-// error.
+// change, and an engine may be executing it. A step in doubt can be discarded, too,
+// in a run that was canceled or has timed out. The error matches [ErrNotFound], or
+// [ErrConflict] for another step; the repetition is not an error.
 func (e *Engine) Discard(ctx context.Context, run, step string, by Operator) error {
 	if by = operator([]Operator{by}); by.Reason == "" {
 		return fmt.Errorf("discarding step %q of run %q: say why, as in By(name, reason)", step, run)
 	}
 	changed := false
-	err := e.update(ctx, []Key{e.key(KindStep, run, step)}, func(tx Tx) (Writes, error) {
-		o := operation{now: tx.Now, by: by, step: tx.Records[0]}
+	err := e.update(ctx, []Key{e.key(KindRun, run, ""), e.key(KindStep, run, step)}, func(tx Tx) (Writes, error) {
+		o := operation{now: tx.Now, by: by, step: tx.Records[1]}
 		var err error
 		if o.body, err = open[stepBody](o.step); err != nil {
 			return Writes{}, err
@@ -169,7 +169,8 @@ func (e *Engine) Discard(ctx context.Context, run, step string, by Operator) err
 			return Writes{}, fmt.Errorf("step %q of run %q: %w", step, run, ErrNotFound)
 		case s == StatusDiscarded:
 			return Writes{}, nil
-		case s != StatusDead:
+		case s == StatusDead, blocked(s) && isOver(tx.Records[0].Status):
+		default:
 			return Writes{}, fmt.Errorf("step %q of run %q is %v, not a dead letter: %w", step, run, s, ErrConflict)
 		}
 		changed = true

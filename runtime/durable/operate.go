@@ -25,15 +25,17 @@ func Succeeded(value any) Resolution { return Resolution{outcome: OutcomeSucceed
 func Failed(err error) Resolution { return Resolution{outcome: OutcomeFailed, err: err} }
 
 // Retry is the resolution of a step that has not taken effect, or that may be
-// executed again. The next attempt starts when the run is executed; the policy
+// executed again. The next attempt starts when the run is executed, and never if
+// it was canceled; the policy
 // counts attempts from zero, as after [Engine.Requeue].
 func Retry() Resolution { return Resolution{} }
 
 // Resolve records what an operator knows about a step in doubt, or about one
 // that has paused its run. It may be called again to correct a resolution. A run
-// whose last such step is resolved is open again: call Run. The error matches
-// [ErrNotFound], or [ErrConflict] if the step is not in doubt, or an engine
-// executes the run.
+// whose last such step is resolved is open again: call Run. A run that was canceled
+// or has timed out stays as it is: there, [Retry] ends the step as canceled. The
+// error matches [ErrNotFound], or [ErrConflict] if the step is not in doubt, or an
+// engine executes the run.
 func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution, by ...Operator) error {
 	var result *payload
 	if r.outcome == OutcomeSucceeded {
@@ -43,7 +45,7 @@ func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution, by
 		}
 		result = &p
 	}
-	return e.operate(ctx, run, step, operand{by: operator(by), event: EventResolved, change: func(o *operation) error {
+	return e.operate(ctx, run, step, operand{by: operator(by), event: EventResolved, ended: true, change: func(o *operation) error {
 		if o.body.Open != nil {
 			o.lose()
 		}
@@ -134,6 +136,7 @@ func (e *Engine) requeue(ctx context.Context, run, step string, q requeue) error
 type operation struct {
 	now  time.Time
 	by   Operator
+	over bool // the run is canceled or has timed out: nothing is executed any more
 	step Record
 	body stepBody
 	add  []Entry
@@ -143,6 +146,7 @@ type operation struct {
 type operand struct {
 	by     Operator
 	event  EventKind
+	ended  bool // possible in a run that is canceled or has timed out
 	change func(*operation) error
 
 	token string // tells a repetition, after a lost reply, from another operation
@@ -219,7 +223,7 @@ func (p *operand) decide(tx Tx) (Writes, error) {
 	if err != nil {
 		return Writes{}, err
 	}
-	o := operation{now: tx.Now, by: p.by, step: tx.Records[2]}
+	o := operation{now: tx.Now, by: p.by, over: isOver(r.Status), step: tx.Records[2]}
 	if o.body, err = open[stepBody](o.step); err != nil || o.body.Operated == p.token {
 		return Writes{}, err
 	}
@@ -236,18 +240,27 @@ func (p *operand) decide(tx Tx) (Writes, error) {
 	r.Owner = ""
 	r.Fence++ // an engine that is slow to learn of it must not go on
 	others := slices.ContainsFunc(p.blocked, func(id string) bool { return id != o.step.Key.ID })
-	if r.Status != StatusPaused || b.Hold == nil && !others {
+	if !o.over && (r.Status != StatusPaused || b.Hold == nil && !others) {
 		r.Status, r.Attention, r.Due = StatusOpen, false, time.Time{}
 		if r.Handler != "" {
 			r.Due = tx.Now // for a worker
 		}
 	}
-	b.Recoveries, b.Ended, b.Result = 0, time.Time{}, nil
+	if !o.over {
+		b.Recoveries, b.Ended, b.Result = 0, time.Time{}, nil
+	}
 	o.step.Fence = r.Fence
 	err = errors.Join(write(&r, &b), writeStep(&o.step, &o.body))
 	w := Writes{Put: []Record{r, o.step}, Add: o.add}
+	if o.over {
+		return w, err
+	}
 	return w, errors.Join(err, p.open(&w, tx, tx.Records[3:], r.Fence))
 }
+
+// isOver reports whether a run with a status is never executed again, whatever
+// becomes of its steps.
+func isOver(s Status) bool { return s == StatusCanceled || s == StatusTimedOut }
 
 // operable returns an error if an operator cannot change a run.
 func operable(tx Tx, r Record, p *operand) error {
@@ -255,7 +268,7 @@ func operable(tx Tx, r Record, p *operand) error {
 	switch {
 	case r.Version == 0:
 		return fmt.Errorf("run %q: %w", r.Key.Run, ErrNotFound)
-	case r.Status == StatusCanceled || r.Status == StatusTimedOut:
+	case isOver(r.Status) && !p.ended:
 		return fmt.Errorf("run %q is %v: %w", r.Key.Run, r.Status, ErrConflict)
 	case r.Status == StatusExpired:
 		return fmt.Errorf("run %q: its steps were deleted: %w", r.Key.Run, ErrConflict)
@@ -302,7 +315,13 @@ func (o *operation) record(outcome Outcome, text string) {
 
 // resolve records a resolution.
 func (o *operation) resolve(r Resolution, result *payload) {
-	if r.outcome == "" {
+	switch {
+	case r.outcome == "" && o.over:
+		o.body.Ended, o.body.NextAt, o.body.Delay, o.body.Resolved = o.now, time.Time{}, 0, true
+		o.step.Status = StatusCanceled
+		o.record(OutcomeResolved, "not executed again")
+		return
+	case r.outcome == "":
 		o.reopen(OutcomeResolved, "execute again")
 		return
 	}

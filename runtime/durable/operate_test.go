@@ -170,3 +170,58 @@ func TestCancelElsewhereStays(t *testing.T) {
 		wantStep(t, b.Engine, "one", "charge", durable.StatusSucceeded)
 	})
 }
+
+// A step in doubt of a canceled run can be resolved, corrected and discarded. The
+// run stays canceled, and nothing is executed.
+func TestResolveInCanceledRun(t *testing.T) {
+	resolve := func(ctx context.Context, e *durable.Engine, r durable.Resolution) error {
+		return e.Resolve(ctx, "one", "charge", r)
+	}
+	for _, tt := range []struct {
+		name string
+		do   func(context.Context, *durable.Engine) error
+		want durable.Status
+	}{
+		{"retry", func(ctx context.Context, e *durable.Engine) error {
+			return resolve(ctx, e, durable.Retry())
+		}, durable.StatusCanceled},
+		{"succeeded", func(ctx context.Context, e *durable.Engine) error {
+			return resolve(ctx, e, durable.Succeeded(7))
+		}, durable.StatusSucceeded},
+		{"failed", func(ctx context.Context, e *durable.Engine) error {
+			return resolve(ctx, e, durable.Failed(errStop))
+		}, durable.StatusFailed},
+		{"corrected", func(ctx context.Context, e *durable.Engine) error {
+			return errors.Join(resolve(ctx, e, durable.Retry()), resolve(ctx, e, durable.Succeeded(7)))
+		}, durable.StatusSucceeded},
+		{"discarded", func(ctx context.Context, e *durable.Engine) error {
+			return e.Discard(ctx, "one", "charge", durable.By("ada", "the order is void"))
+		}, durable.StatusDiscarded},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := durable.NewMemory()
+			a := startProcess(t, m)
+			job := oneStep(careful("charge", 3, time.Second), func(ctx context.Context) (int, error) {
+				time.Sleep(time.Minute)
+				return 1, ctx.Err()
+			})
+			a.killAfter(time.Second)
+			_ = a.run("one", job)
+			b := startProcess(t, m)
+			wantAs[*durable.PausedError](t, b.run("one", job))
+			wantError(t, b.Discard(t.Context(), "one", "charge", durable.By("ada", "too early")), durable.ErrConflict)
+			if err := b.Cancel(t.Context(), "one"); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.do(t.Context(), b.Engine); err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+			wantStep(t, b.Engine, "one", "charge", tt.want)
+			wantRun(t, b.Engine, "one", durable.StatusCanceled)
+			wantError(t, b.run("one", job), durable.ErrCanceled)
+			for s, err := range b.Steps(t.Context(), durable.Filter{Status: []durable.Status{durable.StatusInDoubt}}) {
+				t.Errorf("%s: %q is still listed, %v", tt.name, s.Step, err)
+			}
+		})
+	}
+}
