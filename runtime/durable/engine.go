@@ -178,6 +178,10 @@ func unsent(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, ErrStore) && !errors.Is(err, ErrUnknown)
 }
 
+// unusable reports whether err says that the records of a run cannot be used: the
+// store has failed, or a newer version has written them.
+func unusable(err error) bool { return isStoreError(err) || errors.Is(err, ErrFormat) }
+
 // isStoreError reports whether err is that of a store, not of a decision.
 func isStoreError(err error) bool {
 	return errors.Is(err, ErrStore) || errors.Is(err, ErrUnknown)

@@ -73,13 +73,13 @@ func (x *execution) halt(err error) {
 }
 
 // failed returns the error for the caller of a step whose records could not be
-// read or changed. Nothing is executed after an error of the store, whether the
-// function of the run returns it or not.
+// read or changed. Nothing is executed after such an error, whether the function of
+// the run returns it or not.
 func (x *execution) failed(ctx context.Context, err error) error {
 	switch {
 	case unsent(ctx, err):
 		return context.Cause(ctx)
-	case isStoreError(err) || errors.Is(err, ErrFenced) || errors.Is(err, ErrCanceled) || isHeld(err):
+	case unusable(err) || errors.Is(err, ErrFenced) || errors.Is(err, ErrCanceled) || isHeld(err):
 		x.halt(err)
 	}
 	return err
@@ -182,11 +182,14 @@ func (x *execution) execute(
 // errReturned halts an execution whose function has returned.
 var errReturned = fmt.Errorf("the function of the run has returned: %w", ErrNoRun)
 
-// call calls the function of the run, unless its context has ended. A panic goes on, after the steps have
-// returned; the run stays open.
+// call calls the function of the run, unless its context has ended or its steps
+// cannot be read. A panic goes on, after the steps have returned; the run stays open.
 func (x *execution) call(ctx context.Context, fn func(context.Context) (payload, error)) (p payload, err error) {
 	if ctx.Err() != nil {
 		return payload{}, context.Cause(ctx)
+	}
+	if err := x.err(); err != nil {
+		return payload{}, err
 	}
 	returned := false
 	defer func() {
@@ -271,7 +274,7 @@ func (x *execution) ending(outer, inner context.Context, result payload, fnErr e
 		return ending{err: x.halted}
 	case errors.Is(x.halted, ErrCanceled):
 		return ending{status: StatusCanceled, err: ErrCanceled}
-	case isStoreError(x.halted):
+	case unusable(x.halted):
 		return ending{status: StatusOpen, err: x.halted}
 	case fnErr == nil && len(unfinished) == 0 && !isParked && !isHeld(x.halted):
 		return ending{status: StatusSucceeded, result: &result}

@@ -32,8 +32,19 @@ const (
 )
 
 // load reads the finished steps of the run ahead, except those of the units of
-// groups: calling them again must not cost a read of the store each.
+// groups: calling them again must not cost a read of the store each. A step that a
+// newer version has written halts the execution before it calls anything: only that
+// version knows what the step means for the run.
 func (x *execution) load(ctx context.Context) error {
+	err := x.readSteps(ctx)
+	if errors.Is(err, ErrFormat) {
+		x.halt(err)
+		return nil
+	}
+	return err
+}
+
+func (x *execution) readSteps(ctx context.Context) error {
 	x.steps.complete = true
 	q := Query{Kind: KindStep, Space: x.e.space, Run: x.id}
 	q.BeforeID = inGroups
@@ -48,13 +59,12 @@ func (x *execution) load(ctx context.Context) error {
 // uses yet.
 func (e *Engine) readAhead(ctx context.Context, q Query, l *ledger) error {
 	err := e.each(ctx, q, func(r Record) error {
-		if !finished(r.Status) {
-			l.pending[r.Key.ID] = true
-			return nil
-		}
 		body, err := open[stepBody](r)
 		if err != nil {
-			l.complete = false // the call of the step returns the error
+			return err
+		}
+		if !finished(r.Status) {
+			l.pending[r.Key.ID] = true
 			return nil
 		}
 		return l.keep(r.Key.ID, finishedOf(r.Status, &body))

@@ -252,6 +252,9 @@ func (x *execution) lead(ctx context.Context, c *stepCall) (*payload, error) {
 			next, err = x.attempt(ctx, c, next)
 		}
 	}
+	if errors.Is(err, ErrFormat) {
+		x.halt(err)
+	}
 	return nil, err
 }
 
