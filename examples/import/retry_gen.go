@@ -115,10 +115,10 @@ var stepClientWrite = durable.StepPolicy{
 // one for each shard. If it was recorded with another rows, the call returns
 // durable.ErrChanged.
 func (c *Client) RetryWrite(ctx context.Context, shard string, rows int) (int, error) {
-	return durable.Call(ctx, &stepClientWrite, durable.ID(shard), durable.Arguments(rows),
+	return durable.Call(ctx, &stepClientWrite, durable.ID(shard), durable.Arguments("rows", rows),
 		func(ctx context.Context) (int, error) {
 			return c.Write(ctx, shard, rows)
 		})
 }
 
-// retrygen:sum e7f5265e36c8dbf1ea641b07
+// retrygen:sum 0c8dcc8f14d576bc85d6eb30

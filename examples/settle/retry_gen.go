@@ -55,10 +55,10 @@ var stepBankCharge = durable.StepPolicy{
 // one for each orderID. If it was recorded with another cents, the call returns
 // durable.ErrChanged.
 func (b *Bank) RetryCharge(ctx context.Context, orderID string, cents int) (Receipt, error) {
-	return durable.Call(ctx, &stepBankCharge, durable.ID(orderID), durable.Arguments(cents),
+	return durable.Call(ctx, &stepBankCharge, durable.ID(orderID), durable.Arguments("cents", cents),
 		func(ctx context.Context) (Receipt, error) {
 			return b.Charge(ctx, orderID, cents)
 		})
 }
 
-// retrygen:sum a179057601e8e887779c3b9c
+// retrygen:sum 070418f44e4172ae44bcbdf2

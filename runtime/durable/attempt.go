@@ -62,7 +62,7 @@ func (x *execution) emit(ctx context.Context, c *stepCall, n *next) {
 		})
 		n.changed = nil
 	}
-	if n.kind == nextCall && n.record.Version != 0 && n.body.Arguments != c.digest {
+	if n.kind == nextCall && n.record.Version != 0 && otherArguments(n.body.Arguments, c.digest) != nil {
 		x.reportChange(ctx, c) // before the call
 	}
 	for _, ev := range n.jobs {

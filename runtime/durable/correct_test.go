@@ -64,7 +64,8 @@ func TestChangedArgumentsOfUnfinishedStep(t *testing.T) {
 		s := durable.StepPolicy{Name: "pay", Policy: &charge, OnChanged: durable.ChangedReport}
 		pay := func(ctx context.Context, cents int, err error) error {
 			return e.Run(ctx, "one", func(ctx context.Context) error {
-				_, failed := durable.Call(ctx, &s, durable.ID(), durable.Arguments(cents), func(context.Context) (int, error) {
+				args := durable.Arguments("cents", cents)
+				_, failed := durable.Call(ctx, &s, durable.ID(), args, func(context.Context) (int, error) {
 					events = append(events, "call")
 					return cents, err
 				})

@@ -141,6 +141,9 @@ type ChangedError struct {
 	// Recorded and Called are the functions, if they differ: see
 	// [StepPolicy.Function]. Called is "" for a call of [Step].
 	Recorded, Called string
+	// Arguments are the parameters with other arguments, if the functions are the
+	// same.
+	Arguments []string
 }
 
 // Error returns the step, and what to do.
@@ -153,8 +156,8 @@ func (e *ChangedError) Error() string {
 		return fmt.Sprintf("step %q of run %q was recorded by %s, and is called by %s: give each a step name of its own, "+
 			"or list the former in formerly if it was renamed", e.Step, e.Run, e.Recorded, called)
 	}
-	return fmt.Sprintf("step %q of run %q was recorded with other arguments: "+
-		"pass those, or set on_changed: report", e.Step, e.Run)
+	return fmt.Sprintf("step %q of run %q was recorded with another %s: "+
+		"pass the recorded value, or set on_changed: report", e.Step, e.Run, strings.Join(e.Arguments, " and another "))
 }
 
 // Unwrap returns [ErrChanged].

@@ -234,7 +234,8 @@ func TestHistory28OtherArguments(t *testing.T) {
 		p := startProcess(t, durable.NewMemory())
 		calls := 0
 		charge := func(ctx context.Context, s *durable.StepPolicy, amount int) (int, error) {
-			return durable.Call(ctx, s, durable.ID("order-7"), durable.Arguments(amount), func(context.Context) (int, error) {
+			args := durable.Arguments("amount", amount)
+			return durable.Call(ctx, s, durable.ID("order-7"), args, func(context.Context) (int, error) {
 				calls++
 				return amount, nil
 			})

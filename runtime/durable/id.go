@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -143,28 +142,6 @@ func Scope(ctx context.Context, name string) context.Context {
 func scopes(ctx context.Context) string {
 	prefix, _ := ctx.Value(scopeKey{}).(string)
 	return prefix
-}
-
-// A Digest identifies the arguments of a step that are not part of its id: see
-// [Arguments].
-type Digest struct {
-	text string
-	err  error
-}
-
-// Arguments returns the digest of the JSON forms of values. A value without one
-// makes the call that uses the digest return an error that matches
-// [ErrArguments].
-func Arguments(values ...any) Digest {
-	if len(values) == 0 {
-		return Digest{}
-	}
-	text, err := json.Marshal(values)
-	if err != nil {
-		return Digest{err: fmt.Errorf("%w: %w", ErrArguments, err)}
-	}
-	sum := sha256.Sum256(text)
-	return Digest{text: hex.EncodeToString(sum[:12])}
 }
 
 // idempotencyKey returns the key of a step. It depends on nothing that changes

@@ -45,7 +45,7 @@ func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution, by
 		}
 		result = &p
 	}
-	return e.operate(ctx, run, step, operand{by: operator(by), event: EventResolved, ended: true, change: func(o *operation) error {
+	change := func(o *operation) error {
 		if o.body.Open != nil {
 			o.lose()
 		}
@@ -54,7 +54,8 @@ func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution, by
 		}
 		o.resolve(r, result)
 		return nil
-	}})
+	}
+	return e.operate(ctx, run, step, operand{by: operator(by), event: EventResolved, ended: true, change: change})
 }
 
 // A RequeueOption changes what [Engine.Requeue] does: [NewKey], [Repeat], [Rate]

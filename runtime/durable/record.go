@@ -55,7 +55,7 @@ type runBody struct {
 type stepBody struct {
 	Name      string `json:"name"`
 	Function  string `json:"function,omitempty"`  // StepPolicy.Function
-	Arguments string `json:"arguments,omitempty"` // their digest
+	Arguments string `json:"arguments,omitempty"` // their digests: see [Arguments]
 	Policy    string `json:"policy,omitempty"`    // its name
 
 	Call     retry.CallState `json:"call,omitzero"`

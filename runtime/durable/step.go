@@ -304,14 +304,15 @@ func (x *execution) changed(ctx context.Context, c *stepCall, f *finishedStep) e
 	if err := x.mistaken(c, f.function.Value()); err != nil {
 		return err
 	}
-	if f.arguments == c.digest || f.imported {
+	names := otherArguments(f.arguments, c.digest)
+	if names == nil || f.imported {
 		return nil
 	}
 	if c.policy.OnChanged == ChangedReport {
 		x.reportChange(ctx, c)
 		return nil
 	}
-	return &ChangedError{Run: x.id, Step: c.key.ID}
+	return &ChangedError{Run: x.id, Step: c.key.ID, Arguments: names}
 }
 
 // reportChange reports, once for each call, that a recorded step is called with

@@ -55,8 +55,8 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 		return Writes{}, next{}, v.runBody.Hold.err(x.id)
 	case v.step.Version != 0 && x.mistaken(c, s.Function) != nil:
 		return Writes{}, next{}, x.mistaken(c, s.Function)
-	case v.step.Version != 0 && x.differs(c, s):
-		return Writes{}, next{}, &ChangedError{Run: x.id, Step: c.key.ID}
+	case v.step.Version != 0 && x.differs(c, s) != nil:
+		return Writes{}, next{}, &ChangedError{Run: x.id, Step: c.key.ID, Arguments: x.differs(c, s)}
 	case s.Open != nil:
 		v.lose(OutcomeLost, in.sample, in.correlation)
 		return v.refuse(in)
@@ -78,10 +78,13 @@ func (v *stepView) refuse(in *starting) (Writes, next, error) {
 	return v.commit()
 }
 
-// differs reports whether a step is called with other arguments, where that is
+// differs returns the parameters with other arguments than recorded, where that is
 // an error.
-func (x *execution) differs(c *stepCall, s *stepBody) bool {
-	return s.Arguments != c.digest && c.policy.OnChanged == ChangedFail && !s.Imported
+func (x *execution) differs(c *stepCall, s *stepBody) []string {
+	if c.policy.OnChanged != ChangedFail || s.Imported {
+		return nil
+	}
+	return otherArguments(s.Arguments, c.digest)
 }
 
 // spread delays a retry that became due while nobody executed the run, so that

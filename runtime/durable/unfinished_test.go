@@ -81,13 +81,13 @@ func TestStoreErrorSwallowed(t *testing.T) {
 func TestUnfinishedStepOfEarlierExecution(t *testing.T) {
 	for name, recall := range map[string]func(context.Context, func(context.Context) (int, error)){
 		"other arguments": func(ctx context.Context, fn func(context.Context) (int, error)) {
-			_, err := durable.Call(ctx, careful("charge", 3, time.Hour), durable.ID(), durable.Arguments(2), fn)
+			_, err := durable.Call(ctx, careful("charge", 3, time.Hour), durable.ID(), durable.Arguments("n", 2), fn)
 			_ = errors.Is(err, durable.ErrChanged)
 		},
 		"canceled": func(ctx context.Context, fn func(context.Context) (int, error)) {
 			ctx, cancel := context.WithCancel(ctx)
 			cancel()
-			_, _ = durable.Call(ctx, careful("charge", 3, time.Hour), durable.ID(), durable.Arguments(1), fn)
+			_, _ = durable.Call(ctx, careful("charge", 3, time.Hour), durable.ID(), durable.Arguments("n", 1), fn)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,8 @@ func TestUnfinishedStepOfEarlierExecution(t *testing.T) {
 				a := startProcess(t, m)
 				a.killAfter(time.Minute)
 				_ = a.run("one", func(ctx context.Context) error {
-					_, err := durable.Call(ctx, careful("charge", 3, time.Hour), durable.ID(), durable.Arguments(1), failing(&j, 9))
+					args := durable.Arguments("n", 1)
+					_, err := durable.Call(ctx, careful("charge", 3, time.Hour), durable.ID(), args, failing(&j, 9))
 					return err
 				})
 				b := startProcess(t, m)

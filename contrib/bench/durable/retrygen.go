@@ -104,7 +104,7 @@ func checkSpent(ctx context.Context) error {
 // charge executes a unit as a step of the run in ctx.
 func (e *engine) charge(ctx context.Context, policy *durable.StepPolicy, unit int) (receipt, error) {
 	attempt := 0
-	return durable.Call(ctx, policy, durable.ID(unit), durable.Arguments(amount), func(context.Context) (receipt, error) {
+	return durable.Call(ctx, policy, durable.ID(unit), durable.Arguments("amount", amount), func(context.Context) (receipt, error) {
 		attempt++
 		return e.work.do(unit, attempt)
 	})
@@ -149,7 +149,7 @@ func openRuns(ctx context.Context, url string, b *board, workers int) (jobSystem
 	}
 	durable.Handle(r.worker.Engine, chargeJob, func(ctx context.Context, unit int) (receipt, error) {
 		do := func(context.Context) (receipt, error) { return b.do(unit, 1) }
-		return durable.Call(ctx, &charge, durable.ID(unit), durable.Arguments(amount), do)
+		return durable.Call(ctx, &charge, durable.ID(unit), durable.Arguments("amount", amount), do)
 	})
 	return r, nil
 }

@@ -190,7 +190,7 @@ func (u *Use) arguments(fn bind.Func, names []string) (id, compared []int, ignor
 
 // durable emits the body of a durable step:
 //
-//	return durable.Call(ctx, &stepCharge, durable.ID(orderID), durable.Arguments(amount),
+//	return durable.Call(ctx, &stepCharge, durable.ID(orderID), durable.Arguments("amount", amount),
 //		func(ctx context.Context) (Receipt, error) {
 //			return Charge(ctx, orderID, amount)
 //		})
@@ -279,12 +279,16 @@ func (b body) shares() (step *jen.Statement, code []jen.Code) {
 // durableCall emits the call of durable.Call.
 func (b body) durableCall(step *jen.Statement) *jen.Statement {
 	id, compared, _ := b.use.arguments(b.fn, b.l.params)
-	values := func(function string, indices []int) jen.Code {
-		var args []jen.Code
-		for _, i := range indices {
-			args = append(args, jen.Id(b.l.params[i]))
+	var ids, args []jen.Code
+	for _, i := range id {
+		ids = append(ids, jen.Id(b.l.params[i]))
+	}
+	for _, i := range compared {
+		name := b.fn.Params[i].Name
+		if name == "" || name == "_" {
+			name = b.l.params[i]
 		}
-		return jen.Qual(DurablePath, function).Call(args...)
+		args = append(args, jen.Lit(name), jen.Id(b.l.params[i]))
 	}
 	record := jen.Struct()
 	switch len(b.values()) {
@@ -296,7 +300,8 @@ func (b body) durableCall(step *jen.Statement) *jen.Statement {
 	}
 	attempt := jen.Line().Func().Params(jen.Id(b.l.ctx).Qual("context", "Context")).
 		Params(record, jen.Error()).Block(b.durableAttempt(record)...)
-	return jen.Qual(DurablePath, "Call").Call(b.ctx(), step, values("ID", id), values("Arguments", compared), attempt)
+	return jen.Qual(DurablePath, "Call").Call(b.ctx(), step, jen.Qual(DurablePath, "ID").Call(ids...),
+		jen.Qual(DurablePath, "Arguments").Call(args...), attempt)
 }
 
 // durableAttempt emits one attempt of a durable step:

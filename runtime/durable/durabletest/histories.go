@@ -141,7 +141,7 @@ func oddStep(t *testing.T, ctx context.Context, i int, call bool, ready *sync.Wa
 	once.MaxAttempts = 1
 	policy.Policy = &once
 	id := durable.ID(text[:10], i)
-	got, err := durable.Call(ctx, &policy, id, durable.Arguments(text), func(context.Context) (string, error) {
+	got, err := durable.Call(ctx, &policy, id, durable.Arguments("text", text), func(context.Context) (string, error) {
 		if !call {
 			t.Errorf("step %d was called again", i)
 			return "", nil

@@ -152,7 +152,7 @@ var (
 
 // call calls a step whose attempts do what is given, the last one again and again.
 func call(ctx context.Context, s *durable.StepPolicy, id any, attempts ...attempt) error {
-	_, err := durable.Call(ctx, s, durable.ID(id), durable.Arguments(id), func(ctx context.Context) (string, error) {
+	_, err := durable.Call(ctx, s, durable.ID(id), durable.Arguments("id", id), func(ctx context.Context) (string, error) {
 		info, _ := durable.Current(ctx)
 		a := attempts[min(info.Attempt, len(attempts))-1]
 		select {
