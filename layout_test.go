@@ -296,6 +296,7 @@ var knowsNames = map[string]string{
 	"rules.go":         "rules of this linter",
 	"ssaform.go":       "paths of the standard library",
 	"stalecode.go":     "comments of the generator",
+	"steploop.go":      "package durable: what calls a step",
 	"suite.go":         "files of tests",
 }
 

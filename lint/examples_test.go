@@ -29,6 +29,7 @@ func TestExamples(t *testing.T) {
 	for from, to := range map[string]string{
 		"testdata/libraries/src": "",
 		"../runtime":             "github.com/retrygen/retrygen/runtime",
+		"../internal/captured":   "github.com/retrygen/retrygen/internal/captured",
 		"../internal/grpcstatus": "github.com/retrygen/retrygen/internal/grpcstatus",
 	} {
 		if err := os.CopyFS(filepath.Join(src, to), os.DirFS(from)); err != nil {

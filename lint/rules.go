@@ -38,6 +38,7 @@ var Rules = []rules.Rule{
 	{ID: "RL502", Severity: rules.Error},
 	{ID: "RL504", Severity: rules.Warning},
 	{ID: "RL507", Severity: rules.Warning},
+	{ID: "RL508", Severity: rules.Warning},
 }
 
 // RuleByID returns a rule about Go code or policies, or nil.

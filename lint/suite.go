@@ -30,7 +30,7 @@ var reporting = []*analysis.Analyzer{
 	EndlessConflict,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeoutOrder, ScheduleFit, LateRetry, DeferInRetry,
-	NestedRetry, WrapperCall, StaleCode, DirectCall,
+	NestedRetry, WrapperCall, StaleCode, DirectCall, StepLoop,
 	PolicyLiteral,
 }
 

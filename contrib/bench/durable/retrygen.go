@@ -104,10 +104,11 @@ func checkSpent(ctx context.Context) error {
 // charge executes a unit as a step of the run in ctx.
 func (e *engine) charge(ctx context.Context, policy *durable.StepPolicy, unit int) (receipt, error) {
 	attempt := 0
-	return durable.Call(ctx, policy, durable.ID(unit), durable.Arguments("amount", amount), func(context.Context) (receipt, error) {
+	do := func(context.Context) (receipt, error) {
 		attempt++
 		return e.work.do(unit, attempt)
-	})
+	}
+	return durable.Call(ctx, policy, durable.ID(unit), durable.Arguments("amount", amount), do)
 }
 
 func (e *engine) close() error {
