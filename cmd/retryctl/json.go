@@ -56,6 +56,7 @@ type stepJSON struct {
 	Attempts    int                 `json:"attempts"`
 	Failures    int                 `json:"failures,omitempty"`
 	Lost        int                 `json:"lost,omitempty"`
+	Interrupted int                 `json:"interrupted,omitempty"` // in a row
 	Retries     int                 `json:"retries,omitempty"`
 	Waited      seconds             `json:"waited,omitzero"`
 	Next        time.Time           `json:"next,omitzero"`
@@ -74,7 +75,7 @@ type stepJSON struct {
 func newStep(i durable.StepInfo) stepJSON {
 	return stepJSON{
 		Run: i.Run, Step: i.Step, Name: i.Name, Policy: i.Policy, Group: i.Group, Status: i.Status, Attempts: i.Attempts,
-		Failures: i.Failures, Lost: i.Lost, Retries: i.Retries, Waited: seconds(i.Waited), Next: i.NextAt, First: i.First,
+		Failures: i.Failures, Lost: i.Lost, Interrupted: i.Interrupted, Retries: i.Retries, Waited: seconds(i.Waited), Next: i.NextAt, First: i.First,
 		Started: i.Started, Ended: i.Ended, Dead: i.DeadLetter, Eligibility: i.Eligibility, Reason: i.Reason,
 		Class: i.Class, Error: i.Error, Correlation: i.Correlation, Key: i.Key,
 	}

@@ -56,8 +56,9 @@ func (s *session) printStats(got *durable.Stats, patterns int) error {
 	d.text("steps", counts(got.Steps))
 	d.text("units", counts(got.Units))
 	attempts := int64(got.Attempts)
-	d.text("attempts", fmt.Sprintf("%d: %d retries (%s), %d failed (%s), %d lost, %d late", got.Attempts, got.Retries,
-		percent(int64(got.Retries), attempts), got.Failures, percent(int64(got.Failures), attempts), got.Lost, got.Late))
+	d.text("attempts", fmt.Sprintf("%d: %d retries (%s), %d failed (%s), %d lost, %d interrupted, %d late", got.Attempts, got.Retries,
+		percent(int64(got.Retries), attempts), got.Failures, percent(int64(got.Failures), attempts), got.Lost,
+		got.Interrupted, got.Late))
 	d.text("recoveries", strconv.Itoa(got.Recoveries))
 	d.text("waited", duration(got.Waited))
 	if n := got.Success.Count; n > 0 {
@@ -97,17 +98,18 @@ func counts(by map[durable.Status]int) (text string) {
 
 // statsJSON is what [durable.Stats] has, as JSON.
 type statsJSON struct {
-	Runs       map[durable.Status]int `json:"runs"`
-	Steps      map[durable.Status]int `json:"steps"`
-	Units      map[durable.Status]int `json:"units"`
-	Attempts   int                    `json:"attempts"`
-	Retries    int                    `json:"retries"`
-	Failures   int                    `json:"failures"`
-	Lost       int                    `json:"lost"`
-	Late       int                    `json:"late"`
-	Recoveries int                    `json:"recoveries"`
-	Waited     seconds                `json:"waited"`
-	Success    struct {
+	Runs        map[durable.Status]int `json:"runs"`
+	Steps       map[durable.Status]int `json:"steps"`
+	Units       map[durable.Status]int `json:"units"`
+	Attempts    int                    `json:"attempts"`
+	Retries     int                    `json:"retries"`
+	Failures    int                    `json:"failures"`
+	Lost        int                    `json:"lost"`
+	Interrupted int                    `json:"interrupted"`
+	Late        int                    `json:"late"`
+	Recoveries  int                    `json:"recoveries"`
+	Waited      seconds                `json:"waited"`
+	Success     struct {
 		Count int     `json:"count"`
 		Total seconds `json:"total"`
 		Max   seconds `json:"max"`
@@ -127,7 +129,8 @@ type patternJSON struct {
 func newStats(got *durable.Stats, patterns int) statsJSON {
 	j := statsJSON{
 		Runs: got.Runs, Steps: got.Steps, Units: got.Units, Attempts: got.Attempts, Retries: got.Retries,
-		Failures: got.Failures, Lost: got.Lost, Late: got.Late, Recoveries: got.Recoveries, Waited: seconds(got.Waited),
+		Failures: got.Failures, Lost: got.Lost, Interrupted: got.Interrupted, Late: got.Late, Recoveries: got.Recoveries,
+		Waited:   seconds(got.Waited),
 		Patterns: []patternJSON{},
 	}
 	j.Success.Count = got.Success.Count

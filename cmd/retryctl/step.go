@@ -101,11 +101,11 @@ func (s *session) printAttempts(ctx context.Context, i durable.StepInfo) error {
 
 // outcomes are the colors of outcomes.
 var outcomes = map[durable.Outcome]term.Style{
-	durable.OutcomeSucceeded: term.Green,
-	durable.OutcomeFailed:    term.Red,
-	durable.OutcomeTimedOut:  term.Red,
-	durable.OutcomeLost:      term.Yellow,
-	durable.OutcomeCanceled:  term.Yellow,
+	durable.OutcomeSucceeded:   term.Green,
+	durable.OutcomeFailed:      term.Red,
+	durable.OutcomeTimedOut:    term.Red,
+	durable.OutcomeLost:        term.Yellow,
+	durable.OutcomeInterrupted: term.Yellow,
 }
 
 // printTimeouts prints the rows that package recovery has captured.

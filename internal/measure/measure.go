@@ -236,6 +236,8 @@ func Durable(ctx context.Context, s Sink, e *durable.Event) {
 	case durable.EventLost:
 		measure(Lost, 1)
 		measure(StepWaits, e.Wait.Seconds())
+	case durable.EventInterrupted:
+		measure(StepWaits, e.Wait.Seconds())
 	case durable.EventInDoubt:
 		measure(Lost, 1)
 		measure(InDoubt, 1)

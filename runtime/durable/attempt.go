@@ -324,7 +324,7 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 	end.err = recordError(c.policy, f.Class(), err)
 	end.deadline = call.State().Deadline
 	if in.Ended != "" || c.lapsed {
-		end.outcome = OutcomeCanceled // it may have taken effect
+		end.outcome = OutcomeInterrupted // it may have taken effect
 		c.captureDoubt(ctx, call, f, in)
 		return
 	}

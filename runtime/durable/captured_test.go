@@ -70,12 +70,14 @@ func TestCaptured(t *testing.T) {
 		{"calls within a step", capturing(3, 0, time.Hour), 0, succeedsSecond, []string{
 			"1 failed llm_call 5000 5000 0 fail", "2 succeeded llm_call 5000 5000 0 fail",
 		}},
-		{"the caller's deadline", capturing(3, 0, time.Hour), minute, hang, []string{"1 canceled step 60000 60000 0 retry"}},
+		{"the caller's deadline", capturing(3, 0, time.Hour), minute, hang, []string{
+			"1 interrupted step 60000 60000 0 retry",
+		}},
 		{"in doubt", retryLoss(capturing(3, 0, time.Hour), durable.OnLostPause), minute, hang, []string{
-			"1 canceled step 60000 60000 0 escalate",
+			"1 interrupted step 60000 60000 0 escalate",
 		}},
 		{"failed by a loss", retryLoss(capturing(3, 0, time.Hour), durable.OnLostFail), minute, hang, []string{
-			"1 canceled step 60000 60000 0 fail",
+			"1 interrupted step 60000 60000 0 fail",
 		}},
 		{"errors", capturing(2, 0, time.Hour), 0, func(context.Context) error { return errors.New("busy") }, nil},
 	} {

@@ -31,6 +31,9 @@ func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, 
 	}
 	v.sample(e.outcome, e.failure) // first, since the failure may open the breaker
 	s.Open, s.Last = nil, e.token
+	if e.outcome != OutcomeInterrupted && e.outcome != OutcomeWithdrawn {
+		s.Interrupted = 0
+	}
 	var n next
 	v.step.Status = StatusOpen
 	switch e.outcome {
@@ -38,9 +41,9 @@ func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, 
 		v.succeed(e)
 	case OutcomeWithdrawn:
 		v.withdraw(e)
-	case OutcomeCanceled:
+	case OutcomeInterrupted:
 		v.keepError(e)
-		v.doubt(e.inputs.Sample, e.correlation)
+		v.doubt(OutcomeInterrupted, e.inputs.Sample, e.correlation)
 	default:
 		v.keepError(e)
 		inputs := e.inputs

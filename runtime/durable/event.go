@@ -35,7 +35,8 @@ const (
 	EventExhausted     // a step is not retried further; Reason is why
 	EventDeadLetter    // the same, and the step is a dead letter
 	EventLost          // the end of an attempt is not known; the next one follows
-	EventInDoubt       // the same, and somebody has to resolve the step
+	EventInterrupted   // an attempt was interrupted; the next one follows
+	EventInDoubt       // an attempt may have taken effect, and somebody has to resolve the step
 	EventWithdrawn     // an attempt was not executed, since its caller had gone
 	EventRefused       // the end of an attempt came after another engine had claimed the run
 	EventAbandoned     // a run has succeeded without an unfinished step that it had begun
@@ -61,7 +62,8 @@ var eventKinds = [...]string{
 	"", "created", "resumed", "recovered", "completed", "failed", "parked", "paused", "unpaused", "released", "fenced",
 	"canceled", "timed out", "expired",
 	"step waiting", "attempt started", "step succeeded", "attempt failed", "step exhausted", "dead letter",
-	"attempt lost", "step in doubt", "attempt withdrawn", "late end refused", "step abandoned", "arguments changed",
+	"attempt lost", "attempt interrupted", "step in doubt", "attempt withdrawn", "late end refused", "step abandoned",
+	"arguments changed",
 	"policy changed",
 	"step resolved", "step requeued", "dead letter discarded", "step recalled",
 	"unit succeeded", "unit failed", "unit removed",

@@ -63,7 +63,7 @@ func TestHistory09Canceled(t *testing.T) {
 				wantHistory(t, p.Engine, "one", "charge", "1 withdrawn", "2 succeeded")
 			case "during":
 				j.want(t, "charge", 1)
-				wantHistory(t, p.Engine, "one", "charge", "1 canceled")
+				wantHistory(t, p.Engine, "one", "charge", "1 interrupted")
 				wantStep(t, p.Engine, "one", "charge", durable.StatusInDoubt)
 				wantAs[*durable.PausedError](t, again)
 				return

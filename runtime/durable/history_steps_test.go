@@ -164,7 +164,7 @@ func TestHistory25ConcurrentCalls(t *testing.T) {
 			t.Error(err)
 		}
 		j.want(t, "charge", 1, 2)
-		wantHistory(t, p.Engine, "one", "charge", "1 canceled, then 1s", "2 succeeded")
+		wantHistory(t, p.Engine, "one", "charge", "1 interrupted, then 1s", "2 succeeded")
 	})
 }
 

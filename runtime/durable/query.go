@@ -40,6 +40,7 @@ type StepInfo struct {
 	Attempts    int // made, lost ones included
 	Failures    int
 	Lost        int
+	Interrupted int // in a row: since an attempt that ended by itself
 	Waited      time.Duration
 	NextAt      time.Time // of the next attempt, if it waits
 	First       time.Time // start of the first attempt
@@ -216,9 +217,9 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 	b, err := open[stepBody](r)
 	s := StepInfo{
 		Run: r.Key.Run, Step: r.Key.ID, Name: b.Name, Policy: b.Policy, Status: r.Status, Attempts: b.Attempts,
-		Failures: b.Call.Attempts, Lost: b.Call.Lost, Waited: b.Call.Waited, NextAt: b.NextAt, First: b.First,
-		Ended: b.Ended, Reason: b.Reason, Correlation: b.Correlation, DeadLetter: b.Dead, Retries: b.Granted,
-		Key: idempotencyKey(e.space, r.Key.Run, r.Key.ID, b.Keys),
+		Failures: b.Call.Attempts, Lost: b.Call.Lost, Interrupted: b.Interrupted, Waited: b.Call.Waited,
+		NextAt: b.NextAt, First: b.First, Ended: b.Ended, Reason: b.Reason, Correlation: b.Correlation,
+		DeadLetter: b.Dead, Retries: b.Granted, Key: idempotencyKey(e.space, r.Key.Run, r.Key.ID, b.Keys),
 	}
 	if b.Unit != nil {
 		s.Group = groupOf(r.Key.ID)

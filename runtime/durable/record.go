@@ -68,7 +68,9 @@ type stepBody struct {
 	NextAt  time.Time     `json:"next_at,omitzero"` // the next attempt, in StatusWaiting
 	Delay   time.Duration `json:"delay,omitempty"`  // the wait that was decided
 	Granted int           `json:"granted,omitempty"`
-	Grant   int           `json:"grant,omitempty"` // the attempt for which the last grant was taken
+	// Interrupted is the number of interrupted attempts since one that ended by itself.
+	Interrupted int `json:"interrupted,omitempty"`
+	Grant       int `json:"grant,omitempty"` // the attempt for which the last grant was taken
 
 	Child       string         `json:"child,omitempty"`       // the run that the step has started
 	Imported    bool           `json:"imported,omitempty"`    // its arguments are not known
@@ -247,11 +249,13 @@ const (
 	OutcomeSucceeded Outcome = "succeeded"
 	OutcomeFailed    Outcome = "failed"
 	OutcomeTimedOut  Outcome = "timed_out" // by the limit of the attempt
-	OutcomeCanceled  Outcome = "canceled"  // during the call: it may have taken effect
-	OutcomeLost      Outcome = "lost"      // its process died, or lost the run: it may have taken effect
-	OutcomeWithdrawn Outcome = "withdrawn" // before the call: it was not executed
-	OutcomeRefused   Outcome = "refused"   // by a breaker: it was not executed
-	OutcomeResolved  Outcome = "resolved"  // by an operator, who knew: see [Engine.Resolve]
-	OutcomeRequeued  Outcome = "requeued"  // by an operator: see [Engine.Requeue]
-	OutcomeDiscarded Outcome = "discarded" // by an operator: see [Engine.Discard]
+	// OutcomeInterrupted is that of an attempt which the end of its context has ended:
+	// it may have taken effect.
+	OutcomeInterrupted Outcome = "interrupted"
+	OutcomeLost        Outcome = "lost"      // its process died, or lost the run: it may have taken effect
+	OutcomeWithdrawn   Outcome = "withdrawn" // before the call: it was not executed
+	OutcomeRefused     Outcome = "refused"   // by a breaker: it was not executed
+	OutcomeResolved    Outcome = "resolved"  // by an operator, who knew: see [Engine.Resolve]
+	OutcomeRequeued    Outcome = "requeued"  // by an operator: see [Engine.Requeue]
+	OutcomeDiscarded   Outcome = "discarded" // by an operator: see [Engine.Discard]
 )

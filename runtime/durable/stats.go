@@ -17,12 +17,13 @@ type Stats struct {
 	Steps map[Status]int // by status, in doubt, dead letters and exhausted ones among them
 	Units map[Status]int // of groups, by status; they are not among Steps
 
-	Attempts   int // made, lost ones included
-	Retries    int // attempts that were not the first of their step
-	Failures   int
-	Lost       int // attempts whose end is not known
-	Late       int // ends that were refused, since another engine had claimed the run
-	Recoveries int // executions of a run whose engine had died
+	Attempts    int // made, lost ones included
+	Retries     int // attempts that were not the first of their step
+	Failures    int
+	Lost        int // attempts whose end is not known, since their process died or lost the run
+	Interrupted int // attempts that the end of their context has ended
+	Late        int // ends that were refused, since another engine had claimed the run
+	Recoveries  int // executions of a run whose engine had died
 
 	Waited time.Duration // sum of the waits between attempts
 	// Success is about steps that have succeeded: from the start of the first
@@ -147,8 +148,11 @@ func (s *statistics) attempt(a *AttemptInfo, seen map[patternKey]bool) {
 	case a.Late:
 		s.Late++
 		return
-	case a.Outcome == OutcomeLost || a.Outcome == OutcomeCanceled:
+	case a.Outcome == OutcomeLost:
 		s.Lost++
+		return
+	case a.Outcome == OutcomeInterrupted:
+		s.Interrupted++
 		return
 	case a.Outcome != OutcomeFailed && a.Outcome != OutcomeTimedOut:
 		return

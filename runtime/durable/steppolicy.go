@@ -33,8 +33,9 @@ type StepPolicy struct {
 	Idempotent bool
 	// OnLost decides about an attempt that may have taken effect.
 	OnLost OnLost
-	// LostMax is the number of such attempts after which the step is exhausted.
-	// Zero means [DefaultLostMax].
+	// LostMax is the number of attempts that were lost with their process after which
+	// the step is exhausted. Zero means [DefaultLostMax]. Attempts that the end of a
+	// context has interrupted do not count: 100 of them in a row exhaust the step.
 	LostMax int
 	// ParkAfter is the longest wait with a process: the run of a longer one is
 	// parked. Zero means that only the deadline of the context parks a run.
@@ -131,6 +132,11 @@ func (o OnChanged) String() string { return [...]string{"fail", "report"}[min(o,
 // DefaultLostMax is the default of StepPolicy.LostMax: a third crash in the same
 // call is hardly a coincidence.
 const DefaultLostMax = 3
+
+// maxInterrupted is the number of interrupted attempts in a row after which a step is
+// exhausted. Deployments do not come close to it; an attempt that takes longer than
+// its context allows does not go on for ever.
+const maxInterrupted = 100
 
 // maxSpread is the greatest default of StepPolicy.ResumeSpread.
 const maxSpread = 30 * time.Second

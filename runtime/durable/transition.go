@@ -224,7 +224,7 @@ func (v *stepView) lose(outcome Outcome, sample float64, correlation string) {
 	if s.Correlation == "" {
 		s.Correlation = correlation
 	}
-	v.doubt(sample, correlation)
+	v.doubt(outcome, sample, correlation)
 	body := entryBody{
 		Outcome: outcome, Started: open.Started, Owner: open.Owner, Fence: open.Fence, Reason: s.Reason,
 		Correlation: s.Correlation,
@@ -235,26 +235,53 @@ func (v *stepView) lose(outcome Outcome, sample float64, correlation string) {
 	v.w.Add = append(v.w.Add, v.newEntry(s.Attempts, 0, body))
 }
 
-// doubt decides about a step whose last attempt may have taken effect.
-func (v *stepView) doubt(sample float64, correlation string) {
-	lost := &retry.Failure{Lost: true}
-	switch v.c.policy.onLost() {
-	case OnLostRetry:
-		v.decide(lost, v.inputs(sample), nil, correlation)
-	case OnLostFail:
-		v.body.Call.Lost++
-		v.exhaust(retry.ErrLost, false)
+// doubt decides about a step whose last attempt may have taken effect: it was lost
+// or interrupted.
+func (v *stepView) doubt(outcome Outcome, sample float64, correlation string) {
+	s, interrupted := &v.body, outcome == OutcomeInterrupted
+	if interrupted {
+		s.Interrupted++
+	}
+	switch on := v.c.policy.onLost(); {
+	case on == OnLostRetry && !interrupted:
+		v.decide(&retry.Failure{Lost: true}, v.inputs(sample), nil, correlation)
+	case on == OnLostRetry && s.Interrupted < maxInterrupted:
+		v.resume(sample, correlation)
 	default:
-		v.body.Call.Lost++
-		v.step.Status = StatusInDoubt
+		if !interrupted {
+			s.Call.Lost++
+		}
+		if v.step.Status = StatusInDoubt; on != OnLostPause {
+			v.exhaust(retry.ErrLost, false)
+		}
 	}
 	switch v.step.Status {
 	case StatusWaiting:
-		v.event.Kind = EventLost
+		if v.event.Kind = EventLost; interrupted {
+			v.event.Kind = EventInterrupted
+		}
 	case StatusInDoubt:
 		v.event.Kind = EventInDoubt
 	}
 	v.event.Attempt = v.body.Attempts
+}
+
+// resume decides about an attempt that was interrupted, which is no failure: the
+// next one takes no grant, and no limit counts it. It waits as after a loss, so that
+// the steps of a process that has ended do not start at once.
+func (v *stepView) resume(sample float64, correlation string) {
+	s := &v.body
+	in := v.inputs(sample)
+	in.LostMax = 0
+	state, verdict := v.c.policy.Policy.Decide(s.Call, retry.Failure{Lost: true}, in)
+	if verdict.Reason != "" { // a limit of time, or the policy has changed
+		v.event = Event{Kind: EventExhausted}
+		v.exhaust(verdict.Reason, verdict.Escalate)
+		return
+	}
+	s.Call.Waited, s.Call.Previous = state.Waited, state.Previous
+	v.event = Event{Kind: EventInterrupted, Wait: verdict.Wait, Correlation: s.Correlation}
+	v.step.Status, s.Delay, s.NextAt = StatusWaiting, verdict.Wait, v.now.Add(verdict.Wait)
 }
 
 // decide decides about a failure: the step waits, or is exhausted.

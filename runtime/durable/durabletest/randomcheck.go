@@ -51,7 +51,7 @@ func (w *world) checkStep(e *durable.Engine, name string, s durable.StepInfo) (g
 		if a.Outcome == durable.OutcomeSucceeded {
 			succeeded = a.Attempt
 		}
-		if a.Wait > 0 {
+		if a.Wait > 0 && a.Outcome != durable.OutcomeInterrupted {
 			grants++
 		}
 	}
@@ -95,7 +95,7 @@ func (w *world) checkCalls(name string, s durable.StepInfo, outcomes map[int]dur
 		if before.Attempt > c.Attempt {
 			w.fail("step %s: attempt %d was executed after attempt %d", name, c.Attempt, before.Attempt)
 		}
-		lost := outcomes[before.Attempt] == durable.OutcomeLost || outcomes[before.Attempt] == durable.OutcomeCanceled
+		lost := outcomes[before.Attempt] == durable.OutcomeLost || outcomes[before.Attempt] == durable.OutcomeInterrupted
 		if lost && name == "b" && w.policy["b"].OnLost != durable.OnLostRetry && !w.resolved["b"] {
 			w.fail("step b: attempt %d was executed although %d is in doubt", c.Attempt, before.Attempt)
 		}
