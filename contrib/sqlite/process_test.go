@@ -119,6 +119,7 @@ var children = map[string]func(args []string){
 	"group-work": childGroupWork,
 	"drain":      childDrain,
 	"probe":      childProbe,
+	"supervise":  childSupervise,
 }
 
 // must ends a child that fails.

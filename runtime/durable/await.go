@@ -68,6 +68,11 @@ func (e *Engine) await(ctx context.Context, id string) (*payload, error) {
 	if caller != "" && c.info == nil && c.x.handler != "" {
 		return nil, c.x.parkCaller(c.unit, time.Time{}, id)
 	}
+	if caller != "" && c.info == nil {
+		if err := c.x.awaiting(ctx); err != nil {
+			return nil, err
+		}
+	}
 	l := e.listen(id)
 	defer l.close()
 	for {

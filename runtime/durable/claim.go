@@ -19,7 +19,7 @@ type claim struct {
 	err     error
 	status  Status      // of a run that the claim has ended
 	resume  bool        // the run existed
-	crash   bool        // its last owner did not release it
+	crash   bool        // its last execution has crashed
 	owned   *OwnedError // by another engine
 	wait    time.Duration
 	again   bool // the run has changed since it was read
@@ -58,6 +58,12 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 	if o.budget != nil {
 		keys = append(keys, e.key(KindBudget, x.id, ""))
 	}
+	var waits time.Time
+	if holder != "" && holder != x.owner.id {
+		if waits, err = e.waitsUntil(ctx, x.id); err != nil {
+			return claim{}, err
+		}
+	}
 	accepted, err := e.accepted(ctx)
 	if err != nil {
 		return claim{}, err
@@ -68,7 +74,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 		if c = (claim{again: true}); e.changed(accepted) {
 			return w, nil
 		}
-		w, c, err = x.decideClaim(tx, o, holder, dead)
+		w, c, err = x.decideClaim(tx, o, holder, dead, waits)
 		return w, err
 	})
 	if err != nil {
@@ -99,8 +105,10 @@ func (x *execution) own(ctx context.Context, c *claim) {
 }
 
 // decideClaim decides about a claim of the run by x, whose owner was holder when
-// it was read.
-func (x *execution) decideClaim(tx Tx, o *runOptions, holder string, dead bool) (w Writes, c claim, err error) {
+// it was read. waits is until when the run only waits.
+func (x *execution) decideClaim(
+	tx Tx, o *runOptions, holder string, dead bool, waits time.Time,
+) (w Writes, c claim, err error) {
 	self, other, r := tx.Records[0], tx.Records[1], tx.Records[2]
 	b, err := open[runBody](r)
 	if err != nil {
@@ -129,7 +137,11 @@ func (x *execution) decideClaim(tx Tx, o *runOptions, holder string, dead bool) 
 			return w, c, err
 		}
 	}
-	put, c, err := take(tx.Now, x.owner.id, r, b)
+	last, err := crashOf(other, waits)
+	if err != nil {
+		return w, c, err
+	}
+	put, c, err := take(tx.Now, x.owner.id, r, b, last)
 	return Writes{Put: []Record{put}}, c, err
 }
 
@@ -163,12 +175,11 @@ func leaseOf(now time.Time, other *Record, w *Writes) (until time.Time, left tim
 }
 
 // take makes an engine the owner of a run that exists, or ends a run whose time
-// has passed.
-func take(now time.Time, owner string, r Record, b runBody) (Record, claim, error) {
+// has passed. last is how the last execution crashed, if it did.
+func take(now time.Time, owner string, r Record, b runBody, last crash) (Record, claim, error) {
 	c := claim{resume: true, crash: r.Owner != "" && r.Owner != owner}
 	if c.crash {
-		b.Recoveries++
-		b.Recovered++
+		last.count(now, &r, &b)
 	}
 	r.Fence++
 	r.Owner, r.Status, r.Due = owner, StatusOpen, time.Time{}

@@ -5,11 +5,12 @@ import "time"
 // A claiming is what a worker claims in one transaction: runs that are due, or
 // those of an owner that is dead.
 type claiming struct {
-	owner   string          // the id of the engine
-	orphans string          // the id of the dead owner, or ""
-	dead    bool            // its process is known to be dead
-	slots   int             // how many runs may be claimed
-	active  map[string]bool // runs that the engine has not left yet
+	owner   string               // the id of the engine
+	orphans string               // the id of the dead owner, or ""
+	dead    bool                 // its process is known to be dead
+	waits   map[string]time.Time // until when its runs only wait
+	slots   int                  // how many runs may be claimed
+	active  map[string]bool      // runs that the engine has not left yet
 }
 
 // A taking is the result of a claiming.
@@ -45,7 +46,11 @@ func (c *claiming) decide(tx Tx) (w Writes, t taking, err error) {
 		return w, t, err
 	}
 	runs := tx.Records[1:]
+	var last crash
 	if c.orphans != "" {
+		if last, err = crashOf(tx.Records[1], time.Time{}); err != nil {
+			return w, t, err
+		}
 		if runs = runs[1:]; !c.dead {
 			_, left, err := leaseOf(tx.Now, &tx.Records[1], &w)
 			if err != nil || left > 0 {
@@ -66,7 +71,8 @@ func (c *claiming) decide(tx Tx) (w Writes, t taking, err error) {
 		case c.orphans == "" && (r.Owner != "" || r.Due.IsZero() || r.Due.After(tx.Now)):
 			continue // the clock of this process is ahead
 		}
-		put, taken, err := take(tx.Now, c.owner, r, b)
+		last.waits = c.waits[r.Key.Run]
+		put, taken, err := take(tx.Now, c.owner, r, b, last)
 		if err != nil {
 			return Writes{}, t, err
 		}

@@ -114,7 +114,7 @@ func (x *execution) hold(fence uint64, h *hold) {
 
 // Resume continues a run that is paused by [Engine.Pause], with the runs that it
 // has started and that were paused with it. It also continues a run that was
-// paused because it was recovered too often without progress, and one that has
+// paused because it has crashed too often without progress, and one that has
 // failed where workers execute it. Then call Run, or let workers do it. A run
 // that has steps in doubt as well stays paused until these are resolved. The
 // error matches [ErrNotFound], or [ErrConflict] for a run in another state.

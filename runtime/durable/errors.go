@@ -69,7 +69,7 @@ type PausedError struct {
 	// Steps are the ids of the steps to resolve: see [Engine.Resolve].
 	Steps []string
 	// Held reports that [Engine.Pause] has paused the run, and By who called it.
-	// If it is false and Steps is empty, the run was recovered too often without
+	// If it is false and Steps is empty, the run has crashed too often without
 	// progress. Both need [Engine.Resume].
 	Held bool
 	By   Operator
@@ -83,7 +83,7 @@ func (e *PausedError) Error() string {
 	case e.Held:
 		return fmt.Sprintf("run %q is paused by an operator; resume it", e.Run)
 	case len(e.Steps) == 0:
-		return fmt.Sprintf("run %q is paused: it was recovered %d times without progress; fix the cause, then resume it",
+		return fmt.Sprintf("run %q is paused: it has crashed %d times without progress; fix the cause, then resume it",
 			e.Run, maxRecoveries)
 	}
 	return fmt.Sprintf("run %q is paused: resolve %s", e.Run, some(e.Steps))

@@ -20,6 +20,8 @@ type execution struct {
 	run    runBody // as it was claimed
 	latest atomic.Pointer[runView]
 
+	awaited atomic.Bool // the record tells that it has waited for other runs
+
 	handler string   // that a worker has called, or ""
 	awaits  []string // runs until whose end the execution is parked
 
@@ -183,7 +185,8 @@ func (x *execution) execute(
 var errReturned = fmt.Errorf("the function of the run has returned: %w", ErrNoRun)
 
 // call calls the function of the run, unless its context has ended or its steps
-// cannot be read. A panic goes on, after the steps have returned; the run stays open.
+// cannot be read. A panic goes on, after the steps have returned; the run stays
+// open, and the crash is counted.
 func (x *execution) call(ctx context.Context, fn func(context.Context) (payload, error)) (p payload, err error) {
 	if ctx.Err() != nil {
 		return payload{}, context.Cause(ctx)
@@ -198,8 +201,7 @@ func (x *execution) call(ctx context.Context, fn func(context.Context) (payload,
 			x.halt(errReturned)
 			x.running.Wait()
 			ev := Event{Kind: EventReleased, Run: x.id, Fence: x.fence}
-			err := x.e.disown(context.WithoutCancel(ctx), x.e.key(KindRun, x.id, ""), x.owner.id, x.fence)
-			if err != nil { // the next renewal releases it
+			if err := x.crashed(context.WithoutCancel(ctx)); err != nil { // the next renewal releases it
 				ev.Kind, ev.Err = EventStoreError, err
 			}
 			x.e.event(ctx, ev)

@@ -95,6 +95,9 @@ func (g *groupCall) await(ctx context.Context) error {
 		if x.handler != "" {
 			return x.parkCaller(g.outer, wake)
 		}
+		if err := x.awaiting(ctx); err != nil {
+			return err
+		}
 		if !l.wait(ctx, min(awaitPoll, max(wake.Sub(g.clock()), 0))) {
 			return context.Cause(ctx)
 		}

@@ -21,7 +21,8 @@ type handler struct {
 // apply to runs that this engine starts. Handle panics if the name is empty or
 // has other characters than letters, digits, and ".-_", or if it is registered
 // already. A panic of the function ends the process, as any other panic does; the
-// run is then executed by another worker, at most 10 times without progress.
+// run is then executed by another worker, and paused after 10 panics without
+// progress.
 func Handle[In, Out any](
 	e *Engine, name string, fn func(context.Context, In) (Out, error), options ...RunOption,
 ) {

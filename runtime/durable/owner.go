@@ -109,6 +109,7 @@ func (o *owner) renew(ctx context.Context) error {
 		}
 		gap = tx.Now.After(b.Until) && o.valid.Load() > 0
 		b.Lease, b.Until = o.e.lease, tx.Now.Add(o.e.lease)
+		b.Panicked = "" // the process has survived it
 		r.Due = b.Until
 		if err := write(&r, &b); err != nil {
 			return Writes{}, err
@@ -214,11 +215,16 @@ func (e *Engine) disown(ctx context.Context, run Key, owner string, fence uint64
 		if r.Owner != owner || r.Fence != fence {
 			return Writes{}, nil
 		}
-		if r.Owner = ""; r.Handler != "" && r.Status == StatusOpen {
-			r.Due = tx.Now // for a worker
-		}
+		release(&r, tx.Now)
 		return Writes{Put: []Record{r}}, nil
 	})
+}
+
+// release makes a run one without an owner.
+func release(r *Record, now time.Time) {
+	if r.Owner = ""; r.Handler != "" && r.Status == StatusOpen {
+		r.Due = now // for a worker
+	}
 }
 
 // lapse cancels the attempts that another engine would repeat: it may claim

@@ -27,7 +27,7 @@ type RunInfo struct {
 	Ended      time.Time
 	Deadline   time.Time
 	Due        time.Time // the end of a parked run's wait, or when the results of a succeeded one are deleted
-	Recoveries int       // since a step made progress
+	Recoveries int       // crashes that it may have caused since a step made progress
 	Error      string    // of a failed run
 }
 

@@ -16,6 +16,9 @@ type ownerBody struct {
 	Host    string        `json:"host,omitempty"`
 	PID     int           `json:"pid,omitempty"`
 	Started time.Time     `json:"started"`
+	// Panicked is the run whose function has panicked since the last renewal: if the
+	// process dies now, that is why.
+	Panicked string `json:"panicked,omitempty"`
 }
 
 // runBody is the body of a run.
@@ -32,6 +35,9 @@ type runBody struct {
 	// Correlation is the id of the span in which it was created, or "".
 	Correlation string   `json:"correlation,omitempty"`
 	Input       *payload `json:"input,omitempty"` // of the function that a worker calls
+	// Awaiting is the latest fence whose execution, in the process that has called
+	// Run, has waited for other runs.
+	Awaiting uint64 `json:"awaiting,omitempty"`
 	// Policies are the digests of the policies under which steps were executed, by
 	// their names: several of one name after its policy file was changed.
 	Policies map[string][]string `json:"policies,omitempty"`
@@ -39,10 +45,11 @@ type runBody struct {
 	Awaits []string `json:"awaits,omitempty"`
 	// Awaiters are the runs that are parked until this one has ended.
 	Awaiters []string `json:"awaiters,omitempty"`
-	// Recoveries is the number of claims after a crash since the last record of a
-	// step.
+	// Recoveries is the number of crashes since the last record of a step that the
+	// run may have caused: see crash.
 	Recoveries int      `json:"recoveries,omitempty"`
-	Recovered  int      `json:"recovered,omitempty"` // all claims after a crash
+	Recovered  int      `json:"recovered,omitempty"` // all crashes
+	Spared     []uint64 `json:"spared,omitempty"`    // the latest fences whose executions another run has ended
 	Budget     bool     `json:"budget,omitempty"`    // its retries are limited by a record
 	Imports    int      `json:"imports,omitempty"`   // transactions that have imported steps
 	Result     *payload `json:"result,omitempty"`
@@ -249,8 +256,8 @@ const (
 	OutcomeSucceeded Outcome = "succeeded"
 	OutcomeFailed    Outcome = "failed"
 	OutcomeTimedOut  Outcome = "timed_out" // by the limit of the attempt
-	// OutcomeInterrupted is that of an attempt which the end of its context has ended:
-	// it may have taken effect.
+	// OutcomeInterrupted is that of an attempt which the end of its context has ended,
+	// or the panic of another run: it may have taken effect.
 	OutcomeInterrupted Outcome = "interrupted"
 	OutcomeLost        Outcome = "lost"      // its process died, or lost the run: it may have taken effect
 	OutcomeWithdrawn   Outcome = "withdrawn" // before the call: it was not executed

@@ -23,7 +23,7 @@ type Stats struct {
 	Lost        int // attempts whose end is not known, since their process died or lost the run
 	Interrupted int // attempts that the end of their context has ended
 	Late        int // ends that were refused, since another engine had claimed the run
-	Recoveries  int // executions of a run whose engine had died
+	Recoveries  int // executions of a run that crashed, or whose engine had died
 
 	Waited time.Duration // sum of the waits between attempts
 	// Success is about steps that have succeeded: from the start of the first

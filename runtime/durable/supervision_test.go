@@ -3,6 +3,8 @@ package durable_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,147 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/job"
 )
+
+// crashed executes a run whose function panics, which kills the process.
+func (p *process) crashed(t *testing.T, id string) (err error) {
+	t.Helper()
+	defer func() {
+		if recover() != nil {
+			p.kill()
+		}
+	}()
+	return p.run(id, func(context.Context) error { panic("a bug") })
+}
+
+// A run whose function panics is paused. Those that the process executed next to it
+// are not: neither one that waits, nor one whose attempt the panic interrupts.
+func TestPanickingRunIsPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		var j journal
+		waiting := idempotent("wait", 3, 24*time.Hour)
+		long := idempotent("long", 3, time.Second)
+		for range 10 {
+			p := startProcess(t, m)
+			go func() { _ = p.run("waiting", oneStep(waiting, failing(&j, 1))) }()
+			go func() {
+				_ = p.run("executing", oneStep(long, func(ctx context.Context) (int, error) {
+					j.add(ctx)
+					<-ctx.Done()
+					return 0, ctx.Err()
+				}))
+			}()
+			go func() {
+				_ = p.run("busy", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+			}()
+			time.Sleep(55 * time.Second) // the lease of the last process has ended
+			if err := p.crashed(t, "panics"); err != nil {
+				t.Errorf("the run was not executed: %v", err)
+			}
+		}
+		time.Sleep(time.Minute)
+		p := startProcess(t, m)
+		wantAs[*durable.PausedError](t, p.crashed(t, "panics"))
+		for _, run := range []string{"waiting", "executing", "busy"} {
+			if r := wantRun(t, p.Engine, run, durable.StatusOpen); r.Recoveries > 1 {
+				t.Errorf("run %q was recovered %d times", run, r.Recoveries)
+			}
+		}
+		if s := steps(t, p.Engine, "executing")["long"]; s.Lost != 0 || s.Attempts < 5 {
+			t.Errorf("got %d attempts and %d lost ones, want that none is lost", s.Attempts, s.Lost)
+		}
+	})
+}
+
+// A panic that the program survives does not excuse the runs that its end catches
+// later.
+func TestPanicIsSurvived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		p := startProcess(t, m)
+		go func() { _ = p.run("busy", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }) }()
+		func() {
+			defer func() { _ = recover() }()
+			_ = p.run("panics", func(context.Context) error { panic("a bug") })
+		}()
+		time.Sleep(time.Minute) // renewals
+		p.kill()
+		next := startProcess(t, m)
+		if err := next.run("busy", func(context.Context) error { return errors.New("not yet") }); err == nil {
+			t.Error("got no error")
+		}
+		if r := wantRun(t, next.Engine, "busy", durable.StatusFailed); r.Recoveries != 1 {
+			t.Errorf("got %d recoveries, want 1", r.Recoveries)
+		}
+		if r := wantRun(t, next.Engine, "panics", durable.StatusOpen); r.Recoveries != 1 {
+			t.Errorf("got %d recoveries of the run that has panicked, want 1", r.Recoveries)
+		}
+	})
+}
+
+// A handler that panics is counted for all workers.
+func TestPanickingHandlerIsPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, durable.NewMemory())
+		calls := 0
+		durable.Handle(e, "exits", func(context.Context, int) (int, error) {
+			calls++
+			panicLike()
+			return 0, nil
+		})
+		if err := durable.Start(t.Context(), e, "exits", "one", 1); err != nil {
+			t.Fatal(err)
+		}
+		defer work(t, e)()
+		time.Sleep(time.Hour)
+		wantRun(t, e, "one", durable.StatusPaused)
+		if calls != 10 {
+			t.Errorf("the handler was called %d times, want 10", calls)
+		}
+	})
+}
+
+// Restarts while a run waits do not pause it, whether a wait was decided before or
+// is met again. Workers and Run agree.
+func TestRestartsDuringWait(t *testing.T) {
+	for _, worker := range []bool{false, true} {
+		t.Run(fmt.Sprint("worker=", worker), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := durable.NewMemory()
+				var j journal
+				job := oneStep(idempotent("wait", 3, 24*time.Hour), failing(&j, 1))
+				start := func() (*process, chan error) {
+					p := startProcess(t, m)
+					done := make(chan error, 1)
+					if !worker {
+						go func() { done <- p.run("one", job) }()
+						return p, done
+					}
+					durable.Handle(p.Engine, "job", func(ctx context.Context, _ int) (int, error) { return 0, job(ctx) })
+					if err := durable.Start(p.ctx, p.Engine, "job", "one", 1); err != nil {
+						t.Error(err)
+					}
+					go func() { done <- p.Work(p.ctx) }()
+					return p, done
+				}
+				for range 20 {
+					p, done := start()
+					time.Sleep(time.Minute)
+					p.kill()
+					<-done
+				}
+				p, _ := start()
+				time.Sleep(25 * time.Hour)
+				wantRun(t, p.Engine, "one", durable.StatusSucceeded)
+				j.want(t, "wait", 1, 2)
+				p.kill()
+			})
+		})
+	}
+}
+
+// panicLike ends the goroutine as a panic does, without the process.
+func panicLike() { runtime.Goexit() }
 
 // deploy executes a run with a step that takes very long, and ends its context after
 // a minute.
@@ -80,4 +223,40 @@ func TestInterruptionsHaveALimit(t *testing.T) {
 			t.Errorf("got %+v, want that the step is exhausted by 100 interruptions", got)
 		}
 	})
+}
+
+// Restarts while a run waits for another one, which nobody executes yet, do not
+// pause it.
+func TestRestartsDuringAwait(t *testing.T) {
+	for name, wait := range map[string]func(context.Context, *durable.Engine) error{
+		"await": func(ctx context.Context, e *durable.Engine) error {
+			if err := durable.Start(ctx, e, "double", "child", 21); err != nil {
+				return err
+			}
+			_, err := durable.Await[int](ctx, e, "child")
+			return err
+		},
+		"group": func(ctx context.Context, e *durable.Engine) error {
+			g := job.NewGroup(job.GroupPolicy{Name: "g"}, "job")
+			_, err := durable.GroupRuns[int, int](ctx, g, "double", []string{"a"}, func(string) int { return 1 }, nil)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := durable.NewMemory()
+				for range 20 {
+					p := startProcess(t, m)
+					p.killAfter(2 * time.Minute)
+					_ = p.run("one", func(ctx context.Context) error { return wait(ctx, p.Engine) })
+				}
+				p := startProcess(t, m)
+				durable.Handle(p.Engine, "double", double)
+				defer work(t, p.Engine)()
+				if err := p.run("one", func(ctx context.Context) error { return wait(ctx, p.Engine) }); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }

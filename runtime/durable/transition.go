@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -58,7 +59,11 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 	case v.step.Version != 0 && x.differs(c, s) != nil:
 		return Writes{}, next{}, &ChangedError{Run: x.id, Step: c.key.ID, Arguments: x.differs(c, s)}
 	case s.Open != nil:
-		v.lose(OutcomeLost, in.sample, in.correlation)
+		outcome := OutcomeLost
+		if slices.Contains(v.runBody.Spared, s.Open.Fence) {
+			outcome = OutcomeInterrupted
+		}
+		v.lose(outcome, in.sample, in.correlation)
 		return v.refuse(in)
 	}
 	if v.step.Version != 0 && !in.due {

@@ -210,12 +210,19 @@ func (w *worker) claimOrphans(ctx context.Context, o *owner, handlers []string) 
 		}
 		q := w.query(w.free(), handlers...)
 		q.Owner = dead.orphans
-		if runs, _, err := w.e.store.List(ctx, q); err != nil || len(runs) == 0 {
-			if err != nil {
-				return found, err
-			}
+		runs, _, err := w.e.store.List(ctx, q)
+		if err != nil {
+			return found, err
+		}
+		if len(runs) == 0 {
 			w.swept[dead.orphans] = time.Now()
 			continue
+		}
+		dead.waits = make(map[string]time.Time, len(runs))
+		for _, r := range runs {
+			if dead.waits[r.Key.Run], err = w.e.waitsUntil(ctx, r.Key.Run); err != nil {
+				return found, err
+			}
 		}
 		t, err := w.take(ctx, o, &dead, []Query{q})
 		if err != nil {

@@ -1,0 +1,116 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// This file counts crashes: a run that may have caused too many of them is paused.
+// A crash is known by its traces in the store. The owner of a run whose process was
+// killed did not release it. If the function of a run has panicked, its record and
+// that of the owner were changed on the way out.
+
+// A crash is how an execution has ended that did not release its run.
+type crash struct {
+	cause string    // the run whose function has panicked, or "" if nobody knows
+	waits time.Time // until when the run only waits, or zero if it was executing
+}
+
+// crashOf returns the crash of an owner, or of one that is not recorded any more.
+func crashOf(owner Record, waits time.Time) (crash, error) {
+	b, err := open[ownerBody](owner)
+	return crash{cause: b.Panicked, waits: waits}, err
+}
+
+// count counts the crash of a run that is claimed, if it may be the cause.
+func (c *crash) count(now time.Time, r *Record, b *runBody) {
+	b.Recovered++
+	switch {
+	case c.cause != "" && c.cause != r.Key.Run:
+		b.spare(r.Fence)
+	case now.Before(c.waits), b.Awaiting == r.Fence:
+	default:
+		b.Recoveries++
+	}
+}
+
+// spare notes that the execution under a fence was ended by another run: its
+// attempts are not lost, but interrupted.
+func (b *runBody) spare(fence uint64) {
+	b.Spared = append(slices.Clip(b.Spared), fence)
+	b.Spared = b.Spared[max(len(b.Spared)-maxRecoveries, 0):]
+}
+
+// waitsUntil returns until when a run only waits: the latest time that a step waits
+// for, if none is executing, and otherwise zero.
+func (e *Engine) waitsUntil(ctx context.Context, run string) (until time.Time, err error) {
+	for _, status := range []Status{StatusExecuting, StatusWaiting} {
+		q := Query{Kind: KindStep, Space: e.space, Run: run, Status: []Status{status}, Attention: true}
+		records, _, err := e.store.List(ctx, q)
+		if err != nil {
+			return time.Time{}, err
+		}
+		for _, r := range records {
+			b, err := open[stepBody](r)
+			switch {
+			case err != nil: // of a newer version, which executes it
+			case status == StatusExecuting:
+				return time.Time{}, nil
+			case b.NextAt.After(until):
+				until = b.NextAt
+			}
+		}
+	}
+	return until, nil
+}
+
+// awaiting notes, once in an execution, that the run waits for other runs.
+func (x *execution) awaiting(ctx context.Context) error {
+	if x.awaited.Load() {
+		return nil
+	}
+	err := x.e.update(ctx, []Key{x.e.key(KindRun, x.id, "")}, func(tx Tx) (Writes, error) {
+		r := tx.Records[0]
+		b, err := open[runBody](r)
+		if err != nil || r.Owner != x.owner.id || r.Fence != x.fence {
+			return Writes{}, err
+		}
+		b.Awaiting = r.Fence
+		err = write(&r, &b)
+		return Writes{Put: []Record{r}}, err
+	})
+	x.awaited.Store(err == nil)
+	if err != nil {
+		return x.failed(ctx, err)
+	}
+	return nil
+}
+
+// crashed gives up the run, since its function has panicked or called
+// runtime.Goexit. It counts the crash, and marks the owner as long as nobody knows
+// whether the process survives.
+func (x *execution) crashed(ctx context.Context) error {
+	keys := []Key{x.owner.key(), x.e.key(KindRun, x.id, "")}
+	return x.e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
+		o, r := tx.Records[0], tx.Records[1]
+		if r.Owner != x.owner.id || r.Fence != x.fence {
+			return w, nil
+		}
+		b, err := open[runBody](r)
+		ob, failed := open[ownerBody](o)
+		if err = errors.Join(err, failed); err != nil {
+			return w, err
+		}
+		b.Recoveries++
+		b.Recovered++
+		release(&r, tx.Now)
+		if ob.Panicked = x.id; o.Version > 0 {
+			err = write(&o, &ob)
+			w.Put = append(w.Put, o)
+		}
+		w.Put = append(w.Put, r)
+		return w, errors.Join(err, write(&w.Put[len(w.Put)-1], &b))
+	})
+}
