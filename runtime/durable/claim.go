@@ -206,9 +206,7 @@ func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
 		Created: tx.Now, Claimed: tx.Now, Version: o.version, Keep: o.keep, Parent: x.parent, Budget: o.budget != nil,
 		Correlation: o.correlation,
 	}
-	if o.timeout > 0 {
-		b.Deadline = tx.Now.Add(o.timeout)
-	}
+	b.limit(o, tx.Now)
 	r := tx.Records[2]
 	r.Owner, r.Fence, r.Status, r.Bucket = x.owner.id, 1, StatusOpen, month(tx.Now)
 	if err := write(&r, &b); err != nil {

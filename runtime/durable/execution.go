@@ -290,6 +290,9 @@ func (x *execution) ending(outer, inner context.Context, result payload, fnErr e
 		return ending{status: StatusPaused, err: x.halted}
 	case len(paused) > 0:
 		return ending{status: StatusPaused, err: &PausedError{Run: x.id, Steps: paused}}
+	case isParked && earlier(x.run.Deadline, parked.Until):
+		err := &ParkedError{Run: x.id, Until: x.run.Deadline}
+		return ending{status: StatusParked, due: parked.Until, awaits: x.awaits, err: err}
 	case isParked:
 		return ending{status: StatusParked, due: parked.Until, awaits: x.awaits, err: parked}
 	case fnErr == nil:
@@ -335,8 +338,13 @@ func (x *execution) decideFinish(tx Tx, end ending, member *groupAnswer) (Writes
 		}
 	}
 	w.Add = append(w.Add, unit.Add...)
-	if b.Woken && end.status == StatusParked {
-		dueNow(&r, tx.Now) // a unit has ended meanwhile
+	if end.status == StatusParked {
+		if b.Woken {
+			dueNow(&r, tx.Now) // a unit has ended meanwhile
+		}
+		if earlier(b.Deadline, r.Due) {
+			r.Due = b.Deadline
+		}
 	}
 	b.Woken = false
 	if end.status == StatusSucceeded {

@@ -18,7 +18,9 @@ type handler struct {
 // Handle registers a function that executes runs: those that [Start] creates with
 // the name and, if there is one, the [Version] among the options. [Engine.Work]
 // calls it, in this or in another process that has registered it. The options
-// apply to runs that this engine starts. Handle panics if the name is empty or
+// apply to the runs of the name and version that have no such option of their own,
+// whichever process starts them: if it has not registered the handler, the first
+// worker that executes the run adds them. Handle panics if the name is empty or
 // has other characters than letters, digits, and ".-_", or if it is registered
 // already. A panic of the function ends the process, as any other panic does; the
 // run is then executed by another worker, and paused after 10 panics without
@@ -130,20 +132,86 @@ func newRun(r Record, handler string, input *payload, o *runOptions, now time.Ti
 	if o.at.After(now) {
 		r.Due = o.at
 	}
-	if o.timeout > 0 {
-		b.Deadline = r.Due.Add(o.timeout)
+	b.limit(o, r.Due)
+	if o.unhandled {
+		b.Lacks = &lacks{Start: r.Due, Timeout: !o.timed, Keep: !o.kept}
 	}
 	return r, b
+}
+
+// limit sets the deadline of a run that starts at a time.
+func (b *runBody) limit(o *runOptions, start time.Time) {
+	if o.timeout > 0 {
+		b.Deadline = start.Add(o.timeout)
+	}
+}
+
+// A lacks is what a run lacks that was started in a process without its handler:
+// options of Handle, which the worker adds that executes it first.
+type lacks struct {
+	Start   time.Time `json:"start"` // from which the timeout counts
+	Timeout bool      `json:"timeout,omitempty"`
+	Keep    bool      `json:"keep,omitempty"`
+}
+
+// adopt adds the options of its handler to a run that was started without them.
+func (x *execution) adopt(ctx context.Context, h *handler) error {
+	if x.run.Lacks == nil {
+		return nil
+	}
+	o := newRunOptions(h.options)
+	keys := []Key{x.e.key(KindRun, x.id, ""), x.e.key(KindBudget, x.id, "")}
+	var view runView
+	err := x.e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
+		r := tx.Records[0]
+		if r.Owner != x.owner.id || r.Fence != x.fence {
+			return w, ErrFenced
+		}
+		b, err := open[runBody](r)
+		if err != nil {
+			return w, err
+		}
+		if lacks := b.Lacks; lacks != nil { // or the reply was lost
+			b.Lacks = nil
+			if lacks.Timeout {
+				b.limit(&o, lacks.Start)
+			}
+			if lacks.Keep {
+				b.Keep = o.keep
+			}
+			if o.budget != nil && !b.Budget {
+				b.Budget = true
+				budget, err := newCountBudget(tx.Records[1], *o.budget, r.Bucket)
+				if err != nil {
+					return w, err
+				}
+				w.Put = append(w.Put, budget)
+			}
+			err = write(&r, &b)
+			w.Put = append(w.Put, r)
+		}
+		view = runView{json: r.Body, body: b}
+		return w, err
+	})
+	if err != nil {
+		return err
+	}
+	x.run = view.body
+	x.latest.Store(&view)
+	return nil
 }
 
 // startOptions returns the options of a run of a handler.
 func (e *Engine) startOptions(handler string, options []RunOption) runOptions {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if h := e.handlers[handler]; h != nil {
+	h := e.handlers[handler]
+	if h != nil {
 		options = append(h.options[:len(h.options):len(h.options)], options...)
 	}
-	return newRunOptions(options)
+	o := newRunOptions(options)
+	o.unhandled = h == nil
+	return o
 }
 
 // childPrefix is that of the steps that record the children of a run. No id of a

@@ -51,6 +51,7 @@ type runBody struct {
 	Recovered  int      `json:"recovered,omitempty"` // all crashes
 	Spared     []uint64 `json:"spared,omitempty"`    // the latest fences whose executions another run has ended
 	Budget     bool     `json:"budget,omitempty"`    // its retries are limited by a record
+	Lacks      *lacks   `json:"lacks,omitempty"`     // options, until its first execution
 	Imports    int      `json:"imports,omitempty"`   // transactions that have imported steps
 	Result     *payload `json:"result,omitempty"`
 	Error      string   `json:"error,omitempty"`    // of a failed run

@@ -19,6 +19,10 @@ type runOptions struct {
 	budget      *job.BudgetPolicy
 	at          time.Time
 	correlation string // of the caller
+
+	// timed and kept report whether timeout and keep were given.
+	timed, kept bool
+	unhandled   bool // Start does not know the options of the handler
 }
 
 func newRunOptions(options []RunOption) runOptions {
@@ -29,9 +33,15 @@ func newRunOptions(options []RunOption) runOptions {
 	return o
 }
 
-// Timeout limits the time from the creation of a run to its end, downtime
-// included. A run whose timeout has passed returns [ErrTimedOut].
-func Timeout(d time.Duration) RunOption { return func(o *runOptions) { o.timeout = d } }
+// Timeout limits the time from the creation of a run, or from its start with [At],
+// to its end, downtime included. The contexts of its steps end at that time. If the
+// run is parked, it ends as soon as a worker, or Run, looks at it: it is due at that
+// time at the latest. The time during which a run is paused counts as well, but a
+// paused run does not end, so that its steps can still be resolved: if its timeout
+// has passed, it ends with its next execution. The error is [ErrTimedOut].
+func Timeout(d time.Duration) RunOption {
+	return func(o *runOptions) { o.timeout, o.timed = d, true }
+}
 
 // Version records the version of the function of a run, which [Current] returns:
 // a function whose steps change can continue older runs as they began.
@@ -40,7 +50,7 @@ func Version(n int) RunOption { return func(o *runOptions) { o.version = n } }
 // Keep sets how long the results and the history of a run are kept after it has
 // succeeded. The default is 30 days. The id stays, so that the run is not
 // executed again. A run with dead letters is kept until they have succeeded.
-func Keep(d time.Duration) RunOption { return func(o *runOptions) { o.keep = d } }
+func Keep(d time.Duration) RunOption { return func(o *runOptions) { o.keep, o.kept = d, true } }
 
 // Budget limits the retries of all steps of a run together, and those of each
 // step. The limits are stored: those with which the run was created apply.

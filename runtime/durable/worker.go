@@ -324,10 +324,10 @@ func (w *worker) execute(x *execution, returned func()) {
 	e.mu.Lock()
 	h := e.handlers[x.handler]
 	e.mu.Unlock()
-	var err error
+	err := x.adopt(x.ctx, h)
 	if x.created = x.fence == 1 && x.run.Imports == 0; x.created {
 		x.steps.complete = true
-	} else {
+	} else if err == nil {
 		err = x.load(x.ctx)
 	}
 	if err != nil {
