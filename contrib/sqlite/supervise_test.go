@@ -15,6 +15,7 @@ import (
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // childSupervise works. It prints what happens to runs and steps, and dies of the
@@ -40,9 +41,14 @@ func childSupervise(args []string) {
 	durable.Handle(engine, "execute", func(ctx context.Context, _ int) (int, error) {
 		return call(ctx, step, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
 	})
-	durable.Handle(engine, "crash", func(_ context.Context, how string) (int, error) {
-		if how == "exit" {
+	durable.Handle(engine, "crash", func(ctx context.Context, how string) (int, error) {
+		switch how {
+		case "exit":
 			os.Exit(3)
+		case "unit": // in a goroutine of its own
+			g := job.NewGroup(job.GroupPolicy{Name: "group"}, "job")
+			_, err := durable.Group(ctx, g, []string{"a"}, func(context.Context, string) (int, error) { panic("a bug") }, nil)
+			return 0, err
 		}
 		panic("a bug")
 	})
@@ -65,7 +71,7 @@ func (p *process) until(lines ...string) {
 // after 10 of them. A run that only waits is not, and the panic of another run makes
 // no attempt a lost one.
 func TestCrashesArePaused(t *testing.T) {
-	for _, how := range []string{"panic", "exit"} {
+	for _, how := range []string{"panic", "unit", "exit"} {
 		t.Run(how, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "state.db")
 			engine, err := durable.New(open(t, path))
@@ -89,7 +95,7 @@ func TestCrashesArePaused(t *testing.T) {
 			}
 			begin("wait")
 			p.until("attempt failed wait")
-			if how == "panic" {
+			if how != "exit" { // of a killed process, nobody knows the cause
 				begin("execute")
 				p.until("attempt started execute")
 			}

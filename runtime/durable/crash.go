@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 )
@@ -10,7 +9,7 @@ import (
 // This file counts crashes: a run that may have caused too many of them is paused.
 // A crash is known by its traces in the store. The owner of a run whose process was
 // killed did not release it. If the function of a run has panicked, its record and
-// that of the owner were changed on the way out.
+// that of the owner were changed on the way out. Nothing is recovered.
 
 // A crash is how an execution has ended that did not release its run.
 type crash struct {
@@ -89,28 +88,53 @@ func (x *execution) awaiting(ctx context.Context) error {
 }
 
 // crashed gives up the run, since its function has panicked or called
-// runtime.Goexit. It counts the crash, and marks the owner as long as nobody knows
-// whether the process survives.
+// runtime.Goexit, and counts the crash.
 func (x *execution) crashed(ctx context.Context) error {
+	return x.blame(ctx, func(r *Record, b *runBody, now time.Time) {
+		b.Recoveries++
+		b.Recovered++
+		release(r, now)
+	})
+}
+
+// panics notes the panic of a step or a unit, which the function of the run may
+// recover. If it does not, or another goroutine has called the step, the process
+// ends with a run that was not released, and with nobody else to blame.
+func (x *execution) panics(ctx context.Context) {
+	if err := x.blame(ctx, nil); err != nil {
+		x.e.event(ctx, Event{Kind: EventStoreError, Run: x.id, Err: err})
+	}
+}
+
+// blame marks the owner for as long as nobody knows whether the process survives the
+// panic of the run, and changes the run. A store that does not answer does not keep
+// the process from its end.
+func (x *execution) blame(ctx context.Context, change func(*Record, *runBody, time.Time)) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.e.lease/3)
+	defer cancel()
 	keys := []Key{x.owner.key(), x.e.key(KindRun, x.id, "")}
 	return x.e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
 		o, r := tx.Records[0], tx.Records[1]
-		if r.Owner != x.owner.id || r.Fence != x.fence {
+		if o.Version == 0 || r.Owner != x.owner.id || r.Fence != x.fence {
 			return w, nil
 		}
-		b, err := open[runBody](r)
-		ob, failed := open[ownerBody](o)
-		if err = errors.Join(err, failed); err != nil {
+		ob, err := open[ownerBody](o)
+		if err != nil {
 			return w, err
 		}
-		b.Recoveries++
-		b.Recovered++
-		release(&r, tx.Now)
-		if ob.Panicked = x.id; o.Version > 0 {
-			err = write(&o, &ob)
-			w.Put = append(w.Put, o)
+		ob.Panicked = x.id
+		err = write(&o, &ob)
+		w.Put = append(w.Put, o)
+		if change == nil || err != nil {
+			return w, err
 		}
+		b, err := open[runBody](r)
+		if err != nil {
+			return w, err
+		}
+		change(&r, &b, tx.Now)
+		err = write(&r, &b)
 		w.Put = append(w.Put, r)
-		return w, errors.Join(err, write(&w.Put[len(w.Put)-1], &b))
+		return w, err
 	})
 }

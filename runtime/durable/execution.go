@@ -201,7 +201,7 @@ func (x *execution) call(ctx context.Context, fn func(context.Context) (payload,
 			x.halt(errReturned)
 			x.running.Wait()
 			ev := Event{Kind: EventReleased, Run: x.id, Fence: x.fence}
-			if err := x.crashed(context.WithoutCancel(ctx)); err != nil { // the next renewal releases it
+			if err := x.crashed(ctx); err != nil { // the next renewal releases it
 				ev.Kind, ev.Err = EventStoreError, err
 			}
 			x.e.event(ctx, ev)

@@ -82,6 +82,7 @@ func (u *unitCall) call(ctx context.Context) (result payload, err error) {
 	defer func() {
 		if !returned {
 			if p := recover(); p != nil {
+				u.g.x.panics(ctx)
 				panic(p)
 			}
 			u.finish(ctx, payload{}, job.ErrGoexit)

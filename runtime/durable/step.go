@@ -206,6 +206,7 @@ func (x *execution) fly(ctx context.Context, c *stepCall) (result *payload, err 
 			end(err)
 		} else {
 			end(errPanicked)
+			x.panics(ctx)
 		}
 		x.mu.Lock()
 		defer x.mu.Unlock()

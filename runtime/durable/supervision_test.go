@@ -91,6 +91,39 @@ func TestPanicIsSurvived(t *testing.T) {
 	})
 }
 
+// A step that panics in a goroutine of its own ends the process before the function
+// of the run can. Its attempt is lost, and those of other runs are interrupted.
+func TestPanicOfStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		s := idempotent("call", 3, time.Second)
+		hang := func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() }
+		p := startProcess(t, m)
+		go func() { _ = p.run("hangs", oneStep(s, hang)) }()
+		go func() {
+			_ = p.run("panics", func(ctx context.Context) error {
+				go oneStep(s, func(context.Context) (int, error) { panicLike(); return 0, nil })(ctx)
+				<-ctx.Done()
+				return ctx.Err()
+			})
+		}()
+		synctest.Wait()
+		p.kill()
+		next := startProcess(t, m)
+		next.killAfter(5 * time.Minute)
+		go func() { _ = next.run("panics", oneStep(s, hang)) }()
+		_ = next.run("hangs", oneStep(s, hang))
+		last := startProcess(t, m)
+		for run, want := range map[string][2]int{"hangs": {0, 1}, "panics": {1, 0}} {
+			got := steps(t, last.Engine, run)["call"]
+			if got.Attempts != 2 || [2]int{got.Lost, got.Interrupted} != want {
+				t.Errorf("run %q: got %d attempts, %d lost and %d interrupted; want 2, %v",
+					run, got.Attempts, got.Lost, got.Interrupted, want)
+			}
+		}
+	})
+}
+
 // A handler that panics is counted for all workers.
 func TestPanickingHandlerIsPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
