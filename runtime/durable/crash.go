@@ -14,20 +14,21 @@ import (
 // A crash is how an execution has ended that did not release its run.
 type crash struct {
 	cause string    // the run whose function has panicked, or "" if nobody knows
+	stops bool      // the process was shutting down
 	waits time.Time // until when the run only waits, or zero if it was executing
 }
 
 // crashOf returns the crash of an owner, or of one that is not recorded any more.
 func crashOf(owner Record, waits time.Time) (crash, error) {
 	b, err := open[ownerBody](owner)
-	return crash{cause: b.Panicked, waits: waits}, err
+	return crash{cause: b.Panicked, stops: b.Stopping, waits: waits}, err
 }
 
 // count counts the crash of a run that is claimed, if it may be the cause.
 func (c *crash) count(now time.Time, r *Record, b *runBody) {
 	b.Recovered++
 	switch {
-	case c.cause != "" && c.cause != r.Key.Run:
+	case c.stops, c.cause != "" && c.cause != r.Key.Run:
 		b.spare(r.Fence)
 	case now.Before(c.waits), b.Awaiting == r.Fence:
 	default:
@@ -35,8 +36,8 @@ func (c *crash) count(now time.Time, r *Record, b *runBody) {
 	}
 }
 
-// spare notes that the execution under a fence was ended by another run: its
-// attempts are not lost, but interrupted.
+// spare notes that the execution under a fence was ended by a shutdown or by another
+// run: its attempts are not lost, but interrupted.
 func (b *runBody) spare(fence uint64) {
 	b.Spared = append(slices.Clip(b.Spared), fence)
 	b.Spared = b.Spared[max(len(b.Spared)-maxRecoveries, 0):]

@@ -19,12 +19,13 @@ type owner struct {
 	release func() error // of the mark of a Holder, or nil
 	// valid is the end of the lease as this process may count it: from when the
 	// last renewal was sent, in nanoseconds since begun.
-	begun time.Time
-	valid atomic.Int64
-	gaps  atomic.Uint64 // renewals after the end of the lease: somebody may have claimed runs before
-	ahead atomic.Int64  // what the clock of the store shows at begun, in nanoseconds since 1970
-	quit  chan struct{}
-	done  chan struct{}
+	begun    time.Time
+	valid    atomic.Int64
+	gaps     atomic.Uint64 // renewals after the end of the lease: somebody may have claimed runs before
+	ahead    atomic.Int64  // what the clock of the store shows at begun, in nanoseconds since 1970
+	stopping atomic.Int64  // workers that drain
+	quit     chan struct{}
+	done     chan struct{}
 }
 
 // own returns the owner of the engine, and begins its lease with the first call.
@@ -109,7 +110,7 @@ func (o *owner) renew(ctx context.Context) error {
 		}
 		gap = tx.Now.After(b.Until) && o.valid.Load() > 0
 		b.Lease, b.Until = o.e.lease, tx.Now.Add(o.e.lease)
-		b.Panicked = "" // the process has survived it
+		b.Panicked, b.Stopping = "", o.stopping.Load() > 0 // it has survived the panic
 		r.Due = b.Until
 		if err := write(&r, &b); err != nil {
 			return Writes{}, err
@@ -125,6 +126,18 @@ func (o *owner) renew(ctx context.Context) error {
 	}
 	o.valid.Store(int64(sent + o.e.lease))
 	return nil
+}
+
+// drain records that a worker drains: if the process is killed meanwhile, that is no
+// crash. The end of the draining is recorded by the next renewal.
+func (o *owner) drain(ctx context.Context) (done func()) {
+	o.stopping.Add(1)
+	ctx, cancel := context.WithTimeout(ctx, o.e.lease/3)
+	defer cancel()
+	if err := o.renew(ctx); err != nil { // or the heartbeat does it
+		o.e.event(ctx, Event{Kind: EventStoreError, Err: err})
+	}
+	return func() { o.stopping.Add(-1) }
 }
 
 // heartbeat renews the lease until the engine closes.

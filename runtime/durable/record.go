@@ -19,6 +19,7 @@ type ownerBody struct {
 	// Panicked is the run whose function has panicked since the last renewal: if the
 	// process dies now, that is why.
 	Panicked string `json:"panicked,omitempty"`
+	Stopping bool   `json:"stopping,omitempty"` // its worker claims nothing more, and drains
 }
 
 // runBody is the body of a run.
@@ -47,16 +48,18 @@ type runBody struct {
 	Awaiters []string `json:"awaiters,omitempty"`
 	// Recoveries is the number of crashes since the last record of a step that the
 	// run may have caused: see crash.
-	Recoveries int      `json:"recoveries,omitempty"`
-	Recovered  int      `json:"recovered,omitempty"` // all crashes
-	Spared     []uint64 `json:"spared,omitempty"`    // the latest fences whose executions another run has ended
-	Budget     bool     `json:"budget,omitempty"`    // its retries are limited by a record
-	Lacks      *lacks   `json:"lacks,omitempty"`     // options, until its first execution
-	Imports    int      `json:"imports,omitempty"`   // transactions that have imported steps
-	Result     *payload `json:"result,omitempty"`
-	Error      string   `json:"error,omitempty"`    // of a failed run
-	Hold       *hold    `json:"hold,omitempty"`     // why an operator has paused it
-	Operated   string   `json:"operated,omitempty"` // the token of the last operation
+	Recoveries int `json:"recoveries,omitempty"`
+	Recovered  int `json:"recovered,omitempty"` // all crashes
+	// Spared are the latest fences whose executions a shutdown or another run has
+	// ended.
+	Spared   []uint64 `json:"spared,omitempty"`
+	Budget   bool     `json:"budget,omitempty"`  // its retries are limited by a record
+	Lacks    *lacks   `json:"lacks,omitempty"`   // options, until its first execution
+	Imports  int      `json:"imports,omitempty"` // transactions that have imported steps
+	Result   *payload `json:"result,omitempty"`
+	Error    string   `json:"error,omitempty"`    // of a failed run
+	Hold     *hold    `json:"hold,omitempty"`     // why an operator has paused it
+	Operated string   `json:"operated,omitempty"` // the token of the last operation
 }
 
 // stepBody is the body of a step.
@@ -257,8 +260,8 @@ const (
 	OutcomeSucceeded Outcome = "succeeded"
 	OutcomeFailed    Outcome = "failed"
 	OutcomeTimedOut  Outcome = "timed_out" // by the limit of the attempt
-	// OutcomeInterrupted is that of an attempt which the end of its context has ended,
-	// or the panic of another run: it may have taken effect.
+	// OutcomeInterrupted is that of an attempt which was ended by the end of its
+	// context, by a shutdown, or by the panic of another run: it may have taken effect.
 	OutcomeInterrupted Outcome = "interrupted"
 	OutcomeLost        Outcome = "lost"      // its process died, or lost the run: it may have taken effect
 	OutcomeWithdrawn   Outcome = "withdrawn" // before the call: it was not executed

@@ -293,3 +293,38 @@ func TestRestartsDuringAwait(t *testing.T) {
 		})
 	}
 }
+
+// A process that is killed while its worker drains, since an attempt does not look at
+// its context, was shut down: that is no crash.
+func TestKilledWhileDraining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		if err := durable.Start(t.Context(), newEngine(t, m), "job", "one", 1); err != nil {
+			t.Fatal(err)
+		}
+		const deployments = 20
+		for range deployments {
+			p := startProcess(t, m)
+			durable.Handle(p.Engine, "job", func(ctx context.Context, _ int) (int, error) {
+				return call(ctx, idempotent("call", 2, time.Second), func(context.Context) (int, error) {
+					<-p.ctx.Done() // of the process, not its own
+					return 0, p.ctx.Err()
+				})
+			})
+			ctx, cancel := context.WithCancel(p.ctx)
+			time.AfterFunc(time.Minute, cancel)
+			p.killAfter(80 * time.Second)
+			if err := p.Work(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+		p := startProcess(t, m)
+		s := wantStep(t, p.Engine, "one", "call", durable.StatusExecuting)
+		if s.Attempts != deployments || s.Lost != 0 {
+			t.Errorf("got %d attempts and %d lost ones, want %d and none", s.Attempts, s.Lost, deployments)
+		}
+		if r := wantRun(t, p.Engine, "one", durable.StatusOpen); r.Recoveries != 0 {
+			t.Errorf("got %d recoveries, want none", r.Recoveries)
+		}
+	})
+}

@@ -50,7 +50,8 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 	for _, option := range options {
 		option(&o)
 	}
-	if _, err := e.own(ctx); err != nil {
+	owner, err := e.own(ctx)
+	if err != nil {
 		if unsent(ctx, err) || err == context.Cause(ctx) {
 			return nil // ctx has ended
 		}
@@ -65,10 +66,10 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 		unreadable: map[string]bool{}, swept: map[string]time.Time{},
 	}
 	defer w.listener.close()
-	err := w.work(ctx)
-	if err == nil {
+	if err = w.work(ctx); err == nil {
 		stop := time.AfterFunc(o.drain, func() { cancel(ErrClosed) })
 		defer stop.Stop()
+		defer owner.drain(context.WithoutCancel(ctx))()
 	}
 	w.running.Wait()
 	return err
