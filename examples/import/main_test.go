@@ -49,7 +49,7 @@ var acts = []string{
 // asides are the lines of workers, in any order. The first may be missing: when the
 // lease of the dead worker ends, the budget may have nothing left.
 var asides = []string{
-	"worker # takes over SHARD: attempt # of Client.STEP was lost, another one follows",
+	"worker # takes over SHARD: attempt # of import.Client.STEP was lost, another one follows",
 	"provisional result: 140 of 200 shards, # rows (min_dcs_reached (140/140))",
 	"worker #: no retry for SHARD: job_budget_exhausted (40/40)",
 }
