@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,26 +17,20 @@ import (
 // unread is the rule about errors of a client that nothing reads.
 const unread = "P921"
 
-// hints reports clients whose errors no policy reads, each once, where the first
-// symbol is bound that may return them. It does not fail the run.
+// hints reports clients whose errors no policy reads, each once, at the binding that
+// is nearest to them. It does not fail the run.
 func (r *resolver) hints() {
 	if r.unit.file.NoClients {
 		return
 	}
 	// The readers of the first two would have the names of other generated functions.
-	h := hinter{resolver: r, said: map[string]bool{}, names: map[string]bool{"retry": true, "grpc": true}}
+	h := hinter{resolver: r, names: map[string]bool{"retry": true, "grpc": true}}
 	for _, c := range r.unit.file.Clients {
 		h.names[c.Name] = true
-		for _, s := range symbolsOf(c) {
-			path, _, _ := bind.SplitRef(s.Name)
-			h.read = append(h.read, path)
-		}
+		h.reads(symbolsOf(c))
 	}
 	for _, e := range r.unit.file.Errors {
-		for _, s := range e.As {
-			path, _, _ := bind.SplitRef(s.Name)
-			h.read = append(h.read, path)
-		}
+		h.reads(e.As)
 	}
 	for _, c := range allPresets() {
 		h.names[c.Name] = true
@@ -59,17 +54,24 @@ var allPresets = sync.OnceValue(func() (list []policy.Client) {
 // A hinter reports the clients that a policy file could read.
 type hinter struct {
 	*resolver
-	read  []string        // import paths of the packages whose errors are read
-	said  map[string]bool // what has been found
+	read  []goName        // what is read
 	names map[string]bool // that a client to add cannot have
-	notes []note
+	notes []*note
 }
 
-// A note is one hint.
+// A goName is a name of a package.
+type goName struct{ path, name string }
+
+// A note is one hint. It stands where the symbol is bound from which the fewest
+// imports lead to the errors.
 type note struct {
 	policy.Problem        // its text is what nothing reads
-	preset         string // that reads it, or ""
-	line           string // the entry of clients that reads it, or ""
+	about          string // the module of a client, or a package of a main module
+	imports        int
+	dependency     bind.Dependency
+	preset         string           // that reads it, or ""
+	types          []bind.Candidate // to read, without a preset
+	line           string           // the entry of clients that reads it, or ""
 }
 
 // standsFor reports whether a path with /vN stands for the import path of a
@@ -84,26 +86,46 @@ func standsFor(path, pkg string) bool {
 	return ok && majorVersion.MatchString(version)
 }
 
-// isRead reports whether the file reads errors of the package at path.
-func (h *hinter) isRead(path string) bool {
-	return slices.ContainsFunc(h.read, func(read string) bool { return standsFor(read, path) })
+// reads adds symbols to what is read.
+func (h *hinter) reads(symbols []policy.Symbol) {
+	for _, s := range symbols {
+		h.read = append(h.read, h.nameOf(s.Name))
+	}
+}
+
+// nameOf returns the name that a symbol of the policy file stands for.
+func (h *hinter) nameOf(symbol string) goName {
+	path, name, _ := bind.SplitRef(symbol)
+	return goName{cmp.Or(path, h.unit.pkg.Path), name}
+}
+
+// isRead reports whether the file reads errors of the type, or compares with the
+// variable, of a package.
+func (h *hinter) isRead(n goName) bool {
+	return slices.ContainsFunc(h.read, func(read goName) bool {
+		return read.name == n.name && standsFor(read.path, n.path)
+	})
+}
+
+// isReadOf reports whether the file reads some errors of the package at path.
+func (h *hinter) isReadOf(path string) bool {
+	return slices.ContainsFunc(h.read, func(read goName) bool { return standsFor(read.path, path) })
 }
 
 var endOfModule = regexp.MustCompile(`/v[0-9]+$`)
 
-// knows reports whether a preset, or a client of the file, reads errors of a module.
+// knows reports whether a preset reads errors of a module.
 func (h *hinter) knows(module string) bool {
 	module = endOfModule.ReplaceAllString(module, "")
-	of := func(c policy.Client) bool {
+	return slices.ContainsFunc(allPresets(), func(c policy.Client) bool {
 		return slices.ContainsFunc(symbolsOf(c), func(s policy.Symbol) bool {
 			path, _, _ := bind.SplitRef(s.Name)
 			return path == module || strings.HasPrefix(path, module+"/")
 		})
-	}
-	return slices.ContainsFunc(allPresets(), of) || slices.ContainsFunc(h.unit.file.Clients, of)
+	})
 }
 
-// binding reports what nothing reads of the errors of a bound symbol.
+// binding notes what nothing reads of the errors of a bound symbol.
 func (h *hinter) binding(b policy.Binding) {
 	path, _, _ := bind.SplitSymbol(b.Symbol)
 	if path == "" && bind.StandardPath(b.Symbol) != "" {
@@ -111,21 +133,17 @@ func (h *hinter) binding(b policy.Binding) {
 	}
 	typed := false // some error has a type that is read, or could be
 	for _, d := range h.unit.pkg.Reach(path) {
-		if h.isRead(d.Path) {
+		if h.preset(b, d) {
 			typed = true
 			continue
 		}
-		if known := h.preset(b, d); known {
-			typed = true
-			continue
-		}
-		if h.knows(d.Module) {
-			continue // the other errors of a client are inside of those that are read
+		if typed = typed || h.isReadOf(d.Path); h.knows(d.Module) {
+			continue // the other errors of a client are inside of those that its preset reads
 		}
 		for _, c := range d.Candidates(h.unit.pkg) {
-			if typed = true; c.Field != "" {
+			typed = true
+			if (c.Status != "" || c.Response != "") && !h.isRead(h.nameOf(c.Symbol)) {
 				h.candidate(b, d, c)
-				break
 			}
 		}
 	}
@@ -134,71 +152,130 @@ func (h *hinter) binding(b policy.Binding) {
 	}
 }
 
-// preset reports that a preset reads the errors of a dependency, and returns
-// whether one does.
+// preset notes that a preset reads errors of a dependency that the file does not
+// read, and returns whether there is a preset for these errors.
 func (h *hinter) preset(b policy.Binding, d bind.Dependency) bool {
 	for _, c := range allPresets() {
-		for _, s := range slices.Backward(symbolsOf(c)) { // the types are last
-			path, _, _ := bind.SplitRef(s.Name)
-			if !standsFor(path, d.Path) {
-				continue
-			}
-			isOwn := func(own policy.Client) bool { return own.Name == c.Name }
-			if !c.Methods && !slices.ContainsFunc(h.unit.file.Clients, isOwn) {
-				h.note(b, c.Name, note{preset: c.Name, line: c.Name + ":"}, "nothing reads "+subject(c, d))
-			}
+		of := func(s policy.Symbol) bool { return standsFor(h.nameOf(s.Name).path, d.Path) }
+		if !slices.ContainsFunc(symbolsOf(c), of) {
+			continue
+		}
+		isOwn := func(own policy.Client) bool { return own.Name == c.Name }
+		if c.Methods || slices.ContainsFunc(h.unit.file.Clients, isOwn) {
 			return true
 		}
+		types := slices.DeleteFunc(slices.Clone(c.Types), func(t policy.Reader) bool { return !of(t.Type) })
+		unread := slices.DeleteFunc(slices.Clone(types), func(t policy.Reader) bool {
+			return h.isRead(goName{d.Path, h.nameOf(t.Type.Name).name})
+		})
+		switch {
+		case len(unread) > 0:
+			h.note(b, c.Name, d).setPreset(c.Name, subject(unread[0], d)+versionIn(d))
+		case len(types) == 0 && !h.isReadOf(d.Path):
+			h.note(b, c.Name, d).setPreset(c.Name, "the errors of "+c.Name+versionIn(d))
+		}
+		return true
 	}
 	return false
 }
 
-// subject describes what a preset reads of the errors of a dependency.
-func subject(c policy.Client, d bind.Dependency) string {
-	version := ""
-	if d.Version != "" {
-		version = " (" + d.Version + ")"
+// setPreset makes n a note about a preset, of which the first subject is named.
+func (n *note) setPreset(name, subject string) {
+	if n.preset == "" {
+		n.preset, n.line, n.Text = name, name+":\n", "nothing reads "+subject
 	}
-	for _, t := range c.Types {
-		path, name, pointer := bind.SplitRef(t.Type.Name)
-		if !standsFor(path, d.Path) {
-			continue
-		}
-		what := "the class"
-		switch {
-		case t.Status.Name != "" || t.Response.Name != "":
-			what = "the status"
-		case t.Code.Name != "" || t.GRPC.Name != "":
-			what = "the code"
-		}
-		star := ""
-		if pointer {
-			star = "*"
-		}
-		return what + " of " + star + d.Name + "." + name + version
-	}
-	return "the errors of " + c.Name + version
 }
 
-// candidate reports an error type whose status is not read.
+// subject describes what a preset reads of errors of a type.
+func subject(t policy.Reader, d bind.Dependency) string {
+	_, name, pointer := bind.SplitRef(t.Type.Name)
+	what := "the class"
+	switch {
+	case t.Status.Name != "" || t.Response.Name != "":
+		what = "the status"
+	case t.Code.Name != "" || t.GRPC.Name != "":
+		what = "the code"
+	}
+	star := ""
+	if pointer {
+		star = "*"
+	}
+	return what + " of " + star + d.Name + "." + name
+}
+
+// versionIn returns the version of a dependency in parentheses, or "".
+func versionIn(d bind.Dependency) string {
+	if d.Version == "" {
+		return ""
+	}
+	return " (" + d.Version + ")"
+}
+
+// candidate notes an error type whose status is not read.
 func (h *hinter) candidate(b policy.Binding, d bind.Dependency, c bind.Candidate) {
-	if h.said[d.Path] {
-		return
-	}
-	key := "status"
-	if c.Response {
-		key = "response"
-	}
-	version := ""
-	if d.Version != "" {
-		version = " (" + d.Version + ")"
-	}
-	text := "nothing reads the status of " + c.Name + version
+	about := d.Module
 	if d.Own {
-		text += ": give it a method StatusCode() int, or"
+		about = d.Path // the packages of a main module have not one client
 	}
-	line := fmt.Sprintf("%s: {type: %q, %s: %s}", h.clientName(d.Name), c.Symbol, key, c.Field)
-	h.note(b, d.Path, note{line: line}, text)
+	n := h.note(b, about, d)
+	if !slices.Contains(n.types, c) {
+		n.types = append(n.types, c)
+	}
+}
+
+// describe writes the text of a note about types.
+func (n *note) describe() {
+	slices.SortFunc(n.types, func(a, b bind.Candidate) int { return strings.Compare(a.Name, b.Name) })
+	var names []string
+	for _, c := range n.types {
+		names = append(names, c.Name)
+	}
+	const most = 3
+	if len(names) > most {
+		names = append(names[:most-1], fmt.Sprintf("%d other types", len(names)-most+1))
+	}
+	last := len(names) - 1
+	list := names[last]
+	if last > 0 {
+		list = strings.Join(names[:last], ", ") + " and " + list
+	}
+	n.Text = "nothing reads the status of " + list + versionIn(n.dependency)
+	if n.dependency.Own {
+		n.Text += ": give " + n.pronoun() + " a method StatusCode() int, or"
+	}
+}
+
+// pronoun stands for what a note is about.
+func (n *note) pronoun() string {
+	if len(n.types) > 1 {
+		return "them"
+	}
+	return "it"
+}
+
+// entry returns the entry of clients that reads the types of a note.
+func (n *note) entry(name string) string {
+	if len(n.types) == 1 {
+		return name + ": {" + keysOf(n.types[0]) + "}\n"
+	}
+	var text strings.Builder
+	text.WriteString(name + ":\n    types:\n")
+	for _, c := range n.types {
+		text.WriteString("      - {" + keysOf(c) + "}\n")
+	}
+	return text.String()
+}
+
+// keysOf returns the keys that describe how a type is read.
+func keysOf(c bind.Candidate) string {
+	keys := fmt.Sprintf("type: %q", c.Symbol)
+	if c.Status != "" {
+		keys += ", status: " + c.Status
+	}
+	if c.Response != "" {
+		keys += ", response: " + c.Response
+	}
+	return keys
 }
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
@@ -217,7 +294,7 @@ func (h *hinter) clientName(pkg string) string {
 	return name
 }
 
-// untyped reports that a policy that reads no text knows few errors of a symbol.
+// untyped notes that a policy that reads no text knows few errors of a symbol.
 func (h *hinter) untyped(b policy.Binding) {
 	for _, p := range h.unit.file.Policies {
 		reads := p.MatchText.String() != "false" || len(p.Classes) > 0 || slices.Contains(p.RetryOn, "any") ||
@@ -225,32 +302,51 @@ func (h *hinter) untyped(b policy.Binding) {
 		uses := b.Policy == p.Name ||
 			slices.ContainsFunc(b.Methods, func(m policy.Method) bool { return m.Policy == p.Name })
 		if uses && !reads && !h.file.HasFacts() {
-			h.note(b, "", note{}, fmt.Sprintf("only network errors and timeouts of %s are known to policy %s: return errors "+
+			n := h.note(b, "", bind.Dependency{})
+			n.Text = cmp.Or(n.Text, fmt.Sprintf("only network errors and timeouts of %s are known to policy %s: return errors "+
 				"with a method StatusCode() int, add a client, or write match_text: status", b.Symbol, p.Name))
 		}
 	}
 }
 
-// note adds a hint, once for what it is about.
-func (h *hinter) note(b policy.Binding, about string, n note, text string) {
-	if h.said[about] {
-		return
+// note returns the note about something, which it adds, or moves to a binding that
+// is nearer to the errors.
+func (h *hinter) note(b policy.Binding, about string, d bind.Dependency) *note {
+	i := slices.IndexFunc(h.notes, func(n *note) bool { return n.about == about })
+	if i < 0 {
+		i = len(h.notes)
+		h.notes = append(h.notes, &note{about: about, imports: d.Imports, dependency: d, Problem: policy.Problem{
+			File: h.unit.source, Pos: b.Pos, Rule: unread, Severity: rules.Info}})
 	}
-	h.said[about] = true
-	n.Problem = policy.Problem{File: h.unit.source, Pos: b.Pos, Rule: unread, Severity: rules.Info, Text: text}
-	h.notes = append(h.notes, n)
+	n := h.notes[i]
+	if d.Imports < n.imports {
+		n.imports, n.Pos = d.Imports, b.Pos
+	}
+	return n
 }
 
-// report reports the hints. Together they have the lines that the file lacks.
+// report reports the hints. Together they have the lines that the file lacks, which
+// follow the last one that needs them.
 func (h *hinter) report() {
+	for _, n := range h.notes {
+		if len(n.types) > 0 {
+			n.describe()
+		}
+	}
+	slices.SortFunc(h.notes, func(a, b *note) int { // as policy.Sort does
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col), strings.Compare(a.Text, b.Text))
+	})
 	var presets, lines []string
 	last := -1 // the note that has the lines
 	for i, n := range h.notes {
 		if n.preset != "" {
 			presets = append(presets, n.preset)
 		}
+		if len(n.types) > 0 {
+			n.line = n.entry(h.clientName(n.dependency.Name))
+		}
 		if n.line != "" {
-			lines, last = append(lines, "  "+n.line+"\n"), i
+			lines, last = append(lines, "  "+n.line), i
 		}
 	}
 	short := len(presets) == len(lines) && len(h.unit.file.Clients) == 0
@@ -262,9 +358,9 @@ func (h *hinter) report() {
 		case i == last && len(lines) > 1:
 			n.Text += addTo(n.Text, "these to clients")
 		case i == last:
-			n.Text += addTo(n.Text, "it to clients")
+			n.Text += addTo(n.Text, n.pronoun()+" to clients")
 		default:
-			n.Text += addTo(n.Text, "it to clients, as below")
+			n.Text += addTo(n.Text, n.pronoun()+" to clients, as below")
 		}
 		if i == last && !short {
 			n.Paste = "clients:\n" + strings.Join(lines, "")

@@ -15,7 +15,8 @@ type Dependency struct {
 	Name    string
 	Module  string // path
 	Version string // of its module, as azcore v1.23.3, or "" for a main module
-	Own     bool   // it is the package itself, or one whose symbol is bound
+	Own     bool   // it is of a main module
+	Imports int    // on the shortest way from the package of the symbol: 0 for itself
 	types   *types.Package
 }
 
@@ -63,14 +64,31 @@ func (p *Package) Reach(path string) (list []Dependency) {
 			direct[imported.Path()] = imported
 		}
 	}
+	imports := distances(start.loaded, seen)
 	for pkg := range seen {
 		list = append(list, Dependency{
-			Path: pkg.PkgPath, Name: pkg.Name, Module: pkg.Module.Path, Version: version(pkg.Module), Own: pkg == start.loaded,
-			types: direct[pkg.PkgPath],
+			Path: pkg.PkgPath, Name: pkg.Name, Module: pkg.Module.Path, Version: version(pkg.Module), Own: pkg.Module.Main,
+			Imports: imports[pkg], types: direct[pkg.PkgPath],
 		})
 	}
 	slices.SortFunc(list, func(a, b Dependency) int { return strings.Compare(a.Path, b.Path) })
 	return list
+}
+
+// distances returns the number of imports on the shortest way from start to each
+// package, among those that have been seen.
+func distances(start *packages.Package, seen map[*packages.Package]int) map[*packages.Package]int {
+	found := map[*packages.Package]int{start: 0}
+	for queue := []*packages.Package{start}; len(queue) > 0; queue = queue[1:] {
+		for _, imported := range importsOf(queue[0]) {
+			_, reached := seen[imported]
+			if _, again := found[imported]; reached && !again {
+				found[imported] = found[queue[0]] + 1
+				queue = append(queue, imported)
+			}
+		}
+	}
+	return found
 }
 
 // isOurs reports whether the package at path is the runtime or one of its stores,
@@ -80,12 +98,13 @@ func isOurs(path string) bool {
 	return strings.HasPrefix(path, module+"runtime") || strings.HasPrefix(path, module+"contrib/")
 }
 
-// A Candidate is an error type whose status can be read.
+// A Candidate is an error type whose status can be read. It has no fields if the
+// runtime reads a method.
 type Candidate struct {
 	Symbol   string // as in a policy file: *example.com/acme.Error
 	Name     string // as in Go code: *acme.Error
-	Field    string // the field with the status or the response, or "" if the runtime reads a method
-	Response bool   // the field is an *http.Response
+	Status   string // the field with the status, or ""
+	Response string // the field with the *http.Response, or ""
 }
 
 // Candidates returns the error types of a dependency that have a status: a field
@@ -115,11 +134,9 @@ func (d Dependency) Candidates(home *Package) (list []Candidate) {
 		if !types.Implements(typ.Type(), errorType) {
 			c.Symbol, c.Name = "*"+c.Symbol, "*"+c.Name
 		}
-		reads := hasStatusMethod(pointer) || hasStatusMethod(typ.Type())
-		if c.Field, c.Response = statusField(typ.Type()); c.Field != "" || reads {
-			if reads {
-				c.Field = ""
-			}
+		if hasStatusMethod(pointer) {
+			list = append(list, c)
+		} else if c.Status, c.Response = statusFields(typ.Type()); c.Status != "" || c.Response != "" {
 			list = append(list, c)
 		}
 	}
@@ -143,26 +160,24 @@ func hasStatusMethod(t types.Type) bool {
 	return false
 }
 
-// statusField returns the exported field of a struct that has a status, and
-// whether it is an *http.Response.
-func statusField(t types.Type) (name string, response bool) {
+// statusFields returns the first exported fields of a struct that have a status
+// and an *http.Response.
+func statusFields(t types.Type) (status, response string) {
 	s, ok := t.Underlying().(*types.Struct)
 	if !ok {
-		return "", false
+		return "", ""
 	}
 	for f := range s.Fields() {
-		if !f.Exported() {
-			continue
-		}
 		var p Path
 		switch {
+		case !f.Exported():
 		case p.accept(f.Type(), ValueResponse):
-			return f.Name(), true
+			response = cmp.Or(response, f.Name())
 		case p.accept(f.Type(), ValueInteger) && slices.Contains(statusNames, f.Name()):
-			name = cmp.Or(name, f.Name())
+			status = cmp.Or(status, f.Name())
 		}
 	}
-	return name, false
+	return status, response
 }
 
 // statusNames are the names of fields that mean an HTTP status. A field Code or
