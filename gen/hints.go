@@ -328,6 +328,7 @@ func (h *hinter) note(b policy.Binding, about string, d bind.Dependency) *note {
 // report reports the hints. Together they have the lines that the file lacks, which
 // follow the last one that needs them.
 func (h *hinter) report() {
+	h.notes = slices.DeleteFunc(h.notes, func(n *note) bool { return h.unit.file.Ignores(n.Problem) })
 	for _, n := range h.notes {
 		if len(n.types) > 0 {
 			n.describe()

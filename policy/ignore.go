@@ -100,6 +100,10 @@ func (f *File) Suppress(problems []Problem) []Problem {
 	return r.problems
 }
 
+// Ignores reports whether a comment of the file ignores p, a problem of the
+// bindings. It must not be called concurrently for one File.
+func (f *File) Ignores(p Problem) bool { return ignored(f.ignores, p) }
+
 // ignoresIn returns the ignore comments of a file. Quoted text and block scalars
 // are not comments.
 func ignoresIn(root *syntax.Node, text []byte) (list []*ignore) {
