@@ -62,12 +62,12 @@ type hinter struct {
 // A goName is a name of a package.
 type goName struct{ path, name string }
 
-// A note is one hint. It stands where the symbol is bound from which the fewest
-// imports lead to the errors.
+// A note is one hint. It stands where the symbol is bound that is the nearest to the
+// errors.
 type note struct {
 	policy.Problem        // its text is what nothing reads
 	about          string // the module of a client, or a package of a main module
-	imports        int
+	steps          int    // from the symbol to the errors
 	dependency     bind.Dependency
 	preset         string           // that reads it, or ""
 	types          []bind.Candidate // to read, without a preset
@@ -127,12 +127,12 @@ func (h *hinter) knows(module string) bool {
 
 // binding notes what nothing reads of the errors of a bound symbol.
 func (h *hinter) binding(b policy.Binding) {
-	path, _, _ := bind.SplitSymbol(b.Symbol)
-	if path == "" && bind.StandardPath(b.Symbol) != "" {
-		path = bind.StandardPath(b.Symbol)
+	path, name, method := bind.SplitSymbol(b.Symbol)
+	if standard := bind.StandardPath(b.Symbol); standard != "" {
+		path, name, method = standard, method, ""
 	}
 	typed := false // some error has a type that is read, or could be
-	for _, d := range h.unit.pkg.Reach(path) {
+	for _, d := range h.unit.pkg.Reach(path, name, method) {
 		if h.preset(b, d) {
 			typed = true
 			continue
@@ -315,12 +315,12 @@ func (h *hinter) note(b policy.Binding, about string, d bind.Dependency) *note {
 	i := slices.IndexFunc(h.notes, func(n *note) bool { return n.about == about })
 	if i < 0 {
 		i = len(h.notes)
-		h.notes = append(h.notes, &note{about: about, imports: d.Imports, dependency: d, Problem: policy.Problem{
+		h.notes = append(h.notes, &note{about: about, steps: d.Steps, dependency: d, Problem: policy.Problem{
 			File: h.unit.source, Pos: b.Pos, Rule: unread, Severity: rules.Info}})
 	}
 	n := h.notes[i]
-	if d.Imports < n.imports {
-		n.imports, n.Pos = d.Imports, b.Pos
+	if d.Steps < n.steps {
+		n.steps, n.Pos = d.Steps, b.Pos
 	}
 	return n
 }

@@ -2,8 +2,11 @@ package bind
 
 import (
 	"cmp"
+	"go/ast"
 	"go/types"
+	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -16,15 +19,15 @@ type Dependency struct {
 	Module  string // path
 	Version string // of its module, as azcore v1.23.3, or "" for a main module
 	Own     bool   // it is of a main module
-	Imports int    // on the shortest way from the package of the symbol: 0 for itself
+	Steps   int    // from the symbol, on the shortest way; see distances
 	types   *types.Package
 }
 
-// Reach returns the packages whose errors a symbol of the package at path may
-// return, "" for p itself: the package, those of main modules that it imports,
+// Reach returns the packages whose errors a symbol, as [SplitSymbol] splits it, may
+// return: the package, those of main modules that it imports,
 // directly or indirectly, and what these import of other modules, with what those
 // import. What is farther away is seldom what a caller sees.
-func (p *Package) Reach(path string) (list []Dependency) {
+func (p *Package) Reach(path, name, method string) (list []Dependency) {
 	start := p
 	if path != "" {
 		start = p.program.byPath[path]
@@ -64,31 +67,93 @@ func (p *Package) Reach(path string) (list []Dependency) {
 			direct[imported.Path()] = imported
 		}
 	}
-	imports := distances(start.loaded, seen)
+	steps := distances(start, start.mentioned(name, method), seen)
 	for pkg := range seen {
 		list = append(list, Dependency{
 			Path: pkg.PkgPath, Name: pkg.Name, Module: pkg.Module.Path, Version: version(pkg.Module), Own: pkg.Module.Main,
-			Imports: imports[pkg], types: direct[pkg.PkgPath],
+			Steps: steps[pkg], types: direct[pkg.PkgPath],
 		})
 	}
 	slices.SortFunc(list, func(a, b Dependency) int { return strings.Compare(a.Path, b.Path) })
 	return list
 }
 
-// distances returns the number of imports on the shortest way from start to each
-// package, among those that have been seen.
-func distances(start *packages.Package, seen map[*packages.Package]int) map[*packages.Package]int {
-	found := map[*packages.Package]int{start: 0}
-	for queue := []*packages.Package{start}; len(queue) > 0; queue = queue[1:] {
-		for _, imported := range importsOf(queue[0]) {
-			_, reached := seen[imported]
-			if _, again := found[imported]; reached && !again {
-				found[imported] = found[queue[0]] + 1
-				queue = append(queue, imported)
+// distances returns the distance of the packages that have been seen from a symbol
+// of start. An import counts 2, but 1 if the declaration of the symbol mentions it:
+// of the symbols of one package, those are meant that do.
+func distances(start *Package, mentioned []*packages.Package,
+	seen map[*packages.Package]int) map[*packages.Package]int {
+	found := map[*packages.Package]int{start.loaded: 0}
+	var queue []*packages.Package
+	add := func(list []*packages.Package, steps int) {
+		for _, pkg := range list {
+			_, reached := seen[pkg]
+			if _, again := found[pkg]; reached && !again {
+				found[pkg] = steps
+				queue = append(queue, pkg)
 			}
 		}
 	}
+	add(mentioned, 1)
+	add(importsOf(start.loaded), 2)
+	for ; len(queue) > 0; queue = queue[1:] {
+		add(importsOf(queue[0]), found[queue[0]]+2)
+	}
 	return found
+}
+
+// mentioned returns the imported packages that the declaration of a function, a
+// method, or a type with its methods mentions.
+func (p *Package) mentioned(name, method string) (list []*packages.Package) {
+	for _, file := range p.loaded.Syntax {
+		imports := map[string]*packages.Package{} // by the names that the file has for them
+		for _, spec := range file.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			imported := p.loaded.Imports[path]
+			switch {
+			case err != nil || imported == nil:
+			case spec.Name != nil:
+				imports[spec.Name.Name] = imported
+			default:
+				imports[imported.Name] = imported
+			}
+		}
+		for node := range declarations(file, name, method) {
+			ast.Inspect(node, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok {
+					if x, ok := s.X.(*ast.Ident); ok && imports[x.Name] != nil {
+						list = append(list, imports[x.Name])
+					}
+				}
+				return true
+			})
+		}
+	}
+	return list
+}
+
+// declarations yields what declares a function, a method, or a type with its
+// methods in a file.
+func declarations(file *ast.File, name, method string) iter.Seq[ast.Node] {
+	return func(yield func(ast.Node) bool) {
+		for _, decl := range file.Decls {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				own := decl.Recv == nil && decl.Name.Name == name && method == ""
+				of := decl.Recv != nil && receiver(decl) == name && (method == "" || decl.Name.Name == method)
+				if (own || of) && !yield(decl) {
+					return
+				}
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					t, ok := spec.(*ast.TypeSpec)
+					if ok && t.Name.Name == name && method == "" && !yield(t) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // isOurs reports whether the package at path is the runtime or one of its stores,
