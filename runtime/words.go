@@ -2,7 +2,6 @@ package retry
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -70,7 +69,7 @@ func (f *facts) readText(text string, match MatchText) {
 		case "error":
 			l = label{end: end, number: true, alone: true}
 		case "http":
-			l = label{end: end + len(version.FindString(rest)), code: true, number: true}
+			l = label{end: end + versionLength(rest), code: true, number: true}
 		case "expected", "want", "wanted":
 			expects = true
 		case "got":
@@ -147,8 +146,18 @@ func followsReason(i int, text string) bool {
 	return false
 }
 
-// version matches the version of HTTP, after its name.
-var version = regexp.MustCompile(`^/[0-9](\.[0-9])?`)
+// versionLength returns the length of the version of HTTP with which text begins,
+// after its name: that of "/2" or "/1.1".
+func versionLength(text string) int {
+	digit := func(i int) bool { return i < len(text) && '0' <= text[i] && text[i] <= '9' }
+	switch {
+	case text == "" || text[0] != '/' || !digit(1):
+		return 0
+	case len(text) > 2 && text[2] == '.' && digit(3):
+		return len("/1.1")
+	}
+	return len("/2")
+}
 
 // A label is a word after which a number may be a status.
 type label struct {
