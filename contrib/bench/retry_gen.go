@@ -39,7 +39,8 @@ func (s *Shared) Breakers() []*retry.Breaker {
 // given nothing else. A test may replace it before its first use.
 var DefaultShared = NewShared()
 
-// policyPlain: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %.
+// policyPlain: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
+// errors of which nothing is known are retried, too.
 var policyPlain = retry.Policy{
 	Name: "plain",
 	Schedule: retry.Schedule{
@@ -51,9 +52,11 @@ var policyPlain = retry.Policy{
 		Jitter:       retry.JitterProportional,
 		JitterFactor: 0.2,
 	},
+	RetryUnknown: true,
 }
 
-// policyAtOnce: up to 3 attempts, waiting 0s and 0s.
+// policyAtOnce: up to 3 attempts, waiting 0s and 0s; errors of which nothing is
+// known are retried, too.
 var policyAtOnce = retry.Policy{
 	Name: "at_once",
 	Schedule: retry.Schedule{
@@ -63,10 +66,11 @@ var policyAtOnce = retry.Policy{
 		Base:         2.0,
 		MaxDelay:     2 * time.Second,
 	},
+	RetryUnknown: true,
 }
 
 // policyNever: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// any errors never.
+// errors of which nothing is known are retried, too; any errors never.
 var policyNever = retry.Policy{
 	Name: "never",
 	Schedule: retry.Schedule{
@@ -78,10 +82,12 @@ var policyNever = retry.Policy{
 		Jitter:       retry.JitterProportional,
 		JitterFactor: 0.2,
 	},
-	AbortOn: []retry.Class{retry.ClassAny},
+	RetryUnknown: true,
+	AbortOn:      []retry.Class{retry.ClassAny},
 }
 
-// policyLimited: one attempt, no retry; each attempt takes at most 1s.
+// policyLimited: one attempt, no retry; each attempt takes at most 1s; errors
+// of which nothing is known are retried, too.
 var policyLimited = retry.Policy{
 	Name: "limited",
 	Schedule: retry.Schedule{
@@ -94,9 +100,11 @@ var policyLimited = retry.Policy{
 		JitterFactor: 0.2,
 	},
 	AttemptTimeout: time.Second,
+	RetryUnknown:   true,
 }
 
-// policyLimitedLong: one attempt, no retry; each attempt takes at most 1h.
+// policyLimitedLong: one attempt, no retry; each attempt takes at most 1h;
+// errors of which nothing is known are retried, too.
 var policyLimitedLong = retry.Policy{
 	Name: "limited_long",
 	Schedule: retry.Schedule{
@@ -109,10 +117,11 @@ var policyLimitedLong = retry.Policy{
 		JitterFactor: 0.2,
 	},
 	AttemptTimeout: time.Hour,
+	RetryUnknown:   true,
 }
 
 // policyBreaks: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// shares breaker upstream.
+// errors of which nothing is known are retried, too; shares breaker upstream.
 var policyBreaks = retry.Policy{
 	Name: "breaks",
 	Schedule: retry.Schedule{
@@ -124,10 +133,11 @@ var policyBreaks = retry.Policy{
 		Jitter:       retry.JitterProportional,
 		JitterFactor: 0.2,
 	},
+	RetryUnknown: true,
 }
 
 // policyRates: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// shares breaker rated.
+// errors of which nothing is known are retried, too; shares breaker rated.
 var policyRates = retry.Policy{
 	Name: "rates",
 	Schedule: retry.Schedule{
@@ -139,10 +149,11 @@ var policyRates = retry.Policy{
 		Jitter:       retry.JitterProportional,
 		JitterFactor: 0.2,
 	},
+	RetryUnknown: true,
 }
 
 // policyRatesSlow: up to 3 attempts, waiting 100ms and 200ms, give or take 20
-// %; shares breaker slow.
+// %; errors of which nothing is known are retried, too; shares breaker slow.
 var policyRatesSlow = retry.Policy{
 	Name: "rates_slow",
 	Schedule: retry.Schedule{
@@ -154,10 +165,11 @@ var policyRatesSlow = retry.Policy{
 		Jitter:       retry.JitterProportional,
 		JitterFactor: 0.2,
 	},
+	RetryUnknown: true,
 }
 
 // policyPays: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// shares budget shared.
+// errors of which nothing is known are retried, too; shares budget shared.
 var policyPays = retry.Policy{
 	Name: "pays",
 	Schedule: retry.Schedule{
@@ -169,10 +181,12 @@ var policyPays = retry.Policy{
 		Jitter:       retry.JitterProportional,
 		JitterFactor: 0.2,
 	},
+	RetryUnknown: true,
 }
 
 // policyBoth: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// shares breaker upstream; shares budget shared.
+// errors of which nothing is known are retried, too; shares breaker upstream;
+// shares budget shared.
 var policyBoth = retry.Policy{
 	Name: "both",
 	Schedule: retry.Schedule{
@@ -184,10 +198,12 @@ var policyBoth = retry.Policy{
 		Jitter:       retry.JitterProportional,
 		JitterFactor: 0.2,
 	},
+	RetryUnknown: true,
 }
 
 // policyAll: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %; each
-// attempt takes at most 1s; shares breaker upstream; shares budget shared.
+// attempt takes at most 1s; errors of which nothing is known are retried, too;
+// shares breaker upstream; shares budget shared.
 var policyAll = retry.Policy{
 	Name: "all",
 	Schedule: retry.Schedule{
@@ -200,6 +216,7 @@ var policyAll = retry.Policy{
 		JitterFactor: 0.2,
 	},
 	AttemptTimeout: time.Second,
+	RetryUnknown:   true,
 }
 
 // Policies returns the policies, in the order of retry.yaml. They must not be
@@ -459,4 +476,4 @@ func retryEverything(ctx context.Context, in int) (int, error) {
 	return v, err
 }
 
-// retrygen:sum f9dfd0d96443a7e5c6a32d7c
+// retrygen:sum 9959bfc0f9633feeaa46ba1f
