@@ -30,7 +30,7 @@ var most = []struct {
 	{"Static/retrygen-budget", 28, 50_000},
 	{"Static/retrygen-breaker", 35, 50_000},
 	{"Static/retrygen-breaker-budget", 37, 50_000},
-	{"Durable/failures", 20_000, 1_000},
+	{"Durable/failures", 20_500, 1_000},
 }
 
 func run() int {
