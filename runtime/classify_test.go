@@ -81,6 +81,8 @@ func TestClasses(t *testing.T) {
 		{&net.DNSError{Err: "server misbehaving", IsTemporary: true}, "network"},
 		{&net.OpError{Op: "dial", Err: &net.AddrError{Err: "missing port in address"}}, ""},
 		{net.ErrClosed, "network"},
+		{errors.Join(&net.DNSError{IsNotFound: true}, status(503)), "server_error"},
+		{errors.Join(status(503), &net.DNSError{IsNotFound: true}), "server_error"},
 		{&net.DNSError{IsTimeout: true}, "timeout"},
 		{&net.DNSError{IsTimeout: true, UnwrapErr: errors.New("no answer")}, "timeout"},
 		{syscall.ETIMEDOUT, "timeout"},

@@ -22,6 +22,7 @@ type facts struct {
 	after     time.Duration // the wait that it asks for; -1 if that cannot be parsed
 	status    int           // HTTP status, or that of a gRPC code; 0 if there is none
 	throttled bool          // a code of AWS asks for a lower rate
+	hopeless  bool          // methods say that the failure is neither a timeout nor temporary
 
 	typed       bool // some type is evidence: the text is not read
 	network     bool
@@ -61,6 +62,9 @@ func (p *Policy) inspect(err error) (f facts) {
 	}
 	if f.throttled {
 		f.status = 429
+	}
+	if f.hopeless { // what the rest of the tree proves goes before
+		f.typed, f.fails = true, f.fails || !f.typed
 	}
 	if p.Facts != nil {
 		if read, ok := p.Facts(err); ok && read != (Facts{}) {
@@ -312,9 +316,11 @@ func (f *facts) leaf(err error) {
 			return
 		}
 		if e, ok := err.(netError); ok {
-			f.network = f.network || e.Temporary() || saysNothing(err)
-			f.fails = f.fails || !f.network && !f.typed // a status, for example, goes before
-			f.typed = true
+			if e.Temporary() || saysNothing(err) {
+				f.typed, f.network = true, true
+			} else {
+				f.hopeless = true
+			}
 		}
 	default:
 		if isHTTP2(err) {

@@ -112,6 +112,9 @@ func TestMethods(t *testing.T) {
 		{netOpinion{timeout: true}, ClassTimeout, retriedError},
 		{netOpinion{temporary: true}, ClassNetwork, retriedError},
 		{netOpinion{}, "", permanentError},
+		{errors.Join(netOpinion{}, httpStatus(503)), ClassServerError, retriedError},
+		{errors.Join(httpStatus(503), netOpinion{}), ClassServerError, retriedError},
+		{errors.Join(netOpinion{}, errPlain), "", permanentError},
 		{&statusAround{503, netOpinion{}}, ClassServerError, retriedError},
 
 		// What is not trusted.
