@@ -340,7 +340,9 @@ func consulFacts(err error) (f retry.Facts) {
 func discordFacts(err error) (f retry.Facts) {
 	if e, ok := retry.AsValue[discordgo.RateLimitError](err); ok {
 		if e.RateLimit != nil && e.RateLimit.TooManyRequests != nil {
-			f.RetryAfter = e.RateLimit.TooManyRequests.RetryAfter
+			if wait := e.RateLimit.TooManyRequests.RetryAfter; wait > 0 {
+				f.RetryAfter = wait
+			}
 		}
 		f.Class = retry.ClassRateLimit
 	}
@@ -410,8 +412,8 @@ func genaiFacts(err error) (f retry.Facts) {
 // (go-github).
 func githubFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*github.RateLimitError](err); ok {
-		if left := time.Until(e.Rate.Reset.Time); left > 0 {
-			f.RetryAfter = left
+		if wait := time.Until(e.Rate.Reset.Time); wait > 0 {
+			f.RetryAfter = wait
 		}
 		f.Class = retry.ClassRateLimit
 	}
@@ -420,7 +422,9 @@ func githubFacts(err error) (f retry.Facts) {
 	}
 	if e, ok := errors.AsType[*github.AbuseRateLimitError](err); ok {
 		if e.RetryAfter != nil {
-			f.RetryAfter = *e.RetryAfter
+			if wait := *e.RetryAfter; wait > 0 {
+				f.RetryAfter = wait
+			}
 		}
 		f.Class = retry.ClassRateLimit
 	}
@@ -487,7 +491,9 @@ func googleFacts(err error) (f retry.Facts) {
 		}
 		if v := e.Details().RetryInfo; v != nil {
 			if v.RetryDelay != nil {
-				f.RetryAfter = v.RetryDelay.AsDuration()
+				if wait := v.RetryDelay.AsDuration(); wait > 0 {
+					f.RetryAfter = wait
+				}
 			}
 		}
 	}
@@ -574,7 +580,9 @@ func kubernetesFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*errors2.StatusError](err); ok {
 		f.Status = int(e.ErrStatus.Code)
 		if e.ErrStatus.Details != nil {
-			f.RetryAfter = time.Duration(e.ErrStatus.Details.RetryAfterSeconds) * time.Second
+			if wait := time.Duration(e.ErrStatus.Details.RetryAfterSeconds) * time.Second; wait > 0 {
+				f.RetryAfter = wait
+			}
 		}
 		switch e.ErrStatus.Reason {
 		case "TooManyRequests":
@@ -971,7 +979,9 @@ func sftpFacts(err error) (f retry.Facts) {
 // slackFacts returns what is known about an error of slack, Slack (slack-go).
 func slackFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*slack.RateLimitedError](err); ok {
-		f.RetryAfter = e.RetryAfter
+		if wait := e.RetryAfter; wait > 0 {
+			f.RetryAfter = wait
+		}
 		f.Class = retry.ClassRateLimit
 	}
 	if f != (retry.Facts{}) {
@@ -1290,4 +1300,4 @@ func Throttled[T any](ctx context.Context, op func(context.Context) (T, error)) 
 	}
 }
 
-// retrygen:sum 94e4734c3268201bca9f3384
+// retrygen:sum 7a40caaece033e69b3364abf

@@ -59,7 +59,7 @@ func ReaderFunc(client string) string { return lowerFirst(camel(client)) + "Fact
 const GRPCReader = "grpcFacts"
 
 // readerLocals are the names of variables inside of the functions that read errors.
-var readerLocals = []string{"f", "e", "ok", "v", "item", "code", "text", "s", "detail", "info", "read", "left"}
+var readerLocals = []string{"f", "e", "ok", "v", "item", "code", "text", "s", "detail", "info", "read", "wait"}
 
 // HasFacts reports whether the errors of any client are read.
 func (f *File) HasFacts() bool { return f.GRPC || len(f.Clients) > 0 }
@@ -383,12 +383,12 @@ func (r *Reader) read() jen.Code {
 	})
 	read(r.GRPC, func(v *jen.Statement) []jen.Code { return set("GRPC")(jen.Uint32().Call(v)) })
 	read(r.RetryAfter, func(v *jen.Statement) []jen.Code {
-		if r.RetryAfter.Kind != bind.ValueTime {
-			return set("RetryAfter")(wait(r.RetryAfter, v))
+		if r.RetryAfter.Kind == bind.ValueHeader { // which may be one that cannot be parsed
+			return set("RetryAfter")(jen.Qual(RequestPath, "Wait").Call(v, jen.Id("f").Dot("Status")))
 		}
-		// A time that has passed, or the zero Time, asks for no wait.
-		left := jen.Id("left").Op(":=").Qual("time", "Until").Call(v)
-		return []jen.Code{jen.If(left, jen.Id("left").Op(">").Lit(0)).Block(set("RetryAfter")(jen.Id("left"))...)}
+		// A time that has passed and -1, which many clients have for none, ask for no wait.
+		asked := jen.Id("wait").Op(":=").Add(wait(r.RetryAfter, v))
+		return []jen.Code{jen.If(asked, jen.Id("wait").Op(">").Lit(0)).Block(set("RetryAfter")(jen.Id("wait"))...)}
 	})
 	if r.Outcome != "" {
 		body = append(body, assign(r.Outcome))
@@ -407,13 +407,13 @@ func (r *Reader) read() jen.Code {
 		jen.Id("ok")).Block(body...)
 }
 
-// wait emits a value as a wait.
+// wait emits a value as a wait, of which 0 and less mean none.
 func wait(p *bind.Path, v *jen.Statement) jen.Code {
 	switch p.Kind {
-	case bind.ValueHeader:
-		return jen.Qual(RequestPath, "Wait").Call(v, jen.Id("f").Dot("Status"))
+	case bind.ValueTime:
+		return jen.Qual("time", "Until").Call(v)
 	case bind.ValueInteger:
-		v = jen.Qual("time", "Duration").Call(v).Op("*").Qual("time", "Second")
+		return jen.Qual("time", "Duration").Call(v).Op("*").Qual("time", "Second")
 	}
 	return v
 }
