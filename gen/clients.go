@@ -278,6 +278,10 @@ func (r *resolver) reader(c policy.Client, t policy.Reader, symbol string, from 
 	for _, m := range t.Codes {
 		one.Codes = append(one.Codes, codesOf(m))
 		for _, v := range m.Values {
+			if _, _, isRange := emit.CodeRange(v.Name); isRange && one.Lookup.Kind == bind.ValueText {
+				r.problem(v.Pos, "P904", "%q is a range of numbers, but %s of %s is a text: list the codes, or write their "+
+					"beginning as \"50*\"", v.Name, t.Code.Name, symbol)
+			}
 			if one.Lookup.Kind == bind.ValueInteger && !isNumber(v.Name, one.Lookup) {
 				r.problem(v.Pos, "P904", "%q is not a code of %s, whose %s is an integer: write a number that it can have, "+
 					"or a range such as 500-599", v.Name, symbol, t.Code.Name)
