@@ -99,6 +99,10 @@ func (r *resolver) checkKey(s served) {
 // checkLimit reports a function to which the time limit of the policy cannot
 // apply.
 func (r *resolver) checkLimit(s served) {
+	unlimited := "use a policy without time limits"
+	if s.method != "" { // such as Close, which need not be retried with the others
+		unlimited += ", or write " + s.method + ": none under methods"
+	}
 	limit, field := s.policy.AttemptTimeout, "attempt_timeout"
 	if s.policy.Timeout > 0 {
 		limit, field = s.policy.Timeout, "timeout"
@@ -108,14 +112,12 @@ func (r *resolver) checkLimit(s served) {
 	case s.policy.Durable != nil && !s.fn.TakesContext(): // is reported already
 	case s.fn.CtxType != "":
 		r.problem(s.pos, "P906",
-			"policy %s has a %s, which cannot limit the context of %s, %s: take a context.Context, or use a "+
-				"policy without time limits",
-			s.policy.Name, field, s.symbol, s.fn.CtxType)
+			"policy %s has a %s, which cannot limit the context of %s, %s: take a context.Context, or %s",
+			s.policy.Name, field, s.symbol, s.fn.CtxType, unlimited)
 	case !s.fn.TakesContext():
 		r.problem(s.pos, "P906",
-			"policy %s has a %s, but %s takes no context.Context: add the parameter, or use a policy without "+
-				"time limits",
-			s.policy.Name, field, s.symbol)
+			"policy %s has a %s, but %s takes no context.Context: add the parameter, or %s",
+			s.policy.Name, field, s.symbol, unlimited)
 	case s.fn.Stream != "":
 		r.problem(s.pos, "P910",
 			"%s returns %s, which the %s of policy %s would cut off after the call: bind a function that "+
