@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/syntax"
+	retry "github.com/retrygen/retrygen/runtime"
 )
 
 // A Client describes how the errors of a client library are read. What it reads
@@ -53,6 +54,17 @@ type Match struct {
 // class, that the same call would fail again, or that it conflicts with another
 // call, as the status 409 says.
 var Outcomes = []string{"network", "timeout", "server_error", "rate_limit", "permanent", "conflict"}
+
+// FactsOf returns the facts that an outcome stands for: one field is set.
+func FactsOf(outcome string) retry.Facts {
+	switch outcome {
+	case "permanent":
+		return retry.Facts{Permanent: true}
+	case "conflict": // the request or the transaction has to be made again, not the call
+		return retry.Facts{Status: 409}
+	}
+	return retry.Facts{Class: retry.Class(outcome)}
+}
 
 // The keys of clients.
 var (

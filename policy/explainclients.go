@@ -69,7 +69,7 @@ func (p *Policy) outcomes(c *Client) (list []string) {
 			}
 		}
 		if r.Class.Name != "" {
-			add(shortName(r.Type.Name), factsOf(r.Class.Name))
+			add(shortName(r.Type.Name), FactsOf(r.Class.Name))
 		}
 		for _, m := range r.Codes {
 			add(someOf(m.Values, func(code string) string {
@@ -77,14 +77,14 @@ func (p *Policy) outcomes(c *Client) (list []string) {
 					return "any other code"
 				}
 				return code
-			}), factsOf(m.Outcome.Name))
+			}), FactsOf(m.Outcome.Name))
 		}
 	}
 	for _, m := range slices.Concat(c.Is, c.Test) {
-		add(someOf(m.Values, shortName), factsOf(m.Outcome.Name))
+		add(someOf(m.Values, shortName), FactsOf(m.Outcome.Name))
 	}
 	for _, m := range c.Text {
-		add(someOf(m.Values, func(text string) string { return fmt.Sprintf("%q", text) }), factsOf(m.Outcome.Name))
+		add(someOf(m.Values, func(text string) string { return fmt.Sprintf("%q", text) }), FactsOf(m.Outcome.Name))
 	}
 	return list
 }
@@ -114,17 +114,6 @@ func shortName(symbol string) string {
 	}
 	path = majorVersion.ReplaceAllString(path, "")
 	return path[strings.LastIndexByte(path, '/')+1:] + name
-}
-
-// factsOf returns the facts that an outcome stands for.
-func factsOf(outcome string) retry.Facts {
-	switch outcome {
-	case "permanent":
-		return retry.Facts{Permanent: true}
-	case "conflict":
-		return retry.Facts{Status: 409}
-	}
-	return retry.Facts{Class: retry.Class(outcome)}
 }
 
 // unnamed is an error of which nothing is known but facts.

@@ -2,12 +2,14 @@ package emit
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
 
 	"github.com/retrygen/retrygen/gen/internal/bind"
+	"github.com/retrygen/retrygen/policy"
 )
 
 // FactsFunc is the name of the function that returns what is known about an error.
@@ -324,35 +326,27 @@ func inLines(list []jen.Code) jen.Code {
 	return jen.Custom(jen.Options{Separator: ",\n"}, append(lines, jen.List(line...))...)
 }
 
-var classConsts = map[string]string{
-	"network": "ClassNetwork", "timeout": "ClassTimeout", "server_error": "ClassServerError",
-	"rate_limit": "ClassRateLimit",
-}
-
-// conflict is the HTTP status of errors whose outcome is conflict.
-const conflict = 409
-
 // literalOf emits the facts of an outcome, as retry.Facts{Permanent: true}.
 func literalOf(outcome string) jen.Code {
-	facts := jen.Qual(RuntimePath, "Facts")
-	switch outcome {
-	case "permanent":
-		return facts.Values(jen.Id("Permanent").Op(":").True())
-	case "conflict":
-		return facts.Values(jen.Id("Status").Op(":").Lit(conflict))
-	}
-	return facts.Values(jen.Id("Class").Op(":").Qual(RuntimePath, classConsts[outcome]))
+	field, value := fieldOf(outcome)
+	return jen.Qual(RuntimePath, "Facts").Values(jen.Id(field).Op(":").Add(value))
 }
 
 // assign emits the outcome as a change of f, as f.Permanent = true.
 func assign(outcome string) jen.Code {
-	switch outcome {
-	case "permanent":
-		return jen.Id("f").Dot("Permanent").Op("=").True()
-	case "conflict":
-		return jen.Id("f").Dot("Status").Op("=").Lit(conflict)
+	field, value := fieldOf(outcome)
+	return jen.Id("f").Dot(field).Op("=").Add(value)
+}
+
+// fieldOf returns the one field that an outcome sets, and its value.
+func fieldOf(outcome string) (string, jen.Code) {
+	facts := reflect.ValueOf(policy.FactsOf(outcome))
+	for field, value := range facts.Fields() {
+		if !value.IsZero() {
+			return field.Name, valueOf(value)
+		}
 	}
-	return jen.Id("f").Dot("Class").Op("=").Qual(RuntimePath, classConsts[outcome])
+	panic("emit: no field has the outcome " + outcome)
 }
 
 // grpc emits
