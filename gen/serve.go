@@ -232,49 +232,29 @@ func (r *resolver) checkInputs(s served) {
 	}
 }
 
+// usedInputs describes, for each kind of input, what a failed attempt leaves of it,
+// and what to write instead. The format of the first takes the input.
+var usedInputs = map[bind.InputKind]struct{ rule, left, instead string }{
+	bind.Seekable: {"P912", "the wrapper cannot rewind %s", "make it a parameter of its own"},
+	bind.Request:  {"P912", "the wrapper cannot rewind %s", "make it a parameter of its own"},
+	bind.ReadOnce: {"P912", "its first attempt consumes %s", "take []byte or an io.ReadSeeker"},
+	bind.Written:  {"P913", "a failed attempt may have written to %s", "write after it succeeded"},
+	bind.Batch: {"P913", "a failed attempt may have sent a part of %s",
+		"send again what the error lists, write idempotent: true"},
+	bind.Begun: {"P913", "after a failed attempt the transaction %s does not go on",
+		"bind a function that runs all of it"},
+	bind.Channel:  {"P913", "a failed attempt may have used %s", "pass a slice"},
+	bind.Sequence: {"P913", "a failed attempt may have consumed %s", "pass a slice"},
+}
+
 // inputProblem returns the rule and the text of the problem that a retry of s has
-// with an input. They are empty if the wrapper rewinds it.
+// with an input. They are empty if the wrapper rewinds it, or if the same batch may
+// be sent again.
 func inputProblem(in bind.Input, s served) (rule, text string) {
-	once := s.once()
-	switch in.Kind {
-	case bind.Seekable, bind.Request:
-		if in.Rewinds() {
-			return "", ""
-		}
-		return "P912", fmt.Sprintf(
-			"policy %s retries %s, but the wrapper cannot rewind %s: make it a parameter of its own, or %s",
-			s.policy.Name, s.symbol, in.Text, once)
-	case bind.ReadOnce:
-		return "P912", fmt.Sprintf(
-			"policy %s retries %s, but its first attempt consumes %s: take []byte or an "+
-				"io.ReadSeeker, or %s",
-			s.policy.Name, s.symbol, in.Text, once)
-	case bind.Written:
-		return "P913", fmt.Sprintf(
-			"policy %s retries %s, but a failed attempt may have written to %s: write after it succeeded, or "+
-				"%s",
-			s.policy.Name, s.symbol, in.Text, once)
-	case bind.Batch:
-		if s.isRepeatable() {
-			return "", ""
-		}
-		return "P913", fmt.Sprintf(
-			"policy %s retries %s, but a failed attempt may have sent a part of %s: send again what the error lists, write "+
-				"idempotent: true, or %s",
-			s.policy.Name, s.symbol, in.Text, once)
-	case bind.Begun:
-		return "P913", fmt.Sprintf(
-			"policy %s retries %s, but after a failed attempt the transaction %s does not go on: bind a function that runs all "+
-				"of it, or %s",
-			s.policy.Name, s.symbol, in.Text, once)
-	case bind.Channel:
-		return "P913", fmt.Sprintf(
-			"policy %s retries %s, but a failed attempt may have used %s: pass a slice, "+
-				"or %s",
-			s.policy.Name, s.symbol, in.Text, once)
-	default: // bind.Sequence
-		return "P913", fmt.Sprintf(
-			"policy %s retries %s, but a failed attempt may have consumed %s: pass a slice, or %s",
-			s.policy.Name, s.symbol, in.Text, once)
+	if in.Rewinds() || in.Kind == bind.Batch && s.isRepeatable() {
+		return "", ""
 	}
+	used := usedInputs[in.Kind]
+	return used.rule, fmt.Sprintf("policy %s retries %s, but %s: %s, or %s",
+		s.policy.Name, s.symbol, fmt.Sprintf(used.left, in.Text), used.instead, s.once())
 }
