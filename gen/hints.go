@@ -297,11 +297,9 @@ func (h *hinter) clientName(pkg string) string {
 // untyped notes that a policy that reads no text knows few errors of a symbol.
 func (h *hinter) untyped(b policy.Binding) {
 	for _, p := range h.unit.file.Policies {
-		reads := p.MatchText.String() != "false" || len(p.Classes) > 0 || slices.Contains(p.RetryOn, "any") ||
-			p.RetryUnknown || p.MaxAttempts == 1
 		uses := b.Policy == p.Name ||
 			slices.ContainsFunc(b.Methods, func(m policy.Method) bool { return m.Policy == p.Name })
-		if uses && !reads && !h.file.HasFacts() {
+		if uses && p.OnlyTypes() && !h.file.HasFacts() {
 			n := h.note(b, "", bind.Dependency{})
 			n.Text = cmp.Or(n.Text, fmt.Sprintf("only network errors and timeouts of %s are known to policy %s: return errors "+
 				"with a method StatusCode() int, add a client, or write match_text: status", b.Symbol, p.Name))

@@ -60,6 +60,13 @@ type Policy struct {
 	retry.Policy
 }
 
+// OnlyTypes reports whether the policy retries errors by what their types say alone:
+// it reads no text, has no class of the file, and does not retry unknown errors.
+func (p *Policy) OnlyTypes() bool {
+	return p.MatchText == retry.MatchNone && len(p.Classes) == 0 && !p.RetryUnknown &&
+		!slices.Contains(p.RetryOn, retry.ClassAny) && p.MaxAttempts != 1
+}
+
 // Check reads a policy file from text. The File is nil if any problem is an error.
 // name is only used for positions. The problems are sorted.
 func Check(name string, text []byte) (*File, []Problem) {
