@@ -133,11 +133,15 @@ func TestFloors(t *testing.T) {
 			t.Errorf("%s: not in the table of floors", dir)
 			continue
 		}
+		unused := slices.Clone(allowed)
 		for name, file := range files {
 			test := strings.HasSuffix(name, "_test.go")
 			for _, spec := range file.Imports {
 				path, _ := strconv.Unquote(spec.Path.Value)
 				own, local := strings.CutPrefix(path, module+"/")
+				if !test {
+					unused = slices.DeleteFunc(unused, func(dir string) bool { return dir == own })
+				}
 				switch {
 				case local && own != dir && !test && !slices.Contains(allowed, own):
 					t.Errorf("%s: must not import %s", name, own)
@@ -145,6 +149,14 @@ func TestFloors(t *testing.T) {
 					t.Errorf("%s: must not import %s: only the standard library", name, path)
 				}
 			}
+		}
+		for _, own := range unused {
+			t.Errorf("%s: need not be allowed to import %s", dir, own)
+		}
+	}
+	for dir := range floors {
+		if _, err := os.Stat(dir); err != nil {
+			t.Errorf("%s: is in the table of floors but does not exist", dir)
 		}
 	}
 }
