@@ -403,7 +403,7 @@ func (r *resolver) bindInGroup(b policy.Binding, w *emit.Wrapper) {
 	switch {
 	case w.Use.Unit < 0:
 		r.problem(b.Unit.Pos, "P904", "%s has no parameter %s", b.Symbol, b.Unit.Name)
-	case params[w.Use.Unit].Type != "string":
+	case params[w.Use.Unit].Type.String() != "string":
 		r.problem(b.Unit.Pos, "P904", "the unit must be a string, and parameter %s of %s is not", b.Unit.Name, b.Symbol)
 	}
 	r.file.Wrappers = append(r.file.Wrappers, *w)

@@ -5,9 +5,7 @@ package bind
 
 import (
 	"go/types"
-	"regexp"
 	"slices"
-	"strings"
 )
 
 // A Target is a bound symbol.
@@ -37,6 +35,9 @@ const (
 	Interface      // an interface with all its methods
 	Concrete       // any other type with its exported methods
 )
+
+// IsWhole reports whether all methods of a type are bound.
+func (t *Target) IsWhole() bool { return t.Kind == Interface || t.Kind == Concrete }
 
 // A Method is one method of a bound type.
 type Method struct {
@@ -103,53 +104,4 @@ type Param struct {
 	Name string
 	Type Type
 	typ  types.Type // for comparisons; of a type parameter, the parameter itself; may be nil
-}
-
-// A Type is the text of a type in Go. Names of other packages are marked with
-// their package: see [Type.Split].
-type Type string
-
-// mark surrounds the import path and the name of a package in a Type: no Go
-// source contains a NUL.
-const mark = "\x00"
-
-var qualified = regexp.MustCompile(mark + "([^" + mark + "]*) ([^" + mark + "]*)" + mark + `\.([\pL_][\pL_\p{Nd}]*)`)
-
-// ContextType is the type context.Context.
-const ContextType Type = mark + "context context" + mark + ".Context"
-
-// A Piece is a part of a type's text: a name of another package or, if Pkg is
-// empty, any other text.
-type Piece struct{ Pkg, PkgName, Text string }
-
-// Split splits t into names of other packages and the text between them.
-func (t Type) Split() []Piece {
-	var pieces []Piece
-	text := string(t)
-	for {
-		m := qualified.FindStringSubmatchIndex(text)
-		if m == nil {
-			break
-		}
-		if m[0] > 0 {
-			pieces = append(pieces, Piece{Text: text[:m[0]]})
-		}
-		pieces = append(pieces, Piece{text[m[2]:m[3]], text[m[4]:m[5]], text[m[6]:m[7]]})
-		text = text[m[1]:]
-	}
-	if text != "" {
-		pieces = append(pieces, Piece{Text: text})
-	}
-	return pieces
-}
-
-var baseName = regexp.MustCompile(`^\**(` + mark + `[^` + mark + `]*` + mark + `\.)?[\pL_][\pL_\p{Nd}]*$`)
-
-// Base returns the name of t without package and pointers, such as User for
-// *api.User, or "" if t is not a name.
-func (t Type) Base() string {
-	if !baseName.MatchString(string(t)) {
-		return ""
-	}
-	return string(t)[strings.LastIndexAny(string(t), "*."+mark)+1:]
 }

@@ -263,7 +263,8 @@ func (b binder) wrappable(obj *types.Func) (Func, error) {
 		f.HasErr = results.Len() == 1 && b.recv.mayHoldError(results.At(0).Type())
 	}
 	if results := obj.Signature().Results(); !f.HasError && results.Len() == 1 {
-		f.TakesError = takesError(results.At(0).Type()) && strings.HasPrefix(string(f.Results[0].Type), "*")
+		_, isPointer := f.Results[0].Type.Elem()
+		f.TakesError = isPointer && takesError(results.At(0).Type())
 	}
 	return f, nil
 }
@@ -329,16 +330,6 @@ func (b binder) signature(obj *types.Func) Func {
 
 // param describes a parameter or result.
 func (b binder) param(v *types.Var) Param { return Param{v.Name(), b.text(v.Type()), v.Type()} }
-
-// text formats t as it is written in the home package.
-func (b binder) text(t types.Type) Type {
-	return Type(types.TypeString(t, func(p *types.Package) string {
-		if p.Path() == b.home.Path {
-			return ""
-		}
-		return mark + p.Path() + " " + p.Name() + mark
-	}))
-}
 
 // valid returns the type error in a signature, or nil.
 func (b binder) valid(obj *types.Func) error {

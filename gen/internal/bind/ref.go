@@ -206,9 +206,10 @@ func (p *Package) Fallback(name string, fn Func, params []Param,
 	want := fn.Params
 	if fn.Variadic {
 		last := want[len(want)-1]
-		want = append(append([]Param{}, want[:len(want)-1]...), Param{last.Name, "[]" + last.Type, types.NewSlice(last.typ)})
+		list := Param{last.Name, Join(TypeText("[]"), last.Type), types.NewSlice(last.typ)}
+		want = append(append([]Param{}, want[:len(want)-1]...), list)
 	}
-	want = append(append([]Param{}, want...), Param{"err", "error", types.Universe.Lookup("error").Type()})
+	want = append(append([]Param{}, want...), Param{"err", TypeText("error"), types.Universe.Lookup("error").Type()})
 	if has.Variadic || !sameTypes(has.Params, want) || !sameTypes(has.Results, fn.Results) {
 		return false, false, "",
 			fmt.Errorf("%s must be %s, but is %s", name, show(Func{Params: want, Results: fn.Results}), show(has))
@@ -243,7 +244,7 @@ func (p *Package) Check(name string, fn Func, params []Param) (check Check, err 
 	if fn.HasError {
 		values = values[:len(values)-1]
 	}
-	want := []Param{{Type: "error", typ: types.Universe.Lookup("error").Type()}}
+	want := []Param{{Type: TypeText("error"), typ: types.Universe.Lookup("error").Type()}}
 	check.Error = fn.HasError && assignable(fn.Results, has.Params)
 	if has.Variadic || !sameTypes(has.Results, want) || !check.Error && !assignable(values, has.Params) {
 		return check, fmt.Errorf("%s must be %s, but is %s", name, show(Func{Params: values, Results: want}), show(has))
@@ -277,7 +278,7 @@ func sameTypes(a, b []Param) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].Type != b[i].Type && !types.Identical(a[i].typ, b[i].typ) {
+		if !a[i].Type.Equal(b[i].Type) && !types.Identical(a[i].typ, b[i].typ) {
 			return false
 		}
 	}
@@ -290,7 +291,7 @@ func assignable(values, params []Param) bool {
 		return false
 	}
 	for i, v := range values {
-		same := v.Type == params[i].Type
+		same := v.Type.Equal(params[i].Type)
 		if !same && (v.typ == nil || params[i].typ == nil || !types.AssignableTo(v.typ, params[i].typ)) {
 			return false
 		}
@@ -317,14 +318,7 @@ func show(fn Func) string {
 // typeTexts formats the types of params for messages.
 func typeTexts(params []Param) (types []string) {
 	for _, p := range params {
-		var text strings.Builder
-		for _, piece := range p.Type.Split() {
-			if piece.Pkg != "" {
-				text.WriteString(piece.PkgName + ".")
-			}
-			text.WriteString(piece.Text)
-		}
-		types = append(types, text.String())
+		types = append(types, p.Type.String())
 	}
 	return types
 }

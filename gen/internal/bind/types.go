@@ -140,7 +140,7 @@ func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method 
 		t.Recv.Name, pointer = "", true
 	}
 	if pointer {
-		t.Recv.Type = "*" + t.Recv.Type
+		t.Recv.Type = t.Recv.Type.Pointer()
 	}
 	t.Pos, t.Constraint = b.from.place(m), b.constraint(obj, m)
 	b.receive(types.NewPointer(typ))

@@ -21,34 +21,37 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Functions of which wrappers are emitted.
 var (
+	written = bind.TypeText
+
 	get = bind.Func{
 		Name: "Get", Doc: "Get returns a user.", Ctx: 0, Request: -1, HasError: true,
-		Params:  []bind.Param{{Name: "ctx", Type: bind.ContextType}, {Name: "id", Type: "ID"}},
-		Results: []bind.Param{{Type: "*User"}, {Type: "error"}},
+		Params:  []bind.Param{{Name: "ctx", Type: bind.ContextType}, {Name: "id", Type: written("ID")}},
+		Results: []bind.Param{{Type: written("*User")}, {Type: written("error")}},
 	}
 	named = bind.Func{
 		Name: "Count", Ctx: -1, Request: -1, HasError: true,
-		Results: []bind.Param{{Name: "n", Type: "int"}, {Name: "err", Type: "error"}},
+		Results: []bind.Param{{Name: "n", Type: written("int")}, {Name: "err", Type: written("error")}},
 	}
 	several = bind.Func{
 		Name: "All", Ctx: -1, Request: 0, HasError: true,
-		Params:  []bind.Param{{Name: "req", Type: "*Request"}, {Name: "results", Type: "int"}},
-		Results: []bind.Param{{Name: "all", Type: "[]User"}, {Name: "more", Type: "bool"}, {Name: "err", Type: "error"}},
+		Params:  []bind.Param{{Name: "req", Type: written("*Request")}, {Name: "results", Type: written("int")}},
+		Results: []bind.Param{{Name: "all", Type: written("[]User")}, {Name: "more", Type: written("bool")},
+			{Name: "err", Type: written("error")}},
 	}
 	command = bind.Func{
 		Name: "Do", Ctx: 0, Request: -1, Command: true, Nilable: true, TakesError: true,
-		Params: []bind.Param{{Name: "ctx", Type: bind.ContextType}, {Name: "args", Type: "any"}}, Variadic: true,
-		Results: []bind.Param{{Type: "*Cmd"}},
+		Params: []bind.Param{{Name: "ctx", Type: bind.ContextType}, {Name: "args", Type: written("any")}}, Variadic: true,
+		Results: []bind.Param{{Type: written("*Cmd")}},
 	}
 	lookup = bind.Func{
 		Name: "Lookup", Ctx: -1, Request: -1, NoFailure: "Lookup returns no error",
-		Params:  []bind.Param{{Name: "err", Type: "string"}},
-		Results: []bind.Param{{Name: "value", Type: "string"}, {Name: "ok", Type: "bool"}},
+		Params:  []bind.Param{{Name: "err", Type: written("string")}},
+		Results: []bind.Param{{Name: "value", Type: written("string")}, {Name: "ok", Type: written("bool")}},
 	}
 	builder = bind.Func{
 		Name: "Send", Ctx: -1, Request: -1, HasError: true, Held: &bind.Held{Param: 0, Member: ".Context()"},
-		Params:  []bind.Param{{Name: "req", Type: "*Request"}},
-		Results: []bind.Param{{Type: "error"}},
+		Params:  []bind.Param{{Name: "req", Type: written("*Request")}},
+		Results: []bind.Param{{Type: written("error")}},
 	}
 	closes = bind.Func{Name: "Close", Ctx: -1, Request: -1}
 )

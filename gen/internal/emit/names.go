@@ -99,7 +99,7 @@ func imported(f File) map[string]string {
 			paths[w.Target.Pkg] = w.Target.PkgName
 		}
 		for _, t := range typesOf(w.Target) {
-			for _, piece := range t.Split() {
+			for _, piece := range t {
 				if piece.Pkg != "" {
 					paths[piece.Pkg] = piece.PkgName
 				}

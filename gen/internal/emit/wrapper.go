@@ -20,8 +20,8 @@ import (
 func (p printer) generic(out *jen.File, policy Policy) {
 	fn := bind.Func{
 		Params: []bind.Param{{Name: "ctx", Type: bind.ContextType},
-			{Name: "op", Type: "func(" + bind.ContextType + ") (T, error)"}},
-		Results:  []bind.Param{{Type: "T"}, {Type: "error"}},
+			{Name: "op", Type: bind.Join(bind.TypeText("func("), bind.ContextType, bind.TypeText(") (T, error)"))}},
+		Results:  []bind.Param{{Type: bind.TypeText("T")}, {Type: bind.TypeText("error")}},
 		HasError: true,
 		Request:  -1,
 	}
@@ -55,7 +55,7 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	}
 	if use.Step != nil || use.declares(fn) {
 		for _, r := range fn.Results {
-			for _, piece := range r.Type.Split() {
+			for _, piece := range r.Type {
 				if piece.Pkg != "" {
 					names = append(names, p.aliases[piece.Pkg])
 				} else {
@@ -99,7 +99,8 @@ func (p printer) body(fn bind.Func, l locals, use *Use, shared, self *jen.Statem
 	b := body{fn: fn, l: l, use: use, call: call, self: self, shared: shared, group: jen.Id(l.recv),
 		declared: p.declare(fn, l), types: p.resultTypes(fn)}
 	if fn.TakesError {
-		b.empty = p.typ(fn.Results[0].Type[1:])
+		elem, _ := fn.Results[0].Type.Elem()
+		b.empty = p.typ(elem)
 	}
 	return b.code()
 }
@@ -262,7 +263,7 @@ func typeArgs(params []bind.Param) *jen.Statement {
 // typ emits a type.
 func (p printer) typ(t bind.Type) *jen.Statement {
 	s := jen.Null()
-	for _, piece := range t.Split() {
+	for _, piece := range t {
 		if piece.Pkg == "" {
 			s.Op(piece.Text)
 		} else {
