@@ -5,7 +5,6 @@ package emit
 import (
 	"bytes"
 	"fmt"
-	"go/format"
 	"go/parser"
 	"go/token"
 	"path"
@@ -15,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/dave/jennifer/jen"
+	"golang.org/x/tools/imports"
 
 	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/internal/gensum"
@@ -102,6 +102,9 @@ func Render(f File) ([]byte, error) {
 	out := jen.NewFilePathName(f.Path, f.Package)
 	out.NoFormat = true
 	out.HeaderComment(Header(f.Source))
+	if f.Constraint != "" {
+		out.PackageComment("//go:build " + f.Constraint)
+	}
 	for path, alias := range p.aliases {
 		if alias == names[path] && (alias == lastName(path) || path == JobPath || path == DurablePath) {
 			out.ImportName(path, alias)
@@ -137,13 +140,7 @@ func Render(f File) ([]byte, error) {
 	if err := out.Render(&buf); err != nil {
 		return nil, err
 	}
-	src := buf.Bytes()
-	if f.Constraint != "" {
-		// Jennifer would put the constraint into the comment of the header.
-		header := Header(f.Source) + "\n"
-		src = append([]byte(header+"\n//go:build "+f.Constraint+"\n"), bytes.TrimPrefix(src, []byte(header))...)
-	}
-	return finish(src, p.aliases)
+	return finish(buf.Bytes(), p.aliases)
 }
 
 var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
@@ -159,7 +156,7 @@ func lastName(importPath string) string {
 
 // finish groups the imports, formats, and adds the sum.
 func finish(src []byte, aliases map[string]string) ([]byte, error) {
-	src, err := format.Source(groupImports(src))
+	src, err := imports.Process("", src, &imports.Options{FormatOnly: true, Comments: true, TabIndent: true, TabWidth: 8})
 	if err != nil {
 		return nil, fmt.Errorf("the generated code does not parse: %w", err)
 	}
@@ -180,30 +177,4 @@ func finish(src []byte, aliases map[string]string) ([]byte, error) {
 		}
 	}
 	return fmt.Appendf(src, "\n%s%s\n", gensum.Prefix, gensum.Of(src)), nil
-}
-
-// groupImports puts the standard library before the rest.
-func groupImports(src []byte) []byte {
-	start := bytes.Index(src, []byte("import (\n"))
-	if start < 0 {
-		return src
-	}
-	start += len("import (\n")
-	end := start + bytes.Index(src[start:], []byte(")\n"))
-	var std, rest []string
-	for line := range strings.Lines(string(src[start:end])) {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		_, p, _ := strings.Cut(line, `"`)
-		if first, _, _ := strings.Cut(p, "/"); strings.Contains(first, ".") {
-			rest = append(rest, line)
-		} else {
-			std = append(std, line)
-		}
-	}
-	if len(std) > 0 && len(rest) > 0 {
-		std = append(std, "\n")
-	}
-	return slices.Concat(src[:start], []byte(strings.Join(append(std, rest...), "")), src[end:])
 }
