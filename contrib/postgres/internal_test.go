@@ -190,16 +190,20 @@ func TestPlans(t *testing.T) {
 	}
 	now := time.Now().UTC()
 	_, err := s.pool.Exec(t.Context(), fmt.Sprintf(`
-INSERT INTO retry.retry_record SELECT 2, 'test', 'r'||i, '', 1, 1, CASE WHEN i %% 50 = 0 THEN 'o' ELSE '' END, 0,
+INSERT INTO retry.retry_record SELECT 2, 'test', 'r'||i, '', 1, 1 + 6 * (i %% 2), CASE WHEN i %% 50 = 0 THEN 'o' ELSE '' END, 0,
 	CASE WHEN i %% 10 = 0 THEN 'h' ELSE 'other' END, CASE WHEN i %% 3 = 0 THEN now() + make_interval(secs => i - 100) END,
-	false, '%[1]s', '{}', '' FROM generate_series(1, 10000) AS i;
+	false, '%[1]s', '{}', '' FROM generate_series(1, 30000) AS i;
 INSERT INTO retry.retry_step SELECT 4, 'test', 'r'||i/100, 's'||i, 1, 1, '', 0, '', NULL, i %% 100 = 0, '%[1]s', '{}',
 	CASE WHEN i %% 1000 = 0 THEN 'l' ELSE '' END
 FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // without statistics, and with them
+	open := []durable.Status{durable.StatusOpen, durable.StatusParked}
+	ended := []durable.Status{durable.StatusSucceeded, durable.StatusFailed}
+	// Without statistics, as after a burst of jobs, and with them: a sort reads the whole
+	// backlog for each claim.
+	for _, analyzed := range []bool{false, true} {
 		for _, test := range []struct {
 			query durable.Query
 			order string
@@ -207,8 +211,9 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 		}{
 			{durable.Query{Kind: durable.KindRun}, byKey, "retry_record_pkey"},
 			{durable.Query{Kind: durable.KindRun, From: durable.After("r", "i")}, byKey, "retry_record_pkey"},
-			{durable.Query{Kind: durable.KindRun, DueBy: now}, byDue, "retry_record_due"},
+			{durable.Query{Kind: durable.KindRun, DueBy: now, Status: ended}, byKey, "retry_record_ended"},
 			{durable.Query{Kind: durable.KindRun, DueBy: now, Handlers: []string{"h"}}, byDue, "retry_record_handler"},
+			{durable.Query{Kind: durable.KindRun, DueBy: now, Handlers: []string{"h"}, Status: open}, byDue, "retry_record_handler"},
 			{durable.Query{Kind: durable.KindRun, Owner: "o"}, byKey, "retry_record_owner"},
 			{durable.Query{Kind: durable.KindStep, Run: "r"}, byKey, "_pkey"},
 			{durable.Query{Kind: durable.KindStep, Label: "l", Attention: true}, byKey, "_kind_space_label_run_id_idx"},
@@ -224,8 +229,12 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 			if err != nil {
 				t.Fatal(err)
 			}
-			if plan := s.explain(t, true, text, append(args, 10)...); !strings.Contains(plan, test.want) {
-				t.Errorf("%s\ngot\n%s\nwant %s", text, plan, test.want)
+			plan := s.explain(t, true, text, append(args, 10)...)
+			if test.want == "retry_record_ended" && !analyzed {
+				continue // in the order of keys, which no index has: without statistics, any will do
+			}
+			if sorts := strings.Contains(plan, "->  Sort"); !strings.Contains(plan, test.want) || sorts && test.order == byDue {
+				t.Errorf("%s\ngot\n%s\nwant %s in its order", text, plan, test.want)
 			}
 		}
 		if _, err := s.pool.Exec(t.Context(), "ANALYZE"); err != nil {

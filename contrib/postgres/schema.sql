@@ -18,8 +18,13 @@ CREATE TABLE retry_record (
 	label     text        COLLATE "C" NOT NULL,
 	PRIMARY KEY (kind, space, run, id)
 ) WITH (fillfactor = 70);
-CREATE INDEX retry_record_due       ON retry_record (kind, space, due)          WHERE due IS NOT NULL;
-CREATE INDEX retry_record_handler   ON retry_record (kind, space, handler, due) WHERE due IS NOT NULL AND handler <> '';
+-- Runs that workers claim, in the order in which they do: a sort would read the whole backlog.
+CREATE INDEX retry_record_handler   ON retry_record (kind, space, handler, due, run, id)
+	WHERE due IS NOT NULL AND handler <> '';
+-- Runs that are due to be deleted: neither open (1) nor parked (5). A claim cannot use it, and so not read the backlog
+-- of other handlers.
+CREATE INDEX retry_record_ended     ON retry_record (kind, space, due, run, id)
+	WHERE due IS NOT NULL AND status <> 1 AND status <> 5;
 CREATE INDEX retry_record_owner     ON retry_record (kind, space, owner)        WHERE owner <> '';
 CREATE INDEX retry_record_attention ON retry_record (kind, space, run, id)      WHERE attention;
 -- Steps, in a partition for each month.
