@@ -149,7 +149,7 @@ func (e *Engine) expireRun(ctx context.Context, run Key) (due bool, err error) {
 		}
 		due, err := e.expireSteps(ctx, run, keys, func(r *Record, b *runBody, _ time.Time) {
 			if last {
-				r.Status, r.Due, b.Result = StatusExpired, time.Time{}, nil
+				r.Status, r.Due, b.Result, b.Input = StatusExpired, time.Time{}, nil, nil
 			}
 		})
 		switch {

@@ -72,7 +72,9 @@ func At(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
 // Start creates a run for the function that is registered under a name, here or
 // in another process, with its input. A worker executes it: see [Engine.Work].
 // If the run exists with the same name and input, Start does nothing; otherwise
-// its error matches [ErrConflict].
+// its error matches [ErrConflict]. Inputs are the same if the [Codec] encodes them
+// alike, or if what is recorded decodes to a value with the same [Arguments]. The
+// input of a run whose results were deleted is not compared: see [Keep].
 //
 // If the reply of the store is lost, Start repeats the transaction. [EventCreated]
 // is reported at most once for a run: not if the first reply was lost.
@@ -85,16 +87,29 @@ func Start[In any](ctx context.Context, e *Engine, name, id string, in In, optio
 	if input.Refuse != "" {
 		return &ResultError{Step: "", Type: input.Type, Err: errors.New(input.Refuse)}
 	}
-	return e.startRun(ctx, name, id, &input, options)
+	known, err := e.startRun(ctx, name, id, &input, options)
+	if known == nil {
+		return err
+	}
+	// A codec that encrypts encodes no value twice in the same way.
+	var other In
+	if known.decode(e.codec, "", &other) == nil && alike(other, in) {
+		return nil
+	}
+	return err
 }
 
-func (e *Engine) startRun(ctx context.Context, name, id string, input *payload, options []RunOption) error {
+// startRun creates a run. If it exists with an input that is encoded in another way,
+// the error matches [ErrConflict], and known is that input.
+func (e *Engine) startRun(
+	ctx context.Context, name, id string, input *payload, options []RunOption,
+) (known *payload, err error) {
 	if err := e.checkRun(ctx, id); err != nil {
-		return err
+		return nil, err
 	}
 	key, err := handlerKey(name, newRunOptions(options).version)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o := e.startOptions(key, options)
 	o.correlation = e.spanID(ctx)
@@ -102,7 +117,7 @@ func (e *Engine) startRun(ctx context.Context, name, id string, input *payload, 
 	parent := fromContext(ctx)
 	if parent != nil && parent.x.e == e {
 		if err := parent.x.ready(ctx); err != nil {
-			return err
+			return nil, err
 		}
 		keys = append(keys, e.key(KindRun, parent.x.id, ""), e.key(KindStep, parent.x.id, childID(id)))
 	} else {
@@ -110,17 +125,18 @@ func (e *Engine) startRun(ctx context.Context, name, id string, input *payload, 
 	}
 	created := false
 	err = e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
-		w, created, err = decideStartRun(tx, key, input, &o, parent)
+		w, known, err = decideStartRun(tx, key, input, &o, parent)
+		created = len(w.Put) > 0
 		return w, err
 	})
 	if err != nil {
-		return err
+		return known, err
 	}
 	if created {
 		e.event(ctx, Event{Kind: EventCreated, Run: id})
 		e.notify(id)
 	}
-	return nil
+	return nil, nil
 }
 
 // newRun returns the record of a run that workers execute.
@@ -221,34 +237,40 @@ const childPrefix = "%start/"
 // childID returns the id of the step that records a child of a run.
 func childID(run string) string { return childPrefix + escape(run) }
 
-// decideStartRun creates a run. The records are the run, its budget and, for a
-// child, its parent and the step that links them.
+// decideStartRun creates a run, or writes nothing if it exists. The records are the
+// run, its budget and, for a child, its parent and the step that links them. known is
+// the input of a run of the same handler, if its encoding differs.
 func decideStartRun(
 	tx Tx, handler string, input *payload, o *runOptions, parent *runContext,
-) (w Writes, created bool, err error) {
+) (w Writes, known *payload, err error) {
 	r := tx.Records[0]
-	known, err := open[runBody](r)
-	switch {
-	case err != nil:
-		return w, false, err
-	case r.Version != 0 && r.Handler == handler && string(known.Input.data()) == string(input.data()):
-		return w, false, nil
-	case r.Version != 0:
-		return w, false, fmt.Errorf("run %q exists with another function or input: %w", r.Key.Run, ErrConflict)
+	existing, err := open[runBody](r)
+	if err != nil {
+		return w, nil, err
+	}
+	if r.Version != 0 {
+		err := fmt.Errorf("run %q exists with another function or input: %w", r.Key.Run, ErrConflict)
+		switch {
+		case r.Handler != handler:
+			return w, nil, err
+		case r.Status == StatusExpired || string(existing.Input.data()) == string(input.data()):
+			return w, nil, nil // with the results of a run, its input is deleted
+		}
+		return w, existing.Input, err
 	}
 	r, b := newRun(r, handler, input, o, tx.Now)
 	if parent != nil {
 		outer := tx.Records[2]
 		if outer.Owner != parent.x.owner.id || outer.Fence != parent.x.fence {
-			return w, false, ErrFenced
+			return w, nil, ErrFenced
 		}
 		if outer.Status == StatusCanceled {
-			return w, false, ErrCanceled
+			return w, nil, ErrCanceled
 		}
 		if ob, err := open[runBody](outer); err != nil {
-			return w, false, err
+			return w, nil, err
 		} else if ob.Hold != nil {
-			return w, false, ob.Hold.err(outer.Key.Run)
+			return w, nil, ob.Hold.err(outer.Key.Run)
 		}
 		b.Parent, r.Bucket = outer.Key.Run, outer.Bucket
 		link := tx.Records[3]
@@ -262,5 +284,5 @@ func decideStartRun(
 		budget, failed := newCountBudget(tx.Records[1], *o.budget, r.Bucket)
 		w.Put, err = append(w.Put, budget), errors.Join(err, failed)
 	}
-	return w, true, err
+	return w, nil, err
 }

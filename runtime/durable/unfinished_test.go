@@ -3,6 +3,7 @@ package durable_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -278,5 +279,33 @@ func (textCodec) Encode(value any) ([]byte, error) { return []byte(value.(string
 
 func (textCodec) Decode(data []byte, into any) error {
 	*into.(*string) = string(data)
+	return nil
+}
+
+// A codec that encrypts encodes no value twice in the same way: the same input is the
+// same run nevertheless.
+func TestStartWithSalt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory(), durable.WithCodec(new(saltedCodec)))
+		for range 2 {
+			if err := durable.Start(t.Context(), p.Engine, "copy", "one", "a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantError(t, durable.Start(t.Context(), p.Engine, "copy", "one", "b"), durable.ErrConflict)
+		wantError(t, durable.Start(t.Context(), p.Engine, "move", "one", "a"), durable.ErrConflict)
+	})
+}
+
+// A saltedCodec encodes strings after a text that differs each time.
+type saltedCodec struct{ n atomic.Int64 }
+
+func (c *saltedCodec) Encode(value any) ([]byte, error) {
+	return fmt.Appendf(nil, "%d:%s", c.n.Add(1), value), nil
+}
+
+func (c *saltedCodec) Decode(data []byte, into any) error {
+	_, text, _ := strings.Cut(string(data), ":")
+	*into.(*string) = text
 	return nil
 }
