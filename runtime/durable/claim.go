@@ -185,7 +185,8 @@ func take(now time.Time, owner string, r Record, b runBody, last crash) (Record,
 	r.Owner, r.Status, r.Due = owner, StatusOpen, time.Time{}
 	switch {
 	case !b.Deadline.IsZero() && !now.Before(b.Deadline):
-		r.Owner, r.Status, b.Ended, c.err = "", StatusTimedOut, now, ErrTimedOut
+		r.Owner, c.err = "", ErrTimedOut
+		b.end(&r, StatusTimedOut, now)
 	case b.Recoveries >= maxRecoveries:
 		r.Owner, r.Status, r.Attention, c.err = "", StatusPaused, true, &PausedError{Run: r.Key.Run}
 	default:
@@ -203,8 +204,8 @@ func take(now time.Time, owner string, r Record, b runBody, last crash) (Record,
 // create makes a new run.
 func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
 	b := runBody{
-		Created: tx.Now, Claimed: tx.Now, Version: o.version, Keep: o.keep, Parent: x.parent, Budget: o.budget != nil,
-		Correlation: o.correlation,
+		Created: tx.Now, Claimed: tx.Now, Version: o.version, Keep: o.keep, KeepFailed: o.keepFailed, Parent: x.parent,
+		Budget: o.budget != nil, Correlation: o.correlation,
 	}
 	b.limit(o, tx.Now)
 	r := tx.Records[2]

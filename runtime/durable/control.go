@@ -45,7 +45,8 @@ func (e *Engine) cancel(ctx context.Context, run string, by Operator) error {
 			return Writes{}, fmt.Errorf("run %q has %v: %w", run, r.Status, ErrConflict)
 		}
 		idle = r.Owner == ""
-		r.Status, r.Due, r.Attention, b.Ended, b.Hold = StatusCanceled, time.Time{}, false, tx.Now, nil
+		r.Attention, b.Hold = false, nil
+		b.end(&r, StatusCanceled, tx.Now)
 		return writeRun(r, &b, newAudit(r, tx.Now, ActionCanceled, by))
 	})
 	if err != nil {

@@ -12,9 +12,11 @@ import (
 
 // Defaults of an engine.
 const (
-	defaultLease  = 30 * time.Second
-	defaultKeep   = 30 * 24 * time.Hour
-	maxRecoveries = 10 // of a run, without a record of a step in between
+	defaultLease = 30 * time.Second
+	defaultKeep  = 30 * 24 * time.Hour
+
+	defaultKeepFailed = 90 * 24 * time.Hour
+	maxRecoveries     = 10 // of a run, without a record of a step in between
 )
 
 // An Engine executes runs over a store. Any number of goroutines may use one.

@@ -317,7 +317,10 @@ func (x *execution) decideFinish(tx Tx, end ending, member *groupAnswer) (Writes
 		return Writes{}, end, nil
 	}
 	r.Owner, r.Status, r.Due, r.Attention = "", end.status, end.due, end.status == StatusPaused
-	if end.status != StatusOpen && end.status != StatusParked {
+	switch {
+	case endedRun(end.status):
+		b.end(&r, end.status, tx.Now)
+	case end.status == StatusPaused:
 		b.Ended = tx.Now
 	}
 	b.Error, b.Result = end.text, end.result
@@ -349,7 +352,6 @@ func (x *execution) decideFinish(tx Tx, end ending, member *groupAnswer) (Writes
 	b.Woken = false
 	if end.status == StatusSucceeded {
 		b.Recoveries = 0
-		r.Due = tx.Now.Add(b.Keep)
 	}
 	if err := write(&r, &b); err != nil {
 		return Writes{}, end, err

@@ -3,17 +3,18 @@ package durable
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 )
 
-// Expire deletes the results and the history of all runs that have succeeded and
-// whose time has passed: see [Keep]. Engines do so as well, with each renewal of
-// their lease. If before is not zero, the runs that ended earlier than
+// Expire deletes the inputs, the results and the history of all runs that have ended
+// and whose time has passed: see [Keep] and [KeepFailed]. Engines do so as well, with
+// each renewal of their lease. If before is not zero, the runs that ended earlier than
 // that are deleted, too, however long they were to be kept; the audit of these runs
-// has by. Runs with dead letters stay. The ids of the deleted runs are returned as
-// it happens; to stop, end the loop. An error ends the sequence.
+// has by. Runs with dead letters or steps in doubt stay. The ids of the deleted runs
+// are returned as it happens; to stop, end the loop. An error ends the sequence.
 func (e *Engine) Expire(ctx context.Context, before time.Time, by ...Operator) iter.Seq2[string, error] {
-	q := Query{Kind: KindRun, Space: e.space, Status: []Status{StatusSucceeded}}
+	q := Query{Kind: KindRun, Space: e.space, Status: expiring}
 	if before.IsZero() {
 		q.DueBy = time.Now()
 	}
@@ -46,7 +47,7 @@ func (e *Engine) shorten(ctx context.Context, r Record, before time.Time, by Ope
 	return e.update(ctx, []Key{r.Key}, func(tx Tx) (Writes, error) {
 		r := tx.Records[0]
 		b, err := open[runBody](r)
-		if err != nil || r.Status != StatusSucceeded || !b.Ended.Before(before) || !r.Due.After(tx.Now) {
+		if err != nil || !slices.Contains(expiring, r.Status) || !b.Ended.Before(before) || !r.Due.After(tx.Now) {
 			return Writes{}, err
 		}
 		r.Due = tx.Now
@@ -54,11 +55,22 @@ func (e *Engine) shorten(ctx context.Context, r Record, before time.Time, by Ope
 	})
 }
 
+// expiring are the states of runs that are due to be deleted.
+var expiring = []Status{StatusSucceeded, StatusFailed, StatusCanceled, StatusTimedOut}
+
+// end ends a run at a time, from which on its results are kept for a while.
+func (b *runBody) end(r *Record, status Status, now time.Time) {
+	keep := b.KeepFailed
+	if status == StatusSucceeded {
+		keep = b.Keep
+	}
+	r.Status, r.Due, b.Ended = status, now.Add(keep), now
+}
+
 // expirePage is the number of runs that are looked for at once.
 const expirePage = 100
 
-// expire deletes the results and the history of runs that have succeeded, and
-// whose time has passed: see [Keep]. Dead letters and their runs stay. It is called
+// expire deletes what [Engine.Expire] deletes. It is called
 // with each renewal, and ends when nothing is left, or quit is closed, or a sixth of
 // the lease has passed: the next renewal must not be late.
 func (e *Engine) expire(ctx context.Context, quit <-chan struct{}) {
@@ -79,7 +91,7 @@ func (e *Engine) expire(ctx context.Context, quit <-chan struct{}) {
 // this engine can do.
 func (e *Engine) expireRuns(ctx context.Context, now time.Time, quit <-chan struct{}) (more bool, err error) {
 	runs, next, err := e.store.List(ctx, Query{
-		Kind: KindRun, Space: e.space, Status: []Status{StatusSucceeded}, DueBy: now, Limit: expirePage,
+		Kind: KindRun, Space: e.space, Status: expiring, DueBy: now, Limit: expirePage,
 	})
 	if err != nil {
 		return false, err
@@ -120,16 +132,18 @@ func (e *Engine) expireOwners(ctx context.Context, now time.Time) error {
 }
 
 // expireRun deletes the steps, groups and budgets of a run, a page of each in one
-// transaction, and its result with the last one. A run with dead letters is looked
-// at again later. It reports whether the run was still due.
+// transaction, and its input and its result with the last one. A run with dead
+// letters or steps in doubt is looked at again later. It reports whether the run was
+// still due.
 func (e *Engine) expireRun(ctx context.Context, run Key) (due bool, err error) {
-	dead, _, err := e.store.List(ctx, Query{
-		Kind: KindStep, Space: run.Space, Run: run.Run, Status: []Status{StatusDead}, Attention: true, Limit: 1,
+	left, _, err := e.store.List(ctx, Query{
+		Kind: KindStep, Space: run.Space, Run: run.Run, Status: []Status{StatusDead, StatusInDoubt, StatusPaused},
+		Attention: true, Limit: 1,
 	})
 	if err != nil {
 		return false, err
 	}
-	if len(dead) > 0 {
+	if len(left) > 0 {
 		return e.expireSteps(ctx, run, nil, func(r *Record, b *runBody, now time.Time) {
 			r.Due = now.Add(max(b.Keep, deadKeep))
 		})
@@ -162,8 +176,7 @@ func (e *Engine) expireRun(ctx context.Context, run Key) (due bool, err error) {
 	}
 }
 
-// deadKeep is the least time after which a run with dead letters is looked at
-// again.
+// deadKeep is the least time after which such a run is looked at again.
 const deadKeep = time.Hour
 
 // expireSteps deletes records of a run and changes the run, if that is still
@@ -174,7 +187,7 @@ func (e *Engine) expireSteps(
 	err = e.store.Update(ctx, Select{Keys: append([]Key{run}, keys...)}, func(tx Tx) (Writes, error) {
 		r := tx.Records[0]
 		b, err := open[runBody](r)
-		due = err == nil && r.Status == StatusSucceeded && !r.Due.After(tx.Now)
+		due = err == nil && slices.Contains(expiring, r.Status) && !r.Due.After(tx.Now)
 		if !due {
 			return Writes{}, err
 		}

@@ -51,6 +51,45 @@ func TestExpireKeepsDeadLetters(t *testing.T) {
 	})
 }
 
+// Runs that ended without success are deleted after a time of their own, with their
+// inputs. A failed one can be continued before, and is never executed again after.
+func TestExpireFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		options := []durable.RunOption{durable.Keep(time.Minute), durable.KeepFailed(2 * time.Hour)}
+		durable.Handle(p.Engine, "fail", func(context.Context, string) (int, error) { return 0, errors.New("no") }, options...)
+		defer work(t, p.Engine)()
+		if err := durable.Start(t.Context(), p.Engine, "fail", "failed", "secret"); err != nil {
+			t.Fatal(err)
+		}
+		fail := func(context.Context) error { return errors.New("no") }
+		_ = p.run("canceled", fail, options...)
+		if err := p.Cancel(t.Context(), "canceled"); err != nil {
+			t.Fatal(err)
+		}
+		_ = p.run("timed out", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+			append(options, durable.Timeout(time.Second))...)
+		_ = p.run("continued", fail, options...)
+		time.Sleep(time.Hour)
+		for run, status := range map[string]durable.Status{"failed": durable.StatusFailed, "canceled": durable.StatusCanceled,
+			"timed out": durable.StatusTimedOut, "continued": durable.StatusFailed} {
+			wantRun(t, p.Engine, run, status)
+		}
+		if err := p.run("continued", func(context.Context) error { return nil }); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Hour)
+		for _, run := range []string{"failed", "canceled", "timed out", "continued"} {
+			wantRun(t, p.Engine, run, durable.StatusExpired)
+			wantError(t, p.run(run, fail), durable.ErrExpired)
+		}
+		if err := durable.Start(t.Context(), p.Engine, "fail", "failed", "secret"); err != nil {
+			t.Error(err)
+		}
+		wantRun(t, p.Engine, "failed", durable.StatusExpired)
+	})
+}
+
 // A run that is requeued while its results are deleted is left as it is, and not
 // reported as deleted.
 func TestExpireRequeuedRun(t *testing.T) {

@@ -142,7 +142,8 @@ func (e *Engine) startRun(
 // newRun returns the record of a run that workers execute.
 func newRun(r Record, handler string, input *payload, o *runOptions, now time.Time) (Record, runBody) {
 	b := runBody{
-		Created: now, Version: o.version, Keep: o.keep, Budget: o.budget != nil, Input: input, Correlation: o.correlation,
+		Created: now, Version: o.version, Keep: o.keep, KeepFailed: o.keepFailed, Budget: o.budget != nil, Input: input,
+		Correlation: o.correlation,
 	}
 	r.Handler, r.Status, r.Due, r.Bucket = handler, StatusOpen, now, month(now)
 	if o.at.After(now) {
@@ -150,7 +151,7 @@ func newRun(r Record, handler string, input *payload, o *runOptions, now time.Ti
 	}
 	b.limit(o, r.Due)
 	if o.unhandled {
-		b.Lacks = &lacks{Start: r.Due, Timeout: !o.timed, Keep: !o.kept}
+		b.Lacks = &lacks{Start: r.Due, Timeout: !o.timed, Keep: !o.kept, KeepFailed: !o.keptFailed}
 	}
 	return r, b
 }
@@ -165,9 +166,10 @@ func (b *runBody) limit(o *runOptions, start time.Time) {
 // A lacks is what a run lacks that was started in a process without its handler:
 // options of Handle, which the worker adds that executes it first.
 type lacks struct {
-	Start   time.Time `json:"start"` // from which the timeout counts
-	Timeout bool      `json:"timeout,omitempty"`
-	Keep    bool      `json:"keep,omitempty"`
+	Start      time.Time `json:"start"` // from which the timeout counts
+	Timeout    bool      `json:"timeout,omitempty"`
+	Keep       bool      `json:"keep,omitempty"`
+	KeepFailed bool      `json:"keepFailed,omitempty"`
 }
 
 // adopt adds the options of its handler to a run that was started without them.
@@ -194,6 +196,9 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 			}
 			if lacks.Keep {
 				b.Keep = o.keep
+			}
+			if lacks.KeepFailed {
+				b.KeepFailed = o.keepFailed
 			}
 			if o.budget != nil && !b.Budget {
 				b.Budget = true

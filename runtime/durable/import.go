@@ -182,7 +182,7 @@ func (im *importing) decide(tx Tx) (w Writes, report ImportReport, err error) {
 		return w, report, err
 	case run.Version == 0:
 		run.Status, run.Bucket = StatusOpen, month(tx.Now)
-		b = runBody{Created: tx.Now, Keep: defaultKeep}
+		b = runBody{Created: tx.Now, Keep: defaultKeep, KeepFailed: defaultKeepFailed}
 	case b.Imports == 0:
 		return w, report, fmt.Errorf("run %q exists, and was not imported: %w", run.Key.Run, ErrConflict)
 	}

@@ -26,7 +26,7 @@ type RunInfo struct {
 	Claimed    time.Time // by its last owner
 	Ended      time.Time
 	Deadline   time.Time
-	Due        time.Time // the end of a parked run's wait, or when the results of a succeeded one are deleted
+	Due        time.Time // the end of a parked run's wait, or when the results of one that has ended are deleted
 	Recoveries int       // crashes that it may have caused since a step made progress
 	Error      string    // of a failed run
 }

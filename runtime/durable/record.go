@@ -30,9 +30,11 @@ type runBody struct {
 	Version  int           `json:"version,omitempty"`
 	Deadline time.Time     `json:"deadline,omitzero"`
 	Keep     time.Duration `json:"keep,omitempty"`
-	Parent   string        `json:"parent,omitempty"`
-	Unit     *member       `json:"unit,omitempty"`  // of a group of the parent, which the run is
-	Woken    bool          `json:"woken,omitempty"` // by the end of such a run, while it was executed
+	// KeepFailed is Keep for runs that end without success.
+	KeepFailed time.Duration `json:"keepFailed,omitempty"`
+	Parent     string        `json:"parent,omitempty"`
+	Unit       *member       `json:"unit,omitempty"`  // of a group of the parent, which the run is
+	Woken      bool          `json:"woken,omitempty"` // by the end of such a run, while it was executed
 	// Correlation is the id of the span in which it was created, or "".
 	Correlation string   `json:"correlation,omitempty"`
 	Input       *payload `json:"input,omitempty"` // of the function that a worker calls

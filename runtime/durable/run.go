@@ -16,17 +16,19 @@ type runOptions struct {
 	version     int
 	timeout     time.Duration
 	keep        time.Duration
+	keepFailed  time.Duration
 	budget      *job.BudgetPolicy
 	at          time.Time
 	correlation string // of the caller
 
-	// timed and kept report whether timeout and keep were given.
-	timed, kept bool
-	unhandled   bool // Start does not know the options of the handler
+	// timed, kept and keptFailed report whether timeout, keep and keepFailed were
+	// given.
+	timed, kept, keptFailed bool
+	unhandled               bool // Start does not know the options of the handler
 }
 
 func newRunOptions(options []RunOption) runOptions {
-	o := runOptions{keep: defaultKeep}
+	o := runOptions{keep: defaultKeep, keepFailed: defaultKeepFailed}
 	for _, option := range options {
 		option(&o)
 	}
@@ -47,10 +49,18 @@ func Timeout(d time.Duration) RunOption {
 // a function whose steps change can continue older runs as they began.
 func Version(n int) RunOption { return func(o *runOptions) { o.version = n } }
 
-// Keep sets how long the results and the history of a run are kept after it has
-// succeeded. The default is 30 days. The id stays, so that the run is not
-// executed again. A run with dead letters is kept until they have succeeded.
+// Keep sets how long the input, the results and the history of a run are kept after
+// it has succeeded. The default is 30 days. The id stays, so that the run is not
+// executed again. A run with dead letters, or with steps in doubt, is kept until
+// somebody has dealt with them.
 func Keep(d time.Duration) RunOption { return func(o *runOptions) { o.keep, o.kept = d, true } }
+
+// KeepFailed is [Keep] for runs that have failed, were canceled or have timed out.
+// The default is 90 days. A failed run may be continued before; after that, [Run]
+// returns [ErrExpired] for it, since it cannot know what has taken effect.
+func KeepFailed(d time.Duration) RunOption {
+	return func(o *runOptions) { o.keepFailed, o.keptFailed = d, true }
+}
 
 // Budget limits the retries of all steps of a run together, and those of each
 // step. The limits are stored: those with which the run was created apply.
