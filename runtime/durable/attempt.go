@@ -82,6 +82,9 @@ func (x *execution) emit(ctx context.Context, c *stepCall, n *next) {
 
 // begin looks for the record of a step, and starts its first attempt otherwise.
 func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
+	if c.pause != nil {
+		return x.start(ctx, c, false) // a signal may have come since the ledger was read
+	}
 	recorded := c.policy.startsRecorded()
 	first := next{kind: nextCall, record: Record{Key: c.key}, body: stepBody{Attempts: 1}}
 	switch known := x.knowsUnfinished(c); {

@@ -201,7 +201,10 @@ type StepError struct {
 // Error returns the step, the reason and the last error.
 func (e *StepError) Error() string {
 	text := fmt.Sprintf("step %q: %s after %d attempts", e.Step, e.Reason, e.Attempts)
-	if e.Attempts == 1 {
+	switch e.Attempts {
+	case 0:
+		text = fmt.Sprintf("step %q: %s", e.Step, e.Reason)
+	case 1:
 		text = strings.TrimSuffix(text, "s")
 	}
 	if e.Text != "" {

@@ -28,7 +28,9 @@ const (
 	EventTimedOut                         // the timeout of a run has passed
 	EventExpired                          // the results of a run were deleted
 
-	EventWaiting       // a step goes on with a wait of an earlier execution; Attempt is the next one
+	// EventWaiting: a step goes on with a wait of an earlier execution, and Attempt is the
+	// next one; or a Sleep or Wait begins or goes on.
+	EventWaiting
 	EventStarted       // an attempt starts
 	EventSucceeded     // a step has succeeded
 	EventFailed        // an attempt failed or was refused; the next one follows after Wait
@@ -46,6 +48,8 @@ const (
 	EventRequeued      // an operator has requeued a step
 	EventDiscarded     // an operator has discarded a dead letter
 	EventRecalled      // a call of a step returns what is recorded
+	EventElapsed       // a Sleep, or the timeout of a Wait, has passed; Reason is ErrNoSignal for a Wait
+	EventSignaled      // a value was sent to a Wait: see Engine.Signal
 
 	EventUnitSucceeded // a unit of a group has succeeded; Step is the id of its record
 	EventUnitFailed    // a unit of a group has failed; EventDeadLetter if it is a dead letter
@@ -66,6 +70,7 @@ var eventKinds = [...]string{
 	"arguments changed",
 	"policy changed",
 	"step resolved", "step requeued", "dead letter discarded", "step recalled",
+	"wait elapsed", "step signaled",
 	"unit succeeded", "unit failed", "unit removed",
 	"job",
 	"reset", "forced open", "store error",

@@ -157,3 +157,59 @@ func ExampleGroup() {
 	// all_dcs_reported map[east:4] map[west:unit west of group import: no such shard]
 	// the report was not written
 }
+
+func ExampleWait() {
+	ctx := context.Background()
+	engine, err := durable.New(durable.NewMemory())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close(ctx)
+	refund := func(ctx context.Context) error {
+		approved, err := durable.Wait[bool](ctx, "approve", 24*time.Hour)
+		if errors.Is(err, durable.ErrNoSignal) {
+			approved, err = false, nil // nobody has decided
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Println("approved:", approved)
+		return nil
+	}
+	err = engine.Run(ctx, "refund-17", refund)
+	_, parked := errors.AsType[*durable.ParkedError](err)
+	fmt.Println("parked:", parked)
+
+	if err := engine.Signal(ctx, "refund-17", "approve", true, durable.By("ada", "damaged on arrival")); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(engine.Run(ctx, "refund-17", refund))
+	// Output:
+	// parked: true
+	// approved: true
+	// <nil>
+}
+
+func ExampleSleep() {
+	ctx := context.Background()
+	engine, err := durable.New(durable.NewMemory())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close(ctx)
+	remind := func(ctx context.Context) error {
+		if err := durable.Sleep(ctx, "grace period", 10*time.Millisecond); err != nil {
+			return err
+		}
+		fmt.Println("reminded")
+		return nil
+	}
+	fmt.Println(engine.Run(ctx, "reminder-17", remind))
+	for step := range engine.Steps(ctx, durable.Filter{Run: "reminder-17"}) {
+		fmt.Println(step.Step, step.Status, step.Pause)
+	}
+	// Output:
+	// reminded
+	// <nil>
+	// grace period succeeded sleep
+}

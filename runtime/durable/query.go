@@ -59,6 +59,7 @@ type StepInfo struct {
 	// and has not succeeded since; otherwise zero.
 	DeadLetter  time.Time
 	Eligibility Eligibility // of a dead letter, otherwise ""
+	Pause       Pause       // what it waits for if it calls no function, otherwise ""
 
 	operated bool // by a person
 }
@@ -218,13 +219,13 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 	s := StepInfo{
 		Run: r.Key.Run, Step: r.Key.ID, Name: b.Name, Policy: b.Policy, Status: r.Status, Attempts: b.Attempts,
 		Failures: b.Call.Attempts, Lost: b.Call.Lost, Interrupted: b.Interrupted, Waited: b.Call.Waited,
-		NextAt: b.NextAt, First: b.First, Ended: b.Ended, Reason: b.Reason, Correlation: b.Correlation,
-		DeadLetter: b.Dead, Retries: b.Granted, Key: idempotencyKey(e.space, r.Key.Run, r.Key.ID, b.Keys),
+		NextAt: b.NextAt, Pause: pauses[b.Function], First: b.First, Ended: b.Ended, Reason: b.Reason,
+		Correlation: b.Correlation, DeadLetter: b.Dead, Retries: b.Granted, operated: b.Operations > 0,
+		Key: idempotencyKey(e.space, r.Key.Run, r.Key.ID, b.Keys),
 	}
 	if b.Unit != nil {
 		s.Group = groupOf(r.Key.ID)
 	}
-	s.operated = b.Operations > 0
 	if b.Open != nil {
 		s.Started = b.Open.Started
 	}

@@ -99,6 +99,7 @@ type stepBody struct {
 	Operations  int            `json:"operations,omitempty"` // of operators
 	Operated    string         `json:"operated,omitempty"`   // the token of the last one
 	Unit        *unitBody      `json:"unit,omitempty"`       // of a unit of a group
+	Signal      string         `json:"signal,omitempty"`     // the digest of the value that was sent to it
 }
 
 // openAttempt is an attempt that has started.
@@ -271,4 +272,5 @@ const (
 	OutcomeResolved    Outcome = "resolved"  // by an operator, who knew: see [Engine.Resolve]
 	OutcomeRequeued    Outcome = "requeued"  // by an operator: see [Engine.Requeue]
 	OutcomeDiscarded   Outcome = "discarded" // by an operator: see [Engine.Discard]
+	OutcomeSignaled    Outcome = "signaled"  // no attempt: a value was sent: see [Engine.Signal]
 )

@@ -134,7 +134,7 @@ func (s *statistics) step(i *StepInfo) {
 	s.Attempts += i.Attempts
 	s.Retries += max(i.Attempts-1, 0)
 	s.Waited += i.Waited
-	if i.Status == StatusSucceeded {
+	if i.Status == StatusSucceeded && i.Pause == "" {
 		d := i.Ended.Sub(i.First)
 		s.Success.Count++
 		s.Success.Total += d

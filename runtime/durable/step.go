@@ -80,6 +80,7 @@ type stepCall struct {
 	reported bool       // EventChanged was reported
 	lapsed   bool       // the attempt was canceled, since another engine may repeat it
 	captures *captures  // of the attempt
+	pause    *pausing   // of a step that only waits, or nil
 }
 
 func (x *execution) newCall(

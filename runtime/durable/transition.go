@@ -66,6 +66,9 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 		v.lose(outcome, in.sample, in.correlation)
 		return v.refuse(in)
 	}
+	if c.pause != nil {
+		return v.pause(in)
+	}
 	if v.step.Version != 0 && !in.due {
 		if n := v.next(); n.kind == nextWait && (n.wait > 0 || v.spread(&n, in.spread)) {
 			n.event = Event{

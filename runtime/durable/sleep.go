@@ -1,0 +1,142 @@
+package durable
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// The functions whose calls are steps that only wait, as [StepPolicy.Function].
+const (
+	sleepFunction = "durable.Sleep"
+	untilFunction = "durable.SleepUntil"
+	waitFunction  = "durable.Wait"
+)
+
+// A Pause is what a step waits for that calls no function.
+type Pause string
+
+// The pauses.
+const (
+	PauseSleep  Pause = "sleep"  // a time: see [Sleep] and [SleepUntil]
+	PauseSignal Pause = "signal" // see [Wait]
+)
+
+// pauses are the pauses by the functions that are called.
+var pauses = map[string]Pause{sleepFunction: PauseSleep, untilFunction: PauseSleep, waitFunction: PauseSignal}
+
+// sleepPark is the longest sleep of a run that keeps the slot of a worker.
+const sleepPark = time.Minute
+
+// ErrNoSignal is the reason of the [*StepError] that [Wait] returns after its timeout.
+const ErrNoSignal retry.Reason = "no signal before the timeout"
+
+// Sleep waits for d as a step of the run in ctx. The end of the wait is recorded
+// once, by the clock of the store: after a crash, Sleep waits for the remainder, and
+// a later execution of the run does not wait again. A sleep that does not fit within
+// the deadline of ctx parks the run, and so does one of more than a minute in a run
+// that a worker executes: return its error. Overdue sleeps are spread as overdue
+// retries are, over the sleep or 30s, whichever is shorter.
+//
+// The name and errors are those of a [Step]: a call with another duration than
+// recorded is a [*ChangedError], and a second call in one execution needs a [Scope].
+// A sleep is no attempt and cannot fail. Within a step, the error matches
+// [ErrConflict].
+func Sleep(ctx context.Context, name string, d time.Duration) error {
+	end := func(now time.Time) time.Time { return now.Add(max(d, 0)) }
+	_, err := callPause(ctx, sleepFunction, name, Arguments("d", d), pausing{end: end})
+	return err
+}
+
+// SleepUntil is [Sleep] until a time by the clock of the store. A time that differs
+// from one execution of the run to the next is a [*ChangedError]: take it from a step
+// or from the input of the run.
+func SleepUntil(ctx context.Context, name string, t time.Time) error {
+	end := func(time.Time) time.Time { return t }
+	_, err := callPause(ctx, untilFunction, name, Arguments("t", t.Round(0).UTC()), pausing{end: end})
+	return err
+}
+
+// Wait waits until [Engine.Signal] sends a value to the step, and returns the value.
+// A signal that was sent before is kept. Otherwise the run is parked, without a
+// process, until the signal comes or the timeout has passed: return the error of
+// Wait, a [*ParkedError]. A worker then goes on at once; a run that [Engine.Run]
+// executes goes on when Run is called again.
+//
+// After the timeout, the error is a [*StepError] that matches [ErrNoSignal]. It is
+// recorded like the value, so that later executions of the run take the same branch,
+// and signals are refused from then on. [Engine.Requeue] makes the step wait again.
+// With a timeout of 0, Wait returns a signal that is there.
+//
+// The name and the other errors are those of a [Step]. A call with another timeout
+// than recorded is a [*ChangedError]. Within a step, the error matches
+// [ErrConflict].
+func Wait[T any](ctx context.Context, name string, timeout time.Duration) (T, error) {
+	var value T
+	end := func(now time.Time) time.Time { return now.Add(max(timeout, 0)) }
+	p := pausing{end: end, reason: ErrNoSignal}
+	result, err := callPause(ctx, waitFunction, name, Arguments("timeout", timeout), p)
+	if err != nil {
+		return value, err
+	}
+	err = result.decode(fromContext(ctx).x.e.codec, name, &value)
+	return value, err
+}
+
+// A pausing says how a step waits that calls no function.
+type pausing struct {
+	end    func(now time.Time) time.Time // by the clock of the store
+	reason retry.Reason                  // why the step fails at its end, or "": it succeeds
+}
+
+// callPause calls a step that only waits.
+func callPause(ctx context.Context, function, name string, args Digest, p pausing) (*payload, error) {
+	c := fromContext(ctx)
+	switch {
+	case c == nil:
+		return nil, fmt.Errorf("step %q: %w", name, ErrNoRun)
+	case c.info != nil:
+		return nil, fmt.Errorf("step %q: %s within a step: %w", name, function, ErrConflict)
+	}
+	s := &StepPolicy{Name: name, Function: function, Policy: &retry.Policy{}}
+	switch {
+	case p.reason != "":
+		s.ParkAfter = 1 // at once
+	case c.x.handler != "":
+		s.ParkAfter = sleepPark
+	}
+	call, err := c.x.newCall(ctx, c.unit, s, StepID{}, args)
+	if err != nil {
+		return nil, err
+	}
+	call.pause = &p
+	return c.x.step(ctx, call)
+}
+
+// pause decides about a step that only waits: it begins, goes on, or has ended.
+func (v *stepView) pause(in *starting) (Writes, next, error) {
+	s, p := &v.body, v.c.pause
+	if v.step.Version == 0 {
+		*s = stepBody{Name: v.c.policy.Name, Function: v.c.policy.Function, Arguments: v.c.digest, First: v.now}
+		v.step = Record{Key: v.c.key}
+	}
+	if v.step.Status != StatusWaiting { // it is new, or was requeued
+		s.NextAt = p.end(v.now)
+		s.Delay = max(s.NextAt.Sub(v.now), 0)
+		if v.step.Status, s.Error = StatusWaiting, nil; s.Delay > 0 {
+			v.event = Event{Kind: EventWaiting, Wait: s.Delay}
+			return v.refuse(in)
+		}
+	} else if n := v.next(); !in.due && (n.wait > 0 || v.spread(&n, in.spread)) {
+		n.event = Event{Kind: EventWaiting, Wait: n.wait}
+		return Writes{}, n, nil
+	}
+	v.event = Event{Kind: EventElapsed, Reason: p.reason}
+	s.Ended, s.NextAt, s.Delay, s.Reason = v.now, time.Time{}, 0, p.reason
+	if v.step.Status = StatusSucceeded; p.reason != "" {
+		v.step.Status = StatusFailed
+	}
+	return v.refuse(in)
+}
