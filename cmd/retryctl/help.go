@@ -49,6 +49,11 @@ A step is in doubt if an attempt started and nobody knows how it ended. Ask the
 other system, with the idempotency key that retryctl step prints, whether it took
 effect. A step that has paused its run is resolved in the same way.`
 
+const signalHelp = `
+The step is a durable.Wait. The value is null if there is none. A signal that comes
+before its step is kept, so check the id: retryctl run lists the steps of a run. The
+first value counts. To send it again changes nothing, and another one is an error.`
+
 const importHelp = `
 The files are checkpoints of the agents of one workflow, in any order. The run
 continues with their next attempts when the program executes it. Importing a file

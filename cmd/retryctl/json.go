@@ -52,6 +52,7 @@ type stepJSON struct {
 	Name        string              `json:"name"`
 	Policy      string              `json:"policy,omitempty"`
 	Group       string              `json:"group,omitempty"`
+	Pause       durable.Pause       `json:"pause,omitempty"`
 	Status      durable.Status      `json:"status"`
 	Attempts    int                 `json:"attempts"`
 	Failures    int                 `json:"failures,omitempty"`
@@ -74,7 +75,8 @@ type stepJSON struct {
 
 func newStep(i durable.StepInfo) stepJSON {
 	return stepJSON{
-		Run: i.Run, Step: i.Step, Name: i.Name, Policy: i.Policy, Group: i.Group, Status: i.Status, Attempts: i.Attempts,
+		Run: i.Run, Step: i.Step, Name: i.Name, Policy: i.Policy, Group: i.Group, Pause: i.Pause,
+		Status: i.Status, Attempts: i.Attempts,
 		Failures: i.Failures, Lost: i.Lost, Interrupted: i.Interrupted, Retries: i.Retries, Waited: seconds(i.Waited), Next: i.NextAt, First: i.First,
 		Started: i.Started, Ended: i.Ended, Dead: i.DeadLetter, Eligibility: i.Eligibility, Reason: i.Reason,
 		Class: i.Class, Error: i.Error, Correlation: i.Correlation, Key: i.Key,

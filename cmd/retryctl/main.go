@@ -107,6 +107,10 @@ func commands() []*cli.Command {
 			Long: resolveHelp, Setup: resolve, Complete: step, Words: nothing,
 		},
 		{
+			Name: "signal", Args: "RUN STEP [JSON]", Short: "send a value to a step that waits for it",
+			Long: signalHelp, Setup: sendSignal, Complete: step, Words: nothing,
+		},
+		{
 			Name: "breakers", Args: "[BREAKER]", Short: "show the breakers that processes share",
 			Setup: breakers, Words: nothing,
 		},

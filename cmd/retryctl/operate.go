@@ -180,6 +180,32 @@ func resolve(flags *flag.FlagSet) cli.Run {
 	})
 }
 
+// sendSignal is the command signal.
+func sendSignal(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	var o operator
+	o.flags(flags)
+	const arguments = "signal takes the ids of a run and of a step, and a value"
+	return s.do(2, 3, arguments, func(ctx context.Context, args []string) error {
+		value := "null"
+		if len(args) > 2 {
+			value = args[2]
+		}
+		if !json.Valid([]byte(value)) {
+			return usage("%.40q is not JSON: write the value of the signal, as true, 7 or \"text\"", value)
+		}
+		by, err := o.by()
+		if err != nil {
+			return err
+		}
+		if err := s.engine.Signal(ctx, args[0], args[1], json.RawMessage(value), by); err != nil {
+			return err
+		}
+		fmt.Fprintln(s.stdout, "signaled", term.Clean(args[1]))
+		return nil
+	})
+}
+
 // resolution returns the resolution that exactly one of three flags names.
 func resolution(result, failure string, again bool) (r durable.Resolution, text string, err error) {
 	set := 0

@@ -194,13 +194,18 @@ func (s *session) listSteps(ctx context.Context, f durable.Filter, limit int, ru
 func (s *session) nextAttempt(i durable.StepInfo) term.Cell {
 	switch i.Status {
 	case durable.StatusWaiting:
-		return term.Text(s.distance(i.NextAt))
+		return term.Text(waitsFor[i.Pause] + s.distance(i.NextAt))
 	case durable.StatusExecuting:
 		return term.Cell{Text: "since " + s.distance(i.Started), Style: term.Blue}
 	case durable.StatusInDoubt, durable.StatusPaused:
 		return term.Cell{Text: "resolve it", Style: term.Yellow}
 	}
 	return term.Cell{}
+}
+
+// waitsFor are the words before the end of a wait.
+var waitsFor = map[durable.Pause]string{
+	durable.PauseSleep: "sleeping, ends ", durable.PauseSignal: "waits for a signal, ends ",
 }
 
 // failure describes the last error of a step.

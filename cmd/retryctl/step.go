@@ -51,9 +51,15 @@ func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
 	d.text("error", i.Error)
 	d.text("policy", i.Policy)
 	d.text("unit of", i.Group)
-	d.text("attempts", fmt.Sprintf("%d, of which %d failed and %d were lost", i.Attempts, i.Failures, i.Lost))
+	if i.Pause == "" {
+		d.text("attempts", fmt.Sprintf("%d, of which %d failed and %d were lost", i.Attempts, i.Failures, i.Lost))
+	}
 	d.text("waited", duration(i.Waited))
-	d.text("next", s.moment(i.NextAt))
+	if text := s.moment(i.NextAt); i.Pause != "" && text != "" {
+		d.text("next", waitsFor[i.Pause]+text)
+	} else {
+		d.text("next", text)
+	}
 	d.text("executing", s.moment(i.Started))
 	d.text("first", s.moment(i.First))
 	d.text("ended", s.moment(i.Ended))
