@@ -2,6 +2,7 @@ package gen
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/gen/internal/emit"
@@ -69,13 +70,22 @@ func (r *resolver) checkResults(s served) {
 	}
 }
 
-// checkID reports a parameter that cannot be a part of the id of s.
+// checkID reports a parameter, or a field of the receiver, that cannot be a part of the id of s.
 func (r *resolver) checkID(id policy.Symbol, target *bind.Target, s served) {
+	if name, ok := strings.CutPrefix(id.Name, policy.ReceiverPrefix); ok {
+		switch field, err := target.Field(name); {
+		case err != nil:
+			r.problem(id.Pos, "P917", "the receiver of %s %v", s.symbol, err)
+		case field.NoID() != "":
+			r.problem(id.Pos, "P917", "field %s of the receiver of %s %s", name, s.symbol, field.NoID())
+		}
+		return
+	}
 	params := s.fn.Params
 	i := slices.IndexFunc(params, func(p bind.Param) bool { return p.Name == id.Name })
 	switch {
 	case i < 0 && id.Name == target.Recv.Name:
-		r.problem(id.Pos, "P917", "%s is the receiver of %s: an id consists of parameters", id.Name, s.symbol)
+		r.problem(id.Pos, "P917", "%s is the receiver of %s: name a parameter, or receiver.FIELD", id.Name, s.symbol)
 	case i < 0 && s.method != "":
 		r.problem(id.Pos, "P917", "%s has no parameter %s: write the id of the method under methods", s.symbol, id.Name)
 	case i < 0:

@@ -143,8 +143,8 @@ func (d decoder) stored(e *syntax.Entry) (store, ok bool) {
 
 // step reads the settings of durable steps of a binding or a method.
 func (d decoder) step(n *syntax.Node, u *Use) {
-	u.ID = d.nameList(n, "id", token.IsIdentifier,
-		"id is the name of a parameter, or a list of names")
+	u.ID = d.nameList(n, "id", isIDName,
+		"id is the name of a parameter, receiver.FIELD, or a list of these")
 	valid := func(name string) bool { return name != "" && len(name) <= maxStepName }
 	u.Formerly = d.nameList(n, "formerly", valid, "formerly is a list of older names of the step, up to 200 bytes each")
 	if e := n.Written("step"); e != nil {
@@ -160,6 +160,13 @@ func (d decoder) step(n *syntax.Node, u *Use) {
 		u.Repeat = &repeat
 	}
 }
+
+// ReceiverPrefix is what the name of a field of the receiver begins with in id.
+const ReceiverPrefix = "receiver."
+
+// isIDName reports whether name can be that of a parameter, or of a field of the
+// receiver.
+func isIDName(name string) bool { return token.IsIdentifier(strings.TrimPrefix(name, ReceiverPrefix)) }
 
 // maxStepName is the greatest length of the name of a step, in bytes.
 const maxStepName = 200

@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"errors"
+	"fmt"
 	"go/types"
 	"reflect"
 	"strings"
@@ -21,6 +23,35 @@ func (p Param) NoID() string {
 	default:
 		return "is of type " + plain(t) + ": use a string, an integer, a boolean or an encoding.TextMarshaler"
 	}
+}
+
+// Field returns a field of the receiver, as a parameter, with which an id can tell
+// receivers apart. The error is the end of a sentence that begins with the receiver.
+func (t *Target) Field(name string) (Param, error) {
+	if t.Kind != MethodOf {
+		return Param{}, errors.New("is not known: bind a method of a struct, as TYPE.METHOD")
+	}
+	typ := t.Recv.typ.(*types.Named)
+	found, _, _ := types.LookupFieldOrMethod(typ, true, typ.Obj().Pkg(), name)
+	field, ok := found.(*types.Var)
+	switch {
+	case !ok:
+		return Param{}, fmt.Errorf("has no field %s%s", name, DidYouMean(name, fieldNames(typ)))
+	case t.Pkg != "" && !field.Exported():
+		return Param{}, fmt.Errorf("has the field %s, which package %s does not export: use an exported field",
+			name, t.PkgName)
+	}
+	return Param{Name: name, typ: field.Type()}, nil
+}
+
+// fieldNames returns the names of the fields of a struct.
+func fieldNames(t types.Type) (names []string) {
+	if s, ok := t.Underlying().(*types.Struct); ok {
+		for field := range s.Fields() {
+			names = append(names, field.Name())
+		}
+	}
+	return names
 }
 
 // identifies reports whether values of type t can be a part of an id.

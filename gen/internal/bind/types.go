@@ -133,7 +133,7 @@ func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method 
 		return fmt.Errorf("package %s does not export %s.%s: bind it there, or export it", b.from.Path, t.Name, method)
 	}
 	recv := m.Signature().Recv()
-	t.Recv = Param{Name: recv.Name(), Type: b.text(typ)}
+	t.Recv = Param{Name: recv.Name(), Type: b.text(typ), typ: typ}
 	_, pointer := recv.Type().(*types.Pointer)
 	if declared, ok := types.Unalias(deref(recv.Type())).(*types.Named); !ok || declared.Origin() != typ.Origin() {
 		// The method is promoted from an embedded field: its receiver is another one.

@@ -10,6 +10,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/retrygen/retrygen/gen/internal/bind"
+	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 	"github.com/retrygen/retrygen/runtime/durable"
 )
@@ -28,7 +29,7 @@ type Step struct {
 	Name       string   // in records
 	Function   string   // with its import path
 	Formerly   []string // in older records
-	ID         []string // the parameters that identify a call
+	ID         []string // the parameters, and fields of the receiver, that identify a call
 	Idempotent rules.Idempotency
 	Repeat     bool // another call in one execution returns the result again
 }
@@ -165,20 +166,47 @@ func (p printer) step(use *Use) []jen.Code {
 	}), in)
 }
 
-// arguments returns the indices of the parameters that form the id of a call, the
-// indices of those whose values are compared with the recorded ones, and the
-// names of the other parameters.
-func (u *Use) arguments(fn bind.Func, names []string) (id, compared []int, ignored []string) {
+// An idPart is a part of the id of a call: a parameter, or a field of the receiver.
+type idPart struct {
+	param int    // its index
+	field string // of the receiver, or ""
+}
+
+// idTexts returns the parts of an id in Go.
+func (u *Use) idTexts(id []idPart, l locals) (list []string) {
+	receiver := l.recv
+	if u.recv {
+		receiver = l.params[0]
+	}
+	for _, part := range id {
+		if part.field != "" {
+			list = append(list, receiver+"."+part.field)
+		} else {
+			list = append(list, l.params[part.param])
+		}
+	}
+	return list
+}
+
+// arguments returns the parts of the id of a call, the indices of the parameters
+// whose values are compared with the recorded ones, and the names of the other
+// parameters.
+func (u *Use) arguments(fn bind.Func, names []string) (id []idPart, compared []int, ignored []string) {
 	first := 0
 	if u.recv {
 		first = 1
 	}
 	for _, name := range u.Step.ID {
-		id = append(id, first+slices.IndexFunc(fn.Params[first:], func(p bind.Param) bool { return p.Name == name }))
+		if field, ok := strings.CutPrefix(name, policy.ReceiverPrefix); ok {
+			id = append(id, idPart{field: field})
+			continue
+		}
+		i := slices.IndexFunc(fn.Params[first:], func(p bind.Param) bool { return p.Name == name })
+		id = append(id, idPart{param: first + i})
 	}
 	for i, param := range fn.Params {
 		switch {
-		case i < first || i == fn.Ctx || slices.Contains(id, i):
+		case i < first || i == fn.Ctx || slices.Contains(id, idPart{param: i}):
 		case param.Digestible():
 			compared = append(compared, i)
 		default:
@@ -279,10 +307,7 @@ func (b body) shares() (step *jen.Statement, code []jen.Code) {
 // durableCall emits the call of durable.Call.
 func (b body) durableCall(step *jen.Statement) *jen.Statement {
 	id, compared, _ := b.use.arguments(b.fn, b.l.params)
-	var ids, args []jen.Code
-	for _, i := range id {
-		ids = append(ids, jen.Id(b.l.params[i]))
-	}
+	var args []jen.Code
 	for _, i := range compared {
 		name := b.fn.Params[i].Name
 		if name == "" || name == "_" {
@@ -300,8 +325,9 @@ func (b body) durableCall(step *jen.Statement) *jen.Statement {
 	}
 	attempt := jen.Line().Func().Params(jen.Id(b.l.ctx).Qual("context", "Context")).
 		Params(record, jen.Error()).Block(b.durableAttempt(record)...)
-	return jen.Qual(DurablePath, "Call").Call(b.ctx(), step, jen.Qual(DurablePath, "ID").Call(ids...),
-		jen.Qual(DurablePath, "Arguments").Call(args...), attempt)
+	stepID := jen.Qual(DurablePath, "ID").Call(ids(b.use.idTexts(id, b.l))...)
+	digest := jen.Qual(DurablePath, "Arguments").Call(args...)
+	return jen.Qual(DurablePath, "Call").Call(b.ctx(), step, stepID, digest, attempt)
 }
 
 // durableAttempt emits one attempt of a durable step:
@@ -405,7 +431,7 @@ func stepDoc(fn bind.Func, use *Use, l locals) string {
 	}
 	doc := "It is the durable step " + use.Step.Name + " of the run in " + run
 	if len(id) > 0 {
-		doc += ", one for each " + join(names(id), " and ")
+		doc += ", one for each " + join(use.idTexts(id, l), " and ")
 	}
 	doc += "."
 	if len(compared) > 0 {
