@@ -1,7 +1,6 @@
 package job
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -63,30 +62,26 @@ func (p BudgetPolicy) Effective() BudgetPolicy {
 // every such variable.
 func (p BudgetPolicy) FromEnv(lookup func(string) (string, bool)) (BudgetPolicy, error) {
 	changed := p
-	var errs []error
-	for _, v := range []struct {
-		name string
-		to   *int
-	}{
-		{"RETRY_BUDGET_DEFAULT", &changed.Retries},
-		{"RETRY_BUDGET_MAX", &changed.MaxRetries},
-		{"RETRY_BUDGET_PER_WORKFLOW_DEFAULT", &changed.PerUnit},
-		{"RETRY_BUDGET_PER_WORKFLOW_MAX", &changed.MaxPerUnit},
-	} {
-		text, _ := lookup(v.name)
-		if text == "" {
-			continue
-		}
-		n, err := strconv.Atoi(text)
-		switch {
-		case err != nil || n < 1:
-			errs = append(errs, fmt.Errorf("%s: %q is not a whole number from 1", v.name, text))
-		case *v.to >= 0:
-			*v.to = n
+	number := func(to *int) func(string) string {
+		return func(text string) string {
+			n, err := strconv.Atoi(text)
+			switch {
+			case err != nil || n < 1:
+				return "is not a whole number from 1"
+			case *to >= 0:
+				*to = n
+			}
+			return ""
 		}
 	}
-	if len(errs) > 0 {
-		return p, errors.Join(errs...)
+	err := readEnv(lookup, []variable{
+		{"RETRY_BUDGET_DEFAULT", number(&changed.Retries)},
+		{"RETRY_BUDGET_MAX", number(&changed.MaxRetries)},
+		{"RETRY_BUDGET_PER_WORKFLOW_DEFAULT", number(&changed.PerUnit)},
+		{"RETRY_BUDGET_PER_WORKFLOW_MAX", number(&changed.MaxPerUnit)},
+	})
+	if err != nil {
+		return p, err
 	}
 	return changed, nil
 }
