@@ -45,6 +45,49 @@ var groupWords = map[string]string{
 	"max_parallel":        "write workers",
 }
 
+// breakerWords maps keys of other systems' circuit breakers to those of a breaker.
+var breakerWords = map[string]string{
+	"failure_threshold":   "failures",
+	"recovery_timeout":    "open_for",
+	"success_threshold":   "successes",
+	"half_open_max_calls": "half_open_calls",
+	"half_open_requests":  "half_open_calls",
+}
+
+// jobWords maps the settings of a job in AD-44 to where a policy file has them.
+var jobWords = map[string]string{
+	"retry_budget": "budget of a group, as budgets: {job: {retries: 20}} and " +
+		"groups: {import: {budget: job}}",
+	"retry_budget_per_workflow":    "per_unit of a budget, as budgets: {job: {retries: 20, per_unit: 3}}",
+	"best_effort_min_dcs":          "min_success of best_effort, as best_effort: {min_success: 1}",
+	"best_effort_deadline_seconds": "deadline of best_effort, as best_effort: {deadline: 5m}",
+	"min_dcs":                      "min_success",
+	"deadline_seconds":             "deadline, as deadline: 5m",
+	"late_result_policy":           "late",
+	"check_interval_seconds":       "check_every, as check_every: 5s",
+	"per_workflow":                 "per_unit",
+	"per_workflow_max":             "per_unit",
+	"total_budget":                 "retries",
+}
+
+// foreignHint returns the setting of ours that a key of another system's breaker or
+// job means, or "". where and known are as for unknownKeys.
+func foreignHint(key, where string, known []string) string {
+	breaker, job := breakerWords[key], jobWords[key]
+	word, _, _ := strings.Cut(job, ",")
+	switch {
+	case breaker != "" && slices.Contains(known, breaker):
+		return "did you mean " + breaker + "?"
+	case breaker != "" && where == "policy":
+		return "did you mean " + breaker + " of a breaker? Write breakers: {upstream: {" + breaker + ": …}}"
+	case job != "" && slices.Contains(known, word):
+		return "did you mean " + job + "?"
+	case job != "" && where == "group", job != "" && where == "file":
+		return "did you mean " + job + "?"
+	}
+	return ""
+}
+
 // retryWords are keys that count retries in some systems and attempts in others.
 var retryWords = []string{"max_retries", "retries", "limit", "num_retries", "maxRetries", "retry_limit"}
 
@@ -61,6 +104,9 @@ func (r reporter) unknownKeys(n *syntax.Node, where string, known ...string) (fo
 		hint := foreignKeys[e.Key]
 		if where == "group" && hint == "" {
 			hint = groupWords[e.Key]
+		}
+		if hint == "" {
+			hint = foreignHint(e.Key, where, known)
 		}
 		if hint == "" {
 			hint = unitHint(&n.Entries[i], known)
