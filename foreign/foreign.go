@@ -43,7 +43,8 @@ type Kind struct {
 func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &temporalKind, &argoKind, &istioKind, &linkerdKind, &gatewayKind, &envoyGatewayKind,
-		&kumaKind, &resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &serverlessKind, &prodigyKind, &envoyKind,
+		&kumaKind, &resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &serverlessKind, &prodigyKind, &flowKind,
+		&envoyKind,
 	}
 }
 
@@ -66,6 +67,8 @@ type File struct {
 	Policies []*Policy
 	Losses   []Loss // sorted by position, including those of policies
 
+	scopes    []*section
+	groups    []*section
 	classes   []class
 	matchText bool // the system classifies errors by their texts
 }

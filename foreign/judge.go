@@ -39,7 +39,8 @@ func (f *File) judge() (problems []policy.Problem) {
 	reported := map[policy.Problem]bool{}
 	for _, p := range found {
 		t := w.at[p.Line]
-		if t.policy.ignores(p.Rule) || p.Finding == nil {
+		unused := t.section != nil && p.Rule == "P902" // what uses it is Go code
+		if unused || t.policy.ignores(p.Rule) || p.Finding == nil {
 			continue
 		}
 		if t.policy != nil && slices.Contains(t.policy.remarks, p.Rule) {
@@ -80,6 +81,11 @@ func (t target) place(f *File) (syntax.Span, words) {
 	case t.breaker != nil:
 		v, w = t.breaker.at, t.breaker.words
 		if p := t.breaker.places[t.field]; p != nil {
+			v = p
+		}
+	case t.section != nil:
+		v, w = t.section.at, t.section.words
+		if p := t.section.places[t.field]; p != nil {
 			v = p
 		}
 	case t.policy != nil:

@@ -15,7 +15,18 @@ func mergeAll(files []*File) *File {
 		for _, c := range f.classes {
 			renamed[retry.Class(c.name)] = d.class(c)
 		}
+		scopes := map[string]string{}
+		for _, s := range f.scopes {
+			scopes[s.name] = d.scopeNames.unique(s.name)
+			s.rename(scopes[s.name], scopes)
+		}
+		for _, s := range f.groups {
+			s.name = d.groupNames.unique(s.name)
+		}
+		d.file.scopes = append(d.file.scopes, f.scopes...)
+		d.file.groups = append(d.file.groups, f.groups...)
 		for _, p := range f.Policies {
+			p.Scope = scopes[p.Scope]
 			d.merge(p, renamed)
 			if b := p.breaker; b != nil && !seen[b] {
 				seen[b] = true

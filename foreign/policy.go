@@ -71,7 +71,9 @@ type decoder struct {
 	*reader
 	kind *Kind
 
-	first, firstLoss int // indexes of the first policy and the first loss of the document in their lists
+	// Indexes of the first policy, loss and scope of the document in their lists.
+	first, firstLoss, firstScope int
+	job                          *section // the group of the document, or nil
 }
 
 // policy adds a policy. name is any text; at are the parts of the document that it

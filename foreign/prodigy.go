@@ -1,20 +1,24 @@
 package foreign
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// prodigyKind is the retry_config of Prodigy workflows. Its settings are those of
+// prodigyKind is the retry_config and the error policy of Prodigy workflows. Its settings are those of
 // the policy language, and errors are classified by their texts.
 var prodigyKind = Kind{
 	Name: "prodigy", Title: "Prodigy workflow",
-	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isProdigy) },
+	recognize: func(doc *syntax.Node) bool {
+		return hasPart(doc, func(n *syntax.Node) bool { return isProdigy(n) || isProdigyJob(n) })
+	},
 	decode: func(d *decoder, doc *value) {
 		d.file.matchText = true
-		d.search("", doc, isProdigy, d.prodigyPart)
+		d.search("", doc, isProdigyPart, d.prodigyPart)
+		d.finishGroup()
 	},
 }
 
@@ -32,12 +36,21 @@ func isProdigy(n *syntax.Node) bool {
 	return c != nil && c.IsMap()
 }
 
+// isProdigyJob reports whether a map is a job, or has its error policy.
+func isProdigyJob(n *syntax.Node) bool {
+	mode, c := n.Child("mode"), n.Child("error_policy")
+	return mode != nil && mode.Text == "mapreduce" || c != nil && c.IsMap()
+}
+
+// isProdigyPart reports whether a map has settings of retries or of a job.
+func isProdigyPart(n *syntax.Node) bool { return isProdigy(n) || hasProdigyJob(n) }
+
 func (d *decoder) prodigyPart(name string, v *value) {
-	if name == "" {
-		name = "default"
+	d.prodigyGroup(v)
+	if isProdigy(v.n) {
+		d.prodigyPolicy(cmp.Or(name, "default"), v.get("retry_config"))
 	}
-	d.prodigyPolicy(name, v.get("retry_config"))
-	d.below(name, v, isProdigy, d.prodigyPart)
+	d.below(name, v, isProdigyPart, d.prodigyPart)
 }
 
 func (d *decoder) prodigyPolicy(name string, r *value) {

@@ -19,11 +19,13 @@ type reader struct {
 	problems []policy.Problem
 
 	policyNames, breakerNames, classNames names
+	scopeNames, groupNames                names
 	classes                               map[string]retry.Class // by their tests
 }
 
 func newReader(file *File) *reader {
-	r := &reader{file: file, policyNames: names{}, breakerNames: names{}, classNames: names{}}
+	r := &reader{file: file, policyNames: names{}, breakerNames: names{}, classNames: names{},
+		scopeNames: names{}, groupNames: names{}}
 	r.classes = map[string]retry.Class{}
 	for _, name := range builtin {
 		r.classNames[name] = 1
@@ -138,7 +140,8 @@ func (r *reader) decode(kind *Kind, doc *syntax.Node) {
 	if !slices.Contains(r.file.Kinds, kind) {
 		r.file.Kinds = append(r.file.Kinds, kind)
 	}
-	d := &decoder{reader: r, kind: kind, first: len(r.file.Policies), firstLoss: len(r.file.Losses)}
+	d := &decoder{reader: r, kind: kind, first: len(r.file.Policies), firstLoss: len(r.file.Losses),
+		firstScope: len(r.file.scopes)}
 	root := &value{d: d, n: doc, at: doc.Span}
 	kind.decode(d, root)
 	d.unread(root)

@@ -17,6 +17,7 @@ import (
 type target struct {
 	policy  *Policy
 	breaker *breaker
+	section *section
 	field   rules.Field // "": the entry itself
 }
 
@@ -56,8 +57,10 @@ func writeFile(files []*File) *writer {
 	if !merged.matchText {
 		w.put("match_text: false")
 	}
+	w.sections("scopes", merged.scopes)
 	w.classes(merged)
 	w.breakers(merged)
+	w.sections("groups", merged.groups)
 	if len(merged.Policies) > 0 {
 		w.put("")
 		w.put("policies:")
@@ -251,6 +254,9 @@ func policySettings(p *Policy) []pair {
 	limit("max_elapsed", p.MaxElapsed)
 	limit("attempt_timeout", p.AttemptTimeout)
 	limit("timeout", p.Timeout)
+	if p.Scope != "" {
+		list = append(list, pair{"scope", p.Scope})
+	}
 	classes := func(field rules.Field, list []retry.Class) pair {
 		names := make([]string, len(list))
 		for i, c := range list {

@@ -1,0 +1,91 @@
+package foreign
+
+import (
+	"slices"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// flowKind is the time limits of a flow spec: timeouts of its scopes, and
+// timeout_override of steps, in milliseconds. The other scopes have the limits of
+// the engine.
+var flowKind = Kind{
+	Name: "flow", Title: "flow spec",
+	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isFlow) },
+	decode: func(d *decoder, doc *value) {
+		d.search("", doc, isFlow, d.flowPart)
+	},
+}
+
+var flowWords = words{"timeout": "timeouts", "scope": fixed + "scope"}
+
+var stepWords = words{"timeout": "timeout_override", "scope": fixed + "step"}
+
+// flowScopes are the scopes of the engine with their limits, the outermost first.
+var flowScopes = []struct {
+	name, within  string
+	timeout, most time.Duration
+}{
+	{"flow", "", 30 * time.Minute, 45 * time.Minute},
+	{"step", "flow", 10 * time.Minute, 15 * time.Minute},
+	{"llm_call", "step", 2 * time.Minute, 3 * time.Minute},
+	{"tool", "step", 5 * time.Minute, 10 * time.Minute},
+}
+
+// isFlow reports whether a map has timeouts of scopes, or the override of a step.
+func isFlow(n *syntax.Node) bool {
+	if n.Child("timeout_override") != nil {
+		return true
+	}
+	t := n.Child("timeouts")
+	return t != nil && t.IsMap() && slices.ContainsFunc(t.Entries, func(e syntax.Entry) bool { return isFlowScope(e.Key) })
+}
+
+func isFlowScope(name string) bool {
+	for _, s := range flowScopes {
+		if s.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *decoder) flowPart(name string, v *value) {
+	d.flowLimits(v.get("timeouts"), v)
+	if limit := v.get("timeout_override"); limit != nil {
+		if id := v.get("id").text(); id != "" {
+			name = id
+		}
+		p := d.policy(name, stepWords, v)
+		p.MaxAttempts, p.Scope = 1, "step"
+		p.from("scope", limit)
+		p.duration("timeout", limit, in(time.Millisecond))
+	}
+	d.below(name, v, isFlow, d.flowPart)
+}
+
+// flowLimits adds the scopes of the engine, with the timeouts of a flow.
+func (d *decoder) flowLimits(timeouts, at *value) {
+	for _, s := range flowScopes {
+		known := len(d.file.scopes)
+		scope := d.scope(s.name, flowWords, at)
+		if v := timeouts.get(s.name); v != nil {
+			scope.settings = slices.DeleteFunc(scope.settings, func(p pair) bool {
+				return p.field == "timeout" && scope.places["timeout"] == nil // the default
+			})
+			scope.timeLimit(v, in(time.Millisecond))
+		}
+		if len(d.file.scopes) == known {
+			continue
+		}
+		if !scope.has("timeout") {
+			scope.set("timeout", nil, durationText(s.timeout))
+		}
+		scope.set("hard_limit", nil, durationText(s.most))
+		if s.within != "" {
+			scope.set(rules.Field("within"), nil, s.within)
+		}
+	}
+}

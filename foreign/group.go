@@ -1,0 +1,94 @@
+package foreign
+
+import (
+	"slices"
+
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// A section is an entry of a policy file besides policies and breakers: a group or a
+// scope.
+type section struct {
+	name     string
+	at       *value // its position
+	words    words
+	settings []pair
+	places   map[rules.Field]*value // where settings are written
+}
+
+func newSection(name string, words words, at *value) *section {
+	return &section{name: name, words: words, at: at, places: map[rules.Field]*value{}}
+}
+
+// set adds a setting. One that is set already is a loss.
+func (s *section) set(field rules.Field, v *value, setting string) {
+	if s.has(field) {
+		v.lose("%s of %s is set already", field, s.name)
+		return
+	}
+	s.settings = append(s.settings, pair{field, setting})
+	s.places[field] = v
+}
+
+func (s *section) has(field rules.Field) bool {
+	return slices.ContainsFunc(s.settings, func(p pair) bool { return p.field == field })
+}
+
+// drop removes a setting that another one makes ineffective, which is a loss.
+func (s *section) drop(field rules.Field, why string) {
+	if v := s.places[field]; v != nil && s.has(field) {
+		v.note("%s", why)
+		s.settings = slices.DeleteFunc(s.settings, func(p pair) bool { return p.field == field })
+	}
+}
+
+// rename changes the name of a scope, and of the scope that it is within.
+func (s *section) rename(name string, renamed map[string]string) {
+	s.name = name
+	for i, p := range s.settings {
+		if to := renamed[p.value]; p.field == "within" && to != "" {
+			s.settings[i].value = to
+		}
+	}
+}
+
+// sections writes entries under a key, those without settings as {}.
+func (w *writer) sections(key string, list []*section) {
+	for i, s := range list {
+		if i == 0 {
+			w.put("")
+			w.put("%s:", key)
+		}
+		if len(s.settings) == 0 {
+			w.field(target{section: s}, "  %s: {}", s.name)
+			continue
+		}
+		w.field(target{section: s}, "  %s:", s.name)
+		for _, p := range s.settings {
+			w.field(target{section: s, field: p.field}, "    %s: %s", p.field, p.value)
+		}
+	}
+}
+
+// scope returns the scope of the file with a name, and adds it if there is none.
+func (d *decoder) scope(name string, words words, at *value) *section {
+	for _, s := range d.file.scopes[d.firstScope:] {
+		if s.name == name {
+			return s
+		}
+	}
+	s := newSection(d.scopeNames.unique(name), words, at)
+	d.file.scopes = append(d.file.scopes, s)
+	return s
+}
+
+// timeLimit reads the time limit of a scope.
+func (s *section) timeLimit(v *value, format durationFormat) {
+	switch limit, ok := v.duration(format); {
+	case !ok:
+	case limit <= 0:
+		v.mistake("P102", "%s is above 0, not %s", v.key, v.n.Describe())
+	default:
+		s.set("timeout", v, durationText(limit))
+	}
+}
