@@ -52,6 +52,9 @@ type Command struct {
 
 	// Step is the step that continues the command, for [Import].
 	Step Step
+	// Breaker is the name of the breaker in the policy of the step, which continues
+	// the circuit breaker of the command; "" is the id of the command.
+	Breaker string `json:",omitempty"`
 	// Result is what the step returns if the command has succeeded, in the type of
 	// the step: struct{}{} for one that returns only an error. Read sets it to the
 	// output of the command, or to nil if that is not known.
@@ -64,6 +67,8 @@ type Command struct {
 	failedAt time.Time // end of the first failure, or zero
 	expires  time.Time // no retry after it, or zero
 	outputs  []string  // the different ones, sorted
+
+	correlations []string // the different ids, sorted
 }
 
 // An Attempt is an attempt that Prodigy has recorded.

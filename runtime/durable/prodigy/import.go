@@ -52,8 +52,9 @@ type Imported struct {
 //
 // A step has the name of its command unless the caller sets [Command.Step], and
 // if the command has succeeded, the result in [Command.Result]. The limits are
-// those of the policy in the code: compare it with [Checkpoint.Policy]. Breakers
-// belong to processes: see [Checkpoint.Breaker].
+// those of the policy in the code: compare it with [Checkpoint.Policy]. A circuit
+// breaker is recorded in the store, for policies whose breaker has the name in
+// [Command.Breaker]; [Checkpoint.Breaker] returns one to restore in a process.
 //
 // A command whose agent died during an attempt is a step in doubt, whose policy
 // decides when the run is executed: the attempt is lost, and the next one has the
@@ -81,6 +82,10 @@ func Import(
 			text := fmt.Sprintf("has succeeded with %d different outputs: %q counts", n, short(cmd.Output))
 			r.conflict(c.File, "command", cmd.ID, text)
 		}
+		if n := len(cmd.correlations); n > 1 {
+			r.conflict(c.File, "command", cmd.ID, fmt.Sprintf("has %d correlation ids: %q counts, not %q", n,
+				short(cmd.Correlation), short(cmd.correlations[n-1])))
+		}
 		s := &steps[i]
 		s.History = cmd.history(note, func(text string) { r.conflict(c.File, "command", cmd.ID, text) })
 		r.Steps = append(r.Steps, Imported{
@@ -90,9 +95,6 @@ func Import(
 			note("has succeeded with a result that is not known: set Command.Result, or requeue it with durable.Repeat")
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.breakers)) {
-		r.note(c.File, "circuit breaker", id, "is not recorded with a run: restore it with Checkpoint.Breaker")
-	}
 	done, err := e.Import(ctx, run, steps, by...)
 	if err != nil {
 		return Report{}, fmt.Errorf("%s: %w", c.File, err)
@@ -101,7 +103,30 @@ func Import(
 	for _, conflict := range done.Conflicts {
 		r.conflict(c.File, "step", conflict.Step, conflict.Text)
 	}
-	return r, nil
+	return r, r.breakers(ctx, e, c, by)
+}
+
+// breakers records the circuit breakers of the checkpoint that the store does not
+// have. Those of several commands under one name are merged.
+func (r *Report) breakers(ctx context.Context, e *durable.Engine, c *Checkpoint, by []durable.Operator) error {
+	named := decoder{c: Checkpoint{breakers: map[string]breaker{}}}
+	for _, id := range slices.Sorted(maps.Keys(c.breakers)) {
+		name := id
+		if cmd := c.Command(id); cmd != nil {
+			name = cmp.Or(cmd.Breaker, id)
+		}
+		named.addBreaker(name, c.breakers[id])
+	}
+	for _, name := range slices.Sorted(maps.Keys(named.c.breakers)) {
+		added, err := e.ImportBreaker(ctx, name, named.c.breakers[name].snapshot, by...)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: circuit breaker %q: %w", c.File, short(name), err)
+		case !added:
+			r.note(c.File, "circuit breaker", name, "is in the store already: that one counts")
+		}
+	}
+	return nil
 }
 
 func (r *Report) note(file, kind, id, text string) {

@@ -1,6 +1,7 @@
 package prodigy
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -71,8 +72,11 @@ func (d *decoder) deadLetter(n *node) {
 	if review := o.get("manual_review_required"); d.flag(review) {
 		d.note(review, "is true: look at the item before it is requeued")
 	}
+	if eligible := o.get("reprocess_eligible"); eligible != nil && !d.flag(eligible) {
+		d.note(eligible, "is false: requeue the item only after its cause is removed")
+	}
 	// These describe the item.
-	o.get("item_data", "first_attempt", "error_signature", "reprocess_eligible")
+	o.get("item_data", "first_attempt", "error_signature")
 	o.rest(noRetryState)
 	d.add(c)
 }
@@ -87,8 +91,39 @@ func (d *decoder) failureDetail(n *node) Attempt {
 	if ms := o.get("duration_ms"); ms != nil {
 		a.Duration = time.Duration(min(max(d.whole(ms), 0), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	}
+	if kind := o.get("error_type"); kind != nil {
+		a.Error = errorText(d.errorType(kind), a.Error)
+	}
 	// These describe the failure.
-	o.get("error_type", "error_context", "stack_trace", "agent_id", "step_failed", "json_log_location")
+	o.get("error_context", "stack_trace", "agent_id", "step_failed", "json_log_location")
 	o.rest(unknownKey)
 	return a
+}
+
+// errorType reads an ErrorType: its name, or an object with its name and what
+// belongs to it, as {"CommandFailed": {"exit_code": 2}}.
+func (d *decoder) errorType(n *node) string {
+	if n.kind != '{' {
+		return d.string(n)
+	}
+	if len(n.members) != 1 {
+		d.note(n, "has no single error type: not imported")
+		return ""
+	}
+	kind := n.members[0]
+	if code := kind.find("exit_code"); code != nil {
+		return fmt.Sprintf("%s, exit code %d", kind.key, d.whole(code))
+	}
+	return kind.key
+}
+
+// errorText returns the text of a failed attempt with the type of its error.
+func errorText(kind, text string) string {
+	switch {
+	case kind == "":
+		return text
+	case text == "":
+		return kind
+	}
+	return kind + ": " + text
 }

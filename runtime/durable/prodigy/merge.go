@@ -68,6 +68,7 @@ func join(a, b Command) Command {
 	a.Text, a.Output = max(a.Text, b.Text), max(a.Output, b.Output)
 	a.Result = output(a.Output)
 	a.outputs = union(a.outputs, b.outputs)
+	a.correlations = union(a.correlations, b.correlations)
 	ended := max(a.ended(), b.ended())
 	a.Attempts = max(a.Attempts, b.Attempts)
 	a.Lost = ended < a.Attempts

@@ -165,6 +165,9 @@ func (d *decoder) execution(n *node) {
 		ID: d.string(o.need("command_id")), Attempts: d.count(o.get("total_attempts")),
 		Correlation: d.string(o.get("correlation_id")),
 	}
+	if c.Correlation != "" {
+		c.correlations = []string{c.Correlation}
+	}
 	ended := d.time(o.get("completed_at"))
 	d.time(o.get("started_at"))
 	d.flag(o.get("succeeded"))
@@ -228,6 +231,7 @@ func (d *decoder) correlation(n *node) {
 		d.note(n, "is the id of a command without retry state: not imported")
 		return
 	}
-	c.Correlation = id
+	c.correlations = union(c.correlations, []string{id})
+	c.Correlation = c.correlations[0]
 	d.commands[n.key] = c
 }
