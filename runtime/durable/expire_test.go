@@ -57,7 +57,8 @@ func TestExpireFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProcess(t, durable.NewMemory())
 		options := []durable.RunOption{durable.Keep(time.Minute), durable.KeepFailed(2 * time.Hour)}
-		durable.Handle(p.Engine, "fail", func(context.Context, string) (int, error) { return 0, errors.New("no") }, options...)
+		failing := func(context.Context, string) (int, error) { return 0, errors.New("no") }
+		durable.Handle(p.Engine, "fail", failing, options...)
 		defer work(t, p.Engine)()
 		if err := durable.Start(t.Context(), p.Engine, "fail", "failed", "secret"); err != nil {
 			t.Fatal(err)
