@@ -215,6 +215,7 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 			{durable.Query{Kind: durable.KindRun, DueBy: now, Handlers: []string{"h"}}, byDue, "retry_record_handler"},
 			{durable.Query{Kind: durable.KindRun, DueBy: now, Handlers: []string{"h"}, Status: open}, byDue, "retry_record_handler"},
 			{durable.Query{Kind: durable.KindRun, Owner: "o"}, byKey, "retry_record_owner"},
+			{durable.Query{Kind: durable.KindRun, Label: "failed", Status: ended}, byKey, "retry_record_label"},
 			{durable.Query{Kind: durable.KindStep, Run: "r"}, byKey, "_pkey"},
 			{durable.Query{Kind: durable.KindStep, Label: "l", Attention: true}, byKey, "_kind_space_label_run_id_idx"},
 			{

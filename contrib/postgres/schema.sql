@@ -27,6 +27,7 @@ CREATE INDEX retry_record_ended     ON retry_record (kind, space, due, run, id)
 	WHERE due IS NOT NULL AND status <> 1 AND status <> 5;
 CREATE INDEX retry_record_owner     ON retry_record (kind, space, owner)        WHERE owner <> '';
 CREATE INDEX retry_record_attention ON retry_record (kind, space, run, id)      WHERE attention;
+CREATE INDEX retry_record_label     ON retry_record (kind, space, label, run, id) WHERE label <> '';
 -- Steps, in a partition for each month.
 CREATE TABLE retry_step (
 	kind      smallint    NOT NULL,

@@ -3,6 +3,8 @@ package durable_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -224,4 +226,48 @@ func TestResolveInCanceledRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Runs are listed by their states as those without an index would be: by id, each
+// once.
+func TestListByStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		fail := func(context.Context) error { return errors.New("no") }
+		for i := range 9 {
+			_ = p.run(fmt.Sprint("failed-", i), fail)
+			_ = p.run(fmt.Sprint("done-", i), func(context.Context) error { return nil })
+			_ = p.run(fmt.Sprint("canceled-", i), fail)
+			if err := p.Cancel(t.Context(), fmt.Sprint("canceled-", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = p.run("failed-3", func(context.Context) error { return nil }) // it was continued
+		list := func(statuses ...durable.Status) (ids []string) {
+			for r, err := range p.List(t.Context(), durable.Query{Status: statuses, Limit: 2}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, r.ID)
+			}
+			return ids
+		}
+		for _, statuses := range [][]durable.Status{
+			{durable.StatusFailed}, {durable.StatusFailed, durable.StatusCanceled, durable.StatusFailed},
+			{durable.StatusSucceeded, durable.StatusFailed}, {durable.StatusParked}, {},
+		} {
+			var want []string
+			for r, err := range p.List(t.Context(), durable.Query{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(statuses) == 0 || slices.Contains(statuses, r.Status) {
+					want = append(want, r.ID)
+				}
+			}
+			if got := list(statuses...); !slices.Equal(got, want) {
+				t.Errorf("%v: got %q, want %q", statuses, got, want)
+			}
+		}
+	})
 }

@@ -13,24 +13,6 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A RunInfo describes a run.
-type RunInfo struct {
-	ID         string
-	Status     Status
-	Owner      string // the engine that executes it, or ""
-	Fence      uint64 // the number of claims so far
-	Handler    string // the function that workers call, or ""
-	Version    int
-	Parent     string // the run within which it was called, or ""
-	Created    time.Time
-	Claimed    time.Time // by its last owner
-	Ended      time.Time
-	Deadline   time.Time
-	Due        time.Time // the end of a parked run's wait, or when the results of one that has ended are deleted
-	Recoveries int       // crashes that it may have caused since a step made progress
-	Error      string    // of a failed run
-}
-
 // A StepInfo describes a step.
 type StepInfo struct {
 	Run, Step   string // Step is the id
@@ -168,20 +150,6 @@ func later(ended, began time.Time) time.Time {
 		return began
 	}
 	return ended
-}
-
-// List returns the runs that a query selects, by id. Kind and Space of the query
-// are set by the engine. An error ends the sequence.
-func (e *Engine) List(ctx context.Context, q Query) iter.Seq2[RunInfo, error] {
-	q.Kind, q.Space = KindRun, e.space
-	return sequence(e, ctx, q, func(r Record) (RunInfo, bool, error) {
-		b, err := open[runBody](r)
-		return RunInfo{
-			ID: r.Key.Run, Status: r.Status, Owner: r.Owner, Fence: r.Fence, Handler: r.Handler, Version: b.Version,
-			Parent: b.Parent, Created: b.Created, Claimed: b.Claimed, Ended: b.Ended, Deadline: b.Deadline, Due: r.Due,
-			Recoveries: b.Recoveries, Error: b.Error,
-		}, true, err
-	})
 }
 
 // Steps returns the steps that a filter selects, by run and id.

@@ -186,6 +186,9 @@ func write[B any](r *Record, body *B) error {
 		return fmt.Errorf("%s: %w", r.Key, err)
 	}
 	r.Body = data
+	if r.Key.Kind == KindRun {
+		r.Label = runLabel(r.Status)
+	}
 	return nil
 }
 

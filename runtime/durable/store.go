@@ -80,9 +80,10 @@ type Record struct {
 	// Attention marks records that somebody, or a resumed run, has to look at:
 	// steps that are unfinished, in doubt or dead letters.
 	Attention bool
-	// Label is a text by which queries find some steps among millions, or "": see
+	// Label is a text by which queries find some records among millions, or "": see
 	// [Query]. Dead letters have one for the class of their error, also those that
-	// were requeued and have not succeeded since.
+	// were requeued and have not succeeded since; runs that wait without a process, or
+	// have ended without success, have their status.
 	Label string
 	// Bucket is the month in which the root run was created. All records of a
 	// run have the same.

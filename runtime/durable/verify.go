@@ -186,6 +186,9 @@ func wrongRun(r Record) string {
 		return fmt.Sprintf("it is %v without the time of its end", r.Status)
 	case r.Status == StatusOpen && r.Handler != "" && r.Owner == "" && r.Due.IsZero():
 		return "it waits for a worker, but is never due: no worker claims it"
+	case r.Label != runLabel(r.Status):
+		return fmt.Sprintf("its label is %.50q, but should be %q: lists of runs by status miss it", r.Label,
+			runLabel(r.Status))
 	}
 	return ""
 }
