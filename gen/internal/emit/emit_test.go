@@ -34,7 +34,7 @@ var (
 	}
 	several = bind.Func{
 		Name: "All", Ctx: -1, Request: 0, HasError: true,
-		Params:  []bind.Param{{Name: "req", Type: written("*Request")}, {Name: "results", Type: written("int")}},
+		Params: []bind.Param{{Name: "req", Type: written("*Request")}, {Name: "results", Type: written("int")}},
 		Results: []bind.Param{{Name: "all", Type: written("[]User")}, {Name: "more", Type: written("bool")},
 			{Name: "err", Type: written("error")}},
 	}
