@@ -57,6 +57,7 @@ type stepJSON struct {
 	Attempts    int                 `json:"attempts"`
 	Failures    int                 `json:"failures,omitempty"`
 	Lost        int                 `json:"lost,omitempty"`
+	Refusals    int                 `json:"refusals,omitempty"`    // by an open breaker
 	Interrupted int                 `json:"interrupted,omitempty"` // in a row
 	Retries     int                 `json:"retries,omitempty"`
 	Waited      seconds             `json:"waited,omitzero"`
@@ -77,8 +78,8 @@ func newStep(i durable.StepInfo) stepJSON {
 	return stepJSON{
 		Run: i.Run, Step: i.Step, Name: i.Name, Policy: i.Policy, Group: i.Group, Pause: i.Pause,
 		Status: i.Status, Attempts: i.Attempts,
-		Failures: i.Failures, Lost: i.Lost, Interrupted: i.Interrupted, Retries: i.Retries, Waited: seconds(i.Waited), Next: i.NextAt, First: i.First,
-		Started: i.Started, Ended: i.Ended, Dead: i.DeadLetter, Eligibility: i.Eligibility, Reason: i.Reason,
+		Failures: i.Failures, Lost: i.Lost, Refusals: i.Refusals, Interrupted: i.Interrupted, Retries: i.Retries,
+		Waited: seconds(i.Waited), Next: i.NextAt, First: i.First, Started: i.Started, Ended: i.Ended, Dead: i.DeadLetter, Eligibility: i.Eligibility, Reason: i.Reason,
 		Class: i.Class, Error: i.Error, Correlation: i.Correlation, Key: i.Key,
 	}
 }

@@ -22,6 +22,7 @@ type StepInfo struct {
 	Attempts    int // made, lost ones included
 	Failures    int
 	Lost        int
+	Refusals    int // by an open breaker: they count against MaxAttempts, but are no attempts
 	Interrupted int // in a row: since an attempt that ended by itself
 	Waited      time.Duration
 	NextAt      time.Time // of the next attempt, if it waits
@@ -186,8 +187,8 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 	b, err := open[stepBody](r)
 	s := StepInfo{
 		Run: r.Key.Run, Step: r.Key.ID, Name: b.Name, Policy: b.Policy, Status: r.Status, Attempts: b.Attempts,
-		Failures: b.Call.Attempts, Lost: b.Call.Lost, Interrupted: b.Interrupted, Waited: b.Call.Waited,
-		NextAt: b.NextAt, Pause: pauses[b.Function], First: b.First, Ended: b.Ended, Reason: b.Reason,
+		Failures: b.Call.Attempts, Lost: b.Call.Lost, Refusals: b.Call.Refusals, Interrupted: b.Interrupted,
+		Waited: b.Call.Waited, NextAt: b.NextAt, Pause: pauses[b.Function], First: b.First, Ended: b.Ended, Reason: b.Reason,
 		Correlation: b.Correlation, DeadLetter: b.Dead, Retries: b.Granted, operated: b.Operations > 0,
 		Key: idempotencyKey(e.space, r.Key.Run, r.Key.ID, b.Keys),
 	}

@@ -234,3 +234,52 @@ func TestStats(t *testing.T) {
 		}
 	})
 }
+
+// A dead letter that a breaker has exhausted says so, and is found by its class: the
+// error of the last attempt alone would not say why there was no other.
+func TestRefusalsAreTold(t *testing.T) {
+	for name, test := range map[string]struct {
+		retryOn []retry.Class
+		calls   int // of a run that fails before
+		text    string
+	}{
+		"at once":            {nil, 0, "refused by breaker bank; the last attempt: down"},
+		"before any attempt": {nil, 1, "refused by breaker bank"},
+		"again and again": {
+			[]retry.Class{retry.ClassAny, retry.ClassBreakerOpen}, 1, "4 refused by breaker bank",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := startProcess(t, durable.NewMemory())
+				charge := careful("charge", 4, time.Second)
+				charge.OnExhausted = durable.ExhaustedDeadLetter
+				charge.Policy.RetryOn = test.retryOn
+				charge.Breaker = &retry.BreakerPolicy{Name: "bank", Failures: 1, OpenFor: time.Minute}
+				down := func(context.Context) (int, error) { return 0, errors.New("down") }
+				for range test.calls {
+					probe := careful("probe", 1, 0)
+					probe.Breaker = charge.Breaker
+					_ = p.run("probe", oneStep(probe, down))
+				}
+				_ = p.run("one", oneStep(charge, down))
+				letter := wantStep(t, p.Engine, "one", "charge", durable.StatusDead)
+				if letter.Class != retry.ClassBreakerOpen || letter.Error != test.text ||
+					letter.Eligibility != durable.EligibleReprocess {
+					t.Errorf("got %+v, want class %s and error %q", letter, retry.ClassBreakerOpen, test.text)
+				}
+				found := 0
+				for _, err := range p.Steps(t.Context(), durable.Filter{
+					DeadLetter: true, Class: []retry.Class{retry.ClassBreakerOpen},
+				}) {
+					if found++; err != nil {
+						t.Fatal(err)
+					}
+				}
+				if found != 1 {
+					t.Errorf("%d dead letters have the class, want 1", found)
+				}
+			})
+		})
+	}
+}

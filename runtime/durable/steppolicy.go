@@ -173,3 +173,14 @@ func (s *StepPolicy) spread(delay time.Duration) time.Duration {
 func (s *StepPolicy) startsRecorded() bool {
 	return s.Policy != nil && (s.Record == RecordAttempts || s.Breaker != nil)
 }
+
+// breakerName returns what messages call the breaker of the step.
+func (s *StepPolicy) breakerName() string {
+	switch {
+	case s.Breaker != nil:
+		return "breaker " + s.Breaker.Name
+	case s.Shared.Breaker != nil && s.Shared.Breaker.Policy().Name != "":
+		return "breaker " + s.Shared.Breaker.Policy().Name
+	}
+	return "the breaker"
+}

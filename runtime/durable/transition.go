@@ -310,12 +310,28 @@ func (v *stepView) decide(f *retry.Failure, in retry.Inputs, refusal error, corr
 		Correlation: s.Correlation,
 	}
 	if verdict.Reason != "" {
+		if f.Refused || verdict.Reason == retry.ErrBreakerOpen {
+			s.Error = v.refusals()
+		}
 		s.Call.Waited -= verdict.Wait
 		v.exhaust(verdict.Reason, verdict.Escalate)
 		return verdict
 	}
 	v.step.Status, s.Delay, s.NextAt = StatusWaiting, verdict.Wait, v.now.Add(verdict.Wait)
 	return verdict
+}
+
+// refusals returns the error of a step that a breaker has exhausted: the error of its
+// last attempt, if there was one, does not say why there was no other.
+func (v *stepView) refusals() *recordedError {
+	e := &recordedError{Class: retry.ClassBreakerOpen, Text: "refused by " + v.c.policy.breakerName()}
+	if n := v.body.Call.Refusals; n > 0 {
+		e.Text = fmt.Sprintf("%d %s", n, e.Text)
+	}
+	if last := v.body.Error; last != nil {
+		e.Text, e.Targets = clip(e.Text+"; the last attempt: "+last.Text), last.Targets
+	}
+	return e
 }
 
 // grant takes one retry from the budgets, once for each attempt: first from that
