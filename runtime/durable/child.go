@@ -19,9 +19,11 @@ func (*missingError) Error() string { return "records of other runs are missing"
 // withOthers updates the record of the run, those of the runs that it waits for,
 // those of the runs that wait for it, which only the record tells, and that of the
 // group whose unit it is.
-func (x *execution) withOthers(ctx context.Context, others []string, decide func(Tx) (Writes, error)) error {
+func (x *execution) withOthers(
+	ctx context.Context, others []string, steps []Key, decide func(Tx) (Writes, error),
+) error {
 	for {
-		keys := []Key{x.e.key(KindRun, x.id, "")}
+		keys := append([]Key{x.e.key(KindRun, x.id, "")}, steps...)
 		for _, run := range others {
 			keys = append(keys, x.e.key(KindRun, run, ""))
 		}

@@ -231,12 +231,23 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 		return payload{}, end.err
 	}
 	ctx := context.WithoutCancel(outer)
+	var left []Key
+	more, err := false, error(nil)
+	if end.status == StatusSucceeded {
+		left, more, err = x.left(ctx)
+	}
 	var answer ending
 	var member groupAnswer
-	err := x.withOthers(ctx, end.awaits, func(tx Tx) (w Writes, err error) {
-		w, answer, err = x.decideFinish(tx, end, &member)
-		return w, err
-	})
+	var abandoned []string
+	if err == nil {
+		err = x.withOthers(ctx, end.awaits, left, func(tx Tx) (w Writes, err error) {
+			w, answer, err = x.decideFinish(tx, end, &member)
+			if abandoned = nil; err == nil && len(w.Put) > 0 && answer.status == StatusSucceeded {
+				abandoned = x.abandon(tx, &w)
+			}
+			return w, err
+		})
+	}
 	if err != nil {
 		// The next renewal releases the run.
 		return payload{}, errors.Join(end.err, err)
@@ -244,8 +255,9 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 	x.e.event(inner, Event{Kind: endEvents[answer.status], Run: x.id, Fence: x.fence, Err: answer.err})
 	x.e.notify(x.id)
 	x.reportMember(inner, answer, &member)
-	if answer.err == nil && answer.status == StatusSucceeded {
-		return result, x.abandon(ctx)
+	x.reportAbandoned(ctx, abandoned)
+	if more && answer.err == nil && answer.status == StatusSucceeded {
+		return result, x.abandonRest(ctx)
 	}
 	return result, answer.err
 }
@@ -375,37 +387,6 @@ func (end ending) operated(r Record, b *runBody) ending {
 		return ending{status: StatusPaused, err: b.Hold.err(r.Key.Run), text: end.text}
 	}
 	return end
-}
-
-// abandon marks the unfinished steps of a run that has succeeded without calling
-// them.
-func (x *execution) abandon(ctx context.Context) error {
-	q := Query{Kind: KindStep, Space: x.e.space, Run: x.id, Attention: true}
-	switch known := x.steps.complete && len(x.steps.pending) == 0; {
-	case known && x.created && !x.untidy:
-		return nil // it has called all steps that are recorded
-	case known:
-		q.FromID, q.BeforeID = inGroups, afterGroups
-	}
-	return x.e.each(ctx, q, func(r Record) error {
-		if finished(r.Status) || r.Status == StatusAbandoned {
-			return nil
-		}
-		abandoned := false
-		err := x.e.update(ctx, []Key{x.e.key(KindRun, x.id, ""), r.Key}, func(tx Tx) (Writes, error) {
-			run, r := tx.Records[0], tx.Records[1]
-			abandoned = false
-			if run.Fence != x.fence || run.Status != StatusSucceeded || r.Version == 0 || finished(r.Status) {
-				return Writes{}, nil // an operator has requeued a step meanwhile: the run is open again
-			}
-			abandoned, r.Status = true, StatusAbandoned
-			return Writes{Put: []Record{r}}, nil
-		})
-		if abandoned && err == nil {
-			x.e.event(ctx, Event{Kind: EventAbandoned, Run: x.id, Step: r.Key.ID})
-		}
-		return err
-	})
 }
 
 // each calls f for the records of a query.

@@ -13,6 +13,7 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 )
 
 // An unreadable store fails all reads while it is broken.
@@ -308,4 +309,42 @@ func (c *saltedCodec) Decode(data []byte, into any) error {
 	_, text, _ := strings.Cut(string(data), ":")
 	*into.(*string) = text
 	return nil
+}
+
+// A run succeeds and gives up the steps that it has left in one transaction: a crash
+// never leaves a step unfinished in a run that has ended.
+func TestAbandonAtOnce(t *testing.T) {
+	for n, failed := 1, true; failed; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			m := durable.NewMemory()
+			first := startProcess(t, m)
+			hangs := func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() }
+			_ = first.run("one", func(ctx context.Context) error {
+				ctx, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				var wg sync.WaitGroup
+				for i := range 3 {
+					wg.Go(func() { _, _ = callID(ctx, idempotent("old", 3, time.Minute), i, hangs) })
+				}
+				wg.Wait()
+				return errors.New("not yet")
+			})
+			first.kill()
+			store := durabletest.CrashAt(m, n)
+			second := newEngine(t, store)
+			ctx, cancel := store.Context(t.Context())
+			defer cancel()
+			_ = second.Run(ctx, "one", func(context.Context) error { return nil })
+			failed = store.Failed()
+			third := startProcess(t, m)
+			wantClean(t, third.Engine)
+			if err := third.run("one", func(context.Context) error { return nil }); err != nil {
+				t.Errorf("crash %d: %v", n, err)
+			}
+			wantClean(t, third.Engine)
+			for i := range 3 {
+				wantStep(t, third.Engine, "one", fmt.Sprint("old/", i), durable.StatusAbandoned)
+			}
+		})
+	}
 }
