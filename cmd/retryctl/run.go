@@ -99,9 +99,16 @@ func (s *session) moment(t time.Time) string {
 
 // printRun prints a run without its steps.
 func (s *session) printRun(ctx context.Context, r durable.RunInfo) error {
+	why, err := s.engine.Why(ctx, r.ID)
+	if err != nil {
+		return err
+	}
 	d := s.details()
 	d.text("run", r.ID)
 	d.add("status", status(r.Status))
+	if why.Cause != durable.CauseEnded {
+		d.text("now", why.String())
+	}
 	d.text("error", r.Error)
 	d.text("handler", r.Handler)
 	d.text("version", number(r.Version))
@@ -113,7 +120,7 @@ func (s *session) printRun(ctx context.Context, r durable.RunInfo) error {
 	d.text("recoveries", number(r.Recoveries))
 	d.text("ended", s.moment(r.Ended))
 	d.text("deadline", s.moment(r.Deadline))
-	if r.Status == durable.StatusSucceeded {
+	if why.Cause == durable.CauseEnded {
 		d.text("deleted", s.moment(r.Due))
 	} else {
 		d.text("next", s.moment(r.Due))

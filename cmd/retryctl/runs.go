@@ -128,6 +128,13 @@ func (s *session) printRuns(ctx context.Context, q durable.Query, limit int) err
 	if !s.json {
 		t = s.table("RUN", "STATUS", "CREATED", "ENDED", "NEXT", "HANDLER", "ERROR")
 	}
+	alive := map[string]bool{}
+	for o, err := range s.engine.Owners(ctx) {
+		if err != nil {
+			return err
+		}
+		alive[o.Owner] = !o.Dead && o.Until.After(s.now)
+	}
 	n, last := 0, ""
 	for r, err := range s.engine.List(ctx, q) {
 		if err != nil {
@@ -141,7 +148,7 @@ func (s *session) printRuns(ctx context.Context, q durable.Query, limit int) err
 		if s.json {
 			err = s.print(newRun(r))
 		} else {
-			err = t.Row(term.Text(r.ID), status(r.Status), stamp(r.Created), stamp(r.Ended), s.next(r),
+			err = t.Row(term.Text(r.ID), status(r.Status), stamp(r.Created), stamp(r.Ended), s.next(r, alive),
 				term.Text(r.Handler), term.Text(r.Error))
 		}
 		if err != nil {
@@ -154,14 +161,16 @@ func (s *session) printRuns(ctx context.Context, q durable.Query, limit int) err
 	return t.Flush()
 }
 
-// next describes what happens next to a run.
-func (s *session) next(r durable.RunInfo) term.Cell {
+// next describes what happens next to a run. alive are the engines that are.
+func (s *session) next(r durable.RunInfo, alive map[string]bool) term.Cell {
 	switch {
-	case r.Owner != "":
+	case alive[r.Owner]:
 		return term.Cell{Text: "executing", Style: term.Blue}
+	case r.Owner != "":
+		return term.Cell{Text: "its process is dead", Style: term.Yellow}
 	case r.Due.IsZero():
 		return term.Cell{}
-	case r.Status == durable.StatusSucceeded:
+	case !r.Ended.IsZero() && r.Status != durable.StatusPaused:
 		return term.Cell{Text: "deleted " + s.distance(r.Due), Style: term.Faint}
 	}
 	if r.Due.Before(s.now) { // nobody has claimed it

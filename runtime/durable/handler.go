@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,6 +51,13 @@ func Handle[In, Out any](
 		panic(fmt.Sprintf("durable: handler %q is registered twice", key))
 	}
 	e.handlers[key] = h
+}
+
+// handlerKeys returns the keys of the handlers that are registered, in order.
+func (e *Engine) handlerKeys() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Sorted(maps.Keys(e.handlers))
 }
 
 // handlerKey returns what a run records of its handler: a worker claims only the

@@ -23,7 +23,8 @@ type owner struct {
 	valid    atomic.Int64
 	gaps     atomic.Uint64 // renewals after the end of the lease: somebody may have claimed runs before
 	ahead    atomic.Int64  // what the clock of the store shows at begun, in nanoseconds since 1970
-	stopping atomic.Int64  // workers that drain
+	workers  atomic.Int64  // calls of Work
+	stopping atomic.Int64  // those that drain
 	quit     chan struct{}
 	done     chan struct{}
 }
@@ -95,6 +96,10 @@ func (o *owner) renew(ctx context.Context) error {
 	sent := time.Since(o.begun)
 	host, _ := os.Hostname() // only for people
 	pid := os.Getpid()
+	var handlers []string
+	if o.workers.Load() > 0 {
+		handlers = o.e.handlerKeys()
+	}
 	var now time.Time
 	gap := false
 	err := o.e.store.Update(ctx, Select{Keys: []Key{o.key()}}, func(tx Tx) (Writes, error) {
@@ -111,6 +116,7 @@ func (o *owner) renew(ctx context.Context) error {
 		gap = tx.Now.After(b.Until) && o.valid.Load() > 0
 		b.Lease, b.Until = o.e.lease, tx.Now.Add(o.e.lease)
 		b.Panicked, b.Stopping = "", o.stopping.Load() > 0 // it has survived the panic
+		b.Handlers = handlers
 		r.Due = b.Until
 		if err := write(&r, &b); err != nil {
 			return Writes{}, err
@@ -126,6 +132,15 @@ func (o *owner) renew(ctx context.Context) error {
 	}
 	o.valid.Store(int64(sent + o.e.lease))
 	return nil
+}
+
+// serve records the handlers of a worker, until the function that it returns is
+// called. If the store does not answer, the heartbeat does it.
+func (o *owner) serve(ctx context.Context) (done func()) {
+	if o.workers.Add(1) == 1 {
+		_ = o.renew(ctx)
+	}
+	return func() { o.workers.Add(-1) }
 }
 
 // drain records that a worker drains: if the process is killed meanwhile, that is no

@@ -394,6 +394,9 @@ type OwnerInfo struct {
 	// Dead reports that its process is known to be dead: others take its runs over
 	// before the lease ends.
 	Dead bool
+	// Handlers are the handlers, with their versions, of the runs that its worker
+	// executes. They are empty for an engine that only calls Run.
+	Handlers []string
 }
 
 // Owners returns the engines of the namespace that have a lease, or had one: the
@@ -402,7 +405,7 @@ func (e *Engine) Owners(ctx context.Context) iter.Seq2[OwnerInfo, error] {
 	holder, _ := e.store.(Holder)
 	return sequence(e, ctx, Query{Kind: KindOwner, Space: e.space}, func(r Record) (OwnerInfo, bool, error) {
 		b, err := open[ownerBody](r)
-		o := OwnerInfo{Owner: r.Key.ID, Host: b.Host, PID: b.PID, Started: b.Started, Until: b.Until}
+		o := OwnerInfo{Owner: r.Key.ID, Host: b.Host, PID: b.PID, Started: b.Started, Until: b.Until, Handlers: b.Handlers}
 		o.Dead = holder != nil && holder.Dead(o.Owner)
 		return o, true, err
 	})

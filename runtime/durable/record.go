@@ -20,6 +20,8 @@ type ownerBody struct {
 	// process dies now, that is why.
 	Panicked string `json:"panicked,omitempty"`
 	Stopping bool   `json:"stopping,omitempty"` // its worker claims nothing more, and drains
+	// Handlers are those of the runs that its worker executes: for people only.
+	Handlers []string `json:"handlers,omitempty"`
 }
 
 // runBody is the body of a run.

@@ -66,6 +66,7 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 		unreadable: map[string]bool{}, swept: map[string]time.Time{},
 	}
 	defer w.listener.close()
+	defer owner.serve(ctx)()
 	if err = w.work(ctx); err == nil {
 		stop := time.AfterFunc(o.drain, func() { cancel(ErrClosed) })
 		defer stop.Stop()
@@ -155,9 +156,7 @@ func (w *worker) free() int {
 
 // handlers returns the handlers of the engine, another one first in each turn.
 func (w *worker) handlers() []string {
-	w.e.mu.Lock()
-	names := slices.Sorted(maps.Keys(w.e.handlers))
-	w.e.mu.Unlock()
+	names := w.e.handlerKeys()
 	if len(names) == 0 {
 		return nil
 	}

@@ -112,6 +112,7 @@ func (s *Server) find(ctx context.Context, run string) (durable.RunInfo, error) 
 // runData is what the page of a run shows.
 type runData struct {
 	Run                            durable.RunInfo
+	Why                            durable.Standing
 	Groups                         []groupRow
 	Steps                          []durable.StepInfo
 	Timeline                       *timeline
@@ -137,7 +138,11 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &runData{Run: info, After: form.Get("after")}
+	why, err := s.Engine.Why(ctx, info.ID)
+	if err != nil {
+		return nil, err
+	}
+	d := &runData{Run: info, Why: why, After: form.Get("after")}
 	d.permissions()
 	steps, more, err := firstPage(s.Engine.Steps(ctx, durable.Filter{Run: info.ID, AfterStep: d.After, Limit: pageSize + 1}))
 	if err != nil {

@@ -1,0 +1,192 @@
+package durable
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Cause is why a run does not go on at present.
+type Cause string
+
+// The causes.
+const (
+	CauseEnded     Cause = "ended"     // it has ended
+	CauseExecuting Cause = "executing" // it goes on: an engine executes it
+	CauseOrphaned  Cause = "orphaned"  // the engine that executed it is dead
+	CausePaused    Cause = "paused"    // an operator has paused it, or it has crashed too often
+	CauseInDoubt   Cause = "in doubt"  // steps wait for somebody to resolve them
+	CauseStart     Cause = "start"     // it starts later: see [At]
+	CauseStep      Cause = "step"      // a step waits for its next attempt, a time, or a signal
+	CauseRuns      Cause = "runs"      // it awaits other runs
+	CauseWorker    Cause = "worker"    // no worker has its handler
+	CauseDue       Cause = "due"       // a worker will execute it soon
+	CauseCaller    Cause = "caller"    // it has no handler: it goes on when Run is called
+)
+
+// A Standing is what [Engine.Why] returns.
+type Standing struct {
+	Cause   Cause
+	Until   time.Time  // when it goes on, or is taken over, as far as that is known
+	Status  Status     // of the run
+	Handler string     // of the run, or ""
+	Owner   string     // of a run that is executed, or was
+	By      Operator   // who has paused it
+	Root    string     // the run that was paused, if it is another one
+	Steps   []StepInfo // that it waits for, at most 10
+	Runs    []string   // that it awaits
+}
+
+// String says in a sentence why the run does not go on, without times.
+func (s Standing) String() string {
+	switch s.Cause {
+	case CauseEnded:
+		return fmt.Sprintf("it is %v", s.Status)
+	case CauseExecuting:
+		return "it goes on: engine " + s.Owner + " executes it"
+	case CauseOrphaned:
+		return "engine " + s.Owner + " is dead: another one takes it over when the lease ends"
+	case CausePaused:
+		text := "it is paused"
+		if s.Root != "" {
+			text += " with run " + s.Root
+		}
+		if s.By != (Operator{}) {
+			return text + " by " + s.By.String() + ": resume it"
+		}
+		return text + " after too many crashes without progress: resume it when the cause is gone"
+	case CauseInDoubt:
+		return "a person has to resolve " + s.steps()
+	case CauseStart:
+		return "it starts later"
+	case CauseStep:
+		return "it waits for " + s.steps()
+	case CauseRuns:
+		return "it waits for the end of " + strings.Join(s.Runs, ", ")
+	case CauseWorker:
+		return "no worker has the handler " + s.Handler + ": start one"
+	case CauseDue:
+		return "it is due: a worker executes it when it has room"
+	}
+	return "it has no handler: it goes on when the program calls Run with its id"
+}
+
+// steps names the steps.
+func (s *Standing) steps() string {
+	var list []string
+	for _, step := range s.Steps {
+		switch {
+		case s.Cause == CauseInDoubt:
+			list = append(list, step.Step)
+		case step.Pause == PauseSignal:
+			list = append(list, "the signal "+step.Step)
+		case step.Pause == PauseSleep:
+			list = append(list, "the end of sleep "+step.Step)
+		case step.Reason != "":
+			list = append(list, fmt.Sprintf("step %s (%s)", step.Step, step.Reason))
+		default:
+			list = append(list, fmt.Sprintf("attempt %d of step %s", step.Attempts+1, step.Step))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// mostSteps is how many steps a Standing has.
+const mostSteps = 10
+
+// Why says why a run does not go on, and until when. It reads the run, its unfinished
+// steps and the engines at slightly different times, so that it may be out of date by
+// a moment. The error matches [ErrNotFound] if the run does not exist.
+func (e *Engine) Why(ctx context.Context, run string) (Standing, error) {
+	records, err := e.store.Get(ctx, []Key{e.key(KindRun, run, "")})
+	if err != nil {
+		return Standing{}, err
+	}
+	r := records[0]
+	if r.Version == 0 {
+		return Standing{}, fmt.Errorf("run %q: %w", run, ErrNotFound)
+	}
+	b, err := open[runBody](r)
+	if err != nil {
+		return Standing{}, err
+	}
+	s := Standing{Status: r.Status, Handler: r.Handler, Owner: r.Owner}
+	switch {
+	case endedRun(r.Status):
+		s.Cause = CauseEnded
+		return s, nil
+	case r.Owner != "":
+		return e.whyOwned(ctx, s)
+	case b.Hold != nil:
+		s.Cause, s.By = CausePaused, b.Hold.By
+		if b.Hold.Root != run {
+			s.Root = b.Hold.Root
+		}
+		return s, nil
+	case r.Status == StatusPaused:
+		s.Cause = CausePaused
+		if s.Steps, err = e.stepsOf(ctx, run, StatusInDoubt, StatusPaused); len(s.Steps) > 0 {
+			s.Cause = CauseInDoubt
+		}
+		return s, err
+	}
+	now := time.Now()
+	s.Until = r.Due
+	switch {
+	case r.Status == StatusParked && len(b.Awaits) > 0:
+		s.Cause, s.Runs = CauseRuns, b.Awaits
+		return s, nil
+	case r.Due.After(now):
+		s.Cause = CauseStart
+		if s.Steps, err = e.stepsOf(ctx, run, StatusWaiting); len(s.Steps) > 0 {
+			s.Cause = CauseStep
+		}
+		return s, err
+	case r.Handler == "":
+		s.Cause = CauseCaller
+		return s, nil
+	}
+	s.Cause = CauseWorker
+	for o, err := range e.Owners(ctx) {
+		if err != nil {
+			return s, err
+		}
+		if !o.Dead && o.Until.After(now) && slices.Contains(o.Handlers, r.Handler) {
+			s.Cause = CauseDue
+		}
+	}
+	return s, nil
+}
+
+// whyOwned is [Engine.Why] for a run that has an owner.
+func (e *Engine) whyOwned(ctx context.Context, s Standing) (Standing, error) {
+	s.Cause = CauseOrphaned
+	for o, err := range e.Owners(ctx) {
+		if err != nil {
+			return s, err
+		}
+		if o.Owner != s.Owner {
+			continue
+		}
+		if s.Until = o.Until; !o.Dead && o.Until.After(time.Now()) {
+			s.Cause, s.Until = CauseExecuting, time.Time{}
+		}
+	}
+	return s, nil
+}
+
+// stepsOf returns steps of a run that have one of some states, those that are due
+// first at the start.
+func (e *Engine) stepsOf(ctx context.Context, run string, statuses ...Status) (steps []StepInfo, err error) {
+	for s, err := range e.Steps(ctx, Filter{Run: run, Status: statuses, Attention: true}) {
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, s)
+		slices.SortStableFunc(steps, func(a, b StepInfo) int { return a.NextAt.Compare(b.NextAt) })
+		steps = steps[:min(len(steps), mostSteps)]
+	}
+	return steps, nil
+}

@@ -1,0 +1,103 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// Each state in which a run does not go on has a cause, and a sentence that says what
+// it waits for.
+func TestWhy(t *testing.T) {
+	fails := errors.New("no")
+	for _, test := range []struct {
+		name  string
+		setUp func(t *testing.T, p *process)
+		cause durable.Cause
+		text  string
+	}{
+		{"succeeded", func(t *testing.T, p *process) { _ = p.run("one", func(context.Context) error { return nil }) },
+			durable.CauseEnded, "it is succeeded"},
+		{"a step waits", func(t *testing.T, p *process) {
+			var j journal
+			ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
+			defer cancel()
+			_ = p.Run(ctx, "one", oneStep(idempotent("charge", 3, time.Hour), failing(&j, 9)))
+		}, durable.CauseStep, "it waits for attempt 2 of step charge"},
+		{"a signal", func(t *testing.T, p *process) {
+			_ = p.run("one", func(ctx context.Context) error {
+				_, err := durable.Wait[bool](ctx, "approve", time.Hour)
+				return err
+			})
+		}, durable.CauseStep, "it waits for the signal approve"},
+		{"in doubt", func(t *testing.T, p *process) {
+			_ = p.run("one", oneStep(careful("charge", 3, time.Second), func(context.Context) (int, error) {
+				p.kill()
+				return 0, fails
+			}))
+			next := startProcess(t, p.store.Store)
+			_ = next.run("one", oneStep(careful("charge", 3, time.Second), func(context.Context) (int, error) { return 0, fails }))
+		}, durable.CauseInDoubt, "a person has to resolve charge"},
+		{"paused", func(t *testing.T, p *process) {
+			_ = p.run("one", func(context.Context) error { return fails })
+			if err := p.Pause(t.Context(), "one", durable.By("ann", "the bank is down")); err != nil {
+				t.Fatal(err)
+			}
+		}, durable.CausePaused, "it is paused by ann: the bank is down: resume it"},
+		{"its process is dead", func(t *testing.T, p *process) {
+			_ = p.run("one", func(context.Context) error { p.kill(); return fails })
+			time.Sleep(time.Minute) // only the end of its lease says that
+		}, durable.CauseOrphaned, ""},
+		{"later", func(t *testing.T, p *process) { startOne(t, p, durable.At(time.Now().Add(time.Hour))) },
+			durable.CauseStart, "it starts later"},
+		{"no worker", func(t *testing.T, p *process) { startOne(t, p) },
+			durable.CauseWorker, "no worker has the handler copy: start one"},
+		{"no room", func(t *testing.T, p *process) {
+			block := make(chan struct{})
+			durable.Handle(p.Engine, "copy", func(context.Context, string) (int, error) { <-block; return 0, nil })
+			stop := work(t, p.Engine, durable.Runs(1))
+			t.Cleanup(func() { close(block); stop() })
+			if err := durable.Start(t.Context(), p.Engine, "copy", "first", "a"); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			startOne(t, p)
+			synctest.Wait()
+		}, durable.CauseDue, "it is due: a worker executes it when it has room"},
+		{"a caller", func(t *testing.T, p *process) {
+			ctx, cancel := context.WithCancel(p.ctx)
+			_ = p.Run(ctx, "one", func(context.Context) error { cancel(); return fails })
+		}, durable.CauseCaller, "it has no handler: it goes on when the program calls Run with its id"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := durable.NewMemory()
+				p := startProcess(t, m)
+				test.setUp(t, p)
+				why, err := newEngine(t, m).Why(t.Context(), "one")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if why.Cause != test.cause || test.text != "" && why.String() != test.text {
+					t.Errorf("got %s, %q; want %s, %q", why.Cause, why, test.cause, test.text)
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		_, err := startProcess(t, durable.NewMemory()).Why(t.Context(), "none")
+		wantError(t, err, durable.ErrNotFound)
+	})
+}
+
+// startOne starts run one of handler copy.
+func startOne(t *testing.T, p *process, options ...durable.RunOption) {
+	t.Helper()
+	if err := durable.Start(t.Context(), p.Engine, "copy", "one", "a", options...); err != nil {
+		t.Fatal(err)
+	}
+}
