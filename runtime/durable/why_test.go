@@ -40,7 +40,8 @@ func TestWhy(t *testing.T) {
 				return 0, fails
 			}))
 			next := startProcess(t, p.store.Store)
-			_ = next.run("one", oneStep(careful("charge", 3, time.Second), func(context.Context) (int, error) { return 0, fails }))
+			var j journal
+			_ = next.run("one", oneStep(careful("charge", 3, time.Second), failing(&j, 9)))
 		}, durable.CauseInDoubt, "a person has to resolve charge"},
 		{"paused", func(t *testing.T, p *process) {
 			_ = p.run("one", func(context.Context) error { return fails })
