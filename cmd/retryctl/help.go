@@ -47,7 +47,11 @@ that they describe before you accept. It asks first, unless -yes is set.`
 const resolveHelp = `
 A step is in doubt if an attempt started and nobody knows how it ended. Ask the
 other system, with the idempotency key that retryctl step prints, whether it took
-effect. A step that has paused its run is resolved in the same way.`
+effect. A step that has paused its run is resolved in the same way.
+
+A step that waits for its next attempt can be resolved, too: with -retry, the
+attempt is due now and counts as it would have; -succeeded skips the step, and
+-failed ends it.`
 
 const signalHelp = `
 The step is a durable.Wait. The value is null if there is none. A signal that comes

@@ -160,9 +160,9 @@ func resolve(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	var o operator
 	o.flags(flags)
-	result := flags.String("succeeded", "", "it took effect: its result as `JSON`, null if it has none")
+	result := flags.String("succeeded", "", "it took effect, or is skipped: its result as `JSON`, null if it has none")
 	failure := flags.String("failed", "", "it did not take effect and is not tried again: the `error`")
-	again := flags.Bool("retry", false, "it did not take effect, or may be repeated: execute it again")
+	again := flags.Bool("retry", false, "it did not take effect, or may be repeated: execute it again; do not wait")
 	return s.do(2, 2, "resolve takes the ids of a run and of a step", func(ctx context.Context, args []string) error {
 		r, text, err := resolution(*result, *failure, *again)
 		if err != nil {

@@ -10,7 +10,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A Resolution is what an operator knows about a step in doubt.
+// A Resolution is what an operator knows about a step in doubt, or decides about one
+// that waits.
 type Resolution struct {
 	outcome Outcome
 	value   any
@@ -26,16 +27,23 @@ func Failed(err error) Resolution { return Resolution{outcome: OutcomeFailed, er
 
 // Retry is the resolution of a step that has not taken effect, or that may be
 // executed again. The next attempt starts when the run is executed, and never if
-// it was canceled; the policy
-// counts attempts from zero, as after [Engine.Requeue].
+// it was canceled. The policy counts attempts from zero, as after [Engine.Requeue],
+// except for a step that waits: its wait ends, and nothing else changes.
 func Retry() Resolution { return Resolution{} }
 
 // Resolve records what an operator knows about a step in doubt, or about one
 // that has paused its run. It may be called again to correct a resolution. A run
 // whose last such step is resolved is open again: call Run. A run that was canceled
-// or has timed out stays as it is: there, [Retry] ends the step as canceled. The
-// error matches [ErrNotFound], or [ErrConflict] if the step is not in doubt, or an
-// engine executes the run.
+// or has timed out stays as it is: there, [Retry] ends the step as canceled.
+//
+// Resolve also ends the wait of a step before its next attempt: [Retry] makes the
+// attempt due now, [Succeeded] skips the step with a result, and [Failed] ends it as
+// a permanent error does, whatever the policy does when attempts are exhausted. A
+// parked run goes on at once where workers execute it. A [Sleep] can be skipped or
+// failed, and a [Wait] can be failed; [Engine.Signal] sends it a value.
+//
+// The error matches [ErrNotFound], or [ErrConflict] if the step is in another state,
+// or an engine executes the run.
 func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution, by ...Operator) error {
 	var result *payload
 	if r.outcome == OutcomeSucceeded {
@@ -49,13 +57,27 @@ func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution, by
 		if o.body.Open != nil {
 			o.lose()
 		}
-		if !blocked(o.step.Status) && !o.body.Resolved {
-			return fmt.Errorf("step %q of run %q is %v, not in doubt: %w", step, run, o.step.Status, ErrConflict)
+		if err := o.resolvable(r); err != nil {
+			return fmt.Errorf("step %q of run %q %w: %w", step, run, err, ErrConflict)
 		}
 		o.resolve(r, result)
 		return nil
 	}
 	return e.operate(ctx, run, step, operand{by: operator(by), event: EventResolved, ended: true, change: change})
+}
+
+// resolvable returns why a step cannot be resolved so, or nil.
+func (o *operation) resolvable(r Resolution) error {
+	pause := pauses[o.body.Function]
+	switch {
+	case o.step.Status == StatusWaiting && pause == PauseSignal && r.outcome == OutcomeSucceeded:
+		return errors.New("waits for a signal: use Signal")
+	case o.step.Status == StatusWaiting && pause != "" && r.outcome == "":
+		return fmt.Errorf("waits for no attempt, but for a %s: it cannot be retried", pause)
+	case o.step.Status == StatusWaiting, blocked(o.step.Status), o.body.Resolved:
+		return nil
+	}
+	return fmt.Errorf("is %v, not in doubt, paused or waiting", o.step.Status)
 }
 
 // A RequeueOption changes what [Engine.Requeue] does: [NewKey], [Repeat], [Rate]
@@ -321,6 +343,10 @@ func (o *operation) resolve(r Resolution, result *payload) {
 		o.body.Ended, o.body.NextAt, o.body.Delay, o.body.Resolved = o.now, time.Time{}, 0, true
 		o.step.Status = StatusCanceled
 		o.record(OutcomeResolved, "not executed again")
+		return
+	case r.outcome == "" && o.step.Status == StatusWaiting:
+		o.body.NextAt, o.body.Delay = time.Time{}, 0 // it is due, and not overdue: retries are spread
+		o.record(OutcomeResolved, "execute now")
 		return
 	case r.outcome == "":
 		o.reopen(OutcomeResolved, "execute again")

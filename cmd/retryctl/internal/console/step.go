@@ -88,7 +88,7 @@ func (d *stepData) permissions() {
 		d.CanRequeue, d.CanDiscard = true, true
 	case durable.StatusPaused:
 		d.CanRequeue, d.CanResolve = true, true
-	case durable.StatusInDoubt:
+	case durable.StatusInDoubt, durable.StatusWaiting:
 		d.CanResolve = true
 	case durable.StatusSucceeded:
 		d.CanRepeat = true
