@@ -109,7 +109,8 @@ var errNotDead = fmt.Errorf("the step is not a dead letter: %w", ErrConflict)
 // their runs and ids, each in a transaction of its own: see [Engine.Requeue] and
 // [Rate]. Status and DeadLetter of the filter are not looked at. Each dead letter
 // is reported when it is done; to stop, end the loop. The first error of the
-// store, or the end of ctx, ends the sequence.
+// store, or the end of ctx, ends the sequence. Workers execute a run once its last
+// dead letter was requeued, after a second or the time for two of them.
 //
 // It may be called again, also by several programs at once: a dead letter that
 // was requeued is not requeued again before it is exhausted again. To continue
@@ -117,6 +118,10 @@ var errNotDead = fmt.Errorf("the step is not a dead letter: %w", ErrConflict)
 func (e *Engine) RequeueDead(ctx context.Context, f Filter, options ...RequeueOption) iter.Seq2[Requeued, error] {
 	q := newRequeue(options)
 	q.deadOnly = true
+	// A run that a worker executes after its first dead letter refuses the others.
+	if q.delay = time.Second; q.rate > 0 {
+		q.delay = max(q.delay, time.Duration(2*float64(time.Second)/q.rate))
+	}
 	f.Status, f.DeadLetter = []Status{StatusDead}, true
 	return func(yield func(Requeued, error) bool) {
 		next := time.Now()
@@ -128,8 +133,9 @@ func (e *Engine) RequeueDead(ctx context.Context, f Filter, options ...RequeueOp
 				yield(Requeued{}, err)
 				return
 			}
+			next = time.Now()
 			if q.rate > 0 {
-				next = time.Now().Add(time.Duration(float64(time.Second) / q.rate))
+				next = next.Add(time.Duration(float64(time.Second) / q.rate))
 			}
 			err = e.requeue(ctx, letter.Run, letter.Step, q)
 			if err == errNotDead {

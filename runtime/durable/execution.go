@@ -235,6 +235,8 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 	more, err := false, error(nil)
 	if end.status == StatusSucceeded {
 		left, more, err = x.left(ctx)
+	} else {
+		left, err = x.memberLetters(ctx, end)
 	}
 	var answer ending
 	var member groupAnswer

@@ -21,6 +21,14 @@ func (x *execution) memberKeys() []Key {
 	return []Key{e.key(KindRun, m.Run, ""), e.key(KindGroup, m.Run, m.Group), e.key(KindStep, m.Run, m.Step)}
 }
 
+// memberLetters returns the dead letters of a run that is a unit and has not succeeded.
+func (x *execution) memberLetters(ctx context.Context, end ending) ([]Key, error) {
+	if x.run.Unit == nil || !endedRun(end.status) {
+		return nil, nil
+	}
+	return x.e.lettersOf(ctx, x.id, "")
+}
+
 // memberEnd returns the end of the unit that a run is.
 func memberEnd(b *runBody, run string, end ending, fence uint64) *unitEnd {
 	e := &unitEnd{token: fmt.Sprint(run, "#", fence), unit: b.Unit.Unit, run: run, status: job.UnitFailed}
@@ -51,7 +59,7 @@ func (x *execution) endMember(tx Tx, end ending, a *groupAnswer) (Writes, error)
 	if group.Version == 0 || unit.Version == 0 {
 		return Writes{}, nil // they have expired
 	}
-	w, err := decideUnitEnd(tx.Now, group, unit, memberEnd(&x.run, x.id, end, x.fence), a)
+	w, err := decideUnitEnd(tx, group, unit, memberEnd(&x.run, x.id, end, x.fence), a)
 	if err != nil || a.late || a.repeated || !a.wakes() {
 		return w, err
 	}

@@ -165,8 +165,13 @@ func (g *groupCall) found(ctx context.Context, unit Key, run Record) error {
 		return err
 	}
 	end := memberEnd(&b, run.Key.Run, ending{status: run.Status, result: b.Result, err: runError(run, &b)}, run.Fence)
+	letters, err := g.x.e.lettersOf(ctx, run.Key.Run, "")
+	if err != nil {
+		return err
+	}
 	var a groupAnswer
-	err = g.x.e.update(ctx, append(g.keys(), unit), func(tx Tx) (Writes, error) { return g.x.decideUnit(tx, end, &a) })
+	keys := slices.Concat(g.keys(), []Key{unit}, letters)
+	err = g.x.e.update(ctx, keys, func(tx Tx) (Writes, error) { return g.x.decideUnit(tx, end, &a) })
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -137,9 +138,16 @@ func (u *unitCall) record(ctx context.Context, result payload, err error) {
 		end.status, end.err = job.UnitFailed, newUnitError(&u.member, err)
 	}
 	key := x.e.key(KindStep, x.id, u.member.Step)
-	failed := x.insist(ctx, key, append(g.keys(), key), func(tx Tx) (Writes, error) {
-		return x.decideUnit(tx, end, &u.answer)
-	})
+	var letters []Key
+	var failed error
+	if err != nil {
+		letters, failed = x.e.lettersOf(ctx, x.id, g.ids.steps(u.name))
+	}
+	if failed == nil {
+		failed = x.insist(ctx, key, slices.Concat(g.keys(), []Key{key}, letters), func(tx Tx) (Writes, error) {
+			return x.decideUnit(tx, end, &u.answer)
+		})
+	}
 	switch {
 	case failed != nil:
 		x.halt(failed)
@@ -178,13 +186,13 @@ type unitEnd struct {
 }
 
 // decideUnit decides about the end of a unit that the execution of a run has
-// executed. The records are the run, the group and the unit.
+// executed. The records are the run, the group, the unit, and its dead letters.
 func (x *execution) decideUnit(tx Tx, e *unitEnd, a *groupAnswer) (Writes, error) {
 	run := tx.Records[0]
 	if run.Owner != x.owner.id || run.Fence != x.fence {
 		return Writes{}, ErrFenced
 	}
-	w, err := decideUnitEnd(tx.Now, tx.Records[1], tx.Records[2], e, a)
+	w, err := decideUnitEnd(tx, tx.Records[1], tx.Records[2], e, a)
 	if err != nil || a.late || a.repeated {
 		return w, err
 	}
@@ -201,8 +209,9 @@ func (x *execution) decideUnit(tx Tx, e *unitEnd, a *groupAnswer) (Writes, error
 }
 
 // decideUnitEnd decides about the end of a unit: it is counted once, and not after
-// the group has ended, unless it was requeued.
-func decideUnitEnd(now time.Time, group, unit Record, e *unitEnd, a *groupAnswer) (Writes, error) {
+// the group has ended, unless it was requeued. If it is a dead letter, the other
+// steps of tx are not listed next to it.
+func decideUnitEnd(tx Tx, group, unit Record, e *unitEnd, a *groupAnswer) (Writes, error) {
 	b, err := open[groupBody](group)
 	if err != nil {
 		return Writes{}, err
@@ -224,16 +233,19 @@ func decideUnitEnd(now time.Time, group, unit Record, e *unitEnd, a *groupAnswer
 		*a = groupAnswer{late: true}
 		return Writes{}, nil
 	}
-	*a = groupAnswer{updated: b.Progress.Released > 0, now: now}
-	v := stepView{now: now, step: unit, run: unit, body: s} // of the same bucket
+	*a = groupAnswer{updated: b.Progress.Released > 0, now: tx.Now}
+	v := stepView{now: tx.Now, step: unit, run: unit, body: s} // of the same bucket
 	v.endUnit(e, b.Policy.OnUnitFailure)
 	if e.status == job.UnitFailed {
 		a.batch = b.keep(e.unit)
 	}
-	a.decision = b.report(&v.body, e.status, now)
+	a.decision = b.report(&v.body, e.status, tx.Now)
 	a.body, a.dead = b, v.step.Status == StatusDead
 	err = errors.Join(write(&group, &b), writeStep(&v.step, &v.body))
 	v.w.Put = append(v.w.Put, group, v.step)
+	if a.dead {
+		err = errors.Join(err, v.coverLetters(tx))
+	}
 	return v.w, err
 }
 

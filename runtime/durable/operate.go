@@ -89,6 +89,8 @@ type requeue struct {
 	deadOnly       bool // and nothing else that can be requeued
 	rate           float64
 	by             Operator
+
+	delay time.Duration // before a worker executes the run
 }
 
 type requeueOption func(*requeue)
@@ -131,7 +133,7 @@ func (e *Engine) Requeue(ctx context.Context, run, step string, options ...Reque
 }
 
 func (e *Engine) requeue(ctx context.Context, run, step string, q requeue) error {
-	return e.operate(ctx, run, step, operand{by: q.by, event: EventRequeued, change: func(o *operation) error {
+	change := func(o *operation) error {
 		switch s := o.step.Status; {
 		case q.deadOnly && s != StatusDead:
 			return errNotDead
@@ -152,7 +154,8 @@ func (e *Engine) requeue(ctx context.Context, run, step string, q requeue) error
 		}
 		o.reopen(OutcomeRequeued, text)
 		return nil
-	}})
+	}
+	return e.operate(ctx, run, step, operand{by: q.by, event: EventRequeued, delay: q.delay, change: change})
 }
 
 // An operation is a change that an operator makes to a step.
@@ -169,7 +172,8 @@ type operation struct {
 type operand struct {
 	by     Operator
 	event  EventKind
-	ended  bool // possible in a run that is canceled or has timed out
+	ended  bool          // possible in a run that is canceled or has timed out
+	delay  time.Duration // before a worker executes the run
 	change func(*operation) error
 
 	token string // tells a repetition, after a lost reply, from another operation
@@ -266,7 +270,7 @@ func (p *operand) decide(tx Tx) (Writes, error) {
 	if !o.over && (r.Status != StatusPaused || b.Hold == nil && !others) {
 		r.Status, r.Attention, r.Due = StatusOpen, false, time.Time{}
 		if r.Handler != "" {
-			r.Due = tx.Now // for a worker
+			r.Due = tx.Now.Add(p.delay) // for a worker
 		}
 	}
 	if !o.over {

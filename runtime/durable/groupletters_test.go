@@ -1,0 +1,82 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+// A unit that is a dead letter is listed once, not with the step whose error it has,
+// and a bulk requeue leaves none. A step that is a dead letter in a unit that has
+// succeeded is listed.
+func TestUnitRunIsListedOnce(t *testing.T) {
+	for _, rate := range []float64{0, 20, 1000} {
+		synctest.Test(t, func(t *testing.T) { listUnitsOnce(t, rate) })
+	}
+}
+
+func listUnitsOnce(t *testing.T, rate float64) {
+	broken := true
+	f := &farm{store: durable.NewMemory(), group: func() *job.Group {
+		return importGroup(job.GroupPolicy{OnUnitFailure: job.FailureDeadLetter})
+	}}
+	for i := range 12 {
+		f.units = append(f.units, fmt.Sprintf("u%02d", i))
+	}
+	load := letterPolicy("load", 1)
+	f.op = func(ctx context.Context, unit string) (int, error) {
+		_, err := call(ctx, load, func(context.Context) (int, error) {
+			if broken && unit < "u06" {
+				return 0, errors.New("connection refused")
+			}
+			return 1, nil
+		})
+		if unit == "u05" { // goes on without it
+			return 1, nil
+		}
+		return 1, err
+	}
+	var p *process
+	for range 2 { // over a store that takes its time
+		p = startProcess(t, &hooked{Store: f.store, hook: func(
+			ctx context.Context, sel durable.Select, decide decision, next update,
+		) error {
+			time.Sleep(20 * time.Millisecond)
+			return next(ctx, sel, decide)
+		}})
+		f.register(p.Engine)
+		go func() { _ = p.Work(p.ctx, durable.Runs(3)) }()
+	}
+	if err := durable.Start(t.Context(), p.Engine, "import", "one", "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := durable.Await[int](t.Context(), p.Engine, "one"); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"one:/import/u00", "one:/import/u01", "one:/import/u02", "one:/import/u03", "one:/import/u04",
+		"one/import/u05:load"}
+	wantListed(t, p.Engine, durable.Filter{DeadLetter: true}, want...)
+	wantStep(t, p.Engine, "one/import/u00", "load", durable.StatusFailed)
+	broken = false
+	n := 0
+	for r, err := range p.RequeueDead(t.Context(), durable.Filter{}, durable.Rate(rate), ada) {
+		if n++; err != nil || r.Err != nil {
+			t.Errorf("requeued %s: %v, %v", r.Letter.Step, r.Err, err)
+		}
+	}
+	if n != len(want) {
+		t.Errorf("%d dead letters were requeued, want %d", n, len(want))
+	}
+	time.Sleep(time.Minute)
+	wantListed(t, p.Engine, durable.Filter{DeadLetter: true})
+	if got := counters(t, f.store, "one", "import"); got[0] != 0 || got[1] != 12 || got[2] != 0 {
+		t.Errorf("got counters %v, want 12 that have succeeded", got)
+	}
+	wantClean(t, p.Engine)
+}
