@@ -41,6 +41,8 @@ type Engine struct {
 	handlers map[string]*handler   // by the handler that runs record
 	closed   bool
 
+	periodics []*periodic // whose runs workers start
+
 	listeners   []*listener
 	incarnation string // of the store, if it was accepted
 

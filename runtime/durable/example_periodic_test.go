@@ -1,0 +1,31 @@
+package durable_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// Each worker of a program registers the same. The schedule of a cron line is
+// cron.ParseStandard("0 6 * * *") of github.com/robfig/cron/v3.
+func ExamplePeriodic() {
+	ctx, stop := context.WithCancel(context.Background())
+	engine, err := durable.New(durable.NewMemory())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close(context.Background())
+	durable.Handle(engine, "report", func(_ context.Context, period time.Time) (string, error) {
+		defer stop()
+		fmt.Println("the period begins on the second:", period.Equal(period.Truncate(time.Second)))
+		return "sent", nil
+	})
+	durable.Periodic(engine, "report", durable.Every(time.Second), func(period time.Time) time.Time { return period })
+	fmt.Println(engine.Work(ctx, durable.Poll(10*time.Millisecond)))
+	// Output:
+	// the period begins on the second: true
+	// <nil>
+}
