@@ -18,6 +18,7 @@ type runJSON struct {
 	Run        string         `json:"run"`
 	Status     durable.Status `json:"status"`
 	Handler    string         `json:"handler,omitempty"`
+	Priority   int            `json:"priority,omitempty"`
 	Version    int            `json:"version,omitempty"`
 	Parent     string         `json:"parent,omitempty"`
 	Owner      string         `json:"owner,omitempty"`
@@ -33,8 +34,8 @@ type runJSON struct {
 
 func newRun(r durable.RunInfo) runJSON {
 	return runJSON{
-		Run: r.ID, Status: r.Status, Handler: r.Handler, Version: r.Version, Parent: r.Parent, Owner: r.Owner,
-		Fence: r.Fence, Created: r.Created, Claimed: r.Claimed, Ended: r.Ended, Deadline: r.Deadline, Due: r.Due,
+		Run: r.ID, Status: r.Status, Handler: r.Handler, Priority: r.Priority, Version: r.Version,
+		Parent: r.Parent, Owner: r.Owner, Fence: r.Fence, Created: r.Created, Claimed: r.Claimed, Ended: r.Ended, Deadline: r.Deadline, Due: r.Due,
 		Recoveries: r.Recoveries, Error: r.Error,
 	}
 }

@@ -111,6 +111,7 @@ func (s *session) printRun(ctx context.Context, r durable.RunInfo) error {
 	}
 	d.text("error", r.Error)
 	d.text("handler", r.Handler)
+	d.text("priority", number(r.Priority))
 	d.text("version", number(r.Version))
 	d.text("parent", r.Parent)
 	d.text("owner", r.Owner)

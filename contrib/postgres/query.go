@@ -13,17 +13,23 @@ import (
 // Orders of the records that a query selects.
 const (
 	byKey = " ORDER BY run, id"
-	byDue = " ORDER BY due, run, id"
+	byDue = " ORDER BY priority DESC, due, run, id"
+	// byLevel is byDue for one handler, with one priority after the other: in the index,
+	// records that are not due yet are between those of two priorities.
+	byLevel = " AND priority = levels.n ORDER BY due, run, id"
 )
 
-// querySQL returns the statement of a query in an order, and its arguments, without
-// the last one, the limit. The text depends only on which fields are set. It is
-// empty for a query that selects nothing.
-func (s *Store) querySQL(q durable.Query, order string) (string, []any, error) {
+// querySQL returns the statement of a query in an order, with a clause that locks
+// records, and its arguments, without the last one, the limit. The text depends only on
+// which fields are set. It is empty for a query that selects nothing.
+func (s *Store) querySQL(q durable.Query, order, locking string) (string, []any, error) {
 	if !isText(q.Space) || !isText(q.Run) || !isText(q.Owner) || !isText(q.Label) {
 		return "", nil, nil
 	}
 	var text strings.Builder
+	if order == byLevel {
+		text.WriteString(s.texts.table(q.Kind).due)
+	}
 	text.WriteString(s.texts.table(q.Kind).list)
 	args := []any{int16(q.Kind), q.Space}
 	and := func(condition string, values ...any) {
@@ -33,6 +39,12 @@ func (s *Store) querySQL(q durable.Query, order string) (string, []any, error) {
 		}
 		fmt.Fprintf(&text, " AND "+condition, numbers...)
 		args = append(args, values...)
+	}
+	switch handlers := onlyText(q.Handlers); {
+	case len(q.Handlers) == 1 && len(handlers) == 1 && handlers[0] != "":
+		and("handler = %s AND handler <> ''", handlers[0])
+	case len(q.Handlers) > 0:
+		and("handler = ANY (%s)", handlers)
 	}
 	if q.Run != "" {
 		and("run = %s", q.Run)
@@ -53,19 +65,16 @@ func (s *Store) querySQL(q durable.Query, order string) (string, []any, error) {
 	if q.Attention {
 		and("attention")
 	}
-	switch handlers := onlyText(q.Handlers); {
-	case len(q.Handlers) == 1 && len(handlers) == 1 && handlers[0] != "":
-		and("handler = %s AND handler <> ''", handlers[0])
-	case len(q.Handlers) > 0:
-		and("handler = ANY (%s)", handlers)
-	}
 	if len(q.Status) > 0 {
 		and("status = ANY (%s)", numbers(q.Status))
 	}
 	if err := bounds(q, and); err != nil {
 		return "", nil, err
 	}
-	fmt.Fprintf(&text, "%s LIMIT $%d", order, len(args)+1)
+	fmt.Fprintf(&text, "%s LIMIT $%d%s", order, len(args)+1, locking)
+	if order == byLevel {
+		fmt.Fprintf(&text, ") AS due LIMIT $%d", len(args)+1)
+	}
 	return text.String(), args, nil
 }
 
@@ -129,9 +138,18 @@ func distinct(keys []durable.Key, at []int) []int {
 func (s *Store) claim(b *pgx.Batch, q durable.Query, extra int, page *recordPage) error {
 	order := byKey
 	if !q.DueBy.IsZero() {
-		order = byDue
+		order = dueOrder(q)
 	}
 	return s.find(b, q, order, pageSize(q.Limit)+extra, " FOR UPDATE SKIP LOCKED", page)
+}
+
+// dueOrder returns the order for a query with DueBy.
+func dueOrder(q durable.Query) string {
+	if len(q.Handlers) == 1 && q.Handlers[0] != "" && isText(q.Handlers[0]) &&
+		q.Run == "" && q.Owner == "" && q.Label == "" && !q.Attention {
+		return byLevel
+	}
+	return byDue
 }
 
 // overlap returns how many records of query i may be selected by what is before it.

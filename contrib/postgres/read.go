@@ -106,11 +106,11 @@ func (p *recordPage) cut(q durable.Query) ([]durable.Record, durable.Cursor) {
 func (s *Store) find(
 	b *pgx.Batch, q durable.Query, order string, limit int, locking string, page *recordPage,
 ) error {
-	text, args, err := s.querySQL(q, order)
+	text, args, err := s.querySQL(q, order, locking)
 	if err != nil || text == "" {
 		return err
 	}
-	b.Queue(text+locking, append(args, limit)...).Query(func(rows pgx.Rows) error {
+	b.Queue(text, append(args, limit)...).Query(func(rows pgx.Rows) error {
 		page.records = nil
 		for rows.Next() {
 			r := durable.Record{Key: durable.Key{Kind: q.Kind, Space: q.Space}}

@@ -25,7 +25,7 @@ func scan(rows pgx.Rows, r *durable.Record, first ...any) error {
 	var due pgtype.Timestamptz
 	var bucket pgtype.Date
 	err := rows.Scan(append(first,
-		&version, &status, &r.Owner, &fence, &r.Handler, &due, &r.Attention, &bucket, &r.Body, &r.Label)...)
+		&version, &status, &r.Owner, &fence, &r.Handler, &due, &r.Attention, &bucket, &r.Body, &r.Label, &r.Priority)...)
 	r.Version, r.Status, r.Fence = uint64(version), durable.Status(status), uint64(fence)
 	r.Due, r.Bucket = fromTime(due), bucket.Time
 	return err
@@ -43,7 +43,7 @@ func arguments(r *durable.Record) ([]any, error) {
 	}
 	return []any{
 		int16(r.Key.Kind), r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), int16(r.Status),
-		r.Owner, int64(r.Fence), r.Handler, due, r.Attention, bucket, notNil(r.Body), r.Label,
+		r.Owner, int64(r.Fence), r.Handler, due, r.Attention, bucket, notNil(r.Body), r.Label, r.Priority,
 	}, nil
 }
 
@@ -104,7 +104,7 @@ func same(old, r *durable.Record) bool {
 	due, err := toTime(r.Due)
 	return err == nil && old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
 		old.Handler == r.Handler && old.Due.Equal(fromTime(due)) && old.Attention == r.Attention &&
-		old.Label == r.Label && old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
+		old.Label == r.Label && old.Priority == r.Priority && old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
 }
 
 // history returns a page of the entries of a step, and the cursor of the next page

@@ -16,10 +16,11 @@ CREATE TABLE retry_record (
 	bucket    date        NOT NULL,
 	body      bytea       NOT NULL,
 	label     text        COLLATE "C" NOT NULL,
+	priority  smallint    NOT NULL DEFAULT 0,
 	PRIMARY KEY (kind, space, run, id)
 ) WITH (fillfactor = 70);
 -- Runs that workers claim, in the order in which they do: a sort would read the whole backlog.
-CREATE INDEX retry_record_handler   ON retry_record (kind, space, handler, due, run, id)
+CREATE INDEX retry_record_handler   ON retry_record (kind, space, handler, priority DESC, due, run, id)
 	WHERE due IS NOT NULL AND handler <> '';
 -- Runs that are due to be deleted: neither open (1) nor parked (5). A claim cannot use it, and so not read the backlog
 -- of other handlers.
@@ -44,6 +45,7 @@ CREATE TABLE retry_step (
 	bucket    date        NOT NULL,
 	body      bytea       NOT NULL,
 	label     text        COLLATE "C" NOT NULL,
+	priority  smallint    NOT NULL DEFAULT 0,
 	PRIMARY KEY (kind, space, run, id, bucket)
 ) PARTITION BY RANGE (bucket);
 CREATE INDEX retry_step_attention ON retry_step (kind, space, run, id) WHERE attention;

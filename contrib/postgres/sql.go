@@ -7,7 +7,7 @@ import (
 )
 
 // columns of a record besides its key.
-const columns = `version, status, owner, fence, handler, due, attention, bucket, body, label`
+const columns = `version, status, owner, fence, handler, due, attention, bucket, body, label, priority`
 
 // texts are the statements of a store. They name its schema, because a pooler may
 // give each transaction another session, in which no search_path is set.
@@ -30,12 +30,14 @@ type table struct {
 	getMany, lockMany, insertMany, updateMany, removeMany string
 
 	list string // begins a query
+	due  string // begins a query for the due records of the handler $3, with a priority that is levels.n
 	move string // changes the bucket, and with it the partition
 }
 
 const (
 	isKey   = `kind = $1 AND space = $2 AND run = $3 AND id = $4`
 	unnest4 = `unnest($1::smallint[], $2::text[], $3::text[], $4::text[])`
+	isDue   = `kind = $1 AND space = $2 AND handler = $3 AND handler <> '' AND due IS NOT NULL`
 	isOf    = `kind = k.kind AND space = k.space AND run = k.run AND id = k.id`
 )
 
@@ -105,27 +107,34 @@ CROSS JOIN LATERAL (SELECT ` + columns + ` FROM ` + name + ` AS r WHERE ` + qual
 		lockMany: `SELECT k.n - 1, r.*` + many + ` FOR UPDATE) AS r`,
 
 		insert: `INSERT INTO ` + name + ` (kind, space, run, id, ` + columns + `)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		insertMany: `INSERT INTO ` + name + ` (kind, space, run, id, ` + columns + `)
-SELECT * FROM ` + unnest14,
+SELECT * FROM ` + unnest15,
 		update: `UPDATE ` + name + ` SET version = $5, status = $6, owner = $7, fence = $8, handler = $9, due = $10,
-	attention = $11, body = $13, label = $14` + set + ` WHERE ` + isKey + of,
+	attention = $11, body = $13, label = $14, priority = $15` + set + ` WHERE ` + isKey + of,
 		updateMany: `UPDATE ` + name + ` AS r SET version = k.version, status = k.status, owner = k.owner,
 	fence = k.fence, handler = k.handler, due = k.due, attention = k.attention, body = k.body,
-	label = k.label` + setMany + `
-FROM ` + unnest14 + ` AS k (kind, space, run, id, ` + columns + `)
+	label = k.label, priority = k.priority` + setMany + `
+FROM ` + unnest15 + ` AS k (kind, space, run, id, ` + columns + `)
 WHERE ` + qualified("r", isOf) + ofMany,
 		remove: `DELETE FROM ` + name + ` WHERE ` + isKey,
 		removeMany: `DELETE FROM ` + name + ` AS r USING ` + unnest4 + ` AS k (kind, space, run, id) WHERE ` +
 			qualified("r", isOf),
 
+		due: `WITH RECURSIVE levels AS (
+	(SELECT priority AS n FROM ` + name + ` WHERE ` + isDue + ` ORDER BY priority DESC LIMIT 1)
+	UNION ALL
+	SELECT (SELECT priority FROM ` + name + ` WHERE ` + isDue + ` AND priority < levels.n ORDER BY priority DESC LIMIT 1)
+	FROM levels WHERE levels.n IS NOT NULL)
+SELECT due.* FROM levels CROSS JOIN LATERAL (`,
 		list: `SELECT run, id, ` + columns + ` FROM ` + name + ` WHERE kind = $1 AND space = $2`,
 		move: `UPDATE ` + name + ` SET bucket = $5 WHERE ` + isKey,
 	}
 }
 
-const unnest14 = `unnest($1::smallint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::smallint[],
-	$7::text[], $8::bigint[], $9::text[], $10::timestamptz[], $11::boolean[], $12::date[], $13::bytea[], $14::text[])`
+const unnest15 = `unnest($1::smallint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::smallint[],
+	$7::text[], $8::bigint[], $9::text[], $10::timestamptz[], $11::boolean[], $12::date[], $13::bytea[], $14::text[],
+	$15::smallint[])`
 
 // qualified returns a condition whose columns are those of a table alias.
 func qualified(alias, condition string) string {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -11,14 +12,18 @@ import (
 )
 
 const (
-	columns = `run, id, version, status, owner, fence, handler, due, attention, bucket, body, label`
+	columns = `run, id, version, status, owner, fence, handler, due, attention, bucket, body, label, priority`
 
 	getSQL = `SELECT ` + columns + ` FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
 
-	putSQL = `INSERT INTO retry_record (kind, space, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	putSQL = `INSERT INTO retry_record (kind, space, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET version = excluded.version, status = excluded.status, owner = excluded.owner,
 	fence = excluded.fence, handler = excluded.handler, due = excluded.due, attention = excluded.attention,
-	bucket = excluded.bucket, body = excluded.body, label = excluded.label`
+	bucket = excluded.bucket, body = excluded.body, label = excluded.label,
+	priority = excluded.priority`
+
+	nextPrioritySQL = `SELECT priority FROM retry_record INDEXED BY retry_handler WHERE kind = ? AND space = ?
+	AND handler = ? AND handler <> '' AND due IS NOT NULL AND priority < ? ORDER BY priority DESC LIMIT 1`
 
 	deleteSQL        = `DELETE FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
 	deleteEntriesSQL = `DELETE FROM retry_entry WHERE kind = ? AND space = ? AND run = ? AND id = ?`
@@ -36,8 +41,8 @@ WHERE kind = ? AND space = ? AND (run, id, attempt, part) > (?, ?, ?, ?) ORDER B
 // A row is a buffer for one row of a result. It converts the values itself, because
 // the conversions of database/sql take as long as reading a row.
 type row struct {
-	values [12]any
-	into   [12]any // pointers to values
+	values [13]any
+	into   [13]any // pointers to values
 	err    error
 }
 
@@ -59,6 +64,7 @@ func (r *row) record(rows *sql.Rows, key durable.Key) (durable.Record, error) {
 		Key: key, Version: uint64(r.integer(2)), Status: durable.Status(r.integer(3)),
 		Owner: r.text(4), Fence: uint64(r.integer(5)), Handler: r.text(6), Due: r.time(7),
 		Attention: r.integer(8) != 0, Bucket: r.time(9), Body: r.bytes(10), Label: r.text(11),
+		Priority: int16(r.integer(12)),
 	}
 	return record, r.err
 }
@@ -154,7 +160,8 @@ func (c *session) put(r durable.Record) error {
 		return err
 	}
 	return c.exec(putSQL, r.Key.Kind, r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), r.Status,
-		orNull(r.Owner), int64(r.Fence), r.Handler, due, r.Attention, bucket, readable(r.Body), orNull(r.Label))
+		orNull(r.Owner), int64(r.Fence), r.Handler, due, r.Attention, bucket, readable(r.Body), orNull(r.Label),
+		r.Priority)
 }
 
 func (c *session) delete(key durable.Key) error {
@@ -186,7 +193,7 @@ func (c *session) add(e durable.Entry) error {
 func same(old, r durable.Record) bool {
 	return old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
 		old.Handler == r.Handler && old.Due.Equal(r.Due) && old.Attention == r.Attention &&
-		old.Label == r.Label && old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
+		old.Label == r.Label && old.Priority == r.Priority && old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
 }
 
 // list returns a page of records, and the cursor of the next page or "".
@@ -200,8 +207,35 @@ func (c *session) list(q durable.Query) ([]durable.Record, durable.Cursor, error
 	return records[:limit], durable.After(last.Run, last.ID), nil
 }
 
-// matching returns the first records that q selects, in an order.
-func (c *session) matching(q durable.Query, order string, limit int) (records []durable.Record, err error) {
+// due returns the first records that q, which has DueBy, selects for an update. For
+// one handler it looks at each priority by itself: in the index, records that are not
+// due yet are between those of two priorities.
+func (c *session) due(q durable.Query, limit int) (records []durable.Record, err error) {
+	if indexOf(q) != byHandler {
+		return c.matching(q, byDue, limit)
+	}
+	for priority := math.MaxInt16 + 1; len(records) < limit; {
+		priority, err = value[int](c, nextPrioritySQL, q.Kind, q.Space, q.Handlers[0], priority)
+		if errors.Is(err, sql.ErrNoRows) {
+			return records, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		found, err := c.matching(q, ofPriority, limit-len(records), priority)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, found...)
+	}
+	return records, nil
+}
+
+// matching returns the first records that q selects, in an order that may have
+// arguments.
+func (c *session) matching(
+	q durable.Query, order string, limit int, orderArgs ...any,
+) (records []durable.Record, err error) {
 	text, args, err := querySQL(q, order)
 	if err != nil {
 		return nil, err
@@ -211,7 +245,7 @@ func (c *session) matching(q durable.Query, order string, limit int) (records []
 		r, err := row.record(rows, key)
 		records = append(records, r)
 		return err
-	}, text, append(args, limit)...)
+	}, text, append(append(args, orderArgs...), limit)...)
 	return records, err
 }
 
@@ -252,7 +286,9 @@ func (c *session) entries(after durable.Entry, limit int) (entries []durable.Ent
 // Orders of the records that a query selects.
 const (
 	byKey = " ORDER BY run, id"
-	byDue = " ORDER BY due, run, id"
+	byDue = " ORDER BY priority DESC, due, run, id"
+	// ofPriority is byDue for the records of one priority.
+	ofPriority = " AND priority = ? ORDER BY due, run, id"
 )
 
 // indexOf returns which index a query uses, or "" for the primary key: SQLite has
@@ -268,10 +304,12 @@ func indexOf(q durable.Query) string {
 	case q.DueBy.IsZero() || q.Run != "":
 		return ""
 	case ofHandler(q):
-		return "INDEXED BY retry_handler"
+		return byHandler
 	}
 	return "INDEXED BY retry_due"
 }
+
+const byHandler = "INDEXED BY retry_handler"
 
 // ofHandler reports whether q is for the runs of one handler.
 func ofHandler(q durable.Query) bool { return len(q.Handlers) == 1 && q.Handlers[0] != "" }

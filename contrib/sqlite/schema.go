@@ -45,11 +45,13 @@ CREATE TABLE retry_record (
 	bucket    INT,
 	body      BLOB NOT NULL,
 	label     TEXT,
+	priority  INT  NOT NULL DEFAULT 0,
 	PRIMARY KEY (kind, space, run, id)
 ) WITHOUT ROWID;
 -- The columns of the key follow those of an index, as in all of a table without row ids.
 CREATE INDEX retry_due       ON retry_record (kind, space, due)            WHERE due IS NOT NULL;
-CREATE INDEX retry_handler   ON retry_record (kind, space, handler, due)   WHERE due IS NOT NULL AND handler <> '';
+CREATE INDEX retry_handler   ON retry_record (kind, space, handler, priority DESC, due)
+	WHERE due IS NOT NULL AND handler <> '';
 CREATE INDEX retry_owner     ON retry_record (kind, space, owner)          WHERE owner IS NOT NULL;
 CREATE INDEX retry_attention ON retry_record (kind, space, run, id)        WHERE attention <> 0;
 CREATE INDEX retry_label     ON retry_record (kind, space, label, run, id) WHERE label IS NOT NULL;

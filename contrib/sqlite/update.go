@@ -101,12 +101,14 @@ func (c *session) find(records []durable.Record, queries []durable.Query) ([]dur
 		selected[r.Key] = true
 	}
 	for _, q := range queries {
-		order := byKey
-		if !q.DueBy.IsZero() {
-			order = byDue
-		}
 		limit := pageSize(q.Limit)
-		found, err := c.matching(q, order, limit+len(records))
+		var found []durable.Record
+		var err error
+		if q.DueBy.IsZero() {
+			found, err = c.matching(q, byKey, limit+len(records))
+		} else {
+			found, err = c.due(q, limit+len(records))
+		}
 		if err != nil {
 			return nil, err
 		}

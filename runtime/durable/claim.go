@@ -210,6 +210,7 @@ func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
 	b.limit(o, tx.Now)
 	r := tx.Records[2]
 	r.Owner, r.Fence, r.Status, r.Bucket = x.owner.id, 1, StatusOpen, month(tx.Now)
+	r.Priority = o.rank(0)
 	if err := write(&r, &b); err != nil {
 		return Writes{}, claim{}, err
 	}

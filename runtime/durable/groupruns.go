@@ -56,7 +56,8 @@ func newStarter(e *Engine, handler string, options []RunOption) (*starter, error
 	if err != nil {
 		return nil, err
 	}
-	return &starter{handler: key, options: e.startOptions(key, options)}, nil
+	s := &starter{handler: key, options: e.startOptions(key, options)}
+	return s, s.options.check()
 }
 
 // startPage is the number of runs that one transaction starts.
@@ -311,7 +312,7 @@ func (g *groupCall) startUnit(t *groupTx, i int, unit string, input *payload) er
 		return err
 	case run.Version == 0:
 		run, b = newRun(run, g.starter.handler, input, o, t.now)
-		run.Bucket = t.run.Bucket
+		run.Bucket, run.Priority = t.run.Bucket, o.rank(t.run.Priority)
 		if o.budget != nil {
 			budget, err := newCountBudget(t.others[len(t.units)+i], *o.budget, run.Bucket)
 			if err != nil {

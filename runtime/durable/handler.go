@@ -122,6 +122,9 @@ func (e *Engine) startRun(
 	}
 	o := e.startOptions(key, options)
 	o.correlation = e.spanID(ctx)
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("run %q: %w", id, err)
+	}
 	keys := []Key{e.key(KindRun, id, ""), e.key(KindBudget, id, "")}
 	parent := fromContext(ctx)
 	if parent != nil && parent.x.e == e {
@@ -155,6 +158,7 @@ func newRun(r Record, handler string, input *payload, o *runOptions, now time.Ti
 		Correlation: o.correlation,
 	}
 	r.Handler, r.Status, r.Due, r.Bucket = handler, StatusOpen, now, month(now)
+	r.Priority = o.rank(0)
 	if o.at.After(now) {
 		r.Due = o.at
 	}
@@ -286,7 +290,7 @@ func decideStartRun(
 		} else if ob.Hold != nil {
 			return w, nil, ob.Hold.err(outer.Key.Run)
 		}
-		b.Parent, r.Bucket = outer.Key.Run, outer.Bucket
+		b.Parent, r.Bucket, r.Priority = outer.Key.Run, outer.Bucket, o.rank(outer.Priority)
 		link := tx.Records[3]
 		link.Status, link.Bucket, link.Fence = StatusSucceeded, outer.Bucket, outer.Fence
 		err = writeStep(&link, &stepBody{Name: "start " + handler, Child: r.Key.Run, First: tx.Now, Ended: tx.Now})

@@ -158,7 +158,10 @@ func (m *Memory) claimable(q Query) (keys []Key) {
 		}
 	}
 	if !q.DueBy.IsZero() {
-		slices.SortStableFunc(keys, func(a, b Key) int { return m.records[a].Due.Compare(m.records[b].Due) })
+		slices.SortStableFunc(keys, func(a, b Key) int {
+			first, second := m.records[a], m.records[b]
+			return cmp.Or(cmp.Compare(second.Priority, first.Priority), first.Due.Compare(second.Due))
+		})
 	}
 	return keys[:min(limit, len(keys))]
 }

@@ -2,19 +2,21 @@ package durable
 
 import (
 	"encoding/binary"
+	"math"
 	"strings"
 	"time"
 )
 
 // A dueList has the keys of the records of a [Memory] that are due at some time,
-// by kind, namespace and handler, and then by that time.
+// by kind, namespace, handler, descending priority and then by that time.
 type dueList struct{ keys keyList }
 
 // dueKey returns the entry of a record. Its parts order as those of the record do:
 // no text has a NUL byte.
 func dueKey(r *Record) Key {
 	return Key{
-		Kind: r.Key.Kind, Space: r.Key.Space + "\x00" + r.Handler, Run: dueText(r.Due), ID: r.Key.Run + "\x00" + r.Key.ID,
+		Kind: r.Key.Kind, Space: r.Key.Space + "\x00" + r.Handler, Run: rankText(r.Priority) + dueText(r.Due),
+		ID: r.Key.Run + "\x00" + r.Key.ID,
 	}
 }
 
@@ -38,17 +40,34 @@ func (l *dueList) replace(before, after Record) {
 }
 
 // due calls f for the keys of the records of one handler that are due by a time,
-// those that have been due longest first, until it returns false.
+// those with the highest priority first and among them those that have been due
+// longest, until it returns false.
 func (l *dueList) due(kind Kind, space, handler string, by time.Time, f func(Key) bool) {
-	first := Key{Kind: kind, Space: space + "\x00" + handler}
-	last := dueText(by)
-	for entry := range l.keys.after(first) {
-		if entry.Kind != kind || entry.Space != first.Space || entry.Run > last {
-			return
-		}
-		run, id, _ := strings.Cut(entry.ID, "\x00")
-		if !f(Key{Kind: kind, Space: space, Run: run, ID: id}) {
-			return
+	first, last := Key{Kind: kind, Space: space + "\x00" + handler}, dueText(by)
+	for more := true; more; {
+		more = false
+		for entry := range l.keys.after(first) {
+			if entry.Kind != kind || entry.Space != first.Space {
+				return
+			}
+			if entry.Run[rankSize:] > last { // and so is the rest of this priority
+				first.Run, more = entry.Run[:rankSize]+afterAll, true
+				break
+			}
+			run, id, _ := strings.Cut(entry.ID, "\x00")
+			if !f(Key{Kind: kind, Space: space, Run: run, ID: id}) {
+				return
+			}
 		}
 	}
+}
+
+// afterAll follows every [dueText].
+var afterAll = strings.Repeat("\xff", 13)
+
+const rankSize = 2
+
+// rankText returns a text for each priority. The text of a higher one comes first.
+func rankText(priority int16) string {
+	return string(binary.BigEndian.AppendUint16(nil, uint16(math.MaxInt16-int32(priority))))
 }

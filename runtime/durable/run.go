@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/job"
@@ -20,6 +21,7 @@ type runOptions struct {
 	budget      *job.BudgetPolicy
 	at          time.Time
 	correlation string // of the caller
+	priority    *int   // nil: that of the parent, or 0
 
 	// timed, kept and keptFailed report whether timeout, keep and keepFailed were
 	// given.
@@ -60,6 +62,32 @@ func Keep(d time.Duration) RunOption { return func(o *runOptions) { o.keep, o.ke
 // returns [ErrExpired] for it, since it cannot know what has taken effect.
 func KeepFailed(d time.Duration) RunOption {
 	return func(o *runOptions) { o.keepFailed, o.keptFailed = d, true }
+}
+
+// Priority sets which of the runs of a handler that are due workers claim first: those
+// with the highest priority, and among equals those that have been due longest. The
+// default is that of the run within which a run is started, units of [GroupRuns]
+// included, or 0. Start and Run return an error if n is not between -32768 and 32767.
+//
+// Runs with a high priority can keep the others waiting for ever. A process that has
+// not registered the handler does not know its priority: give it to [Start] there.
+func Priority(n int) RunOption { return func(o *runOptions) { o.priority = &n } }
+
+// check returns an error for options with which no run can be created.
+func (o *runOptions) check() error {
+	if o.priority != nil && int(int16(*o.priority)) != *o.priority {
+		return fmt.Errorf("priority %d is not between %d and %d", *o.priority, math.MinInt16, math.MaxInt16)
+	}
+	return nil
+}
+
+// rank returns the priority of a new run, where inherited is the priority of the run
+// that starts it, or 0.
+func (o *runOptions) rank(inherited int16) int16 {
+	if o.priority != nil {
+		return int16(*o.priority)
+	}
+	return inherited
 }
 
 // Budget limits the retries of all steps of a run together, and those of each
@@ -116,6 +144,9 @@ func (e *Engine) run(
 	}
 	o := newRunOptions(options)
 	o.correlation = e.spanID(ctx)
+	if err := o.check(); err != nil {
+		return payload{}, fmt.Errorf("run %q: %w", id, err)
+	}
 	if !o.at.IsZero() {
 		return payload{}, fmt.Errorf("run %q: At is an option of Start: %w", id, ErrConflict)
 	}

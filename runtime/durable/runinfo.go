@@ -15,6 +15,7 @@ type RunInfo struct {
 	Owner      string // the engine that executes it, or ""
 	Fence      uint64 // the number of claims so far
 	Handler    string // the function that workers call, or ""
+	Priority   int    // see [Priority]
 	Version    int
 	Parent     string // the run within which it was called, or ""
 	Created    time.Time
@@ -41,8 +42,9 @@ func (e *Engine) List(ctx context.Context, q Query) iter.Seq2[RunInfo, error] {
 func runInfo(r Record) (RunInfo, bool, error) {
 	b, err := open[runBody](r)
 	return RunInfo{
-		ID: r.Key.Run, Status: r.Status, Owner: r.Owner, Fence: r.Fence, Handler: r.Handler, Version: b.Version,
-		Parent: b.Parent, Created: b.Created, Claimed: b.Claimed, Ended: b.Ended, Deadline: b.Deadline, Due: r.Due,
+		ID: r.Key.Run, Status: r.Status, Owner: r.Owner, Fence: r.Fence, Handler: r.Handler,
+		Priority: int(r.Priority), Version: b.Version, Parent: b.Parent,
+		Created: b.Created, Claimed: b.Claimed, Ended: b.Ended, Deadline: b.Deadline, Due: r.Due,
 		Recoveries: b.Recoveries, Error: b.Error,
 	}, true, err
 }

@@ -76,6 +76,8 @@ type Record struct {
 	Fence   uint64    // of a run: raised by each claim; of a step: that of its last write
 	Handler string    // of a run: the function that executes it, or ""
 	Due     time.Time // of a run: its next start, wake-up, or deletion; zero: none
+	// Priority orders the runs of a handler that are due: higher ones are claimed first.
+	Priority int16
 
 	// Attention marks records that somebody, or a resumed run, has to look at:
 	// steps that are unfinished, in doubt or dead letters.
@@ -173,8 +175,8 @@ type Select struct {
 	Keys []Key
 	// Queries find further records while the locks of Keys are held, each at most
 	// a page. A record that another update has locked, or that was selected
-	// before, is left out. A query with DueBy selects the records that have been
-	// due longest.
+	// before, is left out. A query with DueBy selects the records with the
+	// highest Priority, and among equals those that have been due longest.
 	Queries []Query
 }
 
@@ -182,7 +184,8 @@ type Select struct {
 type Tx struct {
 	Now time.Time // read when every lock is held; UTC
 	// Records are those of Select.Keys in their order, and then those of each
-	// query, in the order of Due if it has DueBy, and in that of their keys.
+	// query: by descending Priority and then by Due if it has DueBy, and among equals
+	// in the order of their keys.
 	// Version 0: the record does not exist, and only Key is set.
 	Records []Record
 }

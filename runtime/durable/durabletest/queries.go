@@ -3,6 +3,7 @@ package durabletest
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -55,6 +56,8 @@ var (
 	someTimes  = []time.Time{{}, month, month.Add(time.Microsecond), month.AddDate(0, 0, 3)}
 )
 
+var someRanks = []int16{0, 0, 1, 7, -1, math.MinInt16, math.MaxInt16}
+
 func oneOf[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }
 
 func randomRecords(r *rand.Rand, n int) []durable.Record {
@@ -65,8 +68,8 @@ func randomRecords(r *rand.Rand, n int) []durable.Record {
 			Key:     durable.Key{Kind: kind, Space: oneOf(r, someTexts), Run: oneOf(r, someTexts), ID: fmt.Sprint(i)},
 			Status:  oneOf(r, someStatus),
 			Owner:   oneOf(r, someTexts),
-			Handler: oneOf(r, someTexts),
-			Due:     oneOf(r, someTimes), Attention: r.IntN(2) == 0, Label: oneOf(r, someTexts), Bucket: month,
+			Handler: oneOf(r, someTexts), Priority: oneOf(r, someRanks),
+			Due: oneOf(r, someTimes), Attention: r.IntN(2) == 0, Label: oneOf(r, someTexts), Bucket: month,
 			Body: number(uint64(i)),
 		})
 	}
@@ -117,7 +120,7 @@ func randomQuery(r *rand.Rand) durable.Query {
 }
 
 // claimable returns those of records, which are sorted, that q selects in an
-// update: those that have been due longest if it has DueBy.
+// update: with DueBy, those with the highest priority that have been due longest.
 func claimable(q durable.Query, records []durable.Record) (found []durable.Record) {
 	for _, r := range records {
 		if selects(q, r) {
@@ -125,7 +128,9 @@ func claimable(q durable.Query, records []durable.Record) (found []durable.Recor
 		}
 	}
 	if !q.DueBy.IsZero() {
-		slices.SortStableFunc(found, func(a, b durable.Record) int { return a.Due.Compare(b.Due) })
+		slices.SortStableFunc(found, func(a, b durable.Record) int {
+			return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Due.Compare(b.Due))
+		})
 	}
 	if q.Limit > 0 && len(found) > q.Limit {
 		found = found[:q.Limit]

@@ -21,8 +21,8 @@ func testRecords(t *testing.T, p *place) {
 	s := p.store()
 	due := time.Date(2026, 11, 22, 23, 59, 59, 123456000, time.UTC)
 	records := []durable.Record{
-		{Key: run("all"), Status: durable.StatusParked, Owner: "owner", Fence: math.MaxInt64, Handler: "settle",
-			Due: due, Attention: true, Label: "label: ä", Bucket: month, Body: []byte(`{"a": 1}`)},
+		{Key: run("all"), Status: durable.StatusParked, Owner: "owner", Fence: math.MaxInt64, Handler: "settle", Due: due,
+			Priority: math.MinInt16, Attention: true, Label: "label: ä", Bucket: month, Body: []byte(`{"a": 1}`)},
 		{Key: run("few"), Status: durable.StatusOpen, Bucket: month, Body: []byte(`{}`)},
 		{Key: run("local"), Due: due.In(time.FixedZone("far", 9*3600)), Bucket: month, Body: []byte(`"\u0000"`)},
 		{Key: durable.Key{Kind: durable.KindOwner, ID: "no space"}, Bucket: month, Body: []byte(`[]`)},
