@@ -391,31 +391,23 @@ func (x *execution) end(ctx context.Context, c *stepCall, end *attemptEnd) (next
 // insist records what has ended, until that succeeds. After an error of the store
 // that outlasts the patience of a caller who has gone, the execution is halted.
 func (x *execution) insist(ctx context.Context, what Key, keys []Key, decide func(Tx) (Writes, error)) error {
-	inner := context.WithoutCancel(ctx)
-	var gone time.Time // when the caller was found to have gone
+	patient, cancel := patience(ctx)
+	defer cancel()
 	for delay := retryStore; ; delay = min(2*delay, time.Second) {
-		err := x.e.update(inner, keys, decide)
+		err := x.e.update(patient, keys, decide)
 		if err == nil || !isStoreError(err) {
 			return err
 		}
-		x.e.event(inner, Event{Kind: EventStoreError, Run: x.id, Step: what.ID, Err: err})
-		if now := time.Now(); ctx.Err() != nil {
-			if gone.IsZero() {
-				gone = now
-			}
-			if now.Sub(gone) > storeGrace {
-				x.halt(err)
-				return err
-			}
+		x.e.event(context.WithoutCancel(ctx), Event{Kind: EventStoreError, Run: x.id, Step: what.ID, Err: err})
+		if !pause(patient, delay) {
+			x.halt(err)
+			return err
 		}
-		time.Sleep(delay)
 	}
 }
 
-const (
-	retryStore = 10 * time.Millisecond // before an end is recorded again
-	storeGrace = 30 * time.Second      // for the store, once the caller has gone
-)
+// retryStore is the first pause before an end is recorded again.
+const retryStore = 10 * time.Millisecond
 
 // An attemptEnd is the end of an attempt, as it is recorded.
 type attemptEnd struct {

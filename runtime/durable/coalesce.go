@@ -103,14 +103,20 @@ func (c *coalescer) wait(ctx context.Context, it *item) error {
 
 // leadFor leads until 30s after the end of ctx.
 func (c *coalescer) leadFor(ctx context.Context, it *item) error {
+	patient, cancel := patience(ctx)
+	defer cancel()
+	return c.lead(patient, it)
+}
+
+// patience returns a context that ends 30s after ctx: for what has to be recorded
+// although the caller has gone, unless the store does not answer either.
+func patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Done() == nil {
-		return c.lead(ctx, it)
+		return ctx, func() {}
 	}
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
-	defer stop()
-	return c.lead(patient, it)
+	return patient, func() { stop(); cancel() }
 }
 
 // withdraw removes it from the queue and reports whether it was there.

@@ -163,6 +163,8 @@ func (x *execution) lapse() {
 func (x *execution) execute(
 	ctx context.Context, fn func(context.Context) (payload, error),
 ) (result payload, err error) {
+	patient, done := patience(ctx)
+	defer done()
 	inner, end := x.startRun(x.ctx)
 	err = errPanicked // unless something is returned
 	defer func() { end(err) }()
@@ -178,7 +180,7 @@ func (x *execution) execute(
 	if err == nil && result.Refuse != "" {
 		err = result.decode(x.e.codec, "", nil)
 	}
-	return x.finish(ctx, inner, result, err)
+	return x.finish(ctx, patient, inner, result, err)
 }
 
 // errReturned halts an execution whose function has returned.
@@ -222,15 +224,14 @@ type ending struct {
 	err    error  // for the caller
 }
 
-// finish records the end of an execution. outer is the caller's context, inner
-// that of the function.
-func (x *execution) finish(outer, inner context.Context, result payload, fnErr error) (payload, error) {
+// finish records the end of an execution. outer is the caller's context, ctx that in
+// which to record, and inner that of the function.
+func (x *execution) finish(outer, ctx, inner context.Context, result payload, fnErr error) (payload, error) {
 	end := x.ending(outer, inner, result, fnErr)
 	if end.status == 0 { // nothing of this execution is recorded any more
 		x.e.event(inner, Event{Kind: EventFenced, Run: x.id, Fence: x.fence})
 		return payload{}, end.err
 	}
-	ctx := context.WithoutCancel(outer)
 	var left []Key
 	more, err := false, error(nil)
 	if end.status == StatusSucceeded {

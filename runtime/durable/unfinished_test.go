@@ -348,3 +348,70 @@ func TestAbandonAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// A store that does not answer any more does not keep the caller of a run, or a
+// worker, whose context has ended. The run goes on when the store does.
+func TestHangingStore(t *testing.T) {
+	for _, name := range []string{"run", "worker"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := durable.NewMemory()
+				var hangs atomic.Bool
+				store := &hooked{Store: m, hook: func(
+					ctx context.Context, sel durable.Select, decide decision, next update,
+				) error {
+					if hangs.Load() {
+						<-ctx.Done()
+						return fmt.Errorf("%w: %w", durable.ErrStore, ctx.Err())
+					}
+					return next(ctx, sel, decide)
+				}}
+				e, err := durable.New(store)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				job := oneStep(idempotent("charge", 3, time.Second), func(context.Context) (int, error) {
+					hangs.Store(true)
+					cancel()
+					return 1, nil
+				})
+				durable.Handle(e, "charge", func(ctx context.Context, _ string) (int, error) { return 0, job(ctx) })
+				begun := time.Now()
+				if name == "run" {
+					if err := e.Run(ctx, "one", job); !errors.Is(err, durable.ErrStore) && !errors.Is(err, durable.ErrUnknown) {
+						t.Errorf("Run returned %v, want an error of the store", err)
+					}
+				} else {
+					if err := durable.Start(ctx, e, "charge", "one", "a"); err != nil {
+						t.Fatal(err)
+					}
+					if err := e.Work(ctx); err != nil {
+						t.Error(err)
+					}
+				}
+				if took := time.Since(begun); took > 2*time.Minute {
+					t.Errorf("it took %v", took)
+				}
+				closing, stop := context.WithTimeout(t.Context(), time.Second)
+				defer stop()
+				begun = time.Now()
+				if err := e.Close(closing); err == nil {
+					t.Error("Close did not say that the store does not answer")
+				}
+				if took := time.Since(begun); took > 2*time.Minute {
+					t.Errorf("Close took %v", took)
+				}
+				time.Sleep(time.Hour) // the lease has ended
+				hangs.Store(false)
+				var j journal
+				next := startProcess(t, m)
+				err = next.run("one", oneStep(idempotent("charge", 3, time.Second), failing(&j, 0)))
+				if err != nil && name == "run" {
+					t.Error(err)
+				}
+				wantClean(t, next.Engine)
+			})
+		})
+	}
+}

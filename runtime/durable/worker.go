@@ -337,7 +337,9 @@ func (w *worker) execute(x *execution, returned func()) {
 	}
 	if err != nil {
 		// Not at once: the store has just failed.
-		err = errors.Join(err, e.disown(context.WithoutCancel(x.ctx), e.key(KindRun, x.id, ""), x.owner.id, x.fence))
+		ctx, cancel := patience(x.ctx)
+		defer cancel()
+		err = errors.Join(err, e.disown(ctx, e.key(KindRun, x.id, ""), x.owner.id, x.fence))
 	} else {
 		_, err = x.execute(w.inner, func(ctx context.Context) (payload, error) {
 			defer returned()
