@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,7 @@ func TestUnitRunIsListedOnce(t *testing.T) {
 }
 
 func listUnitsOnce(t *testing.T, rate float64) {
-	broken := true
+	var repaired atomic.Bool
 	f := &farm{store: durable.NewMemory(), group: func() *job.Group {
 		return importGroup(job.GroupPolicy{OnUnitFailure: job.FailureDeadLetter})
 	}}
@@ -32,7 +33,7 @@ func listUnitsOnce(t *testing.T, rate float64) {
 	load := letterPolicy("load", 1)
 	f.op = func(ctx context.Context, unit string) (int, error) {
 		_, err := call(ctx, load, func(context.Context) (int, error) {
-			if broken && unit < "u06" {
+			if !repaired.Load() && unit < "u06" {
 				return 0, errors.New("connection refused")
 			}
 			return 1, nil
@@ -51,7 +52,8 @@ func listUnitsOnce(t *testing.T, rate float64) {
 			return next(ctx, sel, decide)
 		}})
 		f.register(p.Engine)
-		go func() { _ = p.Work(p.ctx, durable.Runs(3)) }()
+		worker := p
+		go func() { _ = worker.Work(worker.ctx, durable.Runs(3)) }()
 	}
 	if err := durable.Start(t.Context(), p.Engine, "import", "one", "x"); err != nil {
 		t.Fatal(err)
@@ -63,7 +65,7 @@ func listUnitsOnce(t *testing.T, rate float64) {
 		"one/import/u05:load"}
 	wantListed(t, p.Engine, durable.Filter{DeadLetter: true}, want...)
 	wantStep(t, p.Engine, "one/import/u00", "load", durable.StatusFailed)
-	broken = false
+	repaired.Store(true)
 	n := 0
 	for r, err := range p.RequeueDead(t.Context(), durable.Filter{}, durable.Rate(rate), ada) {
 		if n++; err != nil || r.Err != nil {

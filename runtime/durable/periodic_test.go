@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,9 +86,9 @@ func TestPeriodicCrashedEverywhere(t *testing.T) {
 			for _, crash := range []int{n + 1, 0} {
 				w := startProcess(t, m)
 				if crash > 0 {
-					var updates int
+					var events atomic.Int64
 					w.forward = func(context.Context, durable.Event) {
-						if updates++; updates == crash {
+						if events.Add(1) == int64(crash) {
 							w.kill()
 						}
 					}
