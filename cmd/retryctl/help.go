@@ -33,7 +33,8 @@ The history stays until then. It asks first, unless -yes is set.`
 
 const pauseHelp = `
 The attempts that are executing end and are recorded; no other starts. The runs
-that a run has started are paused with it.`
+that a run has started are paused with it. It asks before it pauses runs that
+flags select, unless -yes is set.`
 
 const cancelHelp = `
 A canceled run cannot be continued. The runs that it has started are canceled

@@ -91,15 +91,15 @@ func commands() []*cli.Command {
 			Long: discardHelp, Setup: deadDiscard, Complete: dead, Words: nothing,
 		},
 		{
-			Name: "pause", Args: "RUN...", Short: "stop runs until they are resumed",
+			Name: "pause", Args: "[RUN...]", Short: "stop runs until they are resumed",
 			Long: pauseHelp, Setup: pause, Complete: runs, Words: nothing,
 		},
 		{
-			Name: "resume", Args: "RUN...", Short: "continue paused or failed runs",
+			Name: "resume", Args: "[RUN...]", Short: "continue paused or failed runs",
 			Setup: resume, Complete: runs, Words: nothing,
 		},
 		{
-			Name: "cancel", Args: "RUN...", Short: "end runs for ever",
+			Name: "cancel", Args: "[RUN...]", Short: "end runs for ever",
 			Long: cancelHelp, Setup: cancel, Complete: runs, Words: nothing,
 		},
 		{

@@ -92,69 +92,6 @@ func (s *session) confirm(ctx context.Context, question string) error {
 	return errRefused
 }
 
-// pause is the command pause.
-func pause(flags *flag.FlagSet) cli.Run {
-	return operateRuns(flags, &operator{}, "paused", (*durable.Engine).Pause)
-}
-
-// resume is the command resume.
-func resume(flags *flag.FlagSet) cli.Run {
-	return operateRuns(flags, &operator{}, "resumed", (*durable.Engine).Resume)
-}
-
-// cancel is the command cancel.
-func cancel(flags *flag.FlagSet) cli.Run {
-	return operateRuns(flags, &operator{required: true}, "canceled", (*durable.Engine).Cancel)
-}
-
-// operateRuns changes runs, each on its own: one that cannot be changed does not
-// prevent the others.
-func operateRuns(
-	flags *flag.FlagSet, o *operator, done string,
-	change func(*durable.Engine, context.Context, string, ...durable.Operator) error,
-) cli.Run {
-	s := newSession(flags)
-	o.flags(flags)
-	if o.required {
-		s.yesFlag(flags)
-	}
-	const many = 1 << 20
-	return s.do(1, many, "name the runs: see retryctl runs", func(ctx context.Context, runs []string) error {
-		by, err := o.by()
-		if err != nil {
-			return err
-		}
-		if o.required {
-			if err := s.confirm(ctx, "cancel "+some(runs)+" for ever"); err != nil {
-				return err
-			}
-		}
-		var failed []error
-		for _, run := range runs {
-			err := change(s.engine, ctx, run, by)
-			switch {
-			case errors.Is(err, durable.ErrNotFound) || errors.Is(err, durable.ErrConflict):
-				failed = append(failed, err)
-			case err != nil:
-				return errors.Join(append(failed, err)...)
-			default:
-				fmt.Fprintln(s.stdout, done, term.Clean(run))
-			}
-		}
-		return errors.Join(failed...)
-	})
-}
-
-// some returns the first of some ids.
-func some(ids []string) string {
-	const most = 3
-	text := strings.Join(ids[:min(most, len(ids))], ", ")
-	if more := len(ids) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", text, more)
-	}
-	return text
-}
-
 // resolve is the command resolve.
 func resolve(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)

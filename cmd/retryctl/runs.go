@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
@@ -106,8 +107,13 @@ func listRuns(flags *flag.FlagSet) cli.Run {
 	handler := flags.String("handler", "", "only the runs of this `handler`")
 	prefix := flags.String("prefix", "", "only runs whose id begins with this `text`")
 	attention := flags.Bool("attention", false, "only runs that wait for a person")
+	var f runFilter
+	f.flags(flags)
 	const arguments = "runs takes no arguments: use retryctl run ID for one run"
 	return s.do(0, 0, arguments, func(ctx context.Context, _ []string) error {
+		if err := f.times(s.now); err != nil {
+			return err
+		}
 		q := durable.Query{Status: statuses, Attention: *attention}
 		if *handler != "" {
 			q.Handlers = []string{*handler}
@@ -115,13 +121,43 @@ func listRuns(flags *flag.FlagSet) cli.Run {
 		if p.after != "" {
 			q.From = durable.After(p.after, "")
 		}
-		return s.printRuns(ctx, q.Prefix(*prefix), p.limit)
+		return s.printRuns(ctx, q.Prefix(*prefix), f, p.limit)
 	})
 }
 
-// printRuns prints the runs that a query selects.
-func (s *session) printRuns(ctx context.Context, q durable.Query, limit int) error {
-	if limit > 0 && limit < durable.MaxPage {
+// A runFilter selects runs by what no query does.
+type runFilter struct {
+	since, until string // as the flags say
+	error        string // part of the text
+
+	from, to time.Time // of the creation; zero: no bound
+}
+
+func (f *runFilter) flags(flags *flag.FlagSet) {
+	flags.StringVar(&f.since, "since", "", "only runs that were created since this `time`: 12h (ago), 2006-01-02, or RFC 3339")
+	flags.StringVar(&f.until, "until", "", "only runs that were created before this `time`")
+	flags.StringVar(&f.error, "error", "", "only runs whose error contains this `text`")
+}
+
+// times reads the times of the flags.
+func (f *runFilter) times(now time.Time) error {
+	var err, last error
+	f.from, err = when("since", f.since, now)
+	f.to, last = when("until", f.until, now)
+	return errors.Join(err, last)
+}
+
+// all reports whether f selects all runs.
+func (f *runFilter) all() bool { return f.from.IsZero() && f.to.IsZero() && f.error == "" }
+
+// selects reports whether f selects a run.
+func (f *runFilter) selects(r durable.RunInfo) bool {
+	return !r.Created.Before(f.from) && (f.to.IsZero() || r.Created.Before(f.to)) && strings.Contains(r.Error, f.error)
+}
+
+// printRuns prints the runs that a query and a filter select.
+func (s *session) printRuns(ctx context.Context, q durable.Query, f runFilter, limit int) error {
+	if limit > 0 && limit < durable.MaxPage && f.all() {
 		q.Limit = limit + 1 // one more, to know whether there is a next page
 	}
 	var t *term.Table
@@ -139,6 +175,9 @@ func (s *session) printRuns(ctx context.Context, q durable.Query, limit int) err
 	for r, err := range s.engine.List(ctx, q) {
 		if err != nil {
 			return err
+		}
+		if !f.selects(r) {
+			continue
 		}
 		if limit > 0 && n == limit {
 			s.more(last)
