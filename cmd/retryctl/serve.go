@@ -84,6 +84,10 @@ func (s *serving) run(ctx context.Context, _ []string) error {
 		scheme = "https"
 	}
 	fmt.Fprintf(s.stderr, "retryctl: the console is at %s://%s\n", scheme, l.Addr())
+	if s.cert == "" && c.Token != "" && !console.IsLoopback(s.listen) {
+		fmt.Fprintln(s.stderr, "retryctl: warning: whoever reads the network reads the token: "+
+			"set -cert and -key, or put a proxy with TLS in front and listen on this machine")
+	}
 	return server.Serve(ctx, l, s.cert, s.key)
 }
 

@@ -12,12 +12,13 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
 
 const (
-	minToken      = 16 // bytes: too many to guess, so that attempts need not be limited
+	minToken      = 16 // bytes: too many to guess
 	sessionTime   = 12 * time.Hour
 	sessionCookie = "retryctl-session"
 	nameCookie    = "retryctl-by" // what the user has entered as their name
@@ -161,8 +162,9 @@ func (s *Server) askToken(w http.ResponseWriter, r *http.Request) {
 
 // loginData is what the login page shows.
 type loginData struct {
-	Next  string
-	Wrong bool
+	Next    string
+	Wrong   bool
+	TooMany bool // logins from this address
 }
 
 func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) {
@@ -187,6 +189,12 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	next := localPath(r.PostForm.Get("next"))
+	if wait := s.logins.admit(r.RemoteAddr, time.Now()); wait > 0 {
+		s.Log.Warn("login refused: too many", "peer", r.RemoteAddr)
+		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
+		s.sendLogin(w, http.StatusTooManyRequests, loginData{Next: next, TooMany: true})
+		return
+	}
 	if s.Token == "" || !s.sessions.matches(r.PostForm.Get("token")) {
 		s.Log.Warn("login refused", "peer", r.RemoteAddr)
 		s.sendLogin(w, http.StatusForbidden, loginData{Next: next, Wrong: true})

@@ -132,6 +132,14 @@ func TestToken(t *testing.T) {
 	}
 	c.want("logout", c.post("/logout"), http.StatusSeeOther)
 	c.want("outside", c.get("/runs"), http.StatusSeeOther)
+	for range loginBurst {
+		r = c.post("/login", "token", "x")
+	}
+	c.want("too many", r, http.StatusTooManyRequests, "Too many logins")
+	if r.header.Get("Retry-After") == "" {
+		t.Error("nothing says when to try again")
+	}
+	c.want("even with the token", c.post("/login", "token", token), http.StatusTooManyRequests)
 	if strings.Contains(logged.String(), token) || !strings.Contains(logged.String(), "login refused") {
 		t.Errorf("the log has the token, or lacks refusals: %s", logged.String())
 	}
