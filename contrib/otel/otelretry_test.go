@@ -339,8 +339,8 @@ retry.durable.retries ({attempt}) [retry.step.name=charge] 3
 retry.durable.run.events ({event}) [retry.event=completed] 1
 retry.durable.run.events ({event}) [retry.event=created] 2
 retry.durable.run.events ({event}) [retry.event=failed] 1
-retry.durable.success (s) [retry.step.name=charge] 1 times, sum 1
-retry.durable.success (s) [retry.step.name=mail] 1 times, sum 1
+retry.durable.success (s) [retry.policy=] 1 times, sum 1
+retry.durable.success (s) [retry.policy=fetch] 1 times, sum 1
 retry.durable.wait (s) [retry.step.name=charge] 4
 retry.retries ({retry}) [error.type=network retry.policy=fetch] 4
 retry.stops ({call}) [retry.policy=fetch retry.reason=attempts exhausted] 1

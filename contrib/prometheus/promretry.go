@@ -49,7 +49,7 @@
 //	retry_durable_in_doubt_total{step}          of these, attempts that a person has to resolve
 //	retry_durable_exhausted_total{step,reason}  steps that are not retried further
 //	retry_durable_wait_seconds_total{step}      planned waits before retries, in seconds
-//	retry_durable_success_seconds{step}         time from the first attempt to the success, with downtime
+//	retry_durable_success_seconds{policy}       time from the first attempt to the success, with downtime
 //	retry_durable_store_errors_total            errors of the store
 //
 // The label step is the name of a step, without the values that identify its

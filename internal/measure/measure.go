@@ -137,7 +137,7 @@ var Instruments = [...]Instrument{
 	StepWaits: {Sum, "retry_durable_wait_seconds_total", "retry.durable.wait", "s",
 		"Waits before attempts, in seconds.", []Label{step}, false, nil},
 	Successes: {Histogram, "retry_durable_success_seconds", "retry.durable.success", "s",
-		"Time from the first attempt of a step to its success, downtime included.", []Label{step}, false,
+		"Time from the first attempt of a step to its success, downtime included.", []Label{policy}, false,
 		[]float64{0.01, 0.04, 0.16, 0.64, 2.56, 10.24, 40.96, 163.84, 655.36, 2621.44, 10485.76, 41943.04}}, // to 11 hours
 	StoreErrors: {Count, "retry_durable_store_errors_total", "retry.durable.store.errors", "{error}",
 		"Errors of the store.", nil, false, nil},
@@ -242,7 +242,7 @@ func Durable(ctx context.Context, s Sink, e *durable.Event) {
 		measure(Lost, 1)
 		measure(InDoubt, 1)
 	case durable.EventSucceeded:
-		measure(Successes, e.Total.Seconds())
+		s.Measure(ctx, Successes, e.Total.Seconds(), "", e.Policy) // a histogram for each step is too many series
 	case durable.EventStoreError:
 		s.Measure(ctx, StoreErrors, 1, "")
 	case durable.EventReset, durable.EventForcedOpen: // of a budget or a breaker

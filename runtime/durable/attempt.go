@@ -76,6 +76,9 @@ func (x *execution) emit(ctx context.Context, c *stepCall, n *next) {
 		return
 	}
 	n.event.Run, n.event.Step, n.event.Name, n.event.Fence = x.id, c.key.ID, c.policy.Name, x.fence
+	if p := c.policy.Policy; p != nil {
+		n.event.Policy = p.Name
+	}
 	x.e.event(ctx, n.event)
 	n.event = Event{}
 }

@@ -93,6 +93,8 @@ type Event struct {
 	Name  string // of the step, without the values that identify its calls
 	Fence uint64 // of the execution
 
+	Policy string // name of the policy of the step, or ""
+
 	Attempt     int           // its number, from 1
 	Outcome     Outcome       // of an end that was refused
 	Wait        time.Duration // before the next attempt
