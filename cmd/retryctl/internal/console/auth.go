@@ -164,7 +164,7 @@ func (s *Server) askToken(w http.ResponseWriter, r *http.Request) {
 type loginData struct {
 	Next    string
 	Wrong   bool
-	TooMany bool // logins from this address
+	TooMany bool // wrong tokens from this address
 }
 
 func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) {
@@ -189,13 +189,13 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	next := localPath(r.PostForm.Get("next"))
-	if wait := s.logins.admit(r.RemoteAddr, time.Now()); wait > 0 {
-		s.Log.Warn("login refused: too many", "peer", r.RemoteAddr)
-		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-		s.sendLogin(w, http.StatusTooManyRequests, loginData{Next: next, TooMany: true})
-		return
-	}
 	if s.Token == "" || !s.sessions.matches(r.PostForm.Get("token")) {
+		// The right token is never refused: behind a proxy, all users share its address.
+		if wait := s.refusals.admit(r.RemoteAddr, time.Now()); wait > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
+			s.sendLogin(w, http.StatusTooManyRequests, loginData{Next: next, TooMany: true})
+			return
+		}
 		s.Log.Warn("login refused", "peer", r.RemoteAddr)
 		s.sendLogin(w, http.StatusForbidden, loginData{Next: next, Wrong: true})
 		return

@@ -135,11 +135,11 @@ func TestToken(t *testing.T) {
 	for range loginBurst {
 		r = c.post("/login", "token", "x")
 	}
-	c.want("too many", r, http.StatusTooManyRequests, "Too many logins")
+	c.want("too many", r, http.StatusTooManyRequests, "too many wrong ones")
 	if r.header.Get("Retry-After") == "" {
 		t.Error("nothing says when to try again")
 	}
-	c.want("even with the token", c.post("/login", "token", token), http.StatusTooManyRequests)
+	c.want("with the token", c.post("/login", "token", token), http.StatusSeeOther)
 	if strings.Contains(logged.String(), token) || !strings.Contains(logged.String(), "login refused") {
 		t.Errorf("the log has the token, or lacks refusals: %s", logged.String())
 	}

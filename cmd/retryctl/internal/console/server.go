@@ -65,7 +65,7 @@ type Server struct {
 	counter  *counter
 	tasks    tasks
 	sessions *sessions
-	logins   *throttle
+	refusals *throttle
 	streams  chan struct{}   // one element for each live page
 	ctx      context.Context // until Close
 	cancel   context.CancelFunc
@@ -88,7 +88,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{Config: c, streams: make(chan struct{}, maxStreams)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.sessions, s.logins = newSessions(c.Token), newThrottle()
+	s.sessions, s.refusals = newSessions(c.Token), newThrottle()
 	s.counter = newCounter(c.Engine, c.Log)
 	s.tasks.init(s.ctx)
 	pages, err := template.New("").Funcs(functions).ParseFS(files, "templates/*.html")

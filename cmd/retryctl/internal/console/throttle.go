@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// The limit of logins from an address.
+// The limit of wrong tokens from an address.
 const (
 	loginBurst  = 10              // at once
 	loginPeriod = 6 * time.Second // for each one after that
 )
 
-// A throttle limits the logins from each address, in constant memory: addresses that
+// A throttle limits what comes from each address, in constant memory: addresses that
 // share a place share its limit. Which ones do differs from process to process.
 type throttle struct {
 	seed maphash.Seed
 
 	mu     sync.Mutex
-	places [1024]time.Time // when the logins so far are forgotten
+	places [1024]time.Time // when what has come so far is forgotten
 }
 
 func newThrottle() *throttle { return &throttle{seed: maphash.MakeSeed()} }
 
-// admit counts a login from the address of a peer, or returns how long it has to wait.
+// admit counts what comes from the address of a peer, or returns how long it has to wait.
 func (t *throttle) admit(peer string, now time.Time) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
