@@ -158,3 +158,10 @@ func newGroup(g durable.GroupInfo) groupJSON {
 		Failed: g.Progress.Failed, Retries: g.Retries, Refused: g.Refused,
 	}
 }
+
+// whyJSON is why a run does not go on, as JSON.
+type whyJSON struct {
+	Cause durable.Cause `json:"cause"`
+	Text  string        `json:"text"`
+	Until time.Time     `json:"until,omitzero"`
+}

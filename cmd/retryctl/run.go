@@ -107,7 +107,11 @@ func (s *session) printRun(ctx context.Context, r durable.RunInfo) error {
 	d.text("run", r.ID)
 	d.add("status", status(r.Status))
 	if why.Cause != durable.CauseEnded {
-		d.text("now", why.String())
+		text := why.String()
+		if !why.Until.IsZero() && why.Until != r.Due { // which is below
+			text += ", " + s.moment(why.Until)
+		}
+		d.text("now", text)
 	}
 	d.text("error", r.Error)
 	d.text("handler", r.Handler)
@@ -232,11 +236,19 @@ func failure(i durable.StepInfo) term.Cell {
 func (s *session) runInJSON(ctx context.Context, r durable.RunInfo, f durable.Filter, limit int) error {
 	out := struct {
 		runJSON
+		Now    *whyJSON    `json:"now,omitempty"` // of a run that has not ended
 		Audit  []auditJSON `json:"audit,omitempty"`
 		Groups []groupJSON `json:"groups,omitempty"`
 		Steps  []stepJSON  `json:"steps"`
 		After  string      `json:"after,omitempty"` // there are more
 	}{runJSON: newRun(r), Steps: []stepJSON{}}
+	why, err := s.engine.Why(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	if why.Cause != durable.CauseEnded {
+		out.Now = &whyJSON{why.Cause, why.String(), why.Until}
+	}
 	for a, err := range s.engine.Audit(ctx, durable.KindRun, r.ID, "") {
 		if err != nil {
 			return err

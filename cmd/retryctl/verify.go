@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -142,7 +143,7 @@ func owners(flags *flag.FlagSet) cli.Run {
 	return s.do(0, 0, "owners takes no arguments", func(ctx context.Context, _ []string) error {
 		var t *term.Table
 		if !s.json {
-			t = s.table("OWNER", "HOST", "PID", "STARTED", "LEASE", "RUNS")
+			t = s.table("OWNER", "HOST", "PID", "STARTED", "LEASE", "RUNS", "HANDLERS")
 		}
 		for o, err := range s.engine.Owners(ctx) {
 			if err != nil {
@@ -156,10 +157,10 @@ func owners(flags *flag.FlagSet) cli.Run {
 				runs++
 			}
 			if s.json {
-				err = s.print(ownerJSON{o.Owner, o.Host, o.PID, o.Started, o.Until, o.Dead, runs})
+				err = s.print(ownerJSON{o.Owner, o.Host, o.PID, o.Started, o.Until, o.Dead, o.Handlers, runs})
 			} else {
 				err = t.Row(term.Text(o.Owner), term.Text(o.Host), term.Text(number(o.PID)), stamp(o.Started), s.lease(o),
-					term.Text(fmt.Sprint(runs)))
+					term.Text(fmt.Sprint(runs)), term.Text(strings.Join(o.Handlers, ", ")))
 			}
 			if err != nil {
 				return err
@@ -185,11 +186,12 @@ func (s *session) lease(o durable.OwnerInfo) term.Cell {
 
 // ownerJSON is an engine as JSON.
 type ownerJSON struct {
-	Owner   string    `json:"owner"`
-	Host    string    `json:"host,omitempty"`
-	PID     int       `json:"pid,omitempty"`
-	Started time.Time `json:"started,omitzero"`
-	Until   time.Time `json:"until,omitzero"`
-	Dead    bool      `json:"dead,omitempty"`
-	Runs    int       `json:"runs"`
+	Owner    string    `json:"owner"`
+	Host     string    `json:"host,omitempty"`
+	PID      int       `json:"pid,omitempty"`
+	Started  time.Time `json:"started,omitzero"`
+	Until    time.Time `json:"until,omitzero"`
+	Dead     bool      `json:"dead,omitempty"`
+	Handlers []string  `json:"handlers,omitempty"` // of its worker
+	Runs     int       `json:"runs"`
 }
