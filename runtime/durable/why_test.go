@@ -34,6 +34,36 @@ func TestWhy(t *testing.T) {
 				return err
 			})
 		}, durable.CauseStep, "it waits for the signal approve"},
+		{"a sleep", func(t *testing.T, p *process) {
+			ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
+			defer cancel()
+			_ = p.Run(ctx, "one", func(ctx context.Context) error { return durable.Sleep(ctx, "cool down", time.Hour) })
+		}, durable.CauseStep, "it waits for the end of sleep cool down"},
+		{"another run", func(t *testing.T, p *process) {
+			if err := durable.Start(t.Context(), p.Engine, "copy", "two", "a"); err != nil {
+				t.Fatal(err)
+			}
+			durable.Handle(p.Engine, "wait", func(ctx context.Context, run string) (int, error) {
+				return durable.Await[int](ctx, p.Engine, run)
+			})
+			t.Cleanup(work(t, p.Engine))
+			if err := durable.Start(t.Context(), p.Engine, "wait", "one", "two"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}, durable.CauseRuns, "it waits for the end of two"},
+		{"executed", func(t *testing.T, p *process) {
+			go func() { _ = p.run("one", func(ctx context.Context) error { <-ctx.Done(); return fails }) }()
+			synctest.Wait()
+		}, durable.CauseExecuting, ""},
+		{"crashed too often", func(t *testing.T, p *process) {
+			for range 11 {
+				p = startProcess(t, p.store.Store)
+				_ = p.run("one", func(context.Context) error { p.kill(); return fails })
+				time.Sleep(time.Minute)
+			}
+			_ = startProcess(t, p.store.Store).run("one", func(context.Context) error { return fails })
+		}, durable.CausePaused, "it is paused after too many crashes without progress: resume it when the cause is gone"},
 		{"in doubt", func(t *testing.T, p *process) {
 			_ = p.run("one", oneStep(careful("charge", 3, time.Second), func(context.Context) (int, error) {
 				p.kill()
