@@ -116,6 +116,55 @@ func TestHistory19ClockSet(t *testing.T) {
 	}
 }
 
+// A worker looks at a parked run when it is due by the clock of the store: that is
+// later if the clock is set back. Run looks at it at once, and waits no longer than
+// the delay.
+func TestHistory19ClockSetWhileParked(t *testing.T) {
+	const hours, wait = 6 * time.Hour, 10 * time.Minute
+	for _, c := range []struct {
+		worker      bool
+		least, most time.Duration
+	}{
+		{true, hours + wait, hours + wait + time.Minute},
+		{false, wait, wait + time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &durabletest.Skewed{Store: durable.NewMemory()}
+			p := startProcess(t, s)
+			var j journal
+			charge := idempotent("charge", 3, wait)
+			charge.ParkAfter = time.Minute
+			job := oneStep(charge, failing(&j, 1))
+			if !c.worker {
+				wantAs[*durable.ParkedError](t, p.run("one", job))
+				s.Set(-hours)
+				charge.ParkAfter = 0
+				if err := p.run("one", job); err != nil {
+					t.Error(err)
+				}
+			} else {
+				durable.Handle(p.Engine, "job", func(ctx context.Context, _ int) (int, error) { return 0, job(ctx) })
+				ctx, cancel := context.WithCancel(t.Context())
+				var working sync.WaitGroup
+				working.Go(func() { _ = p.Work(ctx) })
+				if err := durable.Start(ctx, p.Engine, "job", "one", 0); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				wantRun(t, p.Engine, "one", durable.StatusParked)
+				s.Set(-hours)
+				if _, err := durable.Await[int](ctx, p.Engine, "one"); err != nil {
+					t.Error(err)
+				}
+				cancel()
+				working.Wait()
+			}
+			wantAbout(t, "the wait", time.Since(epoch), c.least, c.most)
+			j.want(t, "charge", 1, 2)
+		})
+	}
+}
+
 // Many overdue waits are spread over 30s, and in the same way after another
 // crash.
 func TestHistory20OverdueWaitsAreSpread(t *testing.T) {
