@@ -16,6 +16,7 @@ type Breaker struct {
 	Pos Pos
 	retry.BreakerPolicy
 	Store    bool   // its state is in a store, not in the process
+	process  bool   // the file says that its state is in the process
 	From     Symbol // the Go variable that has the breaker and its settings, or empty
 	patterns []class
 }
@@ -58,6 +59,7 @@ func (d decoder) oneBreaker(e syntax.Entry) Breaker {
 	b.Successes = optional(d, n, d.atLeastOne, "successes").value
 	b.EscalateAfter = optional(d, n, d.countOrZero, "escalate_after").value
 	b.Store = optional(d, n, d.stored, "shared").value
+	b.process = n.Written("shared") != nil && !b.Store
 	b.patterns = optional(d, n, d.classes, "count").value
 	for _, c := range b.patterns {
 		b.Count = append(b.Count, c.name)
@@ -65,6 +67,17 @@ func (d decoder) oneBreaker(e syntax.Entry) Breaker {
 	d.needRates(n)
 	b.BreakerPolicy = b.Effective()
 	return b
+}
+
+// storeBreakers puts the breakers of durable policies in the store, unless the file
+// says otherwise: runs go on after a restart, and the process forgets its breakers.
+func (f *File) storeBreakers() {
+	for i := range f.Policies {
+		p := &f.Policies[i]
+		if b := f.breakers[p.Breaker]; b != nil && p.Durable != nil && b.From.Name == "" && !b.process {
+			b.Store = true
+		}
+	}
 }
 
 // windowCalls reads window_calls, of which there are no fewer than min_calls.

@@ -216,6 +216,9 @@ func (f *File) model(root *syntax.Node, resolved []resolution, unknown unsound) 
 			m.BreakersInGo = append(m.BreakersInGo, b.Name)
 		default:
 			m.Breakers = append(m.Breakers, b.BreakerPolicy)
+			if b.process {
+				m.BreakersInProcess = append(m.BreakersInProcess, b.Name)
+			}
 		}
 	}
 	for _, b := range f.Budgets {

@@ -130,6 +130,7 @@ func (d decoder) decode(root *syntax.Node) *File {
 	f.Budgets = d.budgets(root)
 	f.Groups = d.groups(root, f.Budgets)
 	resolved := d.policies(root, f)
+	f.storeBreakers()
 	f.Bindings = d.bindings(root)
 	d.judge(root, resolved, limits, f)
 	return f

@@ -167,8 +167,8 @@ var withoutDefault = strings.Fields(`
 	action as best_effort bind breaker breakers budget budgets ceiling check count custom default defaults delays
 	description errors every exponential extends failure_rate fallback fibonacci fixed formerly from group groups grpc
 	http id idempotent increment is limits linear max max_attempts max_delay max_failures methods nanos on_lost pattern
-	per_error policies policy resume_spread retry_on retryable scope scopes secs slow_call slow_rate step timeout type
-	unit units window_calls within workers delay_budget
+	per_error policies policy resume_spread retry_on retryable scope scopes secs shared slow_call slow_rate step timeout
+	type unit units window_calls within workers delay_budget
 	attempts class clients code codes off packages response retry_after status test text types`) // of clients
 
 // TestProperties: each property is described, and has examples and a default that

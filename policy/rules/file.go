@@ -18,15 +18,16 @@ const DefaultAmplification = 12
 // A File is a resolved policy file in the form that the rules check. It keeps
 // indexes that are built on demand, so it must not be used concurrently.
 type File struct {
-	Scopes       []Scope
-	Errors       []ErrorClass
-	Breakers     []retry.BreakerPolicy
-	BreakersInGo []string // names of the breakers whose settings are in Go variables
-	Budgets      []string // names of all
-	Counts       []job.BudgetPolicy
-	Groups       []job.GroupPolicy
-	Policies     []Policy
-	Bindings     []Binding
+	Scopes            []Scope
+	Errors            []ErrorClass
+	Breakers          []retry.BreakerPolicy
+	BreakersInGo      []string // names of the breakers whose settings are in Go variables
+	BreakersInProcess []string // names of the breakers with shared: process
+	Budgets           []string // names of all
+	Counts            []job.BudgetPolicy
+	Groups            []job.GroupPolicy
+	Policies          []Policy
+	Bindings          []Binding
 
 	// Partial lists the sections of which some entries are not known and left out.
 	Partial []string

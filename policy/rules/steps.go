@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
@@ -9,6 +11,7 @@ var stepRules = []Rule{
 	{ID: "P601", Severity: Warning, file: nestedSteps},
 	{ID: "P602", Severity: Error, file: repeatsLostAttempts},
 	{ID: "P603", Severity: Warning, file: neverParks},
+	{ID: "P604", Severity: Warning, file: forgottenBreaker},
 	{ID: "P909", Severity: Error, file: durableUnits},
 	{ID: "P915", Severity: Error, file: withoutID, whole: []string{"policies", "bind"}},
 	{ID: "P918", Severity: Error, file: stepUsedTwice},
@@ -81,6 +84,17 @@ func neverParks(f *File, report report) {
 			report(Warning, Place{"policies", p.Name, "durable.park_after"},
 				"no wait is as long as park_after %s, since %s is %s: lower park_after, or remove it",
 				short(p.Durable.ParkAfter), field, short(limit))
+		}
+	}
+}
+
+// forgottenBreaker is P604.
+func forgottenBreaker(f *File, report report) {
+	for _, name := range f.BreakersInProcess {
+		i := slices.IndexFunc(f.Policies, func(p Policy) bool { return p.Durable != nil && p.Breaker == name })
+		if i >= 0 {
+			report(Warning, Place{"breakers", name, "shared"}, "policy %s is durable, but each process has a breaker %s of its "+
+				"own, and a restart closes it: write shared: store", f.Policies[i].Name, name)
 		}
 	}
 }
