@@ -19,9 +19,9 @@ var (
 	ErrCanceled = errors.New("the run is canceled")
 	// ErrTimedOut is returned by a run whose [Timeout] has passed.
 	ErrTimedOut = errors.New("the timeout of the run has passed")
-	// ErrExpired is returned by a run that has succeeded, and whose results were
-	// deleted since: see [Keep].
-	ErrExpired = errors.New("the run has succeeded; its results were deleted")
+	// ErrExpired is returned by a run that has ended, in success or not, and whose
+	// results were deleted since: see [Keep] and [KeepFailed].
+	ErrExpired = errors.New("the run has ended; its results were deleted")
 	// ErrFenced is returned by a run that another engine, or another call of Run,
 	// has taken over.
 	ErrFenced = errors.New("the run is executed elsewhere")

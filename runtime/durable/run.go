@@ -100,8 +100,8 @@ func Budget(p job.BudgetPolicy) RunOption { return func(o *runOptions) { o.budge
 //
 //   - A new run, or one that is open, parked or failed: Run calls fn. Steps that
 //     have finished return what was recorded.
-//   - A run that has succeeded: Run returns nil, or [ErrExpired], and does not
-//     call fn.
+//   - A run that has succeeded: Run returns nil, and does not call fn. One that has
+//     ended, in success or not, and was deleted since: [ErrExpired].
 //   - A run that is paused: a [*PausedError]. One that was canceled, or has timed
 //     out: [ErrCanceled] or [ErrTimedOut].
 //   - A run that another engine owns: Run waits for the end of its lease, or until
