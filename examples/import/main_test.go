@@ -46,10 +46,12 @@ var acts = []string{
 	"checked: # attempts lost with the worker; # repeated writes recognized by their key; # retries, each granted",
 }
 
-// asides are the lines of workers, in any order. The first may be missing: when the
-// lease of the dead worker ends, the budget may have nothing left.
+// asides are the lines of workers, in any order. The first two may be missing: when the
+// lease of the dead worker ends, the budget may have nothing left, and only on a slow
+// machine does one shard use its share before the others have used the rest.
 var asides = []string{
 	"worker # takes over SHARD: attempt # of import.Client.STEP was lost, another one follows",
+	"worker #: no retry for SHARD: workflow_budget_exhausted (3/3)",
 	"provisional result: 140 of 200 shards, # rows (min_dcs_reached (140/140))",
 	"worker #: no retry for SHARD: job_budget_exhausted (40/40)",
 }
@@ -82,7 +84,7 @@ func TestImport(t *testing.T) {
 // checkReport compares a report with acts and asides.
 func checkReport(t *testing.T, report string) {
 	t.Helper()
-	next, seen := 0, map[string]bool{asides[0]: true}
+	next, seen := 0, map[string]bool{asides[0]: true, asides[1]: true}
 	for line := range strings.Lines(report) {
 		line = strings.TrimSuffix(line, "\n")
 		if next < len(acts) && matches(line, acts[next]) {
