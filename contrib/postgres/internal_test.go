@@ -338,7 +338,7 @@ func TestMigration(t *testing.T) {
 	if err := increment(); err != nil {
 		t.Errorf("got error %v, want that older programs may write", err)
 	}
-	if _, err := s.pool.Exec(t.Context(), "UPDATE retry.retry_meta SET value = '3' WHERE key = 'oldest_writer'"); err != nil {
+	if _, err := s.pool.Exec(t.Context(), "UPDATE retry.retry_meta SET value = '4' WHERE key = 'oldest_writer'"); err != nil {
 		t.Fatal(err)
 	}
 	before := n

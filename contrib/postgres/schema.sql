@@ -1,4 +1,4 @@
--- Format 2. The names are found in the schema of the store through search_path.
+-- Format 3. The names are found in the schema of the store through search_path.
 CREATE TABLE retry_meta (key text PRIMARY KEY, value text NOT NULL);
 -- Records except those of steps. Updates stay on their page (HOT): no index names a column that each attempt changes.
 CREATE TABLE retry_record (

@@ -21,7 +21,7 @@ type migration struct {
 
 // firstFormat is the format to which the first migration leads. No release has written
 // an older one: such databases are refused.
-const firstFormat = 2
+const firstFormat = 3
 
 // latest returns the format to which migrations lead.
 func latest(migrations []migration) int { return firstFormat - 1 + len(migrations) }
