@@ -52,7 +52,8 @@ func newCoalescer(s Store) *coalescer { return &coalescer{store: s} }
 // If ctx ends before the update has been sent, update returns an error that
 // matches [ErrStore] and the error of ctx. Later, the end of ctx does not stop
 // the update: update returns its result, or after 30s an error that matches
-// [ErrUnknown]. decide is not called after update has returned.
+// [ErrUnknown]; at once if ctx is a patient. decide is not called after update has
+// returned.
 func (c *coalescer) update(ctx context.Context, keys []Key, decide func(Tx) (Writes, error)) error {
 	it := &item{keys: keys, decide: decide, turn: make(chan struct{}, 1)}
 	if ctx.Err() != nil {
@@ -82,7 +83,7 @@ func (c *coalescer) wait(ctx context.Context, it *item) error {
 	if c.withdraw(it) {
 		return it.abandoned(ctx)
 	}
-	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	patient, cancel := patience(ctx)
 	defer cancel()
 	select {
 	case _, lead := <-it.turn:
@@ -108,15 +109,19 @@ func (c *coalescer) leadFor(ctx context.Context, it *item) error {
 	return c.lead(patient, it)
 }
 
-// patience returns a context that ends 30s after ctx: for what has to be recorded
-// although the caller has gone, unless the store does not answer either.
+// A patient is a context whose end ends updates at once, without the grace.
+type patient struct{ context.Context }
+
+// patience returns a context that ends 30s after ctx, or 30s from now if that has
+// ended: for what has to be recorded although the caller has gone, unless the store
+// does not answer either. What is done with it does not extend it again.
 func patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	if ctx.Done() == nil {
+	if _, ok := ctx.(patient); ok || ctx.Done() == nil {
 		return ctx, func() {}
 	}
-	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
-	return patient, func() { stop(); cancel() }
+	return patient{inner}, func() { stop(); cancel() }
 }
 
 // withdraw removes it from the queue and reports whether it was there.

@@ -123,6 +123,10 @@ func New(s Store, options ...Option) (*Engine, error) {
 // Close waits until no run is executed, or ctx ends, which cancels the contexts
 // of the runs and waits until their functions return. It then gives up the
 // lease. The state of the runs stays.
+//
+// If the store does not answer, the executions end a minute after ctx, as in
+// [Engine.Run], and Close returns an error at most 4/3 of a lease later: by default
+// 100s after ctx in all. The lease then ends by itself.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if e.closed {

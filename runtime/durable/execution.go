@@ -163,8 +163,6 @@ func (x *execution) lapse() {
 func (x *execution) execute(
 	ctx context.Context, fn func(context.Context) (payload, error),
 ) (result payload, err error) {
-	patient, done := patience(ctx)
-	defer done()
 	inner, end := x.startRun(x.ctx)
 	err = errPanicked // unless something is returned
 	defer func() { end(err) }()
@@ -180,6 +178,8 @@ func (x *execution) execute(
 	if err == nil && result.Refuse != "" {
 		err = result.decode(x.e.codec, "", nil)
 	}
+	patient, done := patience(x.ctx) // from now on, if that has ended
+	defer done()
 	return x.finish(ctx, patient, inner, result, err)
 }
 

@@ -166,6 +166,11 @@ func (o *owner) heartbeat() {
 			return
 		case <-ticker.C:
 		}
+		select {
+		case <-o.quit: // the last renewal has taken until the next was due
+			return
+		default:
+		}
 		o.beat()
 	}
 }
@@ -269,8 +274,9 @@ func (o *owner) lapse() {
 func (o *owner) stop(ctx context.Context) error {
 	close(o.quit)
 	<-o.done
-	ctx, cancel := context.WithTimeout(ctx, o.e.lease)
+	limited, cancel := context.WithTimeout(ctx, o.e.lease)
 	defer cancel()
+	ctx = patient{limited} // others own the runs after that
 	// Runs whose end could not be recorded must not have an owner that nobody
 	// knows.
 	err := o.e.each(ctx, Query{Kind: KindRun, Space: o.e.space, Owner: o.id}, func(r Record) error {
