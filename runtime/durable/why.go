@@ -47,7 +47,7 @@ func (s Standing) String() string {
 	case CauseExecuting:
 		return "it goes on: engine " + s.Owner + " executes it"
 	case CauseOrphaned:
-		return "engine " + s.Owner + " is dead: another one takes it over when the lease ends"
+		return "engine " + s.Owner + " is dead: " + s.successor()
 	case CausePaused:
 		text := "it is paused"
 		if s.Root != "" {
@@ -71,6 +71,14 @@ func (s Standing) String() string {
 		return "it is due: a worker executes it when it has room"
 	}
 	return "it has no handler: it goes on when the program calls Run with its id"
+}
+
+// successor says who takes a run over whose engine is dead.
+func (s *Standing) successor() string {
+	if s.Handler == "" {
+		return "the program goes on with it when it calls Run with its id"
+	}
+	return "another worker takes it over when the lease ends"
 }
 
 // steps names the steps.
@@ -118,7 +126,7 @@ func (e *Engine) Why(ctx context.Context, run string) (Standing, error) {
 		s.Cause = CauseEnded
 		return s, nil
 	case r.Owner != "":
-		return e.whyOwned(ctx, s)
+		return e.whyOwned(ctx, run, s)
 	case b.Hold != nil:
 		s.Cause, s.By = CausePaused, b.Hold.By
 		if b.Hold.Root != run {
@@ -132,14 +140,12 @@ func (e *Engine) Why(ctx context.Context, run string) (Standing, error) {
 		}
 		return s, err
 	}
-	now := time.Now()
-	s.Until = r.Due
 	switch {
 	case r.Status == StatusParked && len(b.Awaits) > 0:
 		s.Cause, s.Runs = CauseRuns, b.Awaits
 		return s, nil
-	case r.Due.After(now):
-		s.Cause = CauseStart
+	case r.Due.After(time.Now()):
+		s.Cause, s.Until = CauseStart, r.Due
 		if s.Steps, err = e.stepsOf(ctx, run, StatusWaiting); len(s.Steps) > 0 {
 			s.Cause = CauseStep
 		}
@@ -148,33 +154,65 @@ func (e *Engine) Why(ctx context.Context, run string) (Standing, error) {
 		s.Cause = CauseCaller
 		return s, nil
 	}
-	s.Cause = CauseWorker
+	found, err := e.hasWorker(ctx, r.Handler)
+	if s.Cause = CauseWorker; found {
+		s.Cause = CauseDue
+	}
+	return s, err
+}
+
+// hasWorker reports whether a worker that lives has a handler.
+func (e *Engine) hasWorker(ctx context.Context, handler string) (bool, error) {
+	now := time.Now()
 	for o, err := range e.Owners(ctx) {
 		if err != nil {
-			return s, err
+			return false, err
 		}
-		if !o.Dead && o.Until.After(now) && slices.Contains(o.Handlers, r.Handler) {
-			s.Cause = CauseDue
+		if !o.Dead && o.Until.After(now) && slices.Contains(o.Handlers, handler) {
+			return true, nil
 		}
 	}
-	return s, nil
+	return false, nil
 }
 
 // whyOwned is [Engine.Why] for a run that has an owner.
-func (e *Engine) whyOwned(ctx context.Context, s Standing) (Standing, error) {
-	s.Cause = CauseOrphaned
+func (e *Engine) whyOwned(ctx context.Context, run string, s Standing) (Standing, error) {
+	var owner OwnerInfo
 	for o, err := range e.Owners(ctx) {
 		if err != nil {
 			return s, err
 		}
-		if o.Owner != s.Owner {
-			continue
-		}
-		if s.Until = o.Until; !o.Dead && o.Until.After(time.Now()) {
-			s.Cause, s.Until = CauseExecuting, time.Time{}
+		if o.Owner == s.Owner {
+			owner = o
 		}
 	}
-	return s, nil
+	if !owner.Dead && owner.Until.After(time.Now()) {
+		return e.whyExecuted(ctx, run, s)
+	}
+	s.Until = owner.Until
+	if s.Handler == "" {
+		s.Cause = CauseOrphaned
+		return s, nil
+	}
+	found, err := e.hasWorker(ctx, s.Handler)
+	if s.Cause = CauseWorker; found {
+		s.Cause = CauseOrphaned
+	}
+	return s, err
+}
+
+// whyExecuted is [Engine.Why] for a run that an engine executes: it may sit out the
+// wait of a step.
+func (e *Engine) whyExecuted(ctx context.Context, run string, s Standing) (Standing, error) {
+	s.Cause = CauseExecuting
+	busy, err := e.stepsOf(ctx, run, StatusExecuting, StatusOpen)
+	if err != nil || len(busy) > 0 {
+		return s, err
+	}
+	if s.Steps, err = e.stepsOf(ctx, run, StatusWaiting); len(s.Steps) > 0 {
+		s.Cause, s.Until = CauseStep, s.Steps[0].NextAt
+	}
+	return s, err
 }
 
 // stepsOf returns steps of a run that have one of some states, those that are due

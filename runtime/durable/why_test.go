@@ -3,6 +3,7 @@ package durable_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,7 +56,7 @@ func TestWhy(t *testing.T) {
 		{"executed", func(t *testing.T, p *process) {
 			go func() { _ = p.run("one", func(ctx context.Context) error { <-ctx.Done(); return fails }) }()
 			synctest.Wait()
-		}, durable.CauseExecuting, ""},
+		}, durable.CauseExecuting, "executes it"},
 		{"crashed too often", func(t *testing.T, p *process) {
 			for range 11 {
 				p = startProcess(t, p.store.Store)
@@ -82,7 +83,26 @@ func TestWhy(t *testing.T) {
 		{"its process is dead", func(t *testing.T, p *process) {
 			_ = p.run("one", func(context.Context) error { p.kill(); return fails })
 			time.Sleep(time.Minute) // only the end of its lease says that
-		}, durable.CauseOrphaned, ""},
+		}, durable.CauseOrphaned, "the program goes on with it when it calls Run with its id"},
+		{"its worker is dead", func(t *testing.T, p *process) {
+			durable.Handle(p.Engine, "copy", func(context.Context, string) (int, error) { p.kill(); return 0, fails })
+			startOne(t, p)
+			_ = p.Work(p.ctx)
+			time.Sleep(time.Minute)
+		}, durable.CauseWorker, "no worker has the handler copy: start one"},
+		{"its engine waits", func(t *testing.T, p *process) {
+			var j journal
+			go func() { _ = p.run("one", oneStep(idempotent("charge", 3, time.Hour), failing(&j, 9))) }()
+			time.Sleep(10 * time.Minute)
+		}, durable.CauseStep, "it waits for attempt 2 of step charge"},
+		{"paused with its parent", func(t *testing.T, p *process) {
+			_ = p.run("outer", func(ctx context.Context) error {
+				return errors.Join(durable.Start(ctx, p.Engine, "copy", "one", "a"), fails)
+			})
+			if err := p.Pause(t.Context(), "outer", durable.By("ann", "")); err != nil {
+				t.Fatal(err)
+			}
+		}, durable.CausePaused, "it is paused with run outer by ann: resume it"},
 		{"later", func(t *testing.T, p *process) { startOne(t, p, durable.At(time.Now().Add(time.Hour))) },
 			durable.CauseStart, "it starts later"},
 		{"no worker", func(t *testing.T, p *process) { startOne(t, p) },
@@ -113,8 +133,11 @@ func TestWhy(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if why.Cause != test.cause || test.text != "" && why.String() != test.text {
+				if why.Cause != test.cause || !strings.HasSuffix(why.String(), test.text) {
 					t.Errorf("got %s, %q; want %s, %q", why.Cause, why, test.cause, test.text)
+				}
+				if waits := why.Cause == durable.CauseStep || why.Cause == durable.CauseStart; waits != why.Until.After(time.Now()) {
+					t.Errorf("%s: until %v", why.Cause, why.Until)
 				}
 			})
 		})
