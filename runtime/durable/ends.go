@@ -20,8 +20,13 @@ func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, 
 	}
 	open := s.Open != nil && s.Open.Token == e.token
 	if !v.owned() || !open && !e.unstarted {
-		// Somebody has claimed the run. An operator may want to know.
-		return Writes{Add: []Entry{v.entry(e, true)}}, next{
+		// Somebody has claimed the run. An operator may want to know, unless the step is
+		// gone: nothing would list or delete the entry.
+		var w Writes
+		if v.step.Version != 0 {
+			w.Add = []Entry{v.entry(e, true)}
+		}
+		return w, next{
 			kind: nextFenced, record: v.step,
 			event: Event{Kind: EventRefused, Attempt: e.number, Outcome: e.outcome},
 		}, nil

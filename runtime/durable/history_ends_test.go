@@ -15,6 +15,7 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -395,4 +396,48 @@ func TestHistory17StoredLimits(t *testing.T) {
 			t.Errorf("got %d calls, want 4 and the 5 retries of the stored limit", got)
 		}
 	})
+}
+
+// A late end is kept as evidence with its step. Where there is none, since the step
+// was not recorded or has expired, it leaves no entry that nothing would delete.
+func TestHistory04LateEndWithoutStep(t *testing.T) {
+	unrecorded := idempotent("charge", 3, time.Second)
+	unrecorded.Record = durable.RecordFailures
+	recorded := idempotent("charge", 3, time.Second)
+	for name, s := range map[string]*durable.StepPolicy{"unrecorded": unrecorded, "expired": recorded} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := durable.NewMemory()
+				slow := &durabletest.Stopped{Store: m}
+				a, b := startProcess(t, slow), startProcess(t, m)
+				done := make(chan error)
+				go func() {
+					done <- a.run("one", oneStep(s, func(context.Context) (int, error) {
+						slow.Stop(10 * time.Minute)
+						time.Sleep(10 * time.Minute)
+						return 0, errors.New("late")
+					}))
+				}()
+				synctest.Wait()
+				if err := b.run("one", func(context.Context) error { return nil }); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Minute)
+				for _, err := range b.Expire(t.Context(), time.Now()) {
+					if err != nil {
+						t.Error(err)
+					}
+				}
+				wantError(t, <-done, durable.ErrFenced)
+				if n := len(a.saw(durable.EventRefused)); n != 1 {
+					t.Errorf("%d refused ends were reported, want 1", n)
+				}
+				step := durable.Key{Kind: durable.KindStep, Run: "one", ID: "charge"}
+				entries, _, err := m.History(t.Context(), step, "")
+				if len(entries) > 0 || err != nil {
+					t.Errorf("the step that is gone has %d entries, %v", len(entries), err)
+				}
+			})
+		})
+	}
 }

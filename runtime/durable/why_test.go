@@ -136,7 +136,8 @@ func TestWhy(t *testing.T) {
 				if why.Cause != test.cause || !strings.HasSuffix(why.String(), test.text) {
 					t.Errorf("got %s, %q; want %s, %q", why.Cause, why, test.cause, test.text)
 				}
-				if waits := why.Cause == durable.CauseStep || why.Cause == durable.CauseStart; waits != why.Until.After(time.Now()) {
+				waits := why.Cause == durable.CauseStep || why.Cause == durable.CauseStart
+				if waits != why.Until.After(time.Now()) {
 					t.Errorf("%s: until %v", why.Cause, why.Until)
 				}
 			})
