@@ -392,9 +392,9 @@ func (x *execution) end(ctx context.Context, c *stepCall, end *attemptEnd) (next
 }
 
 // insist records what has ended, until that succeeds. After an error of the store
-// that outlasts the patience of a caller who has gone, the execution is halted.
+// that outlasts the grace after the end of ctx, the execution is halted.
 func (x *execution) insist(ctx context.Context, what Key, keys []Key, decide func(Tx) (Writes, error)) error {
-	patient, cancel := patience(ctx)
+	patient, cancel := withGrace(ctx)
 	defer cancel()
 	for delay := retryStore; ; delay = min(2*delay, time.Second) {
 		err := x.e.update(patient, keys, decide)

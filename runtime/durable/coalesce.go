@@ -52,7 +52,7 @@ func newCoalescer(s Store) *coalescer { return &coalescer{store: s} }
 // If ctx ends before the update has been sent, update returns an error that
 // matches [ErrStore] and the error of ctx. Later, the end of ctx does not stop
 // the update: update returns its result, or after 30s an error that matches
-// [ErrUnknown]; at once if ctx is a patient. decide is not called after update has
+// [ErrUnknown]; at once if ctx is graced. decide is not called after update has
 // returned.
 func (c *coalescer) update(ctx context.Context, keys []Key, decide func(Tx) (Writes, error)) error {
 	it := &item{keys: keys, decide: decide, turn: make(chan struct{}, 1)}
@@ -83,7 +83,7 @@ func (c *coalescer) wait(ctx context.Context, it *item) error {
 	if c.withdraw(it) {
 		return it.abandoned(ctx)
 	}
-	patient, cancel := patience(ctx)
+	patient, cancel := withGrace(ctx)
 	defer cancel()
 	select {
 	case _, lead := <-it.turn:
@@ -104,24 +104,24 @@ func (c *coalescer) wait(ctx context.Context, it *item) error {
 
 // leadFor leads until 30s after the end of ctx.
 func (c *coalescer) leadFor(ctx context.Context, it *item) error {
-	patient, cancel := patience(ctx)
+	patient, cancel := withGrace(ctx)
 	defer cancel()
 	return c.lead(patient, it)
 }
 
-// A patient is a context whose end ends updates at once, without the grace.
-type patient struct{ context.Context }
+// A graced context has the grace already: its end ends updates at once.
+type graced struct{ context.Context }
 
-// patience returns a context that ends 30s after ctx, or 30s from now if that has
+// withGrace returns a context that ends 30s after ctx, or 30s from now if that has
 // ended: for what has to be recorded although the caller has gone, unless the store
 // does not answer either. What is done with it does not extend it again.
-func patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.(patient); ok || ctx.Done() == nil {
+func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.(graced); ok || ctx.Done() == nil {
 		return ctx, func() {}
 	}
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
-	return patient{inner}, func() { stop(); cancel() }
+	return graced{inner}, func() { stop(); cancel() }
 }
 
 // withdraw removes it from the queue and reports whether it was there.

@@ -178,7 +178,7 @@ func (x *execution) execute(
 	if err == nil && result.Refuse != "" {
 		err = result.decode(x.e.codec, "", nil)
 	}
-	patient, done := patience(x.ctx) // from now on, if that has ended
+	patient, done := withGrace(x.ctx) // from now on, if that has ended
 	defer done()
 	return x.finish(ctx, patient, inner, result, err)
 }

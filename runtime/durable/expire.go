@@ -58,21 +58,25 @@ func (e *Engine) shorten(ctx context.Context, r Record, before time.Time, by Ope
 // expiring are the states of runs that are due to be deleted.
 var expiring = []Status{StatusSucceeded, StatusFailed, StatusCanceled, StatusTimedOut}
 
+// keep returns how long the results of a run that has ended so are kept.
+func (b *runBody) keep(status Status) time.Duration {
+	if status == StatusSucceeded {
+		return b.Keep
+	}
+	return b.KeepFailed
+}
+
 // end ends a run at a time, from which on its results are kept for a while.
 func (b *runBody) end(r *Record, status Status, now time.Time) {
-	keep := b.KeepFailed
-	if status == StatusSucceeded {
-		keep = b.Keep
-	}
-	r.Status, r.Due, b.Ended = status, now.Add(keep), now
+	r.Status, r.Due, b.Ended = status, now.Add(b.keep(status)), now
 }
 
 // expirePage is the number of runs that are looked for at once.
 const expirePage = 100
 
-// expire deletes what [Engine.Expire] deletes. It is called
-// with each renewal, and ends when nothing is left, or quit is closed, or a sixth of
-// the lease has passed: the next renewal must not be late.
+// expire deletes what [Engine.Expire] deletes. It is called with each renewal, and
+// ends when nothing is left, or quit is closed, or a sixth of the lease has passed: the
+// next renewal must not be late.
 func (e *Engine) expire(ctx context.Context, quit <-chan struct{}) {
 	begun := time.Now() // nearly the time of the store: it only selects
 	more, err := true, error(nil)
@@ -145,7 +149,7 @@ func (e *Engine) expireRun(ctx context.Context, run Key) (due bool, err error) {
 	}
 	if len(left) > 0 {
 		return e.expireSteps(ctx, run, nil, func(r *Record, b *runBody, now time.Time) {
-			r.Due = now.Add(max(b.Keep, deadKeep))
+			r.Due = now.Add(max(b.keep(r.Status), deadKeep))
 		})
 	}
 	for {

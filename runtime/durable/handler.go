@@ -182,7 +182,7 @@ type lacks struct {
 	Start      time.Time `json:"start"` // from which the timeout counts
 	Timeout    bool      `json:"timeout,omitempty"`
 	Keep       bool      `json:"keep,omitempty"`
-	KeepFailed bool      `json:"keepFailed,omitempty"`
+	KeepFailed bool      `json:"keep_failed,omitempty"`
 }
 
 // adopt adds the options of its handler to a run that was started without them.

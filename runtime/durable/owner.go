@@ -97,7 +97,7 @@ func (o *owner) renew(ctx context.Context) error {
 	host, _ := os.Hostname() // only for people
 	pid := os.Getpid()
 	var handlers []string
-	if o.workers.Load() > 0 {
+	if o.workers.Load() > o.stopping.Load() { // one that drains claims nothing
 		handlers = o.e.handlerKeys()
 	}
 	var now time.Time
@@ -276,7 +276,7 @@ func (o *owner) stop(ctx context.Context) error {
 	<-o.done
 	limited, cancel := context.WithTimeout(ctx, o.e.lease)
 	defer cancel()
-	ctx = patient{limited} // others own the runs after that
+	ctx = graced{limited} // others own the runs after that
 	// Runs whose end could not be recorded must not have an owner that nobody
 	// knows.
 	err := o.e.each(ctx, Query{Kind: KindRun, Space: o.e.space, Owner: o.id}, func(r Record) error {

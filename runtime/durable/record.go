@@ -33,7 +33,7 @@ type runBody struct {
 	Deadline time.Time     `json:"deadline,omitzero"`
 	Keep     time.Duration `json:"keep,omitempty"`
 	// KeepFailed is Keep for runs that end without success.
-	KeepFailed time.Duration `json:"keepFailed,omitempty"`
+	KeepFailed time.Duration `json:"keep_failed,omitempty"`
 	Parent     string        `json:"parent,omitempty"`
 	Unit       *member       `json:"unit,omitempty"`  // of a group of the parent, which the run is
 	Woken      bool          `json:"woken,omitempty"` // by the end of such a run, while it was executed

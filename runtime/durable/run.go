@@ -110,11 +110,13 @@ func Budget(p job.BudgetPolicy) RunOption { return func(o *runOptions) { o.budge
 //
 // An error of fn is returned, and recorded for [Engine.List]; the next call of
 // Run calls fn again. If ctx ends, the execution ends and the run stays open. Run
-// returns when the steps of the run have returned, and what they did is recorded. If
-// the store does not answer either, Run returns its error at most a minute after the
-// later of the end of ctx and the last return of a function of a step or the run: 30s
-// for the end of an attempt, and 30s for the run. Nothing more is acknowledged, and
-// attempts that have ended meanwhile are in doubt. Within another run, the new run records it as its parent.
+// returns when the steps of the run have returned, and what they did is recorded.
+// Within another run, the new run records it as its parent.
+//
+// If ctx has ended and the store does not answer, Run gives up recording 30s after the
+// last function has returned: 30s for the end of an attempt, and 30s for that of the
+// run. It returns the error of the store. Nothing is acknowledged, and an attempt whose
+// end was not recorded is in doubt.
 func (e *Engine) Run(ctx context.Context, id string, fn func(context.Context) error, options ...RunOption) error {
 	_, err := e.run(ctx, id, func(ctx context.Context) (payload, error) { return payload{}, fn(ctx) }, options)
 	return err

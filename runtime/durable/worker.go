@@ -337,7 +337,7 @@ func (w *worker) execute(x *execution, returned func()) {
 	}
 	if err != nil {
 		// Not at once: the store has just failed.
-		ctx, cancel := patience(x.ctx)
+		ctx, cancel := withGrace(x.ctx)
 		defer cancel()
 		err = errors.Join(err, e.disown(ctx, e.key(KindRun, x.id, ""), x.owner.id, x.fence))
 	} else {
