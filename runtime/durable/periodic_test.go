@@ -164,3 +164,19 @@ func TestPeriodicSchedule(t *testing.T) {
 		durable.Periodic(w.Engine, "report", delay(time.Hour), func(time.Time) int { return 1 })
 	})
 }
+
+// An input that cannot be encoded is reported, and keeps no run waiting.
+func TestPeriodicWithoutInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startProcess(t, durable.NewMemory())
+		durable.Periodic(w.Engine, "report", durable.Every(time.Hour), func(time.Time) func() { return func() {} })
+		durable.Handle(w.Engine, "copy", func(context.Context, string) (int, error) { return 1, nil })
+		defer work(t, w.Engine)()
+		startOne(t, w)
+		time.Sleep(time.Minute)
+		wantRun(t, w.Engine, "one", durable.StatusSucceeded)
+		if len(w.saw(durable.EventStoreError)) == 0 {
+			t.Error("nothing reports the input that has no encoding")
+		}
+	})
+}

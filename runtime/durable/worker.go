@@ -117,8 +117,9 @@ func (w *worker) work(ctx context.Context) error {
 	return nil
 }
 
-// claim starts the execution of runs, as many as there is room for. It reports
-// whether there were none although there is room.
+// claim starts the runs of periods, and the execution of runs, as many as there is
+// room for. It reports whether there were none although there is room. A period that
+// cannot be started, as for an input that has no encoding, keeps no other run waiting.
 func (w *worker) claim(ctx context.Context) (idle bool, err error) {
 	// A renewal may wait for the claim.
 	ctx, cancel := context.WithTimeout(ctx, w.e.lease/3)
@@ -127,9 +128,12 @@ func (w *worker) claim(ctx context.Context) (idle bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	if err := w.startPeriods(ctx, owner.now()); err != nil {
-		return true, err
-	}
+	late := w.startPeriods(ctx, owner.now())
+	idle, err = w.claimRuns(ctx, owner)
+	return idle, errors.Join(err, late)
+}
+
+func (w *worker) claimRuns(ctx context.Context, owner *owner) (idle bool, err error) {
 	handlers := w.handlers()
 	if len(handlers) == 0 || w.free() == 0 {
 		return false, nil
