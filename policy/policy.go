@@ -83,24 +83,38 @@ func Check(name string, text []byte) (*File, []Problem) {
 // errors. The File then contains what could be read; it is nil if text is not
 // YAML. The spellings are for package policy/format.
 func Read(name string, text []byte) (file *File, problems []Problem, spellings *syntax.Spellings) {
-	d := decoder{
-		reporter: newReporter(name, policyKeys), spellings: new(syntax.Spellings),
-		names: map[string][]string{}, defined: map[string]map[string]bool{},
-	}
+	d := newDecoder(name)
 	if root := syntax.Parse(text, d.unparsed); root != nil {
-		file = d.decode(root)
-		file.Name = name
-		d.schema(root)
+		file = d.document(root)
 		file.ignores = suppress(d.reporter, root, text)
 	}
 	Sort(d.problems)
 	return file, d.problems, d.spellings
 }
 
+// CheckDocument returns the problems of a policy file that was built in memory. Each
+// has the position of the node that it is about, as the builder has set it: a document
+// may so have the positions of another file. The problems are sorted. root must not be
+// changed during the call.
+func CheckDocument(name string, root *syntax.Node) []Problem {
+	d := newDecoder(name)
+	d.document(root)
+	Sort(d.problems)
+	return d.problems
+}
+
 var policyName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // sections are the maps of a file whose keys are names.
 var sections = []string{"scopes", "errors", "breakers", "budgets", "groups", "policies"}
+
+// document reads a file and compares it with the schema.
+func (d decoder) document(root *syntax.Node) *File {
+	f := d.decode(root)
+	f.Name = d.file
+	d.schema(root)
+	return f
+}
 
 // decode reads the whole file.
 func (d decoder) decode(root *syntax.Node) *File {

@@ -43,6 +43,13 @@ type decoder struct {
 	defined map[string]map[string]bool // by section and name
 }
 
+func newDecoder(name string) decoder {
+	return decoder{
+		reporter: newReporter(name, policyKeys), spellings: new(syntax.Spellings),
+		names: map[string][]string{}, defined: map[string]map[string]bool{},
+	}
+}
+
 // settings reads the map of a policy, or defaults.
 func (d decoder) settings(n *syntax.Node) (s settings) {
 	if !d.isMap(n, "a policy") {

@@ -1,6 +1,6 @@
-// Package syntax parses the YAML text of policy files to nodes with positions, and
-// locates the text of nodes. It is used by packages policy, policy/format and foreign,
-// which do not parse text themselves.
+// Package syntax parses the YAML text of policy files to nodes with positions, builds
+// such nodes in memory, and locates the text of nodes. It is used by packages policy,
+// policy/format and foreign, which do not parse text themselves.
 package syntax
 
 import (
@@ -35,6 +35,7 @@ type Form struct {
 	Anchor bool // an anchor, &name, is before it
 	Alias  bool // it is written *name
 	Block  bool // text after | or >
+	Quoted bool // text in quotes
 }
 
 // A Span is a part of one line. Line and Col count from 1; Col and Width count
@@ -92,6 +93,18 @@ func (n *Node) Get(key string) *Entry {
 		}
 	}
 	return nil
+}
+
+// indexEntries makes Get fast for a map with many entries.
+func (n *Node) indexEntries() {
+	const many = 32
+	if len(n.Entries) <= many {
+		return
+	}
+	n.index = make(map[string]int, len(n.Entries))
+	for i, e := range n.Entries {
+		n.index[e.Key] = i
+	}
 }
 
 // Written returns the entry of a map under key, or nil if there is none or its

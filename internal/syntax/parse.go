@@ -224,6 +224,7 @@ func (p *parser) node(y *yaml.Node, depth int) *Node {
 			Flow:   y.Style&yaml.FlowStyle != 0,
 			Anchor: y.Anchor != "",
 			Block:  y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0,
+			Quoted: y.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0,
 		}
 	}
 	return n
@@ -322,12 +323,7 @@ func (p *parser) mapping(y *yaml.Node, at Span, depth int) *Node {
 			}
 		}
 	}
-	if len(n.Entries) > 32 {
-		n.index = make(map[string]int, len(n.Entries))
-		for i, e := range n.Entries {
-			n.index[e.Key] = i
-		}
-	}
+	n.indexEntries()
 	return n
 }
 
