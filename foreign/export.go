@@ -188,6 +188,9 @@ func writeJSON(out *bytes.Buffer, v any, newline string) {
 	}
 }
 
+// number returns a number without an exponent.
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
 func scalarJSON(v any) string {
 	if f, ok := v.(float64); ok {
 		return number(f)

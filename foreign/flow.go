@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
-	"github.com/retrygen/retrygen/policy/rules"
 )
 
 // flowKind is the time limits of a flow spec: timeouts of its scopes, and
@@ -72,7 +71,7 @@ func (d *decoder) flowLimits(timeouts, at *value) {
 		known := len(d.file.scopes)
 		scope := d.scope(s.name, flowWords, at)
 		if v := timeouts.get(s.name); v != nil {
-			scope.settings = slices.DeleteFunc(scope.settings, func(p pair) bool {
+			scope.settings = slices.DeleteFunc(scope.settings, func(p setting) bool {
 				return p.field == "timeout" && scope.places["timeout"] == nil // the default
 			})
 			scope.timeLimit(v, in(time.Millisecond))
@@ -81,11 +80,11 @@ func (d *decoder) flowLimits(timeouts, at *value) {
 			continue
 		}
 		if !scope.has("timeout") {
-			scope.set("timeout", nil, durationText(s.timeout))
+			scope.set("timeout", nil, durationNode(s.timeout))
 		}
-		scope.set("hard_limit", nil, durationText(s.most))
+		scope.set("hard_limit", nil, durationNode(s.most))
 		if s.within != "" {
-			scope.set(rules.Field("within"), nil, s.within)
+			scope.set("within", nil, syntax.Text(s.within))
 		}
 	}
 }

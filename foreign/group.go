@@ -3,6 +3,7 @@ package foreign
 import (
 	"slices"
 
+	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -12,7 +13,7 @@ type section struct {
 	name     string
 	at       *value // its position
 	words    words
-	settings []pair
+	settings settings
 	places   map[rules.Field]*value // where settings are written
 }
 
@@ -21,24 +22,24 @@ func newSection(name string, words words, at *value) *section {
 }
 
 // set adds a setting. One that is set already is a loss.
-func (s *section) set(field rules.Field, v *value, setting string) {
+func (s *section) set(field rules.Field, v *value, value *syntax.Node) {
 	if s.has(field) {
 		v.lose("%s of %s is set already", field, s.name)
 		return
 	}
-	s.settings = append(s.settings, pair{field, setting})
+	s.settings.add(field, value)
 	s.places[field] = v
 }
 
 func (s *section) has(field rules.Field) bool {
-	return slices.ContainsFunc(s.settings, func(p pair) bool { return p.field == field })
+	return slices.ContainsFunc(s.settings, func(s setting) bool { return s.field == field })
 }
 
 // drop removes a setting that another one makes ineffective, which is a loss.
 func (s *section) drop(field rules.Field, why string) {
 	if v := s.places[field]; v != nil && s.has(field) {
 		v.note("%s", why)
-		s.settings = slices.DeleteFunc(s.settings, func(p pair) bool { return p.field == field })
+		s.settings = slices.DeleteFunc(s.settings, func(s setting) bool { return s.field == field })
 	}
 }
 
@@ -46,26 +47,8 @@ func (s *section) drop(field rules.Field, why string) {
 func (s *section) rename(name string, renamed map[string]string) {
 	s.name = name
 	for i, p := range s.settings {
-		if to := renamed[p.value]; p.field == "within" && to != "" {
-			s.settings[i].value = to
-		}
-	}
-}
-
-// sections writes entries under a key, those without settings as {}.
-func (w *writer) sections(key string, list []*section) {
-	for i, s := range list {
-		if i == 0 {
-			w.put("")
-			w.put("%s:", key)
-		}
-		if len(s.settings) == 0 {
-			w.field(target{section: s}, "  %s: {}", s.name)
-			continue
-		}
-		w.field(target{section: s}, "  %s:", s.name)
-		for _, p := range s.settings {
-			w.field(target{section: s, field: p.field}, "    %s: %s", p.field, p.value)
+		if to := renamed[p.value.Text]; p.field == "within" && to != "" {
+			s.settings[i].value = syntax.Text(to)
 		}
 	}
 }
@@ -89,6 +72,6 @@ func (s *section) timeLimit(v *value, format durationFormat) {
 	case limit <= 0:
 		v.mistake("P102", "%s is above 0, not %s", v.key, v.n.Describe())
 	default:
-		s.set("timeout", v, durationText(limit))
+		s.set("timeout", v, durationNode(limit))
 	}
 }

@@ -27,40 +27,51 @@ func Check(name string, text []byte, from *Kind) []policy.Problem {
 	return slices.Compact(problems)
 }
 
-// judge checks the policy file that import writes, which is how rules apply to
-// policies of other systems in the same way as to ours.
+// judge reports what the rules for policy files find in the policies, in the words of
+// their system.
 func (f *File) judge() (problems []policy.Problem) {
-	w := writeFile([]*File{f})
-	_, found := policy.Check(f.Name, []byte(w.String()))
+	doc := newDocument(f)
 	names := map[string]string{}
 	for _, c := range f.classes {
 		names[c.name] = c.word
 	}
 	reported := map[policy.Problem]bool{}
-	for _, p := range found {
-		t := w.at[p.Line]
-		unused := t.section != nil && p.Rule == "P902" // what uses it is Go code
-		if unused || t.policy.ignores(p.Rule) || p.Finding == nil {
+	for _, p := range policy.CheckDocument(f.Name, doc.root) {
+		if p.Finding == nil || isUnused(p.Finding) {
 			continue
 		}
-		if t.policy != nil && slices.Contains(t.policy.remarks, p.Rule) {
+		about := doc.subject(p.Finding)
+		if about.policy.ignores(p.Rule) {
+			continue
+		}
+		if about.policy != nil && slices.Contains(about.policy.remarks, p.Rule) {
 			p.Severity = rules.Info
 		}
-		at, words := t.place(f)
 		finding := *p.Finding
-		p.Pos, p.Width = policy.Pos{Line: at.Line, Col: at.Col}, at.Width
-		p.Text = finding.In(words.in(names))
+		words := about.words.in(names)
+		p.Text = finding.In(words)
 		p.Paste, p.Finding = "", nil
 		// A schedule of several errors is one for each class here.
 		finding.Class = ""
 		same := p
-		same.Text = finding.In(words.in(names))
+		same.Text = finding.In(words)
 		if !reported[same] {
 			problems = append(problems, p)
 		}
 		reported[same] = true
 	}
 	return problems
+}
+
+// isUnused reports whether a finding is that nothing uses a scope or a group: what
+// uses it is Go code.
+func isUnused(f *rules.Finding) bool {
+	return f.Rule == "P902" && (f.Section == "scopes" || f.Section == "groups")
+}
+
+// subject returns what a finding is about.
+func (d *document) subject(f *rules.Finding) subject {
+	return d.subjects[entryName{cmp.Or(f.Section, "policies"), f.Policy}]
 }
 
 // ignores reports whether a rule reads a field of the policy that another place
@@ -72,35 +83,15 @@ func (p *Policy) ignores(rule string) bool {
 	})
 }
 
-// place returns where in the foreign document a problem is, and the names of the
-// system's fields.
-func (t target) place(f *File) (syntax.Span, words) {
-	var v *value
-	var w words
+// span returns the position of a value for problems: of a scalar, or else of its key.
+func (v *value) span() syntax.Span {
 	switch {
-	case t.breaker != nil:
-		v, w = t.breaker.at, t.breaker.words
-		if p := t.breaker.places[t.field]; p != nil {
-			v = p
-		}
-	case t.section != nil:
-		v, w = t.section.at, t.section.words
-		if p := t.section.places[t.field]; p != nil {
-			v = p
-		}
-	case t.policy != nil:
-		v, w = t.policy.root(), t.policy.words
-		if p := t.policy.written(t.field); p != nil {
-			v = p
-		}
+	case v == nil:
+		return start
+	case v.n.IsMap() || v.n.IsList() || v.n.Line == 0:
+		return v.at
 	}
-	if v == nil {
-		return syntax.Span{Line: 1, Col: 1, Width: 1}, w
-	}
-	if v.n.IsMap() || v.n.IsList() || v.n.Line == 0 {
-		return v.at, w
-	}
-	return v.n.Span, w
+	return v.n.Span
 }
 
 // Pos returns where the policy begins in its document.
@@ -118,8 +109,8 @@ func (p *Policy) root() *value {
 	return p.roots[0]
 }
 
-// written returns where a field is written, or nil. The settings of the backoff are
-// on one line of a policy file: base, or else the strategy.
+// written returns where a field is written, or nil. The settings of the backoff have
+// one position in a policy file: that of base, increment or delays, if one is written.
 func (p *Policy) written(field rules.Field) *value {
 	if v := p.places[field]; v != nil {
 		return v

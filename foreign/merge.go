@@ -4,6 +4,14 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
+// merge returns the contents of files with names that are unique in all of them.
+func merge(files []*File) *File {
+	if len(files) == 1 {
+		return files[0]
+	}
+	return mergeAll(files)
+}
+
 // mergeAll returns one File with the policies of all. Names that are taken get a
 // number. Classes with the same tests become one.
 func mergeAll(files []*File) *File {

@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
@@ -58,7 +57,7 @@ func (d *decoder) prodigyGroup(v *value) {
 	case share >= 1:
 		threshold.lose("no share of failures is above %v: nothing stops the job", share)
 	default:
-		g.set("failure_rate", threshold, number(share))
+		g.set("failure_rate", threshold, syntax.Number(share))
 	}
 	g.prodigyBreaker(v.get("circuit_breaker"))
 	g.prodigyCollection(v.get("error_collection"))
@@ -83,7 +82,7 @@ func (s *section) count(field string, v *value) {
 	case n < 1:
 		v.lose("%d is no limit of a group, which is a whole number from 1", n)
 	default:
-		s.set(rules.Field(field), v, strconv.Itoa(n))
+		s.set(rules.Field(field), v, syntax.Int(n))
 	}
 }
 
@@ -91,7 +90,7 @@ func (s *section) count(field string, v *value) {
 func (d *decoder) prodigyItemFailure(g *section, v *value) {
 	action, proceed := v.get("on_item_failure"), v.get("continue_on_failure")
 	if v.has("continue_on_failure") && !proceed.bool() {
-		g.set("on_unit_failure", proceed, "stop")
+		g.set("on_unit_failure", proceed, syntax.Text("stop"))
 	}
 	switch {
 	case action == nil:
@@ -100,12 +99,12 @@ func (d *decoder) prodigyItemFailure(g *section, v *value) {
 	default:
 		switch word := action.text(); word {
 		case "dlq":
-			g.set("on_unit_failure", action, "dead_letter")
+			g.set("on_unit_failure", action, syntax.Text("dead_letter"))
 		case "skip", "stop":
-			g.set("on_unit_failure", action, word)
+			g.set("on_unit_failure", action, syntax.Text(word))
 		case "retry":
 			action.note("an item is retried as the policy of its unit says; after that it is skipped")
-			g.set("on_unit_failure", action, "skip")
+			g.set("on_unit_failure", action, syntax.Text("skip"))
 		case "":
 		default:
 			action.lose("%s is handled in Go: read Errors and DeadLetters of the outcome", syntax.Quote(word))
@@ -137,8 +136,11 @@ func (s *section) prodigyBreaker(b *value) {
 	for _, key := range []string{"half_open_requests", "half_open_max_calls"} {
 		b.get(key).lose("the breaker of a group refuses no unit: the first failure after open_for opens it again")
 	}
-	s.set("breaker", b, "{failures: "+strconv.Itoa(failures)+", open_for: "+durationText(openFor)+", successes: "+
-		strconv.Itoa(successes)+"}")
+	s.set("breaker", b, syntax.FlowMap(
+		syntax.Entry{Key: "failures", Value: syntax.Int(failures)},
+		syntax.Entry{Key: "open_for", Value: durationNode(openFor)},
+		syntax.Entry{Key: "successes", Value: syntax.Int(successes)},
+	))
 }
 
 // prodigyCollection reads which errors of items a job keeps.
@@ -148,19 +150,24 @@ func (s *section) prodigyCollection(v *value) {
 	}
 	if v.n.IsMap() {
 		if size, ok := v.get("batched").get("size").int(); ok && size > 0 {
-			s.set("collect", v, "{every: "+strconv.Itoa(size)+"}")
+			s.set("collect", v, every(size))
 		}
 		return
 	}
 	switch word := v.text(); word {
 	case "aggregate":
-		s.set("collect", v, "all")
+		s.set("collect", v, syntax.Text("all"))
 	case "immediate":
-		s.set("collect", v, "{every: 1}")
+		s.set("collect", v, every(1))
 	case "":
 	default:
 		v.mistake("P102", "error_collection is aggregate, immediate or {batched: {size: 10}}, not %s", syntax.Quote(word))
 	}
+}
+
+// every returns the value of collect that hands errors to observers in batches of n.
+func every(n int) *syntax.Node {
+	return syntax.FlowMap(syntax.Entry{Key: "every", Value: syntax.Int(n)})
 }
 
 // prodigyTimeouts reads the time limits of agents and commands, which become
@@ -173,7 +180,7 @@ func (d *decoder) prodigyTimeouts(v *value) {
 		s := d.scope(nameOf(name), groupWords, v)
 		s.timeLimit(v, either(in(time.Second), withUnit))
 		if within != "" && d.hasScope(within) && !s.has("within") {
-			s.set("within", nil, within)
+			s.set("within", nil, syntax.Text(within))
 		}
 	}
 	limit("agent", "", v.get("agent_timeout_secs"))
@@ -204,12 +211,12 @@ func (d *decoder) finishGroup() {
 	if g == nil {
 		return
 	}
-	i := slices.IndexFunc(g.settings, func(p pair) bool { return p.field == "on_unit_failure" })
+	i := slices.IndexFunc(g.settings, func(p setting) bool { return p.field == "on_unit_failure" })
 	if i < 0 {
-		g.set("on_unit_failure", nil, "dead_letter")
+		g.set("on_unit_failure", nil, syntax.Text("dead_letter"))
 		return
 	}
-	if g.settings[i].value == "stop" {
+	if g.settings[i].value.Text == "stop" {
 		for _, field := range []string{"max_failures", "failure_rate", "breaker"} {
 			g.drop(rules.Field(field), "has no effect: the job stops at the first failure")
 		}
