@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,19 +21,9 @@ var temporalKind = Kind{
 	encode:    encodeTemporal,
 }
 
-// temporalFields maps the words of Temporal, folded, to their names in JSON.
-var temporalFields = map[string]string{
-	"initialinterval": "initialInterval", "backoffcoefficient": "backoffCoefficient",
-	"maximuminterval": "maximumInterval", "maximumattempts": "maximumAttempts",
-	"nonretryableerrortypes": "nonRetryableErrorTypes",
-}
-
-// temporalOptions maps the words of activity options, folded, to their names in
-// JSON.
-var temporalOptions = map[string]string{
-	"starttoclosetimeout": "startToCloseTimeout", "scheduletoclosetimeout": "scheduleToCloseTimeout",
-	"scheduletostarttimeout": "scheduleToStartTimeout", "heartbeattimeout": "heartbeatTimeout",
-	"retrypolicy": "retryPolicy",
+// temporalFields are the fields of a RetryPolicy, folded.
+var temporalFields = []string{
+	"initialinterval", "backoffcoefficient", "maximuminterval", "maximumattempts", "nonretryableerrortypes",
 }
 
 // folded returns a key without its case and its separators: Go, Java and JSON
@@ -48,9 +39,9 @@ var noSeparators = strings.NewReplacer("_", "", "-", "")
 func isTemporalPolicy(n *syntax.Node) bool {
 	found, own := 0, false
 	for _, e := range n.Entries {
-		if _, ok := temporalFields[folded(e.Key)]; ok {
+		if key := folded(e.Key); slices.Contains(temporalFields, key) {
 			found++
-			own = own || folded(e.Key) != "initialinterval"
+			own = own || key != "initialinterval"
 		}
 	}
 	return own && (found > 1 || len(n.Entries) == 1)
