@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -203,6 +204,62 @@ func (c *deadCommand) summary(ctx context.Context, n, all, skipped int, err erro
 	return nil
 }
 
+// A deadChange is what a command does to one dead letter, and to all that a filter
+// selects. For each of them, all returns why it was skipped, or nil, and in the second
+// value why no other is changed.
+type deadChange struct {
+	one func() error
+	all func(f durable.Filter) iter.Seq2[error, error]
+}
+
+// change makes a change to the dead letters that the arguments or the flags name.
+func (c *deadCommand) change(ctx context.Context, args []string, change deadChange) error {
+	one, err := c.one(args)
+	if err != nil {
+		return err
+	}
+	if one {
+		if err := change.one(); err != nil {
+			return err
+		}
+		fmt.Fprintln(c.stdout, c.done, term.Clean(args[1]))
+		return nil
+	}
+	f, err := c.selected.filter(c.now)
+	if err != nil {
+		return err
+	}
+	all, err := c.ask(ctx, f)
+	if err != nil {
+		return err
+	}
+	return c.changeAll(ctx, all, change.all(f))
+}
+
+// changeAll makes changes and reports them. Each is a transaction of its own: what is
+// interrupted can be repeated.
+func (c *deadCommand) changeAll(ctx context.Context, all int, changes iter.Seq2[error, error]) (stopped error) {
+	progress := cli.NewProgress("retryctl", c.stderr)
+	defer progress.End()
+	n, skipped := 0, 0
+	for reason, err := range changes {
+		if err != nil {
+			stopped = err
+			break
+		}
+		if reason == nil {
+			n++
+		} else {
+			skipped++
+			progress.Clear()
+			fmt.Fprintf(c.stderr, "retryctl: %s\n", term.Clean(reason.Error()))
+		}
+		progress.Step(fmt.Sprintf("%s: %d of %d", c.done, n, all))
+	}
+	progress.End()
+	return c.summary(ctx, n, max(all, n+skipped), skipped, stopped)
+}
+
 // deadRequeue is the command dead requeue.
 func deadRequeue(flags *flag.FlagSet) cli.Run {
 	c := &deadCommand{session: newSession(flags), verb: "requeue", done: "requeued"}
@@ -226,50 +283,23 @@ func deadRequeue(flags *flag.FlagSet) cli.Run {
 			}
 			options = append(options, durable.Repeat())
 		}
-		one, err := c.one(args)
-		switch {
-		case err != nil:
-			return err
-		case one:
-			if err = c.engine.Requeue(ctx, args[0], args[1], options...); err == nil {
-				fmt.Fprintln(c.stdout, "requeued", term.Clean(args[1]))
-			}
-			return err
-		}
-		f, err := c.selected.filter(c.now)
-		if err != nil {
-			return err
-		}
-		all, err := c.ask(ctx, f)
-		if err != nil {
-			return err
-		}
-		return c.requeue(ctx, f, all, options)
+		return c.change(ctx, args, deadChange{
+			one: func() error { return c.engine.Requeue(ctx, args[0], args[1], options...) },
+			all: func(f durable.Filter) iter.Seq2[error, error] { return c.requeued(ctx, f, options) },
+		})
 	})
 }
 
-// requeue requeues the dead letters that a filter selects. Each is changed in a
-// transaction of its own: what is interrupted can be repeated.
-func (c *deadCommand) requeue(ctx context.Context, f durable.Filter, all int, options []durable.RequeueOption) error {
-	progress := cli.NewProgress("retryctl", c.stderr)
-	defer progress.End()
-	n, skipped := 0, 0
-	var stopped error
-	for r, err := range c.engine.RequeueDead(ctx, f, options...) {
-		switch {
-		case err != nil:
-			stopped = err
-		case r.Err != nil:
-			skipped++
-			progress.Clear()
-			fmt.Fprintf(c.stderr, "retryctl: %s\n", term.Clean(r.Err.Error()))
-		default:
-			n++
+// requeued requeues the dead letters that a filter selects.
+func (c *deadCommand) requeued(ctx context.Context, f durable.Filter,
+	options []durable.RequeueOption) iter.Seq2[error, error] {
+	return func(yield func(skipped, stopped error) bool) {
+		for r, err := range c.engine.RequeueDead(ctx, f, options...) {
+			if !yield(r.Err, err) {
+				return
+			}
 		}
-		progress.Step(fmt.Sprintf("%s: %d of %d", c.done, n, all))
 	}
-	progress.End()
-	return c.summary(ctx, n, max(all, n+skipped), skipped, stopped)
 }
 
 // deadDiscard is the command dead discard.
@@ -283,58 +313,33 @@ func deadDiscard(flags *flag.FlagSet) cli.Run {
 		if err != nil {
 			return err
 		}
-		one, err := c.one(args)
-		if err != nil {
-			return err
-		}
-		if one {
-			if err := c.confirm(ctx, fmt.Sprintf("discard the dead letter %s of run %s", args[1], args[0])); err != nil {
-				return err
-			}
-			if err := c.engine.Discard(ctx, args[0], args[1], by); err != nil {
-				return err
-			}
-			fmt.Fprintln(c.stdout, "discarded", term.Clean(args[1]))
-			return nil
-		}
-		f, err := c.selected.filter(c.now)
-		if err != nil {
-			return err
-		}
-		all, err := c.ask(ctx, f)
-		if err != nil {
-			return err
-		}
-		return c.discard(ctx, f, all, by)
+		return c.change(ctx, args, deadChange{
+			one: func() error {
+				if err := c.confirm(ctx, fmt.Sprintf("discard the dead letter %s of run %s", args[1], args[0])); err != nil {
+					return err
+				}
+				return c.engine.Discard(ctx, args[0], args[1], by)
+			},
+			all: func(f durable.Filter) iter.Seq2[error, error] { return c.discarded(ctx, f, by) },
+		})
 	})
 }
 
-// discard discards the dead letters that a filter selects.
-func (c *deadCommand) discard(ctx context.Context, f durable.Filter, all int, by durable.Operator) error {
-	progress := cli.NewProgress("retryctl", c.stderr)
-	defer progress.End()
+// discarded discards the dead letters that a filter selects.
+func (c *deadCommand) discarded(ctx context.Context, f durable.Filter, by durable.Operator) iter.Seq2[error, error] {
 	f.Status = []durable.Status{durable.StatusDead}
-	n, skipped := 0, 0
-	var stopped error
-	for i, err := range c.engine.Steps(ctx, f) {
-		if err == nil {
-			err = c.engine.Discard(ctx, i.Run, i.Step, by)
+	return func(yield func(skipped, stopped error) bool) {
+		for i, err := range c.engine.Steps(ctx, f) {
+			var skipped error
+			if err == nil {
+				err = c.engine.Discard(ctx, i.Run, i.Step, by)
+			}
+			if errors.Is(err, durable.ErrConflict) || errors.Is(err, durable.ErrNotFound) {
+				skipped, err = err, nil
+			}
+			if !yield(skipped, err) {
+				return
+			}
 		}
-		switch {
-		case errors.Is(err, durable.ErrConflict) || errors.Is(err, durable.ErrNotFound):
-			skipped++
-			progress.Clear()
-			fmt.Fprintf(c.stderr, "retryctl: %s\n", term.Clean(err.Error()))
-		case err != nil:
-			stopped = err
-		default:
-			n++
-		}
-		if stopped != nil {
-			break
-		}
-		progress.Step(fmt.Sprintf("%s: %d of %d", c.done, n, all))
 	}
-	progress.End()
-	return c.summary(ctx, n, max(all, n+skipped), skipped, stopped)
 }
