@@ -3,7 +3,6 @@ package otelretry
 import (
 	"context"
 	"errors"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -12,21 +11,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// StateOptions limits what reading the state of a store costs. The zero value of
-// each field means its default.
-type StateOptions struct {
-	// Limit is the number of records that are read for each of the groups of
-	// gauges in [Telemetry.ObserveState]. The default is 10,000, which are 10 pages.
-	Limit int
-	// Every is the shortest time between two reads. A collection within that time
-	// gets the values of the last one. The default is 30 seconds.
-	Every time.Duration
-	// Timeout limits the time of one read. The default is 5 seconds.
-	Timeout time.Duration
-	// Runs adds the number of runs by status, for which all runs are read. If there
-	// are more than Limit, their number is not reported. The default is false.
-	Runs bool
-}
+// StateOptions limits what reading the state of a store costs: Limit records for each
+// group of gauges (10,000 by default), one read Every 30 seconds with a Timeout of 5
+// seconds, and no number of Runs by status, for which all runs are read.
+type StateOptions = measure.StateOptions
 
 // ObserveState makes gauges of what the store of an engine has recorded, across all
 // processes, until the function that it returns is called:
@@ -44,7 +32,7 @@ type StateOptions struct {
 // contrib/prometheus. Call it once for each store and namespace, in one process. The
 // engine need not execute runs. The error is one of the meter.
 func (t *Telemetry) ObserveState(e *durable.Engine, o StateOptions) (stop func() error, err error) {
-	state := measure.NewState(e, measure.StateOptions(o))
+	state := measure.NewState(e, o)
 	var gauges [len(measure.StateGauges)]metric.Float64ObservableGauge
 	var observed []metric.Observable
 	var errs []error

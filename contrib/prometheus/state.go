@@ -1,31 +1,16 @@
 package promretry
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/retrygen/retrygen/internal/measure"
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// StateOptions limits what reading the state of a store costs. The zero value of
-// each field means its default.
-type StateOptions struct {
-	// Limit is the number of records that are read for each of the groups of
-	// gauges in [State]. The default is 10,000, which are 10 pages.
-	Limit int
-	// Every is the shortest time between two reads. A scrape within that time gets
-	// the values of the last one. The default is 30 seconds.
-	Every time.Duration
-	// Timeout limits the time of one read. The default is 5 seconds.
-	Timeout time.Duration
-	// Runs adds the number of runs by status. No index of a store has the status,
-	// which changes too often: all runs are read, those that have ended and are
-	// kept among them. If there are more than Limit, their number is not reported.
-	// The default is false.
-	Runs bool
-}
+// StateOptions limits what reading the state of a store costs: Limit records for each
+// group of gauges (10,000 by default), one read Every 30 seconds with a Timeout of 5
+// seconds, and no number of Runs by status, for which all runs are read.
+type StateOptions = measure.StateOptions
 
 // State is a prometheus.Collector for what the store of an engine has recorded,
 // across all processes. It reads the store when it is scraped:
@@ -57,7 +42,7 @@ var _ prometheus.Collector = (*State)(nil)
 // NewState returns a collector for the store of an engine, which need not execute
 // runs.
 func NewState(e *durable.Engine, o StateOptions) *State {
-	s := &State{state: measure.NewState(e, measure.StateOptions(o))}
+	s := &State{state: measure.NewState(e, o)}
 	for i, g := range measure.StateGauges {
 		var labels []string
 		for _, l := range g.Labels {

@@ -50,13 +50,23 @@ var StateGauges = [...]Instrument{
 		"How long the last read of the store took.", nil, false, nil},
 }
 
-// StateOptions are the options of a [State]. The zero value of a field means its
-// default.
+// StateOptions limits what reading the state of a store costs. The zero value of
+// each field means its default.
 type StateOptions struct {
-	Limit   int           // of records that are read for a group of gauges: 10,000
-	Every   time.Duration // the shortest time between two reads: 30 seconds
-	Timeout time.Duration // of a read: 5 seconds
-	Runs    bool          // whether runs are counted by status
+	// Limit is the number of records that are read for each group of gauges: the
+	// steps, the paused runs, and the runs that are due. The default is 10,000, which
+	// are 10 pages.
+	Limit int
+	// Every is the shortest time between two reads. A collection within that time
+	// gets the values of the last one. The default is 30 seconds.
+	Every time.Duration
+	// Timeout limits the time of one read. The default is 5 seconds.
+	Timeout time.Duration
+	// Runs adds the number of runs by status. No index of a store has the status,
+	// which changes too often: all runs are read, including those that have ended and
+	// are kept. If there are more than Limit, their number is not reported. The
+	// default is false.
+	Runs bool
 }
 
 // A State reads what the store of an engine has recorded. Its method may be called
