@@ -304,12 +304,12 @@ var knowsNames = map[string]string{
 	// Names of this module, and of the go command.
 	"directives.go":    "comments of this linter",
 	"nesting.go":       "the runtime: what begins a call",
+	"place.go":         "files of tests",
 	"policyliteral.go": "the runtime: fields of policies",
 	"rules.go":         "rules of this linter",
 	"ssaform.go":       "paths of the standard library",
 	"stalecode.go":     "comments of the generator",
 	"steploop.go":      "package durable: what calls a step",
-	"suite.go":         "files of tests",
 }
 
 // TestNamesInVocabulary: the linter decides by types and values. What a function, a type or a

@@ -1,16 +1,13 @@
 package lint
 
 import (
-	"go/ast"
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
-	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
-	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // NoDelay reports RL103.
@@ -56,33 +53,3 @@ func isHurriedCall(found *attempt.Package, call *ssa.Call) bool {
 
 // isOneCall reports whether a function makes one call: what it depends on stays the same.
 func isOneCall(fn *ssa.Function) bool { return len(callsOf(fn)) == 1 }
-
-// loopStart returns where the statement of a loop begins, or, if a goto makes the loop, the
-// call in it.
-func loopStart(file *ast.File, loop *flow.Loop, call *ssa.Call) token.Pos {
-	path, _ := astutil.PathEnclosingInterval(file, call.Pos(), call.Pos())
-	for _, n := range path {
-		switch n.(type) {
-		case *ast.ForStmt, *ast.RangeStmt:
-			if encloses(n, loop) && (loop.Outer == nil || !encloses(n, loop.Outer)) {
-				return n.Pos()
-			}
-		}
-	}
-	return callStart(file, call.Pos())
-}
-
-// encloses reports whether all code of a loop is part of a statement.
-func encloses(n ast.Node, loop *flow.Loop) bool {
-	for instr := range flow.Instructions(loop.List) {
-		// Phis and variables have the positions of declarations.
-		switch pos := instr.Pos(); instr.(type) {
-		case *ssa.Phi, *ssa.Alloc:
-		default:
-			if pos.IsValid() && (pos < n.Pos() || n.End() < pos) {
-				return false
-			}
-		}
-	}
-	return true
-}

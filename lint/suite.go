@@ -5,18 +5,13 @@ package lint
 
 import (
 	"fmt"
-	"go/ast"
 	"go/token"
-	"go/types"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/ast/astutil"
-	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/docs"
-	"github.com/retrygen/retrygen/lint/internal/vocab"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -126,71 +121,4 @@ func imports(pass *analysis.Pass, path string) bool {
 		}
 	}
 	return false
-}
-
-// callAt returns the call of which the SSA form knows the parenthesis, and whether it is a
-// statement, or nil.
-func callAt(file *ast.File, paren token.Pos) (call *ast.CallExpr, alone bool) {
-	path, _ := astutil.PathEnclosingInterval(file, paren, paren)
-	for i, n := range path {
-		if call, ok := n.(*ast.CallExpr); ok && call.Lparen == paren {
-			_, alone = path[i+1].(*ast.ExprStmt)
-			return call, alone
-		}
-	}
-	return nil, false
-}
-
-// callStart returns where the expression of a call begins.
-func callStart(file *ast.File, paren token.Pos) token.Pos {
-	if call, _ := callAt(file, paren); call != nil {
-		return call.Pos()
-	}
-	return paren
-}
-
-// inTest reports whether pos is in a file of tests, which wait and repeat as they like.
-func inTest(pass *analysis.Pass, pos token.Pos) bool {
-	f := pass.Fset.File(pos) // a call that the SSA form adds by itself stands nowhere
-	return f != nil && strings.HasSuffix(f.Name(), "_test.go")
-}
-
-// isGivenTest reports whether a function, or one around it, is given a test, or is a method of
-// what holds one.
-func isGivenTest(fn *ssa.Function) bool {
-	return slices.ContainsFunc(declaredAround(fn).Params, func(p *ssa.Parameter) bool {
-		if vocab.IsTest(p.Type()) {
-			return true
-		}
-		t := p.Type().Underlying()
-		if to, ok := t.(*types.Pointer); ok {
-			t = to.Elem().Underlying()
-		}
-		s, ok := t.(*types.Struct)
-		return ok && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool {
-			return vocab.IsTest(f.Type())
-		})
-	})
-}
-
-// handwritten returns the file of the pass that pos is in, or nil if that is generated, or a
-// file of tests.
-func handwritten(pass *analysis.Pass, pos token.Pos) *ast.File {
-	file := fileOf(pass, pos)
-	if file == nil || ast.IsGenerated(file) || inTest(pass, pos) {
-		return nil
-	}
-	return file
-}
-
-// fileOf returns the file of the pass that pos is in.
-func fileOf(pass *analysis.Pass, pos token.Pos) *ast.File {
-	if !pos.IsValid() {
-		return nil
-	}
-	i := slices.IndexFunc(pass.Files, func(f *ast.File) bool { return f.FileStart <= pos && pos <= f.FileEnd })
-	if i < 0 {
-		return nil
-	}
-	return pass.Files[i]
 }
