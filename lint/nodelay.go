@@ -18,7 +18,7 @@ func runNoDelay(pass *analysis.Pass, r *report) {
 	reported := map[token.Pos]bool{}
 	for _, t := range found.Attempts {
 		file := handwritten(pass, t.Pos())
-		if t.Trapped || file == nil || isGivenTest(t.Fn) {
+		if t.Traps() || file == nil || isGivenTest(t.Fn) {
 			continue // RL101 reports what nothing ends
 		}
 		evidence, atOnce := t.AtOnce()

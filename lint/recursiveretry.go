@@ -19,7 +19,7 @@ func runRecursiveRetry(pass *analysis.Pass, r *report) {
 		if file == nil || ast.IsGenerated(file) || !t.IsEndlessRecursion() {
 			continue
 		}
-		for _, call := range t.Again {
+		for _, call := range t.Recursion.Calls {
 			if !reported[call] {
 				reported[call] = true
 				r.at(callStart(file, call.Pos()), call.Pos(), Named, "RL113",

@@ -12,15 +12,15 @@
 //
 // With 1 and 2 alone it is a daemon: an [Attempt] with no Ends, of which only waits that a
 // success does not pass are judged. If a failure leaves the loop and an answer leads back, it
-// is an Attempt as well, ByAnswer.
+// is an Attempt as well: see [Attempt.IsByAnswer].
 //
 // # Flow of data
 //
-// package flow solves what is executed after a failure and after a success: the two runs of an
-// Attempt. Over the run that leads back, [Change] says what happens to an operand, [Why] what
-// a branch depends on, and Trapped whether some failure can never leave the loop. [Wait]s are
-// what blocks on the way. What a call does is read from the [Summary] of the callee, which is
-// computed callees first and kept as a fact for packages that import this one.
+// package flow solves what is executed after a failure and after a success: the two [Runs] of
+// an Attempt. Over the run that leads back, [Change] says what happens to an operand, [Why]
+// what a branch depends on, and [Trap] whether some failure can never leave the loop. [Wait]s
+// are what blocks on the way. What a call does is read from the [Summary] of the callee, which
+// is computed callees first and kept as a fact for packages that import this one.
 //
 // Rules are queries of Attempts. They see no syntax, and no name that is not in package vocab.
 package attempt
@@ -49,43 +49,42 @@ const (
 
 // An Attempt is an operation that is executed again because of how it ended.
 type Attempt struct {
-	Fn       *ssa.Function
-	Loop     *flow.Loop
-	Op       *ssa.Call
-	Ends     Ends    // none: a daemon
-	ByAnswer bool    // a failure leaves the loop: what Op returned without one leads back
-	Fails    bool    // it is known which results are a failure
-	Until    Success // the result that Fails is about
+	Fn   *ssa.Function
+	Loop *flow.Loop
+	Op   *ssa.Call
+
+	Until    Success
+	Ends     Ends // none: a daemon
 	Change   Change
 	Evidence vocab.Evidence // that it is a retry
+	Runs
+	Trap
+	Waits     []Wait     // on the way to the next execution, in the order of the function
+	Recursion *Recursion // nil: Loop is a loop
 
-	Run    *flow.Run // from the failure, or if ByAnswer from the success, to the next execution
-	Failed *flow.Run // from the failure
-	Passed *flow.Run // from the success
+	pkg *Package
+}
 
-	// Trapped reports that there is a failure after which the loop is never left: the failure
-	// itself decides every branch that could leave.
-	Trapped bool
-	// Decisions are the branches of the run that may leave the loop for good, and may not.
-	Decisions map[*ssa.BasicBlock]Why
-	Waits     []Wait // on the way to the next execution, in the order of the function
-
-	Again []*ssa.Call              // of a recursion: the calls of Fn itself that follow the failure
-	leads map[*ssa.BasicBlock]bool // of a recursion: the blocks between two executions of Op
-
-	pkg     *Package
-	byField bool // what fails is no error, but reported by a field of a result
-	missed  *Missed
-	// unanswered reports that there is an answer after which the loop is never left.
-	unanswered bool
+// Runs are what is executed after an operation.
+type Runs struct {
+	Run    *flow.Run // to the next execution: Failed or Passed
+	Failed *flow.Run // from the failure; from any result if it is not known what a failure is
+	Passed *flow.Run // from the success; the same as Failed if that is not known
 }
 
 // IsDaemon reports whether the operation is executed again whatever it returns.
 func (t *Attempt) IsDaemon() bool { return t.Ends == 0 }
 
+// Fails reports whether it is known which results of the operation are a failure.
+func (t *Attempt) Fails() bool { return t.Until != Unclear }
+
+// IsByAnswer reports whether a failure leaves the loop, and what the operation returns without
+// one leads back.
+func (t *Attempt) IsByAnswer() bool { return t.Fails() && t.Run == t.Passed }
+
 // IsRetry reports whether the operation is executed again because it has failed, until it
 // succeeds.
-func (t *Attempt) IsRetry() bool { return t.Fails && !t.ByAnswer && !t.IsDaemon() }
+func (t *Attempt) IsRetry() bool { return t.Fails() && !t.IsByAnswer() && !t.IsDaemon() }
 
 // Pos returns the position of the operation.
 func (t *Attempt) Pos() token.Pos { return t.Op.Pos() }
@@ -170,35 +169,29 @@ func (p *Package) attempt(l *flow.Loop, op *ssa.Call) *Attempt {
 
 // attemptUntil is attempt if a success of the call is what e says.
 func (p *Package) attemptUntil(l *flow.Loop, op *ssa.Call, e ending) *Attempt {
-	t := &Attempt{Fn: op.Parent(), Loop: l, Op: op, Fails: e.known, Until: e.until, Evidence: vocab.Proven, pkg: p,
-		byField: e.byField != nil}
-	if t.byField {
-		t.Evidence = e.byField.Evidence
-	}
-	t.Run = p.flow.After(l, op, e.failed)
-	if t.Run == nil {
+	failed := p.flow.After(l, op, e.failed)
+	if failed == nil {
 		return nil
 	}
-	t.Failed, t.Passed = t.Run, t.Run
-	if e.known && t.Run.Again {
+	t := &Attempt{Fn: op.Parent(), Loop: l, Op: op, Until: e.until, Evidence: e.evidence(), pkg: p,
+		Runs: Runs{Run: failed, Failed: failed, Passed: failed}}
+	if t.Fails() && failed.Again {
 		t.Passed = p.flow.After(l, op, e.passed)
 	}
 	if !t.Run.Again && (e.answered == nil || !t.isAsked(e.answered)) {
 		return nil
 	}
 	var evidence vocab.Evidence
-	if t.Change, evidence = t.operands(t.Run); t.Change == Changed || t.Change == Counted && t.ByAnswer {
+	if t.Change, evidence = t.operands(t.Run); t.Change == Changed || t.Change == Counted && t.IsByAnswer() {
 		return nil
 	}
 	t.Evidence = min(t.Evidence, evidence)
 	j := &judge{p: p, run: t.Run}
-	if !t.ByAnswer && !t.findEnds(j) {
+	if !t.IsByAnswer() && !t.findEnds(j) {
 		return nil
 	}
-	f := t.trap(j, adversary)
-	t.Decisions, t.missed = f.decisions, f.missed
-	asks := t.ByAnswer || t.Ends == Polls && t.givesUp()
-	t.Trapped, t.unanswered = f.trapped && !asks, f.trapped && (asks || !t.Fails)
+	t.Trap = t.trap(j, adversary)
+	t.trapAnswers()
 	t.Waits = t.waits()
 	return t
 }
@@ -207,7 +200,7 @@ func (p *Package) attemptUntil(l *flow.Loop, op *ssa.Call, e ending) *Attempt {
 // makes that the run of the attempt.
 func (t *Attempt) isAsked(answered flow.Assumption) bool {
 	t.Passed = t.pkg.flow.After(t.Loop, t.Op, answered)
-	t.Run, t.ByAnswer, t.Ends = t.Passed, true, Polls
+	t.Run, t.Ends = t.Passed, Polls
 	return t.Run.Again && t.leavesBy(&judge{p: t.pkg, run: t.Run}, false)
 }
 
@@ -227,7 +220,7 @@ func couldPoll(op *ssa.Call) bool {
 // findEnds finds how a success ends the loop. It reports false if Op is no operation: what it
 // returns is no failure, and leaves nothing.
 func (t *Attempt) findEnds(j *judge) bool {
-	if !t.Fails {
+	if !t.Fails() {
 		t.Ends = Polls
 		return t.leavesBy(j, false)
 	}

@@ -82,7 +82,7 @@ func describe(fset *token.FileSet, a *Attempt) string {
 	if a.IsDaemon() {
 		words = append(words, "daemon")
 	}
-	if a.Trapped {
+	if a.Traps() {
 		words = append(words, "trapped")
 	}
 	if a.OneClass() {

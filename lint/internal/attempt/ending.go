@@ -18,15 +18,24 @@ const (
 	NoError Success = iota // no error, or what a summary says
 	True
 	False
+	InField // no error in a field of a result
+	Unclear // it is not known what a failure is
 )
 
 // An ending is how a call may end.
 type ending struct {
-	failed, passed flow.Assumption
+	failed, passed flow.Assumption // if until is Unclear, nothing is assumed
 	answered       flow.Assumption // it succeeded, but may have returned no answer; nil: it has none
 	until          Success
-	known          bool         // it is known what a failure is; else nothing is assumed
-	byField        *vocab.Shape // a field of a result reports the failure, and no error
+	shape          *vocab.Shape // of the result with the field, for InField
+}
+
+// evidence returns how sure it is that a call may end like that.
+func (e *ending) evidence() vocab.Evidence {
+	if e.shape != nil {
+		return e.shape.Evidence
+	}
+	return vocab.Proven
 }
 
 // endings returns how a call may end: more than one way if it is not known what a failure is,
@@ -58,16 +67,16 @@ func (p *Package) endings(call *ssa.Call) []ending {
 		case s.FalseOnError:
 			return []ending{ofBool(True)}
 		case s.NilOnError:
-			return []ending{{failed: only(flow.Nil), passed: only(flow.NonNil), known: true}}
+			return []ending{{failed: only(flow.Nil), passed: only(flow.NonNil)}}
 		}
 	}
-	return []ending{{failed: only(flow.Top), passed: only(flow.Top)}}
+	return []ending{{failed: only(flow.Top), passed: only(flow.Top), until: Unclear}}
 }
 
 // ofError returns the ending of a call whose last of n results is an error. The other results
 // of a failure are not set.
 func ofError(n int) ending {
-	return ending{failed: errorAnd(n-1, flow.NonNil, flow.Nil), passed: errorAnd(n-1, flow.Nil, flow.NonNil), known: true}
+	return ending{failed: errorAnd(n-1, flow.NonNil, flow.Nil), passed: errorAnd(n-1, flow.Nil, flow.NonNil)}
 }
 
 // ofBool returns the ending of a call whose first result is a bool, and that returns no error.
@@ -80,7 +89,7 @@ func ofBool(until Success) ending {
 			return flow.Nil
 		})
 	}
-	return ending{failed: first(false), passed: first(true), until: until, known: true}
+	return ending{failed: first(false), passed: first(true), until: until}
 }
 
 // byField returns the endings of a call that a field of a result reports, and no error. A call
@@ -112,7 +121,7 @@ func (p *Package) byField(call *ssa.Call) []ending {
 				return rest(k, f, t)
 			}
 		}
-		return []ending{{failed: with(failed), passed: with(passed), known: true, byField: &shape}}
+		return []ending{{failed: with(failed), passed: with(passed), until: InField, shape: &shape}}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package attempt
 import (
 	"go/token"
 	"iter"
-	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -32,7 +31,7 @@ type Endless struct {
 
 // Endless returns how an attempt never stops, or nil if something may stop it.
 func (t *Attempt) Endless() *Endless {
-	if !t.Trapped || t.IsDaemon() || !t.Fails || t.Change == Counted || !t.returns() {
+	if !t.Traps() || t.IsDaemon() || !t.Fails() || t.Change == Counted || !t.returns() {
 		return nil
 	}
 	contended, evidence := t.isContended()
@@ -46,7 +45,7 @@ func (t *Attempt) Endless() *Endless {
 		if given || len(t.Waits) == 0 {
 			e.Evidence = vocab.Named // the judge may know the end of the context, or a conflict
 		}
-	case given && t.OneClass(), t.byField && t.Context() != nil:
+	case given && t.OneClass(), t.Until == InField && t.Context() != nil:
 		return nil // the end of the context is another error
 	default:
 		e.ContextEnd = given && !t.othersEnd()
@@ -116,13 +115,13 @@ func isHeld(v ssa.Value) bool {
 // IsConflict reports whether one class of errors alone is retried without a limit, at once:
 // others were faster, or the call gets further each time.
 func (t *Attempt) IsConflict() bool {
-	if !t.Trapped || t.IsDaemon() || len(t.Waits) > 0 {
+	if !t.Traps() || t.IsDaemon() || len(t.Waits) > 0 {
 		return false
 	}
 	if k := known(&t.Op.Call); k.Is(vocab.Locks) && k.Evidence >= vocab.Library {
 		return true
 	}
-	return t.Fails && t.decided()&Class != 0 && t.OneClass()
+	return t.Fails() && t.decided()&Class != 0 && t.OneClass()
 }
 
 // decided returns what all decisions of the loop depend on.
@@ -162,11 +161,11 @@ func (t *Attempt) sharedDoubts() vocab.Evidence {
 func (t *Attempt) between(run *flow.Run) iter.Seq[ssa.Instruction] {
 	return func(yield func(ssa.Instruction) bool) {
 		for _, b := range t.Loop.List {
-			if !isOn(run, b) && !t.leads[b] {
+			if !isOn(run, b) && !t.leads(b) {
 				continue
 			}
 			for _, instr := range b.Instrs {
-				if call, ok := instr.(*ssa.Call); ok && slices.Contains(t.Again, call) {
+				if call, ok := instr.(*ssa.Call); ok && t.Recursion.has(call) {
 					break // it is what happens between the next two
 				}
 				if !yield(instr) {

@@ -23,10 +23,10 @@ const spent = Count | Clock | Context
 // Hidden returns how the function hides that the attempts have ended without success. It does
 // not if others can see what happens between the attempts.
 func (t *Attempt) Hidden() (hidden []Hidden) {
-	if t.IsDaemon() || !t.Fails || !returnsOutcome(t.Fn) {
+	if t.IsDaemon() || !t.Fails() || !returnsOutcome(t.Fn) {
 		return nil
 	}
-	if !t.ByAnswer {
+	if !t.IsByAnswer() {
 		hidden = t.hiddenIn(t.Run)
 	}
 	if t.Ends&Polls != 0 && t.Passed.Again && len(hidden) == 0 && !t.consumes() {

@@ -14,7 +14,8 @@ import (
 // be, and is left by the answer alone, or by an error if the operation returns one.
 func (t *Attempt) IsEndlessPoll() bool {
 	const others = vocab.Receives | vocab.Asks | vocab.Random | vocab.Exits | vocab.Stops | vocab.Locks
-	if !t.unanswered || known(&t.Op.Call).Is(others) || t.GivenContext() != nil || t.StaysInside() || t.consumes() {
+	if t.Never&SomeAnswer == 0 || known(&t.Op.Call).Is(others) || t.GivenContext() != nil || t.StaysInside() ||
+		t.consumes() {
 		return false
 	}
 	if !t.Op.Call.IsInvoke() && effect.Callee(&t.Op.Call) == nil {

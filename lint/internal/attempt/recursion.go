@@ -10,6 +10,18 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
+// A Recursion is how a function calls itself after the failure of an operation.
+type Recursion struct {
+	Calls   []*ssa.Call // those that follow the failure
+	between set         // the blocks between two executions of the operation
+}
+
+// has reports whether the function calls itself by a call. The receiver may be nil.
+func (r *Recursion) has(call *ssa.Call) bool { return r != nil && slices.Contains(r.Calls, call) }
+
+// leads reports whether a block of a recursion is between two executions of the operation.
+func (t *Attempt) leads(b *ssa.BasicBlock) bool { return t.Recursion != nil && t.Recursion.between[b] }
+
 // findRecursions returns the operations of a function after whose failure, and only then, the
 // function calls itself, with the same context if it is given one. Their Loop is the whole
 // function.
@@ -47,52 +59,54 @@ func (p *Package) findRecursions(fn *ssa.Function) (found []*Attempt) {
 // recursion returns the attempt that an operation is, or nil.
 func (p *Package) recursion(whole *flow.Loop, op *ssa.Call, again []*ssa.Call) *Attempt {
 	e := p.endings(op)[0]
-	if !e.known {
+	if e.until == Unclear {
 		return nil
 	}
-	t := &Attempt{Fn: op.Parent(), Loop: whole, Op: op, Ends: Leaves, Fails: true, Evidence: vocab.Proven, pkg: p}
-	t.Run, t.Passed = p.flow.After(whole, op, e.failed), p.flow.After(whole, op, e.passed)
-	if t.Run == nil {
+	failed, passed := p.flow.After(whole, op, e.failed), p.flow.After(whole, op, e.passed)
+	if failed == nil {
 		return nil
 	}
-	t.Failed = t.Run
+	t := &Attempt{Fn: op.Parent(), Loop: whole, Op: op, Until: e.until, Ends: Leaves,
+		Recursion: new(Recursion), Runs: Runs{Run: failed, Failed: failed, Passed: passed}, pkg: p}
 	same := true
 	for _, call := range again {
 		if t.Passed.IsReached(call.Block()) {
 			return nil
 		}
 		if t.Run.IsReached(call.Block()) {
-			t.Again = append(t.Again, call)
+			t.Recursion.Calls = append(t.Recursion.Calls, call)
 			same = same && passesOn(call)
 		}
 	}
-	if len(t.Again) == 0 {
+	if len(t.Recursion.Calls) == 0 {
 		return nil
 	}
 	if t.Change, t.Evidence = t.operands(t.Run); t.Change == Changed {
 		return nil
 	}
 	var ends []*ssa.BasicBlock
-	for _, call := range t.Again {
+	for _, call := range t.Recursion.Calls {
 		ends = append(ends, call.Block())
 	}
-	t.leads = flow.Before(ends, t.Run.Enters)
+	t.Recursion.between = flow.Before(ends, t.Run.Enters)
 	for _, w := range p.index(t.Fn).waits {
 		call, ok := w.At.(*ssa.Call)
-		if w.At != ssa.Instruction(op) && !(ok && slices.Contains(t.Again, call)) && t.Run.IsReached(w.At.Block()) &&
-			t.leads[w.At.Block()] {
+		if w.At != ssa.Instruction(op) && !(ok && t.Recursion.has(call)) && t.Run.IsReached(w.At.Block()) &&
+			t.leads(w.At.Block()) {
 			t.Waits = append(t.Waits, w)
 		}
 	}
-	f := t.trap(&judge{p: p, run: t.Run}, adversary)
-	t.Decisions, t.missed = f.decisions, f.missed
-	t.Trapped = f.trapped && same && t.comesBack()
+	t.Trap = t.trap(&judge{p: p, run: t.Run}, adversary)
+	if !t.Traps() || !same || !t.comesBack() {
+		t.Never = 0
+	}
 	return t
 }
 
 // callsAgain reports whether a recursion starts again in a block.
 func (t *Attempt) callsAgain(b *ssa.BasicBlock) bool {
-	return slices.ContainsFunc(t.Again, func(call *ssa.Call) bool { return call.Block() == b })
+	return t.Recursion != nil &&
+		slices.ContainsFunc(t.Recursion.Calls, func(call *ssa.Call) bool { return call.Block() == b })
 }
 
 // passesOn reports whether a call gives its own function the arguments that that was given.
@@ -111,7 +125,7 @@ func (t *Attempt) comesBack() bool {
 	j := &judge{p: t.pkg, fn: t.Fn}
 	before := flow.Before([]*ssa.BasicBlock{t.Op.Block()}, flow.EveryEdge)
 	for b := range before {
-		t.leads[b] = true
+		t.Recursion.between[b] = true
 		if b == t.Op.Block() {
 			continue
 		}

@@ -26,10 +26,13 @@ func (t *Attempt) Retries() *Retries {
 	const chosen = adversary &^ (Setting | Answer)
 	j := &judge{p: t.pkg, run: t.Run}
 	r := &Retries{Op: op, Until: t.Until, Context: t.ending()}
-	if t.trap(j, chosen).trapped {
+	if r.Until == InField {
+		r.Until = NoError // for callers it is the same
+	}
+	if t.trap(j, chosen).Traps() {
 		r.Endless, r.Context = true, nil
 	} else if r.Context != nil {
-		r.Endless = t.trap(j, chosen|Context).trapped
+		r.Endless = t.trap(j, chosen|Context).Traps()
 	}
 	if r.Endless && len(t.Waits) == 0 && t.OneClass() {
 		r.Endless = false // a conflict: one class of errors asks for the same at once

@@ -42,28 +42,62 @@ func (t *Attempt) forced(forces func(b *ssa.BasicBlock, known set) bool) set {
 	return known
 }
 
+// A Trap says whether a loop is ever left, and what decides that.
+type Trap struct {
+	Never Outcomes // after these the loop is never left: they decide every branch that could leave
+	// Decisions are the branches of the run that may leave the loop for good, and may not.
+	Decisions map[*ssa.BasicBlock]Why
+
+	missed *Missed // the last comparison that is never met
+}
+
+// Outcomes is a set: how an operation ends.
+type Outcomes uint8
+
+// The outcomes.
+const (
+	SomeFailure Outcomes = 1 << iota // some failure; some result if it is not known what a failure is
+	SomeAnswer                       // some result that is no failure, or is not known to be one
+)
+
+// Traps reports whether there is a failure after which the loop is never left.
+func (t Trap) Traps() bool { return t.Never&SomeFailure != 0 }
+
 // trap decides whether some failure can never leave the loop, if it decides all branches that
 // depend on nothing but chosen, and on which branches that depends. It is the
 // greatest fixpoint of: a block is trapped if all its executed successors in the loop are; if
 // its branch is chosen, one is enough. Returns, panics, edges that leave the loop, and calls
 // that may not return are not trapped.
-func (t *Attempt) trap(j *judge, chosen Why) *freeing {
-	f := &freeing{t: t, j: j, chosen: chosen, decisions: map[*ssa.BasicBlock]Why{}}
+func (t *Attempt) trap(j *judge, chosen Why) Trap {
+	f := &freeing{t: t, j: j, chosen: chosen, Trap: Trap{Decisions: map[*ssa.BasicBlock]Why{}}}
 	free := t.forced(func(b *ssa.BasicBlock, free set) bool {
 		return !t.callsAgain(b) && (t.mayStop(b) || f.isFree(b, free))
 	})
-	f.trapped = !t.Run.Bounded && !free[t.Op.Block()]
-	return f
+	if !t.Run.Bounded && !free[t.Op.Block()] {
+		f.Never = SomeFailure
+	}
+	return f.Trap
+}
+
+// trapAnswers corrects Never for a loop that asks for an answer: what never leaves it is an
+// answer, since a failure does.
+func (t *Attempt) trapAnswers() {
+	asks := t.IsByAnswer() || t.Ends == Polls && t.givesUp()
+	switch {
+	case !t.Traps():
+	case asks:
+		t.Never = SomeAnswer
+	case !t.Fails():
+		t.Never |= SomeAnswer
+	}
 }
 
 // A freeing is the search for the blocks that are not trapped, and what it has found.
 type freeing struct {
-	t         *Attempt
-	j         *judge
-	chosen    Why
-	decisions map[*ssa.BasicBlock]Why
-	missed    *Missed // the last comparison that is met
-	trapped   bool
+	t      *Attempt
+	j      *judge
+	chosen Why
+	Trap
 }
 
 // isFree reports whether the loop is left from a block whatever the failure is, if it is left
@@ -87,8 +121,8 @@ func (f *freeing) isFree(b *ssa.BasicBlock, free set) bool {
 		f.missed = m
 		return false
 	}
-	f.decisions[b] = f.j.why(branch.Cond)
-	return f.decisions[b]&^f.chosen != 0
+	f.Decisions[b] = f.j.why(branch.Cond)
+	return f.Decisions[b]&^f.chosen != 0
 }
 
 // mayStop reports whether a call in a block may not return.
@@ -185,7 +219,7 @@ func (t *Attempt) OneClass() bool {
 
 // mayLeave reports whether the loop is left after a block, or may be by a call in it.
 func (t *Attempt) mayLeave(b *ssa.BasicBlock) bool {
-	return !t.Loop.Has(b) || !t.Run.Repeats(b) && !t.leads[b] || t.mayStop(b)
+	return !t.Loop.Has(b) || !t.Run.Repeats(b) && !t.leads(b) || t.mayStop(b)
 }
 
 // included returns the edge of a branch that one class of errors takes, as opposed to all
