@@ -17,8 +17,8 @@ type missingError struct{ runs []string }
 func (*missingError) Error() string { return "records of other runs are missing" }
 
 // withOthers updates the record of the run, those of the runs that it waits for,
-// those of the runs that wait for it, which only the record tells, and that of the
-// group whose unit it is.
+// those of the runs that wait for it, which only its record names, and the
+// record of the group whose unit it is.
 func (x *execution) withOthers(
 	ctx context.Context, others []string, steps []Key, decide func(Tx) (Writes, error),
 ) error {

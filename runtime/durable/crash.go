@@ -9,7 +9,7 @@ import (
 // This file counts crashes: a run that may have caused too many of them is paused.
 // A crash is known by its traces in the store. The owner of a run whose process was
 // killed did not release it. If the function of a run has panicked, its record and
-// that of the owner were changed on the way out. Nothing is recovered.
+// the record of its owner were changed before it ended. Nothing is recovered.
 
 // A crash is how an execution has ended that did not release its run.
 type crash struct {
@@ -88,7 +88,7 @@ func (x *execution) awaiting(ctx context.Context) error {
 	return nil
 }
 
-// crashed gives up the run, since its function has panicked or called
+// crashed releases the run, since its function has panicked or called
 // runtime.Goexit, and counts the crash.
 func (x *execution) crashed(ctx context.Context) error {
 	return x.blame(ctx, func(r *Record, b *runBody, now time.Time) {

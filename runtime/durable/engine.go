@@ -121,7 +121,7 @@ func New(s Store, options ...Option) (*Engine, error) {
 }
 
 // Close waits until no run is executed, or ctx ends, which cancels the contexts
-// of the runs and waits until their functions return. It then gives up the
+// of the runs and waits until their functions return. It then returns the
 // lease. The state of the runs stays.
 //
 // If the store does not answer, the executions end a minute after ctx, as in

@@ -20,7 +20,7 @@ type execution struct {
 	run    runBody // as it was claimed
 	latest atomic.Pointer[runView]
 
-	awaited atomic.Bool // the record tells that it has waited for other runs
+	awaited atomic.Bool // according to the record, it has waited for other runs
 
 	handler string   // that a worker has called, or ""
 	awaits  []string // runs until whose end the execution is parked

@@ -16,7 +16,7 @@ import (
 // index of a database holds.
 const maxID = 1024
 
-// A StepID is what tells the calls of one step apart: see [ID].
+// A StepID distinguishes the calls of one step: see [ID].
 type StepID struct {
 	text string
 	err  error
@@ -124,8 +124,8 @@ func checkRunID(id string) error {
 
 type scopeKey struct{}
 
-// Scope returns a context whose steps are others than those of ctx: it tells the
-// iterations of a loop apart that call the same step.
+// Scope returns a context whose steps are others than those of ctx: it distinguishes
+// the iterations of a loop that call the same step.
 //
 //	for page := range pages {
 //		ctx := durable.Scope(ctx, fmt.Sprint("page-", page))

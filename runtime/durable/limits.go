@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// maxPolicies is how many policies of one name are told apart in a run.
+// maxPolicies is how many policies of one name are distinguished in a run.
 const maxPolicies = 8
 
 // notePolicy notes the policy of the step in its record and in that of the run.

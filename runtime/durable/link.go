@@ -180,7 +180,7 @@ func (c *Connection) watch() {
 	}
 }
 
-// push tells the store which breakers have opened.
+// push records in the store which breakers have opened.
 func (c *Connection) push() {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()

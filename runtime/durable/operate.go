@@ -176,7 +176,7 @@ type operand struct {
 	delay  time.Duration // before a worker executes the run
 	change func(*operation) error
 
-	token string // tells a repetition, after a lost reply, from another operation
+	token string // distinguishes a repetition, after a lost reply, from another operation
 	step  string // its id
 
 	// As they were read before:

@@ -241,7 +241,7 @@ func (o *owner) reconcileRun(ctx context.Context, r Record) {
 	}
 }
 
-// disown gives up a run that is not executed, so that any engine may claim it.
+// disown releases a run that is not executed, so that any engine may claim it.
 func (e *Engine) disown(ctx context.Context, run Key, owner string, fence uint64) error {
 	return e.update(ctx, []Key{run}, func(tx Tx) (Writes, error) {
 		r := tx.Records[0]

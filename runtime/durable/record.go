@@ -106,7 +106,7 @@ type stepBody struct {
 
 // openAttempt is an attempt that has started.
 type openAttempt struct {
-	Token   string        `json:"token"` // random: tells a repeated start from another one
+	Token   string        `json:"token"` // random: distinguishes a repeated start from another one
 	Fence   uint64        `json:"fence"`
 	Owner   string        `json:"owner"`
 	Started time.Time     `json:"started"`

@@ -113,7 +113,7 @@ func Budget(p job.BudgetPolicy) RunOption { return func(o *runOptions) { o.budge
 // returns when the steps of the run have returned, and what they did is recorded.
 // Within another run, the new run records it as its parent.
 //
-// If ctx has ended and the store does not answer, Run gives up recording 30s after the
+// If ctx has ended and the store does not answer, Run stops recording 30s after the
 // last function has returned: 30s for the end of an attempt, and 30s for that of the
 // run. It returns the error of the store. Nothing is acknowledged, and an attempt whose
 // end was not recorded is in doubt.

@@ -31,7 +31,7 @@ type Stats struct {
 	Success Durations
 
 	// Patterns are the failures by class and normalized text, the most frequent
-	// first. At most 1000 are told apart; the others have the text "…".
+	// first. At most 1000 are distinguished; the others have the text "…".
 	Patterns []Pattern
 }
 
@@ -53,7 +53,7 @@ type Pattern struct {
 	Last     time.Time
 }
 
-// maxPatterns is the number of patterns that are told apart.
+// maxPatterns is the number of patterns that are distinguished.
 const maxPatterns = 1000
 
 // Stats summarizes the runs, steps and attempts that a filter selects. It reads

@@ -11,7 +11,7 @@ import (
 )
 
 // Step executes fn as a step of the run in ctx, or returns its recorded result.
-// The name tells it apart from the other steps of the run: use [Scope] for a
+// The name distinguishes it from the other steps of the run: use [Scope] for a
 // step in a loop. Results are recorded as JSON, of at most 1 MiB.
 //
 // With a policy, fn is retried as the policy says, within and across executions

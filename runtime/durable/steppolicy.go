@@ -28,7 +28,7 @@ type StepPolicy struct {
 
 	// Record is what is recorded, and when.
 	Record Recording
-	// Idempotent tells that another execution does no harm, given the same
+	// Idempotent reports that another execution does no harm, given the same
 	// idempotency key.
 	Idempotent bool
 	// OnLost decides about an attempt that may have taken effect.
@@ -50,7 +50,7 @@ type StepPolicy struct {
 	// arguments.
 	OnChanged OnChanged
 
-	// Repeat tells that several calls in one execution of a run mean the same
+	// Repeat reports that several calls in one execution of a run mean the same
 	// step: each has a copy of its result, and concurrent calls share one
 	// execution. Without it, a call after one that has succeeded is an error that
 	// matches [ErrRepeated]: most often, the calls of a loop lack a [Scope].

@@ -101,7 +101,7 @@ type Record struct {
 type Entry struct {
 	Step    Key       // or that of another record
 	Attempt int       // its number, from 1; 0 for other records
-	Part    int       // tells the entries of one attempt apart
+	Part    int       // distinguishes the entries of one attempt
 	At      time.Time // when it was written, by the clock of the store
 	Bucket  time.Time // that of the record of the step
 	Body    []byte    // JSON

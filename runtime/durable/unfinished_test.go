@@ -311,7 +311,7 @@ func (c *saltedCodec) Decode(data []byte, into any) error {
 	return nil
 }
 
-// A run succeeds and gives up the steps that it has left in one transaction: a crash
+// A run succeeds and abandons the steps that it has left in one transaction: a crash
 // never leaves a step unfinished in a run that has ended.
 func TestAbandonAtOnce(t *testing.T) {
 	for n, failed := 1, true; failed; n++ {

@@ -98,7 +98,7 @@ func TestWorkerAheadOfStore(t *testing.T) {
 			ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
 		) error {
 			if !isRenewal(sel) && asked.Add(1) > 1000 {
-				time.Sleep(time.Second) // or the clock of the bubble stands still
+				time.Sleep(time.Second) // or the clock of the bubble stops
 			}
 			return next(ctx, sel, decide)
 		}

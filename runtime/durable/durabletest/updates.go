@@ -101,8 +101,8 @@ func testContext(t *testing.T, p *place) {
 	s.wantNumber(step("a"), 1)
 }
 
-// testWaitEnds: the wait for a lock ends with the context, and the lock is not
-// left behind.
+// testWaitEnds: the wait for a lock ends with the context, and the lock does
+// not remain.
 func testWaitEnds(t *testing.T, p *place) {
 	s := p.store()
 	key := []durable.Key{step("a")}

@@ -17,7 +17,7 @@ import (
 // A Step is the step of a run that continues a command.
 type Step struct {
 	Name  string         // of the step; "" is the id of the command
-	ID    durable.StepID // that tells the calls of the step apart: see [durable.ID]
+	ID    durable.StepID // distinguishes the calls of the step: see [durable.ID]
 	Scope []string       // the names of its scopes, the outermost first: see [durable.Scope]
 }
 

@@ -92,7 +92,7 @@ func (p *parser) value(parent *node) *node {
 	return n
 }
 
-// A keySet tells whether an object has a key already. Most objects are small: it
+// A keySet reports whether an object has a key already. Most objects are small: it
 // is a map only for large ones.
 type keySet map[string]bool
 

@@ -76,7 +76,7 @@ func (d *decoder) add(c Command) {
 
 const noRetryState = "is not retry state: not imported"
 
-// document tells the forms apart.
+// document distinguishes the forms.
 func (d *decoder) document(root *node) {
 	has := func(keys ...string) bool {
 		return slices.ContainsFunc(keys, func(key string) bool { return root.find(key) != nil })
