@@ -28,13 +28,13 @@ var floors = map[string][]string{
 	// The runtime classifies by gRPC codes, and the rules compare them.
 	"internal/grpcstatus": {},
 	"runtime":             {"internal/grpcstatus"},
-	// Beside the runtime, since most consumers have no use for net/http.
+	// Not in the runtime, because most consumers have no use for net/http.
 	"runtime/httpretry": {"runtime"},
 	// Work that fans out over units is above single calls; most have none.
 	"runtime/job": {"runtime"},
 	// Calls that survive their process need a store; most calls do not.
 	"runtime/durable": {"internal/captured", "runtime", "runtime/job"},
-	// Most calls leave nothing behind when their time runs out.
+	// Most calls have nothing to clean up when their time runs out.
 	"runtime/recovery": {"internal/atomicfile", "internal/captured", "runtime"},
 	// Timeouts that are captured join the history of a step; neither side needs the
 	// other.

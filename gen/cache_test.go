@@ -99,8 +99,8 @@ var shop = map[string]string{
 	"other/o.go":   "package other\n",
 }
 
-// TestUnchanged changes one thing after another, in a way that no time and no
-// size tells.
+// TestUnchanged changes one thing after another, so that neither times nor
+// sizes show it.
 func TestUnchanged(t *testing.T) {
 	m := newModule(t, shop)
 	settle := func(t *testing.T) {

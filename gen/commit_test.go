@@ -45,7 +45,7 @@ func commitForever(dir string) {
 }
 
 // TestKilledCommit kills a process that commits: every file is whole at any
-// time, and nothing that is left behind is taken for Go.
+// time, and nothing that remains is read as Go.
 func TestKilledCommit(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 8 {
@@ -90,7 +90,7 @@ func TestKilledCommit(t *testing.T) {
 	}
 }
 
-// TestCommit commits beside what is not to be touched, and through links.
+// TestCommit commits next to files that must not change, and through links.
 func TestCommit(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-2 * time.Hour).Truncate(time.Second)

@@ -62,7 +62,7 @@ type hinter struct {
 // A goName is a name of a package.
 type goName struct{ path, name string }
 
-// A note is one hint. It stands where the symbol is bound that is the nearest to the
+// A note is one hint. It is where the symbol is bound that is the nearest to the
 // errors.
 type note struct {
 	policy.Problem        // its text is what nothing reads

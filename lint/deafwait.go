@@ -101,7 +101,7 @@ func evidenceOf(t *attempt.Attempt) Evidence {
 	return Proven
 }
 
-// leavesAtOnce reports whether the function does nothing behind the loop around a
+// leavesAtOnce reports whether the function does nothing after the loop around a
 // statement, so that to return there only leaves it earlier. path leads from the
 // statement outwards. A nil that is returned may be meant for the end of the
 // context.

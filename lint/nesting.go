@@ -41,7 +41,7 @@ type retrying struct {
 	Depth    int    // how many calls lie between
 }
 
-// most is what attempts are counted to: levels that multiply leave any number behind.
+// most is what attempts are counted to: levels that multiply exceed any number.
 const most = 1_000_000_000
 
 func times(a, b int) int { return min(min(a, most)*min(b, most), most) }

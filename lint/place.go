@@ -68,7 +68,7 @@ func encloses(n ast.Node, loop *flow.Loop) bool {
 
 // inTest reports whether pos is in a file of tests, which wait and repeat as they like.
 func inTest(pass *analysis.Pass, pos token.Pos) bool {
-	f := pass.Fset.File(pos) // a call that the SSA form adds by itself stands nowhere
+	f := pass.Fset.File(pos) // a call that the SSA form adds by itself has no position
 	return f != nil && strings.HasSuffix(f.Name(), "_test.go")
 }
 

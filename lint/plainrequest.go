@@ -27,8 +27,8 @@ func (r *report) plainRequests(fns []*ssa.Function, found *attempt.Package) {
 
 // sendsWithoutContext reports whether a call has a client of go-retryablehttp send a request
 // that has no context: one that the client makes itself, or that NewRequest has made, and
-// nobody has given one since. A client that does not retry, or is told here when to, is
-// another matter.
+// nobody has given one since. A client that does not retry, or whose caller says when to,
+// is another matter.
 func sendsWithoutContext(call *ssa.Call) bool {
 	fn := call.Call.StaticCallee()
 	if !isCallOf(call, retryablehttp, "Get", "Head", "Post", "PostForm", "Do") {

@@ -1,5 +1,5 @@
-// Package lint holds the analyzers of retrylint: what is wrong with retries in
-// Go code, told only where it is proven. Policies reach them as retry.Policy
+// Package lint holds the analyzers of retrylint. They report what is wrong with
+// retries in Go code, and only what is proven. Policies reach them as retry.Policy
 // literals; no analyzer opens a file.
 package lint
 

@@ -158,7 +158,7 @@ func (b *Breaker) record(p Permit, s Sample) {
 	b.unlockChanged()
 }
 
-// unlockChanged unlocks the breaker, and tells its remote if it has to know.
+// unlockChanged unlocks the breaker, and notifies its remote if necessary.
 func (b *Breaker) unlockChanged() {
 	remote, changed := b.remote, b.changed
 	b.unlock()

@@ -30,8 +30,8 @@ type sharing struct {
 	remote BreakerRemote // nil: the breaker belongs to this process alone
 	asking bool          // the remote is asked
 	askAt  time.Time     // the remote is not asked before
-	// changed reports that this process has changed the state, and has not told the
-	// remote.
+	// changed reports that this process has changed the state, and that the remote
+	// does not know it yet.
 	changed bool
 }
 

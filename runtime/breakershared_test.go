@@ -87,7 +87,7 @@ func TestSharedBreaker(t *testing.T) {
 			r, b := setup(policy)
 			_ = probe(b, fails)
 			if r.changed != 1 {
-				t.Errorf("told %d times, want once", r.changed)
+				t.Errorf("reported %d times, want once", r.changed)
 			}
 			if err := r.sync(b); err != nil || r.state.State != StateOpen || r.state.Failures != 1 {
 				t.Errorf("%+v, %v; want it open after 1 failure", r.state, err)
@@ -232,7 +232,7 @@ func TestSharedBreaker(t *testing.T) {
 			other.Share(r)
 			b.ForceOpen()
 			if r.changed != 1 {
-				t.Errorf("told %d times, want once", r.changed)
+				t.Errorf("reported %d times, want once", r.changed)
 			}
 			_, _ = r.sync(b), r.sync(other)
 			time.Sleep(time.Hour)
@@ -276,7 +276,7 @@ func TestSharedBreaker(t *testing.T) {
 			_ = probe(b, fails)
 			time.Sleep(2 * time.Second)
 			if err := probe(b, succeeds); err != nil || r.asked != 0 || r.changed != 0 {
-				t.Errorf("err = %v, asked %d, told %d; want a probe of its own", err, r.asked, r.changed)
+				t.Errorf("err = %v, asked %d, reported %d; want a probe of its own", err, r.asked, r.changed)
 			}
 		},
 		"a change during Sync is kept": func(t *testing.T) {

@@ -111,7 +111,7 @@ func ExampleAfter() {
 func ExampleWithObserver() {
 	ctx := retry.WithObserver(context.Background(), func(_ context.Context, e retry.Event) {
 		if e.Kind == retry.EventStop {
-			fmt.Println("gives up:", e.Reason)
+			fmt.Println("stops:", e.Reason)
 			return
 		}
 		fmt.Println("attempt", e.Attempt, "failed:", e.Err, "- waiting", e.Wait)
@@ -124,7 +124,7 @@ func ExampleWithObserver() {
 	// attempt 1 failed: connection refused - waiting 1ms
 	// attempt 2 failed: connection refused - waiting 2ms
 	// attempt 3 failed: connection refused - waiting 4ms
-	// gives up: attempts exhausted
+	// stops: attempts exhausted
 }
 
 // The delay before each retry, what jitter makes of it at least and at

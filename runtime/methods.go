@@ -9,7 +9,7 @@ import "slices"
 //     an overloaded Cassandra in others;
 //   - Temporary() bool alone, Recover() bool and Status();
 //   - RetryAfter() time.Duration, which no client has;
-//   - the markers of Docker, as NotFound(), which its errors hide behind Is.
+//   - the markers of Docker, as NotFound(), which errors.Is finds in its errors.
 func (f *facts) readMethods(err error) {
 	switch e := err.(type) {
 	case interface{ ErrorCode() string }:

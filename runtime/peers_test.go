@@ -9,8 +9,8 @@ import (
 )
 
 // Tests of what other libraries were measured to get wrong. Each names the
-// library whose fault it must not repeat; breakers, budgets and HTTP have
-// theirs beside their own tests.
+// library whose bug it must not repeat. Breakers, budgets and HTTP have
+// such tests next to their own.
 
 // always returns an op that takes a while and fails, and the times at which it
 // was called.
@@ -103,7 +103,7 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
-// avast told of retries that did not follow.
+// avast reported retries that did not follow.
 func TestEventsAreTrue(t *testing.T) {
 	retries, ends := 0, 0
 	ctx := WithObserver(t.Context(), func(_ context.Context, e Event) {

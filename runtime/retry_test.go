@@ -386,7 +386,7 @@ func TestTimeoutAlone(t *testing.T) {
 	})
 }
 
-// A panic in the callee goes through, and leaves no context behind.
+// A panic in the callee goes through, and leaves no context open.
 func TestPanic(t *testing.T) {
 	var seen context.Context
 	func() {

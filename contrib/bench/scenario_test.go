@@ -88,7 +88,7 @@ func TestScenarios(t *testing.T) {
 					} else {
 						checks[sc.Name](t, s)
 					}
-					// Some libraries leave goroutines behind, for a time.
+					// The goroutines of some libraries run on for a time.
 					time.Sleep(3 * longTimeout)
 				})
 			})

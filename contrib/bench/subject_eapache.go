@@ -36,7 +36,7 @@ func eapacheSubjects(register func(Subject)) {
 			return call(func(ctx context.Context, in int) (int, error) { return fetch(ctx, -in) }, r)
 		},
 		Timeout: func(f Call, limit time.Duration) Call {
-			// Each call has a goroutine, which a timeout leaves behind: it has a
+			// Each call has a goroutine, which runs on after a timeout: it has a
 			// channel to look at instead of a context.
 			d := deadline.New(limit)
 			return func(ctx context.Context, in int) (int, error) {

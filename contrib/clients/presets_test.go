@@ -149,7 +149,7 @@ var sdks = []string{
 	"aws-sdk-go-v2", "azcore", "googleapi", "kubernetes", "openai-go", "anthropic", "stripe", "go-github", "minio", "slack",
 }
 
-// TestSDKs counts the SDKs whose statuses 404 and 503 a policy tells from each
+// TestSDKs counts the SDKs whose statuses 404 and 503 a policy distinguishes from each
 // other: all with presets, and without any those that have a method or a status in
 // their text.
 func TestSDKs(t *testing.T) {

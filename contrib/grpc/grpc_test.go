@@ -134,7 +134,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// TestWrapped: the code is found behind other errors, too.
+// TestWrapped: the code is also found in an error that others wrap.
 func TestWrapped(t *testing.T) {
 	is := hasCode(codes.Aborted)
 	for err, want := range map[error]bool{

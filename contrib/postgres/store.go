@@ -18,7 +18,7 @@
 // commit whose answer was lost is not repeated here: its error matches
 // [durable.ErrUnknown], and the engine finds out by reading the records.
 //
-// The store works behind a pooler that gives each transaction another session, such
+// The store works with a pooler that gives each transaction another session, such
 // as PgBouncer in transaction mode. It keeps no state in sessions but prepared
 // statements. For a pooler that does not support these, add
 // default_query_exec_mode=cache_describe to the URL. Notifications need a session:

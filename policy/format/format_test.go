@@ -49,7 +49,7 @@ func decode(t *testing.T, raw json.RawMessage, to any) {
 	}
 }
 
-// TestFormat: each file in testdata becomes the .want beside it.
+// TestFormat: each file in testdata becomes the .want next to it.
 func TestFormat(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
 	if err != nil || len(files) == 0 {

@@ -13,7 +13,7 @@ const StatusTimeout = "timeout"
 
 // A Receipt is what was captured about one timeout.
 type Receipt struct {
-	Status string `json:"status"` // StatusTimeout; an event that stands alone has none
+	Status string `json:"status"` // StatusTimeout; an event without a receipt has none
 	Event
 }
 
@@ -144,7 +144,7 @@ func decode(data []byte, to any) error {
 	return nil
 }
 
-// parseReceipt decodes a receipt, or an event that stands alone.
+// parseReceipt decodes a receipt, or an event without a receipt.
 func parseReceipt(data []byte) (*Receipt, error) {
 	r := new(Receipt)
 	if err := decode(data, r); err != nil {

@@ -60,9 +60,9 @@ func ParseRows(text []byte) ([]Row, error) {
 	return rows, errors.Join(torn...)
 }
 
-// ReadReceipt reads a receipt, or an event that stands alone. The error matches
-// [ErrVersion] if a newer version wrote the file, and [ErrFormat] if it is not a
-// receipt.
+// ReadReceipt reads a receipt, or an event without a receipt. The error
+// matches [ErrVersion] if a newer version wrote the file, and [ErrFormat] if it is not
+// a receipt.
 func ReadReceipt(name string) (*Receipt, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -4,7 +4,7 @@
 //
 //	go run .
 //
-// On Linux, where the peak of memory is told in kilobytes.
+// On Linux, where the peak of memory is reported in kilobytes.
 package main
 
 import (

@@ -91,7 +91,7 @@ func (b binder) text(t types.Type) Type {
 }
 
 // pieces splits the text of a type, in which packages have the given names: in a
-// type, nothing else stands before a dot and a name.
+// type, nothing else precedes a dot and a name.
 func pieces(text string, packages map[string]*types.Package) (t Type) {
 	var s scanner.Scanner
 	file := token.NewFileSet().AddFile("", -1, len(text))

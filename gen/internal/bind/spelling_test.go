@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPieces: names of other packages are told from fields and parameters that have
+// TestPieces: names of other packages are distinguished from fields and parameters that have
 // the names of packages.
 func TestPieces(t *testing.T) {
 	api, other := types.NewPackage("example.com/v2/api", "api"), types.NewPackage("example.com/other", "api")

@@ -317,7 +317,7 @@ func Timeout(call *ssa.Call) (time.Duration, bool) {
 		return 0, false
 	}
 	limit := call.Call.Args[1]
-	// Have: time.Now().Add(d), as it stands
+	// Have: time.Now().Add(d) itself
 	if add, ok := limit.(*ssa.Call); ok && known(&add.Call).Is(vocab.Adds) {
 		if now, ok := add.Call.Args[0].(*ssa.Call); ok && known(&now.Call).Is(vocab.Clock) {
 			limit = add.Call.Args[1]

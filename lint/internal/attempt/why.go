@@ -272,7 +272,7 @@ func (j *judge) phi(v *ssa.Phi) (w Why) {
 }
 
 // between returns what the branches depend on that decide which of several ways a run goes:
-// those behind the last block that dominates all of them.
+// those after the last block that dominates all of them.
 func (j *judge) between(ways []*ssa.BasicBlock) (w Why) {
 	d := ways[0]
 	for d != nil && slices.ContainsFunc(ways, func(b *ssa.BasicBlock) bool { return !d.Dominates(b) }) {

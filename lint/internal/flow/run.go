@@ -15,8 +15,8 @@ type Run struct {
 	Op    *ssa.Call
 	Loop  *Loop
 	Again bool // the call may be executed again
-	// Bounded reports that the call is not executed for ever: what the first iterations that
-	// ended so have left behind ends the loop.
+	// Bounded reports that the call is not executed for ever: the first iterations that ended
+	// so have changed what ends the loop.
 	Bounded bool
 
 	g       *graph

@@ -1,5 +1,5 @@
 // Package bigstore fills stores for tests and measurements with what months of work
-// leave behind: runs and steps in all states, with their histories.
+// leave: runs and steps in all states, with their histories.
 package bigstore
 
 import (

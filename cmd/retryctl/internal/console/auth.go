@@ -190,7 +190,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	}
 	next := localPath(r.PostForm.Get("next"))
 	if s.Token == "" || !s.sessions.matches(r.PostForm.Get("token")) {
-		// The right token is never refused: behind a proxy, all users share its address.
+		// The right token is never refused: all users of a proxy share its address.
 		if wait := s.refusals.admit(r.RemoteAddr, time.Now()); wait > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
 			s.sendLogin(w, http.StatusTooManyRequests, loginData{Next: next, TooMany: true})

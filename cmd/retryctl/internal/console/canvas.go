@@ -48,7 +48,7 @@ const (
 // A canvas is a vg.Canvas that writes SVG elements with classes. A point is a pixel
 // at the natural size of the picture.
 type canvas struct {
-	id            string // tells the patterns of several pictures of a page apart
+	id            string // distinguishes the patterns of several pictures of a page
 	width, height vg.Length
 	elements      bytes.Buffer
 	pen           pen

@@ -15,7 +15,7 @@ import (
 const (
 	leastPoll  = 2 * time.Second
 	pollRatio  = 10
-	heartbeat  = 15 * time.Second // tells a lost connection from a store that does not change
+	heartbeat  = 15 * time.Second // distinguishes a lost connection from a store that does not change
 	streamTime = 30 * time.Minute // then the browser connects again, and has to be logged in
 )
 
