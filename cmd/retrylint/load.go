@@ -27,10 +27,10 @@ type selection struct {
 // diagnose returns why go vet has failed for patterns: an error, or a description of
 // the packages that do not compile, which is nil if all compile. others are those that
 // go vet can check.
-func diagnose(ctx context.Context, config checkConfig, patterns []string,
+func diagnose(ctx context.Context, f finder, patterns []string,
 	dir string) (others selection, left *uncompiled, err error) {
 	pkgs, err := packages.Load(&packages.Config{
-		Context: ctx, Dir: dir, Tests: config.tests, BuildFlags: gocommand.BuildFlags(config.tags),
+		Context: ctx, Dir: dir, Tests: f.tests, BuildFlags: gocommand.BuildFlags(f.tags),
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps |
 			packages.NeedExportFile | packages.NeedForTest,
 	}, patterns...)
@@ -38,7 +38,7 @@ func diagnose(ctx context.Context, config checkConfig, patterns []string,
 		return selection{}, nil, gocommand.Message(err)
 	}
 	if len(pkgs) == 0 {
-		if err := gocommand.List(ctx, dir, config.tags, patterns...); err != nil {
+		if err := gocommand.List(ctx, dir, f.tags, patterns...); err != nil {
 			return selection{}, nil, err
 		}
 		for _, pattern := range patterns {
@@ -52,7 +52,7 @@ func diagnose(ctx context.Context, config checkConfig, patterns []string,
 	if err := notFound(pkgs, dir); err != nil {
 		return selection{}, nil, err
 	}
-	others = compiled(pkgs, config.tests)
+	others = compiled(pkgs, f.tests)
 	if left = broken(pkgs, dir); left != nil {
 		left.checked = len(others.patterns)
 	}
@@ -157,7 +157,7 @@ const oldest = "go1.26"
 
 // loadable returns an error if the go command is too old, or would not load a path.
 // Unlike that of the go command, the error describes what to do.
-func loadable(ctx context.Context, config checkConfig, patterns []string, dir string) error {
+func loadable(ctx context.Context, f finder, patterns []string, dir string) error {
 	env, err := gocommand.EnvironmentOf(ctx, dir)
 	if err == nil && version.IsValid(env.Version) && version.Compare(env.Version, oldest) < 0 {
 		return fmt.Errorf("go vet of %s does not keep findings: use Go 1.26 or later", env.Version)

@@ -74,7 +74,7 @@ Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 
 // lintPackages checks packages and policy files.
 func lintPackages(flags *flag.FlagSet) cli.Run {
-	config := checkConfig{color: cli.ColorFlag(flags)}
+	config := checkConfig{printer: printer{color: cli.ColorFlag(flags)}}
 	var enable string
 	cli.FolderFlag(flags)
 	flags.StringVar(&config.baseline, "baseline", "",

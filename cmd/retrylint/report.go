@@ -1,20 +1,45 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/internal/diagnostic"
 	"github.com/retrygen/retrygen/lint"
 )
+
+// A printer says in which forms findings are printed.
+type printer struct {
+	sarif  string // file for the findings as SARIF; -: standard output, instead of text
+	json   bool
+	github bool // as annotations of GitHub
+	color  *cli.Color
+}
+
+// print prints the findings in the forms that the flags select.
+func (p printer) print(findings []finding, stdout, stderr io.Writer, dir string) error {
+	if p.sarif != "" {
+		if err := writeSARIF(p.sarif, stdout, findings, dir); err != nil || p.sarif == "-" {
+			return err
+		}
+	}
+	if p.json {
+		return printJSON(stdout, findings, dir)
+	}
+	if !p.github {
+		printText(findings, dir, p.color.On(stdout), stdout, stderr)
+		return nil
+	}
+	for _, f := range findings {
+		f.annotate(stdout, dir)
+	}
+	return nil
+}
 
 // path returns the path of the file of a finding, relative to dir if it is below
 // dir.
@@ -103,67 +128,4 @@ func printJSON(w io.Writer, findings []finding, dir string) error {
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(records)
-}
-
-// without returns the findings except those of the listed rules.
-func without(findings []finding, rules string) []finding {
-	disabled := splitIDs(rules)
-	return slices.DeleteFunc(findings, func(f finding) bool { return slices.Contains(disabled, f.rule) })
-}
-
-// splitIDs splits a list of rules at commas and spaces.
-func splitIDs(list string) []string {
-	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-// A baseline counts known findings by their key. The key contains the text of the
-// line, not its number, so that code may move.
-type baseline map[string]int
-
-// key returns the line of a baseline for a finding.
-func (f finding) key(dir string) string {
-	line := ""
-	if text, err := os.ReadFile(f.at.Filename); err == nil {
-		if lines := bytes.Split(text, []byte("\n")); f.at.Line <= len(lines) {
-			line = string(bytes.TrimSpace(lines[f.at.Line-1]))
-		}
-	}
-	return f.path(dir) + "\t" + f.rule + "\t" + line
-}
-
-// newFindings returns the findings that are not in the baseline file. If the file
-// does not exist, it writes all findings to it, reports that on stderr and returns
-// none.
-func newFindings(name string, findings []finding, dir string, stderr io.Writer) ([]finding, error) {
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		var b strings.Builder
-		for _, f := range findings {
-			b.WriteString(f.key(dir) + "\n")
-		}
-		if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(stderr, "retrylint: wrote the new baseline %s; findings in it: %d\n", name, len(findings))
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	known := baseline{}
-	n := 0
-	for line := range strings.Lines(string(text)) {
-		n++
-		line = strings.TrimRight(line, "\r\n")
-		if strings.Count(line, "\t") < 2 {
-			return nil,
-				fmt.Errorf("%s:%d: this is not a line of a baseline: name a file that retrylint wrote, or a new one", name, n)
-		}
-		known[line]++
-	}
-	return slices.DeleteFunc(findings, func(f finding) bool {
-		key := f.key(dir)
-		known[key]--
-		return known[key] >= 0
-	}), nil
 }

@@ -34,14 +34,14 @@ import (
 // Between two runs that share the cache, the go command may take a package for analyzed
 // without its findings: it stores the facts first. So the tool marks each
 // package, and the run is repeated if one is missing.
-func goVet(ctx context.Context, config checkConfig, s selection, dir string,
+func goVet(ctx context.Context, f finder, s selection, dir string,
 	w *watch) (findings []finding, err error) {
 	hide, remove, err := overlay(s.hidden)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
-	flags := slices.Concat(hide, gocommand.BuildFlags(config.tags))
+	flags := slices.Concat(hide, gocommand.BuildFlags(f.tags))
 	list := sync.OnceValues(func() (contents, error) { return listing(ctx, flags, s.patterns, dir) })
 	go list()
 	w.total = func() int {
@@ -51,7 +51,7 @@ func goVet(ctx context.Context, config checkConfig, s selection, dir string,
 	var missing []string
 	// The last value is in no cache.
 	for _, record := range []string{"cached", "cached", "new" + strconv.FormatInt(time.Now().UnixNano(), 36)} {
-		args := slices.Concat(flags, []string{"-" + recordFlag + "=" + record}, analyzerFlags(config.enabled), s.patterns)
+		args := slices.Concat(flags, []string{"-" + recordFlag + "=" + record}, analyzerFlags(f.enabled), s.patterns)
 		findings, missing, err = vetOnce(ctx, args, dir, list, w)
 		if err != nil || len(missing) == 0 {
 			return findings, err
