@@ -50,7 +50,7 @@ func hasASL(n *syntax.Node, depth int) bool {
 
 func decodeASL(d *decoder, doc *value) { d.aslTree("", doc) }
 
-// aslTree converts the state machines in a value. name is that of the value.
+// aslTree converts the state machines in a value with a name.
 func (d *decoder) aslTree(name string, v *value) {
 	switch {
 	case isASLMachine(v.n):

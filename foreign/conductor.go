@@ -82,7 +82,7 @@ func (d *decoder) conductorTask(name string, v *value) {
 // conductorResponse is the responseTimeoutSeconds of a task that has none.
 const conductorResponse = time.Hour
 
-// conductorLimits reads the time limits, of which 0 is none.
+// conductorLimits reads the time limits. 0 means no limit.
 func (p *Policy) conductorLimits(v *value) {
 	p.duration("timeout", v.get("totalTimeoutSeconds"), in(time.Second))
 	if response := v.get("responseTimeoutSeconds"); response != nil {

@@ -12,8 +12,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// daprKind is the resource Resiliency of Dapr. The defaults are those of dapr/kit,
-// retry/retry.go, and of the breaker in dapr/dapr, pkg/resiliency/breaker.
+// daprKind is the resource Resiliency of Dapr. The defaults come from dapr/kit,
+// retry/retry.go, and from the breaker in dapr/dapr, pkg/resiliency/breaker.
 var daprKind = Kind{
 	Name: "dapr", Title: "Dapr Resiliency",
 	recognize: func(doc *syntax.Node) bool {

@@ -54,8 +54,8 @@ func newDocument(f *File) *document {
 // start is the position of what has none in the foreign file.
 var start = syntax.Span{Line: 1, Col: 1, Width: 1}
 
-// entry returns an entry of a section. Its position, and that of each part that has
-// none, is v.
+// entry returns an entry of a section. Its position is v, and so is the position of each
+// part that has none.
 func (d *document) entry(section, name string, about subject, v *value, n *syntax.Node) syntax.Entry {
 	d.subjects[entryName{section, name}] = about
 	n.Place(v.span())
@@ -63,7 +63,7 @@ func (d *document) entry(section, name string, about subject, v *value, n *synta
 }
 
 // settingsMap returns a map of settings. place returns where a setting is written, or
-// nil: its position is then that of the map.
+// nil, for the position of the map.
 func settingsMap(list []setting, place func(rules.Field) *value) *syntax.Node {
 	entries := make([]syntax.Entry, len(list))
 	for i, s := range list {

@@ -34,7 +34,7 @@ const (
 	envoyTimeout   = 15 * time.Second
 )
 
-// envoyTargets are the fields, one of which says where a route sends requests.
+// envoyTargets are the fields that say where a route sends requests. A route has one.
 var envoyTargets = []string{
 	"cluster", "clusterheader", "weightedclusters", "clusterspecifierplugin", "inlineclusterspecifierplugin",
 }
@@ -77,7 +77,7 @@ func (d *decoder) envoyRoute(name string, route *value) {
 		p.Timeout = envoyTimeout
 		p.duration("timeout", fieldFolded(route, "timeout"), protobuf)
 	} else {
-		p.unknown = append(p.unknown, "timeout") // that of each route
+		p.unknown = append(p.unknown, "timeout") // each route has its own
 	}
 	for _, lost := range envoyLost {
 		fieldFolded(r, lost.field).lose("%s", lost.why)
@@ -100,8 +100,8 @@ var envoyLost = []struct{ field, why string }{
 	{"rateLimitedRetryBackOff", "headers of the response say when to retry: retry_after reads Retry-After only"},
 }
 
-// envoyDelays sets the delays of a policy: those of Envoy, or those that are
-// written.
+// envoyDelays sets the delays of a policy: the written ones, or else the defaults of
+// Envoy.
 func (p *Policy) envoyDelays(base, most *value, format durationFormat) {
 	p.Jitter, p.InitialDelay = retry.JitterFull, envoyBase
 	p.duration("initial_delay", base, format)
@@ -149,8 +149,8 @@ func (c conditions) add(on *value) {
 }
 
 // envoyRetryOn reads retry_on, and the statuses of the condition
-// retriable-status-codes. Where no condition is written, those of the system apply,
-// of which Envoy has none.
+// retriable-status-codes. Where no condition is written, the defaults of the
+// system apply. Envoy has none.
 func (d *decoder) envoyRetryOn(p *Policy, on, statuses *value, absent conditions) {
 	c := conditions{}
 	c.add(on)
@@ -160,8 +160,7 @@ func (d *decoder) envoyRetryOn(p *Policy, on, statuses *value, absent conditions
 	d.envoyStatuses(p, c, on, statuses)
 }
 
-// envoyStatuses adds the statuses of the condition retriable-status-codes to those of
-// a policy. on is where the conditions are written, or nil.
+// envoyStatuses adds the statuses of the condition retriable-status-codes to a policy. on is where the conditions are written, or nil.
 func (d *decoder) envoyStatuses(p *Policy, c conditions, on, statuses *value) {
 	if p.MaxAttempts == 1 {
 		on.skip()
@@ -187,7 +186,7 @@ func (d *decoder) envoyStatuses(p *Policy, c conditions, on, statuses *value) {
 }
 
 // retryConditions adds the classes of conditions to retry_on, in an order that does
-// not depend on that of the document. A gRPC code is left out where another class
+// not depend on the document. A gRPC code is left out where another class
 // covers it in a policy file.
 func (d *decoder) retryConditions(p *Policy, c conditions) {
 	var retried [600]bool

@@ -65,7 +65,7 @@ type File struct {
 	Name     string
 	Kinds    []*Kind // of its documents, without duplicates
 	Policies []*Policy
-	Losses   []Loss // sorted by position, including those of policies
+	Losses   []Loss // sorted by position, including the losses of policies
 
 	scopes    []*section
 	groups    []*section

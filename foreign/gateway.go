@@ -137,7 +137,7 @@ func envoyGatewayTargets(spec *value) (binds []string) {
 	return binds
 }
 
-// envoyGatewayOn reads the conditions of a policy; absent ones are those of Istio,
+// envoyGatewayOn reads the conditions of a policy; the defaults are those of Istio,
 // without 503 if other statuses are written: internal/xds/translator/route.go.
 func (d *decoder) envoyGatewayOn(p *Policy, on *value) {
 	triggers, statuses := on.get("triggers"), on.get("httpStatusCodes")

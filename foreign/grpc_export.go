@@ -35,8 +35,8 @@ var retryFields = []rules.Field{
 	"max_elapsed", "retry_on", "abort_on", "retry_after", "per_error",
 }
 
-// grpcNames returns the methods of a policy: those of its bind comments. A policy
-// alone is for every method.
+// grpcNames returns the methods of a policy, which its bind comments name. The only
+// policy of a file is for every method.
 func (e *encoder) grpcNames(p *policy.Policy) (names []any) {
 	for _, bind := range e.binds[p.Name] {
 		service, method, _ := strings.Cut(bind, "/")

@@ -110,7 +110,7 @@ func (p *Policy) root() *value {
 }
 
 // written returns where a field is written, or nil. The settings of the backoff have
-// one position in a policy file: that of base, increment or delays, if one is written.
+// one position in a policy file: where base, increment or delays is written.
 func (p *Policy) written(field rules.Field) *value {
 	if v := p.places[field]; v != nil {
 		return v

@@ -79,7 +79,7 @@ func (d *decoder) kumaPolicy(name, protocol string, c *value) *Policy {
 	p := d.policy(name, kumaWords, c)
 	p.MaxAttempts = 2
 	p.attempts(c.get("numRetries"), 1)
-	p.unknown = append(p.unknown, "timeout") // that of a MeshTimeout
+	p.unknown = append(p.unknown, "timeout") // a MeshTimeout sets it
 	p.duration("attempt_timeout", c.get("perTryTimeout"), withUnit)
 	b := c.get("backOff")
 	p.envoyDelays(b.get("baseInterval"), b.get("maxInterval"), withUnit)
@@ -112,7 +112,7 @@ func (d *decoder) kumaPolicy(name, protocol string, c *value) *Policy {
 	return p
 }
 
-// kumaConditions maps the conditions of Kuma, in lower case, to those of Envoy.
+// kumaConditions maps the conditions of Kuma, in lower case, to conditions of Envoy.
 var kumaConditions = map[string]string{
 	"5xx": "5xx", "gatewayerror": "gateway-error", "reset": "reset", "resetbeforerequest": "reset-before-request",
 	"retriable4xx": "retriable-4xx", "connectfailure": "connect-failure", "envoyratelimited": "envoy-ratelimited",

@@ -77,7 +77,7 @@ type decoder struct {
 }
 
 // policy adds a policy. name is any text; at are the parts of the document that it
-// consists of, the first of which is its position. words are the names of its
+// consists of. The first one is its position. words are the names of its
 // fields.
 func (d *decoder) policy(name string, words words, at ...*value) *Policy {
 	p := &Policy{words: words, places: map[rules.Field]*value{}}

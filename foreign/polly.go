@@ -61,7 +61,7 @@ func isPollyRetry(n *syntax.Node) bool {
 }
 
 // isPolly reports whether a map has the options of a retry, or a strategy with them.
-// Next to the timeouts of the standard handler, any options are those of a retry.
+// Next to the timeouts of the standard handler, any options belong to a retry.
 func isPolly(n *syntax.Node) bool {
 	return isPollyRetry(n) || slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
 		return isPollyName(folded(e.Key)) && (isPollyRetry(e.Value) || e.Value.IsMap() && isPollyHTTP(n))

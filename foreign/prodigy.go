@@ -8,8 +8,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// prodigyKind is the retry_config and the error policy of Prodigy workflows. Its settings are those of
-// the policy language, and errors are classified by their texts.
+// prodigyKind is the retry_config and the error policy of Prodigy workflows. It has the
+// settings of the policy language, and classifies errors by their texts.
 var prodigyKind = Kind{
 	Name: "prodigy", Title: "Prodigy workflow",
 	recognize: func(doc *syntax.Node) bool {

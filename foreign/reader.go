@@ -76,7 +76,7 @@ func template(text []byte) (at syntax.Span, found bool) {
 	}, true
 }
 
-// flatten replaces lists, those of Kubernetes included, by their items.
+// flatten replaces lists, including lists of Kubernetes, by their items.
 func flatten(docs []*syntax.Node) []*syntax.Node {
 	var flat []*syntax.Node
 	for _, doc := range docs {

@@ -197,7 +197,7 @@ func (d *decoder) resilience4jPolicy(name string, c configured, breakers, limite
 
 // resilience4jDelays reads the delays. The first of an instance and its configs that has
 // a waitDuration decides them: with its own fields and, except randomizedWaitFactor,
-// those of the config that it extends. The others have no effect.
+// the fields of the config that it extends. The others have no effect.
 func (p *Policy) resilience4jDelays(c configured, used usage) {
 	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, resilience4jWait, retry.None
 	decides := slices.IndexFunc(c, func(v *value) bool { return fieldFolded(v, "waitDuration") != nil })

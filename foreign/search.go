@@ -17,8 +17,8 @@ func hasPart(n *syntax.Node, is func(*syntax.Node) bool) bool {
 }
 
 // search converts the outermost parts of a value that have a shape, and skips the
-// rest of it. name is that of the nearest part with a name: its field name, or else
-// its key.
+// rest of it. name is the field name, or else the key, of the nearest part that
+// has a name.
 func (d *decoder) search(name string, v *value, is func(*syntax.Node) bool, convert func(name string, v *value)) {
 	if own := v.n.Child("name"); own != nil && own.Text != "" {
 		name = own.Text

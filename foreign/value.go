@@ -17,7 +17,7 @@ import (
 type value struct {
 	d      *decoder
 	n      *syntax.Node
-	key    string            // of the field; of an item, that of its list
+	key    string            // of the field; an item has the key of its list
 	path   string            // from the root: methodConfig[0].timeout
 	at     syntax.Span       // of the key; of an item, of the value
 	asked  map[string]bool   // keys of fields that may be in the map

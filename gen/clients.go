@@ -201,7 +201,7 @@ func (r *resolver) packages(c policy.Client) (list []string) {
 	return list
 }
 
-// moduleText describes the packages of a client, of which no module has any.
+// moduleText describes the packages of a client, if no module has any of them.
 func moduleText(c policy.Client) string {
 	var paths []string
 	for _, s := range symbolsOf(c) {

@@ -102,8 +102,8 @@ func fileError(pattern string) error {
 	return fmt.Errorf("%s is a file: name its folder: %s", pattern, dir)
 }
 
-// isPath reports whether a pattern is that of a folder and not an import path, as
-// the go command decides it.
+// isPath reports whether a pattern names a folder and not an import path, as the go
+// command decides it.
 func isPath(pattern string) bool {
 	return pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") || strings.HasPrefix(pattern, "../") ||
 		filepath.IsAbs(pattern)

@@ -179,7 +179,7 @@ func (h *hinter) preset(b policy.Binding, d bind.Dependency) bool {
 	return false
 }
 
-// setPreset makes n a note about a preset, of which the first subject is named.
+// setPreset makes n a note about a preset, and names its first subject.
 func (n *note) setPreset(name, subject string) {
 	if n.preset == "" {
 		n.preset, n.line, n.Text = name, name+":\n", "nothing reads "+subject

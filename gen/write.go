@@ -9,11 +9,11 @@ import (
 // after errors that do not show whether it has written. The policy file says nothing
 // about that, and one of two things suggests that nobody has thought of it:
 //
-//   - the name of the policy is that of a read, which is a warning;
+//   - the name of the policy is the name of a read, which is a warning;
 //   - the function is one of many methods of a type that have the policy, which is a
 //     note.
 //
-// Nothing is reported if the name of the policy is that of a write.
+// Nothing is reported if the policy is named like a write.
 func (r *resolver) checkWrite(s served) {
 	known := s.use.Idempotent != rules.Unknown || s.policy.Durable != nil
 	if s.fn.Writes == "" || known || !r.unit.file.Repeats(&s.policy.Policy) {

@@ -52,7 +52,7 @@ func (r *report) bareDuration(expr ast.Expr) {
 	}
 	v := r.pass.TypesInfo.Types[lit]
 	if !vocab.IsDuration(v.Type) {
-		return // it may be that of a fraction
+		return // it may be part of a fraction
 	}
 	if n, exact := constant.Int64Val(v.Value); exact && n >= 2 && n < int64(time.Millisecond) {
 		r.at(lit.Pos(), lit.End(), Proven, "RL207",

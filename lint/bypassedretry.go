@@ -98,7 +98,7 @@ func isGivenBy(instr ssa.Instruction) (given, retries bool) {
 }
 
 // retriesByItself reports whether a function is of another package that makes retrying
-// clients, as those of GitLab's API are.
+// clients, as the client of GitLab's API is.
 func retriesByItself(fn *types.Func, of *types.Package) bool {
 	return fn.Pkg() != nil && fn.Pkg() != of && fn.Pkg().Path() != retryablehttp &&
 		slices.ContainsFunc(fn.Pkg().Imports(), func(p *types.Package) bool { return p.Path() == retryablehttp })

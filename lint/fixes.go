@@ -87,7 +87,7 @@ func wrapPolicy(pass *analysis.Pass, call *ast.CallExpr, p *plan, name string) (
 // addOption adds the option that gives a call a context.
 func addOption(call *ast.CallExpr, p *plan, name string) (analysis.TextEdit, bool) {
 	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && p.Recv != "" {
-		// Have: retry.New(options...).Do(op), of which the first call is given options.
+		// Have: retry.New(options...).Do(op), whose first call is given options.
 		if call, ok = ast.Unparen(sel.X).(*ast.CallExpr); !ok {
 			return analysis.TextEdit{}, false
 		}

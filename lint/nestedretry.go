@@ -55,7 +55,7 @@ func (r *report) counted(n *nesting, l *level, file *ast.File, most int) {
 }
 
 // nested reports a level of loops that multiply to more than most attempts, by themselves or
-// with those of what they call.
+// with the attempts in the functions that they call.
 func (r *report) nested(n *nesting, l *level, file *ast.File, most int) {
 	callee, inner := l.call.Call.StaticCallee(), n.tries[l.call]
 	pos, evidence := loopStart(file, l.outermost().Loop, l.call), Proven

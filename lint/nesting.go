@@ -235,7 +235,7 @@ func isCall(sig *types.Signature) bool {
 	return false
 }
 
-// once is what a function does of which nothing else is known.
+// once is what a function does if nothing else is known about it.
 var once = retrying{Attempts: 1, Again: 1}
 
 // count returns how often a call tries something, without the loops around it.

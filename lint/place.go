@@ -15,8 +15,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// callAt returns the call of which the SSA form knows the parenthesis, and whether it is a
-// statement, or nil.
+// callAt returns the call whose left parenthesis is at paren, which is the position that the
+// SSA form has, or nil. It also reports whether the call is a statement.
 func callAt(file *ast.File, paren token.Pos) (call *ast.CallExpr, alone bool) {
 	path, _ := astutil.PathEnclosingInterval(file, paren, paren)
 	for i, n := range path {

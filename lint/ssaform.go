@@ -10,8 +10,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// ssaForm is buildssa, but for packages on which that panics, of which nothing
-// is said, and for the standard library: it has no retry that is worth a fact,
+// ssaForm is buildssa, except for packages on which that panics, about which nothing
+// is reported, and for the standard library: it has no retry that is worth a fact,
 // and go vet asks for the facts of everything that is imported. SrcFuncs has the function
 // that gives the variables of the package their values as well, with the literals in it.
 var ssaForm = &analysis.Analyzer{
@@ -50,7 +50,7 @@ func appendWithin(fns []*ssa.Function, fn *ssa.Function) []*ssa.Function {
 }
 
 // inStandardLibrary reports whether the package is of no module, and its path
-// begins as those of the standard library do.
+// begins as in the standard library.
 func inStandardLibrary(pass *analysis.Pass) bool {
 	return (pass.Module == nil || pass.Module.Path == "") && standard.MatchString(pass.Pkg.Path())
 }

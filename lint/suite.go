@@ -29,7 +29,7 @@ var reporting = []*analysis.Analyzer{
 	PolicyLiteral,
 }
 
-// newRule returns an analyzer that reports some rules, of which the first is its page.
+// newRule returns an analyzer that reports some rules. The page of the first describes it.
 func newRule(name string, run func(*analysis.Pass, *report), ids []string,
 	requires ...*analysis.Analyzer) *analysis.Analyzer {
 	return &analysis.Analyzer{

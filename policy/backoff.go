@@ -347,7 +347,7 @@ func (d decoder) jitter(e *syntax.Entry) (j jitter, ok bool) {
 // field of 0 means the default.
 const noWidth = -1
 
-// jitterFactor moves the value of jitter_factor into that of jitter.
+// jitterFactor moves the value of jitter_factor into the value of jitter.
 func (d decoder) jitterFactor(n *syntax.Node, e *syntax.Entry, values map[rules.Field]written) {
 	factor, ok := values["jitter_factor"].value.(float64)
 	delete(values, "jitter_factor")
@@ -369,7 +369,7 @@ func (d decoder) jitterFactor(n *syntax.Node, e *syntax.Entry, values map[rules.
 	}
 }
 
-// booleans maps the boolean words of YAML 1.1 to those of YAML 1.2.
+// booleans maps the boolean words of YAML 1.1 to the words of YAML 1.2.
 var booleans = map[string]string{"on": "true", "yes": "true", "off": "false", "no": "false"}
 
 // decorrelated reports a backoff that decorrelated jitter does not read.

@@ -80,7 +80,7 @@ func (f *File) storeBreakers() {
 	}
 }
 
-// windowCalls reads window_calls, of which there are no fewer than min_calls.
+// windowCalls reads window_calls, which must not be less than min_calls.
 func (d decoder) windowCalls(n *syntax.Node, minCalls int) int {
 	calls := optional(d, n, d.atLeastOne, "window_calls")
 	switch {

@@ -138,8 +138,8 @@ func (d decoder) matchText(e *syntax.Entry) (retry.MatchText, bool) {
 	return 0, false
 }
 
-// unknown reads retry or fail. It reports whether errors of which nothing is known
-// are retried.
+// unknown reads retry or fail. It reports whether errors that are not classified are
+// retried.
 func (d decoder) unknown(e *syntax.Entry) (retries, ok bool) {
 	switch e.Value.Value {
 	case "retry":

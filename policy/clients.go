@@ -19,7 +19,7 @@ type Client struct {
 	Methods     bool     // of a preset: the runtime reads its errors as well, by their methods
 	Attempts    int      // the attempts that the client makes by itself; 0: not known
 	Off         string   // how to make that one attempt, as text for people
-	Packages    []Symbol // import paths of packages, and of those below, whose calls make Attempts; nil: those of Types
+	Packages    []Symbol // import paths of packages whose calls, or whose subpackages, make Attempts; nil: of Types
 
 	// Tests of an error as a whole, in the order in which they are made. They go
 	// before Types, and Text comes last.
@@ -147,8 +147,8 @@ func (d decoder) client(e syntax.Entry, preset *Client) (c Client, ok bool) {
 	return c, ok
 }
 
-// readers reads the types of a client: those of types, or the one that the keys of
-// the client itself describe. With a preset of one type, these keys are read over
+// readers reads the types of a client: the entries of types, or the one type that the
+// keys of the client itself describe. With a preset of one type, these keys are read over
 // it.
 func (d decoder) readers(n *syntax.Node, preset *Client) (list []Reader) {
 	own := d.firstOf(n, readerKeys...)
@@ -195,8 +195,8 @@ func (d decoder) firstOf(n *syntax.Node, keys ...string) *syntax.Entry {
 	return nil
 }
 
-// reader reads what a map says about a type, over that of a preset, which may be
-// nil.
+// reader reads what a map says about a type, over the reader of a preset, which may
+// be nil.
 func (d decoder) reader(n *syntax.Node, at syntax.Span, preset *Reader) Reader {
 	before := d.errors()
 	r := Reader{

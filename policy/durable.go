@@ -14,7 +14,7 @@ import (
 // A Step describes the durable step of a bound symbol, with every default filled
 // in.
 type Step struct {
-	Name     Symbol   // its Pos is that of the key step, or of the binding
+	Name     Symbol   // its Pos is where the key step is, or else the binding
 	Default  bool     // Name is the symbol: the generator puts its package before it
 	Formerly []Symbol // older names, under which runs may have recorded the step
 	ID       []Symbol // the parameters that identify it, in order; empty: its name alone does
@@ -164,8 +164,7 @@ func (d decoder) step(n *syntax.Node, u *Use) {
 // ReceiverPrefix is what the name of a field of the receiver begins with in id.
 const ReceiverPrefix = "receiver."
 
-// isIDName reports whether name can be that of a parameter, or of a field of the
-// receiver.
+// isIDName reports whether a parameter, or a field of the receiver, can have the name.
 func isIDName(name string) bool { return token.IsIdentifier(strings.TrimPrefix(name, ReceiverPrefix)) }
 
 // maxStepName is the greatest length of the name of a step, in bytes.

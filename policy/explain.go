@@ -235,7 +235,7 @@ func (p *Policy) longest(calls int, waits time.Duration, counted bool) (total ti
 }
 
 // explainAsked writes how long the waits that errors ask for may be, since they
-// may be longer than those of the schedules.
+// may be longer than the waits of the schedules.
 func (p *Policy) explainAsked(w io.Writer, waits time.Duration) {
 	var most time.Duration
 	for _, s := range p.schedules() {

@@ -116,12 +116,12 @@ func shortName(symbol string) string {
 	return path[strings.LastIndexByte(path, '/')+1:] + name
 }
 
-// unnamed is an error of which nothing is known but facts.
+// unnamed is an error about which only facts are known.
 type unnamed struct{}
 
 func (unnamed) Error() string { return "" }
 
-// effect describes what the policy does with an error of which facts are known.
+// effect describes what the policy does with an error with known facts.
 func (p *Policy) effect(f retry.Facts) string {
 	read := func(error) (retry.Facts, bool) { return f, f != (retry.Facts{}) }
 	class := ""

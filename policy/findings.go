@@ -164,7 +164,7 @@ func (d decoder) countsUnbound(resolved []resolution, f *File) {
 	}
 }
 
-// uses returns the Use of the symbol, then those of its methods.
+// uses returns the Use of the symbol, then the Use of each method.
 func (b *Binding) uses() []Use {
 	list := []Use{b.Use}
 	for _, m := range b.Methods {

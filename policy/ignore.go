@@ -79,10 +79,10 @@ func (r reporter) unused(ig *ignore) {
 	r.problem(ig.at, "P001", "%s reports nothing here: remove the comment", ig.rule)
 }
 
-// Suppress returns problems without those that comments of the file ignore.
-// problems are those of the bindings, which need the Go code. If none of the
-// remaining ones is an error, Suppress adds a problem for each unused comment. It
-// must not be called concurrently for one File.
+// Suppress returns the problems that no comment of the file ignores. The problems are
+// about bindings, which need the Go code. If none of the remaining ones is an error,
+// Suppress adds a problem for each unused comment. It must not be called concurrently
+// for one File.
 func (f *File) Suppress(problems []Problem) []Problem {
 	r := newReporter(f.Name, nil)
 	for _, p := range problems {

@@ -45,7 +45,7 @@ var groupWords = map[string]string{
 	"max_parallel":        "write workers",
 }
 
-// breakerWords maps keys of other systems' circuit breakers to those of a breaker.
+// breakerWords maps keys of other systems' circuit breakers to our keys.
 var breakerWords = map[string]string{
 	"failure_threshold":   "failures",
 	"recovery_timeout":    "open_for",

@@ -47,8 +47,8 @@ var Language = []rules.Rule{
 // it are printed on request.
 func IsNote(rule string) bool { return rule == "P921" }
 
-// Rules returns all rules about policy files: those of Language, then those of
-// package rules, each in the order of their ids.
+// Rules returns all rules about policy files: Language, then the rules of package
+// rules, each list in the order of the ids.
 func Rules() []rules.Rule { return slices.Concat(Language, rules.All) }
 
 // RuleByID returns the rule with that id, as "P102", or nil.

@@ -46,8 +46,8 @@ func (d decoder) classExhausted(w written) {
 	}
 }
 
-// mergeClasses returns the schedules of above, completed with those of below,
-// class by class.
+// mergeClasses returns the schedules of above, completed class by class with the
+// schedules of below.
 func mergeClasses(above, below []classSchedule) []classSchedule {
 	list := slices.Clone(above)
 	for _, b := range below {
@@ -68,7 +68,7 @@ func (s settings) classSchedules() []classSchedule {
 }
 
 // inOrder returns the schedules of classes in the order in which the runtime tests
-// classes: those of the file first, as it defines them, then the built-in ones.
+// classes: the classes of the file first, in its order, then the built-in ones.
 func (s settings) inOrder(f *File) []classSchedule {
 	list := s.classSchedules()
 	rank := func(c classSchedule) int {
@@ -81,8 +81,8 @@ func (s settings) inOrder(f *File) []classSchedule {
 	return list
 }
 
-// overrides resolves the schedules of classes. Settings that a class does not
-// have are those of the policy.
+// overrides resolves the schedules of classes. A class has the settings of the
+// policy unless it has its own.
 func (s settings) overrides(f *File) (list []retry.Override) {
 	for _, c := range s.inOrder(f) {
 		var p Policy

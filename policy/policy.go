@@ -276,8 +276,8 @@ func (d decoder) policy(e syntax.Entry) (own settings) {
 	return own
 }
 
-// inherit returns the settings of a policy with those of the policies that it
-// extends, directly or not. It keeps each result in done, since chains may be
+// inherit returns the settings of a policy, completed with the settings of the policies
+// that it extends, directly or not. It keeps each result in done, since chains may be
 // long.
 func (d decoder) inherit(name string, own, done map[string]settings) settings {
 	var chain []string

@@ -133,7 +133,7 @@ func overMatches(own, below []Match) []Match {
 	return list
 }
 
-// place sets the position of everything in the client, since that of a preset is
+// place sets the position of everything in the client: the position of a preset is
 // where it is named.
 func (c *Client) place(at Pos) {
 	c.Pos = at

@@ -11,7 +11,7 @@ import (
 )
 
 // A Pos is a position in a policy file. Lines and columns count from 1; columns
-// count bytes, as those of the Go compiler do.
+// count bytes, as in the messages of the Go compiler.
 type Pos struct{ Line, Col int }
 
 // A Problem is a mistake in the user's file. Its text describes the mistake, then

@@ -10,7 +10,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// over returns the settings s with those of below that s does not contain.
+// over returns the settings s, completed with the settings of below that s does not
+// contain.
 func (s settings) over(below settings) settings {
 	values := maps.Clone(below.values)
 	if values == nil {
@@ -61,7 +62,7 @@ func (s settings) policy(name string, f *File) Policy {
 	return p
 }
 
-// resolve stores the value of the setting in p. The value is that of the first
+// resolve stores the value of the setting in p. It takes the value from the first
 // settings that contain it. If none does, or if the value is null, p is unchanged.
 func (s *setting) resolve(p *Policy, from ...settings) {
 	for _, settings := range from {

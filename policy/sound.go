@@ -57,7 +57,7 @@ func (d decoder) unsound(root *syntax.Node, resolved []resolution, f *File) unso
 }
 
 // markPlaces adds the entries in whose text there is an error. An unknown key at
-// the top of the file may be that of any section.
+// the top of the file may be meant as any section.
 func (d decoder) markPlaces(root *syntax.Node, u unsound) {
 	type mark struct {
 		Pos

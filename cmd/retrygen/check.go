@@ -106,7 +106,7 @@ func (c *checker) check(names []string,
 	return found, sources, nil
 }
 
-// readFile returns the text of a file, or that of standard input for the name -, with
+// readFile returns the text of a file, or of standard input for the name -, with
 // the name for messages. It is an error if the file is Go code.
 func readFile(name string) (title string, text []byte, err error) {
 	switch {

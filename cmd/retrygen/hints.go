@@ -18,7 +18,7 @@ import (
 // module is the path of this module, which generated code imports.
 const module = "github.com/retrygen/retrygen"
 
-// withHint adds a hint to an error if the arguments look like those of another
+// withHint adds a hint to an error if the arguments look like arguments of another
 // command.
 func withHint(err error, patterns []string) error {
 	if e, ok := errors.AsType[*gen.NoPackageError](err); ok && !e.Folder && !strings.Contains(e.Path, "/") {

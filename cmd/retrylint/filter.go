@@ -33,7 +33,7 @@ func informs(rule string) bool {
 	return r != nil && r.Severity == rules.Info
 }
 
-// without returns the findings except those of disabled rules.
+// without returns the findings except findings of disabled rules.
 func (s filter) without(findings []finding) []finding {
 	disabled := splitIDs(s.disable)
 	return slices.DeleteFunc(findings, func(f finding) bool { return slices.Contains(disabled, f.rule) })

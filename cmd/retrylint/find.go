@@ -42,7 +42,7 @@ type finder struct {
 }
 
 // find returns the sorted findings to report. If the error is *uncompiled, they are
-// those of the packages that compile.
+// the findings in the packages that compile.
 func (f finder) find(dir string, stderr io.Writer) ([]finding, error) {
 	var files, patterns []string
 	for _, arg := range f.args {
@@ -110,8 +110,8 @@ func checkPolicies(files []string, dir string) (findings []finding, err error) {
 	return findings, nil
 }
 
-// checkPackages runs the analyzers on packages. If the error is *uncompiled, the
-// findings are those of the packages that compile.
+// checkPackages runs the analyzers on packages. If the error is *uncompiled, it
+// returns the findings in the packages that compile.
 func checkPackages(f finder, patterns []string, dir string,
 	progress *cli.Progress, stderr io.Writer) ([]finding, error) {
 	if len(patterns) == 0 {
@@ -146,7 +146,7 @@ func checkPackages(f finder, patterns []string, dir string,
 }
 
 // vetCompiled returns the findings in the packages that match patterns. If the error
-// is *uncompiled, they are those of the packages that compile.
+// is *uncompiled, it returns the findings in the packages that compile.
 func vetCompiled(ctx context.Context, f finder, patterns []string, dir string, w *watch) ([]finding, error) {
 	all := selection{patterns: patterns}
 	if !f.tests {

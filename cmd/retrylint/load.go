@@ -101,8 +101,8 @@ type contents struct {
 	tests []string // test files
 }
 
-// listing returns the contents of the packages that match patterns. flags are those of
-// the go command.
+// listing returns the contents of the packages that match patterns. flags are flags
+// of the go command.
 func listing(ctx context.Context, flags, patterns []string, dir string) (c contents, err error) {
 	const format = `{{if .TestGoFiles}}{{.ImportPath}} ` + withTests + `
 {{else if or .GoFiles .CgoFiles}}{{.ImportPath}}
@@ -156,7 +156,7 @@ func overlay(hidden []string) (flags []string, remove func(), err error) {
 const oldest = "go1.26"
 
 // loadable returns an error if the go command is too old, or would not load a path.
-// Unlike that of the go command, the error describes what to do.
+// Unlike the error of the go command, it describes what to do.
 func loadable(ctx context.Context, f finder, patterns []string, dir string) error {
 	env, err := gocommand.EnvironmentOf(ctx, dir)
 	if err == nil && version.IsValid(env.Version) && version.Compare(env.Version, oldest) < 0 {

@@ -1,5 +1,5 @@
 // Package duration parses and formats the durations of policy files. Their grammar
-// is a superset of that of humantime, a Rust library.
+// includes the grammar of humantime, a Rust library.
 package duration
 
 import (

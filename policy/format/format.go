@@ -64,7 +64,7 @@ func rewrite(name string, text []byte) ([]byte, []policy.Problem) {
 }
 
 // harmless returns kept and a subset of changes for which ok returns true: all of
-// them, or else those of each half. ok must hold for kept.
+// them, or else what it returns for each half. ok must hold for kept.
 func harmless(kept, changes []change, ok func([]change) bool) []change {
 	if all := slices.Concat(kept, changes); len(changes) == 0 || ok(all) {
 		return all

@@ -38,8 +38,8 @@ func endless(p *retry.Policy) (Finding, bool) {
 		"max_attempts", "nothing ends these retries: "+limitRetries)
 }
 
-// endless is P300 for a schedule of a policy: its own, with own "", or that of the
-// class own.
+// endless is P300 for a schedule of a policy: the schedule of the class own, or if own
+// is "" the schedule of the policy itself.
 func (f *File) endless(p Policy, schedule *retry.Policy, own retry.Class) (Finding, bool) {
 	finding, found := endless(schedule)
 	if found && p.Breaker != "" {
@@ -59,8 +59,8 @@ func endlessWithBreaker(f *File, report report) {
 }
 
 // endedByBreaker describes how the breaker of a policy ends retries without
-// another limit: those of the errors that have no schedule of their own, or of the
-// errors with the schedule of class own.
+// another limit. These follow errors with the schedule of class own, or if own is ""
+// errors without a schedule of their own.
 func (f *File) endedByBreaker(p Policy, own retry.Class) (severity Severity, why string) {
 	if slices.Contains(p.RetryOn, retry.ClassBreakerOpen) && !slices.Contains(p.AbortOn, retry.ClassBreakerOpen) {
 		return Error, "nothing ends these retries, which wait for `breaker` " + p.Breaker

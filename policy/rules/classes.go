@@ -246,7 +246,7 @@ func (p *Policy) leavesOut(class retry.Class) bool {
 }
 
 // above returns the names of the classes before c that together match all of its
-// errors. It returns nil if their actions are the same as that of c.
+// errors. It returns nil if all have the same action as c.
 func (f *File) above(c *ErrorClass) (names []string) {
 	if !c.onlyCodes() {
 		return nil

@@ -29,7 +29,7 @@ type File struct {
 	Policies          []Policy
 	Bindings          []Binding
 
-	// Partial lists the sections of which some entries are not known and left out.
+	// Partial lists the sections that lack some entries, which are not known.
 	Partial []string
 
 	// Indexes and caches of find, innermost and deciders.
@@ -81,7 +81,7 @@ type Binding struct {
 	Group          string
 
 	// Of a durable step.
-	HasID    bool     // its own, or that of the symbol
+	HasID    bool     // the method has one, or its symbol has
 	Step     string   // its name; "": of a pattern, which has several
 	Formerly []string // its older names
 	Written  []Field  // which of id, step, formerly and repeat the entry has

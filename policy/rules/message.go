@@ -13,12 +13,12 @@ import (
 // has other words for are in backquotes: `max_delay` is a field, and `jitter: full`
 // a setting. [className] and [attempts] mark arguments in the same way.
 
-// Words are the names in a message: those of Go code, or of another system.
+// Words are the names in a message, as Go code or another system has them.
 type Words struct {
 	// Field returns the name of a field or of a setting, or "" if there is none.
 	// Advice to change a field is omitted unless settable is true.
 	Field func(Field) (name string, settable bool)
-	// Class returns the name of a class. Nil: that of policy files.
+	// Class returns the name of a class. Nil: as in policy files.
 	Class func(retry.Class) string
 	// Attempts returns a number of attempts as max_attempts counts it. Nil: all.
 	Attempts func(int) int
@@ -71,8 +71,8 @@ func write(message string, w Words) string {
 	return text
 }
 
-// advice returns the alternatives whose fields can be set, as a sentence. A verb that
-// is that of the alternative before is omitted.
+// advice returns the alternatives whose fields can be set, as a sentence. A verb is
+// omitted if the alternative before has the same one.
 func (w Words) advice(list string) string {
 	var kept []string
 	last := ""
@@ -93,8 +93,8 @@ func (w Words) advice(list string) string {
 	return strings.Join(kept, ", ")
 }
 
-// fill joins the parts of a text, of which those with odd indexes are marked. It
-// reports whether all fields among them can be set.
+// fill joins the parts of a text. The parts with odd indexes are marked. It reports
+// whether all fields among them can be set.
 func (w Words) fill(parts []string) (text string, settable bool) {
 	var b strings.Builder
 	settable = true

@@ -15,7 +15,7 @@ import (
 var schedule = []Field{"backoff", "initial_delay", "base", "increment", "delays", "max_delay", "jitter",
 	"jitter_factor"}
 
-// fields returns the fields of list and those of schedule.
+// fields returns the fields of list and the fields of schedule.
 func fields(list ...Field) []Field { return append(list, schedule...) }
 
 // waitFields returns the fields of list and those that determine the waits of a
@@ -63,7 +63,7 @@ func unasked(p *retry.Policy) string {
 }
 
 // retriesWithin returns how many retries can begin before end, if each attempt
-// takes the given time and each wait is that of wait. If more than maxSummed can,
+// takes the given time and wait returns the waits. If more than maxSummed can,
 // it returns the number of all retries.
 func retriesWithin(p *retry.Policy, end, attempt time.Duration, wait bound) int {
 	var passed time.Duration

@@ -57,7 +57,7 @@ type Rule struct {
 	check func(*retry.Policy) (Finding, bool)
 	// file reports the findings about a whole file. Nil: the rule has none.
 	file func(*File, report)
-	// whole lists the sections of which file must know every entry: it reports what
+	// whole lists the sections whose entries file must all know, since it reports what
 	// no entry does. It does not run if one of them is partial.
 	whole []string
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// batches returns the parameters of a function that are lists of which a failed
-// attempt may have sent a part, such as the messages of a Kafka producer. The name
+// batches returns the parameters of a function that are lists, and that a failed attempt
+// may have sent in part, such as the messages of a Kafka producer. The name
 // of the function says that it writes, and its package has an error type that lists
 // the failures: a partial success is possible.
 func batches(obj *types.Func, sig *types.Signature) (found []Input) {

@@ -60,12 +60,12 @@ type Func struct {
 	// TakesError reports whether a new value of the only result, such as a command,
 	// can hold an error: it has a method SetErr.
 	TakesError bool
-	HasErr     bool // the only result has a method Err, whose error need not be that of the call
+	HasErr     bool // the only result has a method Err, whose error may be another one than the error of the call
 	// NoFailure is why no result shows that a call has failed. It is empty if
 	// HasError or Command is true.
 	NoFailure string
-	Request   int    // index of the *http.Request whose context is that of the call if Ctx is -1; or -1
-	Held      *Held  // the builder whose context is that of the call if Ctx and Request are -1; or nil
+	Request   int    // index of the *http.Request that has the context of the call if Ctx is -1; or -1
+	Held      *Held  // the builder that has the context of the call if Ctx and Request are -1; or nil
 	Stream    string // type of a result that uses the context after the call, such as *http.Response, or ""
 	Inputs    []Input
 	Carried   Carried // the state of the receiver that a failed attempt leaves

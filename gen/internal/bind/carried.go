@@ -78,7 +78,7 @@ var (
 // does not.
 func isPart(t types.Type, m *types.Func, like string) bool {
 	switch m.Name() {
-	case "ReadAt", "WriteAt", "ReadFrom", "WriteTo": // those of arguments are reported
+	case "ReadAt", "WriteAt", "ReadFrom", "WriteTo": // the types of arguments are reported
 		return false
 	}
 	for i := range m.Signature().Params().Len() {

@@ -26,7 +26,7 @@ func (b *binder) receive(t types.Type) {
 
 // commands lists the result types whose documentation says that a result is void
 // if its method Err returns an error. The error of another type may concern a part
-// of the result only: that of franz-go's Fetches is the first one of any partition,
+// of the result only: the error of franz-go's Fetches is the first one of any partition,
 // and the records of the others are good. Paths have no major version, and names
 // may be patterns of [path.Match].
 var commands = [...]struct{ path, name string }{
@@ -60,7 +60,7 @@ var advance = regexp.MustCompile(`^(Step|Advance|(Has)?(Next|More))$`)
 
 var majorVersion = regexp.MustCompile(`/v\d+\b`)
 
-// mayHoldError reports whether the error of a result may be that of the call,
+// mayHoldError reports whether the error of a result may be the error of the call,
 // although its type is not in commands. It cannot be if t is
 //
 //   - a cursor, which has a method Next, or a step that returns a bool, such as Scan

@@ -78,8 +78,8 @@ func (p *Package) file(name string) buildFile {
 	return one
 }
 
-// constraintOf returns the build constraint of a file: that of its comments, its
-// imports and its name.
+// constraintOf returns the build constraint of a file, from its comments, its imports
+// and its name.
 func constraintOf(name string) string {
 	file, _ := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
 	if file == nil {

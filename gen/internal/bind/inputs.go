@@ -19,7 +19,7 @@ import (
 // Three kinds of values are not inputs:
 //
 //   - contexts;
-//   - sources of random bytes: those of math/rand, and readers called rand or
+//   - sources of random bytes: types of math/rand, and readers called rand or
 //     random;
 //   - writers whose name shows that they are a log, since a log may have an entry
 //     for each attempt.
@@ -50,7 +50,7 @@ const (
 	Channel
 	// Sequence is an iterator: iter.Seq, iter.Seq2, or a cursor such as *sql.Rows.
 	Sequence
-	// Batch is a list of which a failed attempt may have sent a part.
+	// Batch is a list that a failed attempt may have sent in part.
 	Batch
 	// Begun is a transaction, which does not go on after a failure.
 	Begun

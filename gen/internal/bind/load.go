@@ -161,9 +161,9 @@ func packageClause(src []byte) []byte {
 	return src
 }
 
-// fatal returns the errors because of which a whole package cannot be used. It
+// fatal returns the errors that make a whole package unusable. It
 // ignores type errors, since code may call functions that are not generated yet;
-// Lookup reports those that concern a bound symbol. It also ignores errors in the
+// Lookup reports the errors that concern a bound symbol. It also ignores errors in the
 // output of an earlier run.
 func fatal(pkg *packages.Package, absent bool, ours func(string, []byte) bool) (errs []packages.Error) {
 	parsed := map[string]bool{}
@@ -194,8 +194,8 @@ func fatal(pkg *packages.Package, absent bool, ours func(string, []byte) bool) (
 	return errs
 }
 
-// In returns the package in the folder dir, and the errors because of which it
-// cannot be used. It may return both, for a package that can be read in part.
+// In returns the package in the folder dir, and the errors that make it unusable. It
+// may return both, for a package that can be read in part.
 func (p *Program) In(dir string) (*Package, []packages.Error) {
 	return p.byDir[dir], p.broken[dir]
 }

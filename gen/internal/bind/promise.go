@@ -21,7 +21,7 @@ type Promise struct {
 }
 
 // WholeType returns the name of the type that a symbol denotes, and whether that
-// is an interface. ok is false if the symbol is not that of a whole type.
+// is an interface. ok is false if the symbol does not denote a whole type.
 func (p *Package) WholeType(symbol string) (name string, isInterface, ok bool) {
 	obj := p.wholeType(symbol)
 	if obj == nil {

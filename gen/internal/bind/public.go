@@ -8,8 +8,8 @@ import (
 )
 
 // public returns t with aliases for types that the home package cannot name, such
-// as those of an internal package. The aliases are those of the bound package, the
-// home package or one that it imports. A type without an alias is unchanged;
+// as types of an internal package. The aliases are declared in the bound package, the
+// home package or a package that it imports. A type without an alias is unchanged;
 // writable reports it.
 func (b binder) public(t types.Type) types.Type {
 	switch t := t.(type) {

@@ -24,9 +24,8 @@ type Dependency struct {
 }
 
 // Reach returns the packages whose errors a symbol, as [SplitSymbol] splits it, may
-// return: the package, those of main modules that it imports,
-// directly or indirectly, and what these import of other modules, with what those
-// import. What is farther away is seldom what a caller sees.
+// return. These are the package, the packages of main modules that it imports directly
+// or indirectly, what these import from other modules, and the imports of that. What is farther away is seldom what a caller sees.
 func (p *Package) Reach(path, name, method string) (list []Dependency) {
 	start := p
 	if path != "" {
@@ -157,7 +156,7 @@ func declarations(file *ast.File, name, method string) iter.Seq[ast.Node] {
 }
 
 // isOurs reports whether the package at path is the runtime or one of its stores,
-// whose errors are not those of a call.
+// whose errors are not errors of a call.
 func isOurs(path string) bool {
 	const module = "github.com/retrygen/retrygen/"
 	return strings.HasPrefix(path, module+"runtime") || strings.HasPrefix(path, module+"contrib/")

@@ -270,7 +270,7 @@ func (p *Path) accept(t types.Type, want ValueKind) bool {
 }
 
 // limits returns the least and the greatest integer of a kind. The size of int is
-// that of small machines, so that generated code compiles on all.
+// its size on small machines, so that generated code compiles on all.
 func limits(kind types.BasicKind) (int64, uint64) {
 	switch kind {
 	case types.Int8:

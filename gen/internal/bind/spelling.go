@@ -23,7 +23,7 @@ var ContextType = Type{{Pkg: "context", PkgName: "context", Text: "Context"}}
 // TypeText returns the type with a text that has no names of other packages.
 func TypeText(text string) Type { return Type{{Text: text}} }
 
-// Join returns the type whose text is that of the parts, one after the other.
+// Join returns the type whose text is the texts of the parts, one after the other.
 func Join(parts ...Type) (t Type) {
 	for _, piece := range slices.Concat(parts...) {
 		if last := len(t) - 1; last >= 0 && t[last].Pkg == "" && piece.Pkg == "" {

@@ -3,12 +3,12 @@ package bind
 import "go/types"
 
 // A Status is the HTTP status in a result, as in the responses of resty and
-// sendgrid. A function with such a result usually does not fail if the status is
-// that of an error.
+// sendgrid. A function with such a result usually does not fail if the status
+// means an error.
 type Status struct {
 	Type   string // of the result
 	Member string // what to add to the result to get its status, such as .StatusCode(); "" if it has IsError() only
-	Param  string // the parameter that is filled with the response, as that of fasthttp; "" for a result
+	Param  string // the parameter that is filled with the response, as in fasthttp; "" for a result
 }
 
 // filledStatus returns the status of the parameter that a function fills with a

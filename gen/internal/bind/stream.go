@@ -125,8 +125,8 @@ func isOpen(t types.Type) bool {
 }
 
 // isCursor reports whether t steps through items, as sql.Rows, sql.Row and the
-// iterators of cloud APIs do. If its step takes a context, it does not use that of
-// the call, and is no cursor here. Neither is a page, whose Next returns another
+// iterators of cloud APIs do. If its step takes a context, it does not use the
+// context of the call, and is no cursor here. Neither is a page, whose Next returns another
 // page, nor a value that makes requests of its own.
 func isCursor(t types.Type) bool {
 	if next := methodOf(t, "Next"); next != nil && isStep(t, next) {

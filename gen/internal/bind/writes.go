@@ -21,7 +21,7 @@ func writes(obj *types.Func) string {
 	return ""
 }
 
-// namesWrite reports whether a name is that of a function that writes, such as
+// namesWrite reports whether a name suggests a function that writes, such as
 // LPush, XGroupCreate or PostOrder. The name of a read, such as
 // GetUpdates, is one only if it ends with a write, as GetDel does, or joins one with
 // And or Or, as FindOneAndUpdate and GetOrCreate do.
@@ -47,8 +47,8 @@ func namesWrite(name string) bool {
 	return false
 }
 
-// Mentions reports whether words of a name, such as that of a policy, are those of
-// reads and of writes: reads and save-orders have one, read-write has both.
+// Mentions reports whether words of a name, for example of a policy, name reads and
+// writes: reads and save-orders have one, read-write has both.
 func Mentions(name string) (reads, writes bool) {
 	for _, word := range words(name) {
 		word = strings.TrimSuffix(strings.ToLower(word), "s")

@@ -37,7 +37,7 @@ func (b body) failure() (expr, cond *jen.Statement) {
 //		return user, nil
 //	}
 //
-// The error of a command, and that of a check, follow the call:
+// The error of a command, and the error of a check, follow the call:
 //
 //	cmd := s.next.Get(ctx, key)		user, err := s.next.Get(ctx, id)
 //	var err error				if err == nil {
@@ -97,7 +97,7 @@ func (b body) failIf(cond, failure *jen.Statement) jen.Code {
 func (b body) succeeded() *jen.Statement { return b.err().Op("==").Nil() }
 
 // returnFailure emits the return after the last attempt: of its results, or of
-// those of the fallback. If no attempt was made, it creates a result that holds the
+// the results of the fallback. If no attempt was made, it creates a result that holds the
 // error, if it can:
 //
 //	if cmd == nil {

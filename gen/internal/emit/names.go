@@ -13,8 +13,8 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 )
 
-// The functions below derive generated names from those of bound symbols and of
-// the policy file.
+// The functions below derive generated names from bound symbols and from names of the
+// policy file.
 
 // WrapperName returns the name of the wrapper of a function, method or type.
 func WrapperName(name string) string {

@@ -86,7 +86,7 @@ func clearUnused(s *retry.Schedule) {
 	}
 }
 
-// classesOf emits the error classes of a policy: those of the file, and the
+// classesOf emits the error classes of a policy: the classes of the file, and the
 // patterns of the policy itself.
 func (out printer) classesOf(p *retry.Policy) jen.Code {
 	var own []jen.Code

@@ -64,7 +64,7 @@ func (r *Reader) read() jen.Code {
 		jen.Id("ok")).Block(body...)
 }
 
-// wait emits a value as a wait, of which 0 and less mean none.
+// wait emits a value as a wait. 0 and less mean none.
 func wait(p *bind.Path, v *jen.Statement) jen.Code {
 	switch p.Kind {
 	case bind.ValueTime:
@@ -123,8 +123,8 @@ type codeCase struct {
 	tests   []string
 }
 
-// lookup emits the switch over the codes: first those that are whole, then ranges,
-// then starts, of which longer ones go first, and * last. For an element of a
+// lookup emits the switch over the codes: first whole codes, then ranges,
+// then beginnings, the longest first, and * last. For an element of a
 // slice, a code that is found ends the search.
 func (r *Reader) lookup(v *jen.Statement) []jen.Code {
 	whole, tests, rest := r.split()

@@ -200,7 +200,7 @@ func (p printer) shared(out *jen.File) {
 	}
 	literal := func(settings any) jen.Code {
 		v := reflect.Indirect(reflect.ValueOf(settings))
-		if !v.IsValid() { // those of an existing variable
+		if !v.IsValid() { // the variable exists
 			return nil
 		}
 		return oneLine(v)

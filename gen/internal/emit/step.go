@@ -34,8 +34,8 @@ type Step struct {
 	Repeat     bool // another call in one execution returns the result again
 }
 
-// StepVar returns the name of the variable of a step. names are those of the type,
-// if any, and of the function.
+// StepVar returns the name of the variable of a step. names are the name of the
+// type, if any, and the name of the function.
 func StepVar(names ...string) string {
 	var b strings.Builder
 	for _, name := range names {

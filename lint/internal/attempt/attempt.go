@@ -10,8 +10,8 @@
 //     other operations succeed (Joint), or its operands are Changed (Progress), or a test of
 //     what it returned leaves the loop (Polls).
 //
-// With 1 and 2 alone it is a daemon: an [Attempt] with no Ends, of which only waits that a
-// success does not pass are judged. If a failure leaves the loop and an answer leads back, it
+// With 1 and 2 alone it is a daemon: an [Attempt] with no Ends. Its waits are judged only if a
+// success does not pass them. If a failure leaves the loop and an answer leads back, it
 // is an Attempt as well: see [Attempt.IsByAnswer].
 //
 // # Flow of data

@@ -10,8 +10,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// Defers returns the defers that are executed between any two executions of the operation, and
-// none of which runs before the function ends. A poll has them after answers as well.
+// Defers returns the defers that are executed between any two executions of the operation.
+// None of them runs before the function ends. A poll has them after answers as well.
 func (t *Attempt) Defers() (found []*ssa.Defer) {
 	for _, b := range t.Loop.List {
 		if !t.Run.IsPassed(b) && !(t.Ends&Polls != 0 && t.Passed.IsPassed(b)) {

@@ -190,7 +190,7 @@ func CapturedParameter(v ssa.Value) *ssa.Parameter {
 	return p
 }
 
-// ScopeContext returns the context of a function that its callers may end, or that of a
+// ScopeContext returns the context of a function that its callers may end, or the context of a
 // function around it while that runs, or nil.
 func (p *Package) ScopeContext(fn *ssa.Function) ssa.Value {
 	for ; fn != nil; fn = fn.Parent() {

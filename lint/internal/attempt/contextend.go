@@ -46,8 +46,8 @@ func (p *Package) HasEnded(ctx ssa.Value, at ssa.Instruction) bool {
 }
 
 // isAfter reports whether every path to an instruction, within some blocks, leads through a
-// receive, or the edge of a branch that a context takes when it has ended, of which isEnd reports
-// true.
+// receive, or the edge of a branch that a context takes when it has ended, for which isEnd
+// returns true.
 func isAfter(at ssa.Instruction, has func(*ssa.BasicBlock) bool, isEnd func(ssa.Value) bool) bool {
 	for b := at.Block(); b != nil && has(b); b = b.Idom() {
 		for _, instr := range b.Instrs {
@@ -127,8 +127,8 @@ func endedEdge(branch *ssa.If) int {
 // variable returns what a context is, in whichever function it is read from its variable.
 func variable(ctx ssa.Value) ssa.Value { return flow.Source(ctx, flow.Boxed|flow.Kept|flow.Captured) }
 
-// LiveContext returns the context with which an instruction is to end, or nil: that of its
-// function, or of one around it, unless it has ended already.
+// LiveContext returns the context with which an instruction is to end, or nil: the context of
+// its function, or of a function around it, unless it has ended already.
 func (p *Package) LiveContext(instr ssa.Instruction) ssa.Value {
 	if p.IsAfterEnd(instr) {
 		return nil

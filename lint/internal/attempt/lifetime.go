@@ -65,7 +65,7 @@ func (p *Package) Lifetime(ctx ssa.Value) Lifetime {
 	return known.solved[ctx]
 }
 
-// lifetimes are those of all contexts that were asked for, and of what they come from.
+// lifetimes are the lifetimes of all contexts that were asked for, and of what they come from.
 type lifetimes struct {
 	mu      sync.Mutex
 	solved  map[ssa.Value]Lifetime
@@ -96,7 +96,7 @@ func (w *walk) lifetime(ctx ssa.Value) Lifetime {
 	return l
 }
 
-// unseen is the lifetime of a context of which nothing is known.
+// unseen is the lifetime of a context if nothing is known about it.
 var unseen = Lifetime{Ends: Unseen, made: true}
 
 // join returns what is true of two contexts.
@@ -150,7 +150,7 @@ func (w *walk) of(ctx ssa.Value) Lifetime {
 	return unseen
 }
 
-// parameter returns the lifetime of a parameter: that of what it is given, if all calls are known.
+// parameter returns the lifetime of a parameter: of its arguments, if all calls are known.
 func (w *walk) parameter(param *ssa.Parameter) Lifetime {
 	l := Lifetime{Ends: Others, made: true}
 	known := &w.p.lifetimes

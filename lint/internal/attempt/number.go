@@ -296,7 +296,7 @@ func (x *numbers) body(fn *ssa.Function, args []constant.Value) constant.Value {
 	return nil
 }
 
-// sizes are those of most programs.
+// sizes are the sizes of most machines.
 var sizes = types.SizesFor("gc", "amd64")
 
 // keep returns what a variable of the type of v keeps of a number: of a whole number the lowest

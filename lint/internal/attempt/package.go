@@ -42,7 +42,7 @@ type index struct {
 	resets   []*ssa.Call                     // calls that restart a timer
 }
 
-// Find returns the attempts of the functions of a package, which effects are those of. imported
+// Find returns the attempts of the functions of a package, whose effects are given. imported
 // returns the summary of a function of another package, or nil if there is none.
 func Find(pkg *types.Package, fns []*ssa.Function, effects *effect.Package,
 	imported func(*types.Func) *Summary) *Package {

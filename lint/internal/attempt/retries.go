@@ -11,7 +11,7 @@ type Retries struct {
 	Op      *ssa.Parameter
 	Until   Success
 	Endless bool           // nothing but a success, or the end of Context, ends the retries
-	Context *ssa.Parameter // with the end of which the retries end, or nil
+	Context *ssa.Parameter // the retries end when it ends; or nil
 	Wait    time.Duration  // the longest wait between attempts that nothing ends early; 0: there is none
 	Delay   *ssa.Parameter // says how long such a wait is, or nil
 }

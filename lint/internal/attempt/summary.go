@@ -50,7 +50,7 @@ func (s *Summary) Is(roles vocab.Role) bool { return s.Roles&roles != 0 }
 // AFact marks a fact.
 func (*Summary) AFact() {}
 
-// unknown is the summary of a function of which nothing is known.
+// unknown is the summary of a function if nothing is known about it.
 var unknown = &Summary{State: Unknown, MaxParameter: -1}
 
 // summaryOf returns what is known of the callee of a call.

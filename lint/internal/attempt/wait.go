@@ -13,7 +13,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// NoLimit is the longest duration of a wait of which none is known.
+// NoLimit is the longest duration of a wait whose duration is not known.
 const NoLimit = time.Duration(math.MaxInt64)
 
 // A Wait is an instruction that blocks for a time.
@@ -65,7 +65,7 @@ func (p *Package) wait(instr ssa.Instruction) (Wait, bool) {
 	default:
 		return w, false
 	}
-	given := 0 // channels, besides those of contexts
+	given := 0 // channels, besides channels of contexts
 	for _, ch := range channels {
 		delay, timed := delayOf(ch)
 		w.Max = max(w.Max, Longest(delay))

@@ -50,8 +50,8 @@ func (j *judge) context(ctx ssa.Value) Why {
 	return Context
 }
 
-// result returns what the result of a call depends on besides w, that of its arguments. ofError:
-// it is given the operation's error.
+// result returns what the result of a call depends on besides w, which its arguments depend on.
+// ofError reports that it is given the error of the operation.
 func (j *judge) result(at *ssa.Call, k vocab.Known, w Why, ofError bool) Why {
 	call := &at.Call
 	known := j.p.summaryOf(call).known

@@ -74,7 +74,7 @@ func timerOf(load *ssa.UnOp) ssa.Value {
 	return nil
 }
 
-// isTicking reports whether a channel is that of a ticker.
+// isTicking reports whether a channel belongs to a ticker.
 func isTicking(ch ssa.Value) bool {
 	load, ok := ch.(*ssa.UnOp)
 	return ok && timerOf(load) != nil && vocab.IsTicker(timerOf(load).Type())

@@ -91,8 +91,8 @@ type Package struct {
 	path    string
 }
 
-// New computes the effects of functions, all those of one package, literals included. Facts
-// returns those of a function of another package, or nil.
+// New computes the effects of all functions of one package, literals included. Facts returns
+// the effects of a function of another package, or nil.
 func New(fns []*ssa.Function, facts func(*types.Func) *Fact) *Package {
 	p := &Package{facts: facts, effects: map[*ssa.Function]*Effects{},
 		callers: map[*ssa.Function]map[*ssa.Function]bool{}, writes: map[Region][]Write{}}

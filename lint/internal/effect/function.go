@@ -11,7 +11,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// collect computes the effects of a function from those of its callees.
+// collect computes the effects of a function from the effects of its callees.
 func (p *Package) collect(fn *ssa.Function) {
 	e := p.effects[fn]
 	failing := failingBlocks(fn)
@@ -153,7 +153,7 @@ func (f failing) reach(ret *ssa.Return) {
 	}
 }
 
-// onlyOf reports whether all errors that a block leads to are those of one call.
+// onlyOf reports whether all errors that a block leads to come from one call.
 func (f failing) onlyOf(b *ssa.BasicBlock, c *ssa.Call) bool {
 	for _, ret := range f.at[b] {
 		if f.errs[ret] != c {

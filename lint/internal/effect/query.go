@@ -18,7 +18,7 @@ func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) bool 
 	for _, v := range op.Call.Operands(nil) {
 		p.operand(*v, reads, seen)
 	}
-	made := map[ssa.Value]bool{} // variables of which each attempt has its own
+	made := map[ssa.Value]bool{} // variables that each attempt has for itself
 	for i := range between {
 		if variable, ok := i.(*ssa.Alloc); ok {
 			made[variable] = true

@@ -169,8 +169,8 @@ func (r *Run) entry(m *merge) (v Value, kept bool) {
 	return v, true
 }
 
-// source returns the definition that all executed edges bring, through merges of the loop other
-// than those of its header. What it finds is kept in known.
+// source returns the definition that all executed edges bring, through merges of the loop
+// except in its header. What it finds is kept in known.
 func (r *Run) source(d definition, known map[definition]definition) definition {
 	m := r.g.mergeOf(d)
 	if m == nil || m.block == r.Loop.Header || !r.Loop.Has(m.block) {

@@ -68,8 +68,8 @@ const (
 	Last            // Arg is a delay after which the retries end
 	Factor          // Arg is what each delay is multiplied with
 	Spread          // Arg is how much a delay may be longer, as a part of it
-	Varies          // the waits are not those of the rest
-	Randoms         // the least wait is not that of the rest
+	Varies          // the waits differ from the rest
+	Randoms         // the least wait differs from the rest
 	Lifts           // Bounds do not hold
 	Decides         // something else may end the retries
 	Pauses          // something else may wait between attempts
