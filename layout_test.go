@@ -188,25 +188,48 @@ func TestDocumented(t *testing.T) {
 // maxLine is the length of a line in characters, of which a tab is one.
 const maxLine = 120
 
-// TestLineLength is about code and comments: a text between backquotes has the
-// lines that it has, and generated code those of its signatures.
+// TestLineLength is about code and comments of all modules: a text between backquotes has
+// the lines that it has, and generated code those of its signatures.
 func TestLineLength(t *testing.T) {
-	for _, files := range goFiles(t) {
-		for name, file := range files {
-			if ast.IsGenerated(file) {
-				continue
-			}
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw := rawLines(text)
-			for i, line := range strings.Split(string(text), "\n") {
-				if n := utf8.RuneCountInString(line); n > maxLine && !raw[i+1] {
-					t.Errorf("%s:%d: the line has %d characters, more than %d", name, i+1, n, maxLine)
-				}
+	eachGoFile(t, func(name string, _ *token.FileSet, file *ast.File, text []byte) {
+		if ast.IsGenerated(file) {
+			return
+		}
+		raw := rawLines(text)
+		for i, line := range strings.Split(string(text), "\n") {
+			if n := utf8.RuneCountInString(line); n > maxLine && !raw[i+1] {
+				t.Errorf("%s:%d: the line has %d characters, more than %d", name, i+1, n, maxLine)
 			}
 		}
+	})
+}
+
+// eachGoFile calls f with the Go files of this repository, nested modules included.
+func eachGoFile(t *testing.T, f func(name string, files *token.FileSet, file *ast.File, text []byte)) {
+	t.Helper()
+	files := token.NewFileSet()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (d.Name() == "testdata" || d.Name() == "node_modules" || d.Name()[0] == '.'):
+			return fs.SkipDir
+		case d.IsDir() || filepath.Ext(name) != ".go":
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(files, name, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		f(filepath.ToSlash(name), files, file, text)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -2,10 +2,7 @@ package retrygen
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -24,19 +21,9 @@ func metaphorIn(text string) string {
 // TestWords: no package of this repository, nested modules included, uses a metaphor in a
 // comment, or in a string with a space that is not in a test.
 func TestWords(t *testing.T) {
-	files := token.NewFileSet()
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && name != "." && (d.Name() == "testdata" || d.Name() == "node_modules" || d.Name()[0] == '.'):
-			return fs.SkipDir
-		case filepath.Ext(name) != ".go" || name == "words_test.go":
-			return nil
-		}
-		file, err := parser.ParseFile(files, name, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
+	eachGoFile(t, func(name string, files *token.FileSet, file *ast.File, _ []byte) {
+		if name == "words_test.go" {
+			return
 		}
 		for _, group := range file.Comments {
 			// Words may be on two lines.
@@ -46,7 +33,7 @@ func TestWords(t *testing.T) {
 			}
 		}
 		if strings.HasSuffix(name, "_test.go") {
-			return nil
+			return
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			lit, ok := n.(*ast.BasicLit)
@@ -59,9 +46,5 @@ func TestWords(t *testing.T) {
 			}
 			return true
 		})
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -160,7 +160,8 @@ func (d *decoder) envoyRetryOn(p *Policy, on, statuses *value, absent conditions
 	d.envoyStatuses(p, c, on, statuses)
 }
 
-// envoyStatuses adds the statuses of the condition retriable-status-codes to a policy. on is where the conditions are written, or nil.
+// envoyStatuses adds the statuses of the condition retriable-status-codes to a policy.
+// on is where the conditions are written, or nil.
 func (d *decoder) envoyStatuses(p *Policy, c conditions, on, statuses *value) {
 	if p.MaxAttempts == 1 {
 		on.skip()

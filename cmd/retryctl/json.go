@@ -35,7 +35,8 @@ type runJSON struct {
 func newRun(r durable.RunInfo) runJSON {
 	return runJSON{
 		Run: r.ID, Status: r.Status, Handler: r.Handler, Priority: r.Priority, Version: r.Version,
-		Parent: r.Parent, Owner: r.Owner, Fence: r.Fence, Created: r.Created, Claimed: r.Claimed, Ended: r.Ended, Deadline: r.Deadline, Due: r.Due,
+		Parent: r.Parent, Owner: r.Owner, Fence: r.Fence, Created: r.Created, Claimed: r.Claimed, Ended: r.Ended,
+		Deadline: r.Deadline, Due: r.Due,
 		Recoveries: r.Recoveries, Error: r.Error,
 	}
 }
@@ -80,7 +81,8 @@ func newStep(i durable.StepInfo) stepJSON {
 		Run: i.Run, Step: i.Step, Name: i.Name, Policy: i.Policy, Group: i.Group, Pause: i.Pause,
 		Status: i.Status, Attempts: i.Attempts,
 		Failures: i.Failures, Lost: i.Lost, Refusals: i.Refusals, Interrupted: i.Interrupted, Retries: i.Retries,
-		Waited: seconds(i.Waited), Next: i.NextAt, First: i.First, Started: i.Started, Ended: i.Ended, Dead: i.DeadLetter, Eligibility: i.Eligibility, Reason: i.Reason,
+		Waited: seconds(i.Waited), Next: i.NextAt, First: i.First, Started: i.Started, Ended: i.Ended, Dead: i.DeadLetter,
+		Eligibility: i.Eligibility, Reason: i.Reason,
 		Class: i.Class, Error: i.Error, Correlation: i.Correlation, Key: i.Key,
 	}
 }

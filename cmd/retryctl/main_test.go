@@ -117,8 +117,10 @@ func fill(ctx context.Context, store durable.Store) error {
 		return err
 	}
 	shared := &retry.BreakerPolicy{Name: "bank", Failures: 3, OpenFor: time.Hour}
-	quick := retry.Policy{Name: "charge", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: time.Microsecond}}
-	slow := retry.Policy{Name: "mail", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: time.Hour}}
+	quick := retry.Policy{Name: "charge", RetryUnknown: true,
+		Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: time.Microsecond}}
+	slow := retry.Policy{Name: "mail", RetryUnknown: true,
+		Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: time.Hour}}
 	charge := durable.StepPolicy{
 		Name: "Charge", Policy: &quick, Idempotent: true, OnExhausted: durable.ExhaustedDeadLetter,
 	}

@@ -134,7 +134,8 @@ type runFilter struct {
 }
 
 func (f *runFilter) flags(flags *flag.FlagSet) {
-	flags.StringVar(&f.since, "since", "", "only runs that were created since this `time`: 12h (ago), 2006-01-02, or RFC 3339")
+	flags.StringVar(&f.since, "since", "",
+		"only runs that were created since this `time`: 12h (ago), 2006-01-02, or RFC 3339")
 	flags.StringVar(&f.until, "until", "", "only runs that were created before this `time`")
 	flags.StringVar(&f.error, "error", "", "only runs whose error contains this `text`")
 }

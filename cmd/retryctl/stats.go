@@ -56,7 +56,8 @@ func (s *session) printStats(got *durable.Stats, patterns int) error {
 	d.text("steps", counts(got.Steps))
 	d.text("units", counts(got.Units))
 	attempts := int64(got.Attempts)
-	d.text("attempts", fmt.Sprintf("%d: %d retries (%s), %d failed (%s), %d lost, %d interrupted, %d late", got.Attempts, got.Retries,
+	d.text("attempts", fmt.Sprintf("%d: %d retries (%s), %d failed (%s), %d lost, %d interrupted, %d late",
+		got.Attempts, got.Retries,
 		percent(int64(got.Retries), attempts), got.Failures, percent(int64(got.Failures), attempts), got.Lost,
 		got.Interrupted, got.Late))
 	d.text("recoveries", strconv.Itoa(got.Recoveries))

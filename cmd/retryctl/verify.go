@@ -44,7 +44,8 @@ func verify(flags *flag.FlagSet) cli.Run {
 		}
 		progress.End()
 		if found > 0 {
-			fmt.Fprintf(s.stderr, "retryctl: %s: keep a copy of the store before anything is repaired\n", count(found, "problem"))
+			fmt.Fprintf(s.stderr, "retryctl: %s: keep a copy of the store before anything is repaired\n",
+				count(found, "problem"))
 			return errProblems
 		}
 		if !s.json {

@@ -48,7 +48,8 @@ func cloudClients(t *testing.T) []client {
 		{"aws-sdk-go v1", []failure{
 			{"404", permanent, awserr.NewRequestFailure(awserr.New("NoSuchKey", "m", nil), 404, "id")},
 			{"503", transient, awserr.NewRequestFailure(awserr.New("ServiceUnavailable", "m", nil), 503, "id")},
-			{"400 throttled", throttled, awserr.NewRequestFailure(awserr.New("ThrottlingException", "Rate exceeded", nil), 400, "id")},
+			{"400 throttled", throttled, awserr.NewRequestFailure(awserr.New("ThrottlingException", "Rate exceeded", nil),
+				400, "id")},
 		}},
 		{"azcore", standard(func(code int) error { return runtime.NewResponseError(response(code)) })},
 		{"googleapi", append(standard(func(code int) error { return googleapi.CheckResponse(response(code)) }),
@@ -82,7 +83,9 @@ func cloudClients(t *testing.T) []client {
 			{"503", transient, dockerInspect(t, 503)},
 			{"409", conflict, dockerInspect(t, 409)},
 		}},
-		{"vault", standard(func(code int) error { return &vault.ResponseError{StatusCode: code, HTTPMethod: "GET", URL: "u"} })},
+		{"vault", standard(func(code int) error {
+			return &vault.ResponseError{StatusCode: code, HTTPMethod: "GET", URL: "u"}
+		})},
 		{"consul", standard(func(code int) error { return consul.StatusError{Code: code, Body: "b"} })},
 		{"nomad", standard(func(code int) error {
 			c, err := nomad.NewClient(&nomad.Config{Address: answer(t, code, "b")})
@@ -146,7 +149,8 @@ func awsFailures(t *testing.T) []failure {
 // unavailable returns an error of gRPC that asks for a wait of 3 seconds.
 func unavailable(t *testing.T) error {
 	t.Helper()
-	s, err := status.New(codes.Unavailable, "m").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(3 * time.Second)})
+	info := &errdetails.RetryInfo{RetryDelay: durationpb.New(3 * time.Second)}
+	s, err := status.New(codes.Unavailable, "m").WithDetails(info)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +161,8 @@ func unavailable(t *testing.T) error {
 func dockerInspect(t *testing.T, code int) error {
 	t.Helper()
 	host := "tcp://" + strings.TrimPrefix(answer(t, code, `{"message":"m"}`), "http://")
-	c, err := docker.NewClientWithOpts(docker.WithHost(host), docker.WithVersion("1.45"), docker.WithHTTPClient(http.DefaultClient))
+	c, err := docker.NewClientWithOpts(docker.WithHost(host), docker.WithVersion("1.45"),
+		docker.WithHTTPClient(http.DefaultClient))
 	if err != nil {
 		t.Fatal(err)
 	}

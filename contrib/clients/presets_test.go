@@ -47,10 +47,13 @@ func TestPresets(t *testing.T) {
 	quota.Header = http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"60"}}
 	for _, f := range []failure{
 		{"azure: a fake without a response", permanent, &azcore.ResponseError{StatusCode: 404}},
-		{"azure: the code of storage that is busy", throttled, &azcore.ResponseError{StatusCode: 503, ErrorCode: "ServerBusy"}},
-		{"aws: an answer without a code", transient, &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: response(503)}, Err: errors.New("x")}},
+		{"azure: the code of storage that is busy", throttled,
+			&azcore.ResponseError{StatusCode: 503, ErrorCode: "ServerBusy"}},
+		{"aws: an answer without a code", transient,
+			&smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: response(503)}, Err: errors.New("x")}},
 		{"aws: no response", permanent, &smithyhttp.ResponseError{Err: errors.New("x")}},
-		{"google: a quota of the day", permanent, &googleapi.Error{Code: 403, Errors: []googleapi.ErrorItem{{Reason: "dailyLimitExceeded"}}}},
+		{"google: a quota of the day", permanent, &googleapi.Error{Code: 403,
+			Errors: []googleapi.ErrorItem{{Reason: "dailyLimitExceeded"}}}},
 		{"google: 404 with a quota that is used up", permanent, &googleapi.Error{Code: 404, Header: quota.Header}},
 		{"connect: not found with a quota that is used up", permanent, connectError(connect.CodeNotFound, quota.Header)},
 		{"kubernetes: expired", permanent, kubernetes.NewResourceExpired("m")},
@@ -59,14 +62,16 @@ func TestPresets(t *testing.T) {
 		{"minio: a pointer", permanent, &minio.ErrorResponse{StatusCode: 404, Code: "NoSuchKey"}},
 		{"minio: slow down", throttled, minio.ErrorResponse{StatusCode: 503, Code: "SlowDown"}},
 		{"openai: no money", permanent, &openai.Error{StatusCode: 429, Code: "insufficient_quota"}},
-		{"stripe: a card declined, of another type", permanent, &stripe.Error{HTTPStatusCode: 402, Type: stripe.ErrorTypeInvalidRequest}},
+		{"stripe: a card declined, of another type", permanent,
+			&stripe.Error{HTTPStatusCode: 402, Type: stripe.ErrorTypeInvalidRequest}},
 		{"github: a second factor", permanent, &github.TwoFactorAuthError{Response: response(401)}},
 		{"slack: an error of the server", transient, slack.SlackErrorResponse{Err: "internal_error"}},
 		{"twilio: the other type", permanent, &twilio.RestErrorV1{HttpStatusCode: 404, Code: 503}},
 		{"discord: attempts exhausted", transient, errors.New("Exceeded Max retries HTTP 502 Bad Gateway, x")},
 		{"opensearch: the status is text", transient, &opensearch.ReasonError{Status: "503"}},
 		{"opensearch: the status is text, of the request", permanent, opensearch.MessageError{Status: "404"}},
-		{"oauth2: try later", transient, &oauth2.RetrieveError{Response: response(400), ErrorCode: "temporarily_unavailable"}},
+		{"oauth2: try later", transient, &oauth2.RetrieveError{Response: response(400),
+			ErrorCode: "temporarily_unavailable"}},
 		{"twirp: aborted", conflict, twirp.NewError(twirp.Aborted, "m")},
 		{"twirp: a bad route", permanent, twirp.NewError(twirp.BadRoute, "m")},
 		{"docker: forbidden", permanent, fmt.Errorf("pull: %w", errdefs.ErrPermissionDenied)},
@@ -77,7 +82,8 @@ func TestPresets(t *testing.T) {
 		{"cassandra: an overloaded node", transient, cassandra[gocql.RequestErrUnavailable](gocql.ErrCodeOverloaded)},
 		{"nats: another sequence", conflict, &nats.APIError{Code: 400, ErrorCode: nats.JSErrCodeStreamWrongLastSequence}},
 		{"nats: no JetStream", permanent, &nats.APIError{Code: 503, ErrorCode: nats.JSErrCodeJetStreamNotEnabled}},
-		{"kafka: a producer's error", transient, &sarama.ProducerError{Msg: &sarama.ProducerMessage{}, Err: sarama.ErrNotEnoughReplicas}},
+		{"kafka: a producer's error", transient, &sarama.ProducerError{Msg: &sarama.ProducerMessage{},
+			Err: sarama.ErrNotEnoughReplicas}},
 		{"ssh: a channel refused", permanent, &ssh.OpenChannelError{Reason: ssh.Prohibited}},
 		{"grpc: a deadline", transient, status.Error(codes.DeadlineExceeded, "m")},
 	} {
@@ -146,7 +152,8 @@ func TestWaits(t *testing.T) {
 
 // sdks are ten clients of services that many programs have.
 var sdks = []string{
-	"aws-sdk-go-v2", "azcore", "googleapi", "kubernetes", "openai-go", "anthropic", "stripe", "go-github", "minio", "slack",
+	"aws-sdk-go-v2", "azcore", "googleapi", "kubernetes", "openai-go", "anthropic", "stripe", "go-github", "minio",
+	"slack",
 }
 
 // TestSDKs counts the SDKs whose statuses 404 and 503 a policy distinguishes from each

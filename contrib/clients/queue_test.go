@@ -26,7 +26,8 @@ func queueClients() []client {
 			{"js 503", transient, &nats.APIError{Code: 503, ErrorCode: nats.JSErrCodeInsufficientResourcesErr}},
 		}},
 		{"amqp091", []failure{
-			{"404 no queue", permanent, &amqp.Error{Code: amqp.NotFound, Reason: "NOT_FOUND - no queue 'x'", Recover: true, Server: true}},
+			{"404 no queue", permanent, &amqp.Error{Code: amqp.NotFound, Reason: "NOT_FOUND - no queue 'x'", Recover: true,
+				Server: true}},
 			{"403", permanent, &amqp.Error{Code: amqp.AccessRefused, Reason: "ACCESS_REFUSED", Server: true}},
 			{"320 forced", transient, &amqp.Error{Code: amqp.ConnectionForced, Reason: "CONNECTION_FORCED", Server: true}},
 			{"504 ErrClosed", transient, amqp.ErrClosed},

@@ -31,7 +31,8 @@ var served = []struct {
 	call   func(ctx context.Context, url string) error
 }{
 	{"anthropic", func(ctx context.Context, url string) error {
-		c := anthropic.NewClient(anthropicoption.WithBaseURL(url), anthropicoption.WithAPIKey("k"), anthropicoption.WithMaxRetries(0))
+		c := anthropic.NewClient(anthropicoption.WithBaseURL(url), anthropicoption.WithAPIKey("k"),
+			anthropicoption.WithMaxRetries(0))
 		_, err := c.Models.Get(ctx, "m", anthropic.ModelGetParams{})
 		return err
 	}},

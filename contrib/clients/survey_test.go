@@ -57,7 +57,8 @@ type stage struct {
 var stages = []stage{
 	handwritten("without `clients`, `match_text: false`", retry.MatchNone, 14, 169),
 	handwritten("without `clients`, `match_text: status`", retry.MatchStatus, 26, 200),
-	{"`clients` with all presets, `match_text: status`", []*retry.Policy{&policyRead, &policyStrict}, &policyThrottled, 61, 275},
+	{"`clients` with all presets, `match_text: status`", []*retry.Policy{&policyRead, &policyStrict}, &policyThrottled,
+		61, 275},
 }
 
 // handwritten returns the stage of a file without clients, of a package that
@@ -66,7 +67,8 @@ func handwritten(name string, text retry.MatchText, clients, errors int) stage {
 	policy := func(on ...retry.Class) *retry.Policy {
 		return &retry.Policy{RetryOn: on, MatchText: text, Facts: grpcCode}
 	}
-	return stage{name, []*retry.Policy{policy(), policy(retry.ClassTransient)}, policy(retry.ClassRateLimit), clients, errors}
+	return stage{name, []*retry.Policy{policy(), policy(retry.ClassTransient)}, policy(retry.ClassRateLimit), clients,
+		errors}
 }
 
 // grpcCode is what retrygen generates for such a package.

@@ -31,7 +31,8 @@ import (
 // net/http.
 func webClients(t *testing.T) []client {
 	token := func(code int) error { return &oauth2.RetrieveError{Response: response(code), Body: []byte("b")} }
-	inURL := func(err error) error { return &url.Error{Op: "Get", URL: "http://x", Err: err} } // as oauth2.Transport returns it
+	// As oauth2.Transport returns it.
+	inURL := func(err error) error { return &url.Error{Op: "Get", URL: "http://x", Err: err} }
 	return []client{
 		{"net/http: fmt.Errorf", standard(func(code int) error {
 			return fmt.Errorf("GET http://x: unexpected status %d", code)
@@ -43,7 +44,9 @@ func webClients(t *testing.T) []client {
 		{"openai-go", standard(func(code int) error {
 			return &openai.Error{StatusCode: code, Request: response(code).Request, Response: response(code)}
 		})},
-		{"go-openai", append(standard(func(code int) error { return &community.APIError{HTTPStatusCode: code, Message: "m"} }),
+		{"go-openai", append(standard(func(code int) error {
+			return &community.APIError{HTTPStatusCode: code, Message: "m"}
+		}),
 			failure{"404 RequestError", permanent, &community.RequestError{HTTPStatusCode: 404, Err: errors.New("m")}})},
 		{"anthropic", append(standard(claude), failure{"529 overloaded", transient, claude(529)})},
 		{"genai", standard(func(code int) error { return genai.APIError{Code: code, Message: "m", Status: "X"} })},
@@ -54,7 +57,8 @@ func webClients(t *testing.T) []client {
 			{"404", permanent, &github.ErrorResponse{Response: response(404), Message: "m"}},
 			{"401", permanent, &github.ErrorResponse{Response: response(401), Message: "m"}},
 			{"503", transient, &github.ErrorResponse{Response: response(503), Message: "m"}},
-			{"403 rate limit", throttled, &github.RateLimitError{Response: response(403), Rate: github.Rate{Reset: github.Timestamp{Time: reset}}}},
+			{"403 rate limit", throttled, &github.RateLimitError{Response: response(403),
+				Rate: github.Rate{Reset: github.Timestamp{Time: reset}}}},
 			{"403 abuse", throttled, &github.AbuseRateLimitError{Response: response(403), RetryAfter: new(9 * time.Second)}},
 			{"202 accepted", transient, &github.AcceptedError{}},
 		}},
@@ -71,7 +75,9 @@ func webClients(t *testing.T) []client {
 			{"ok:false channel_not_found", permanent, slack.SlackErrorResponse{Err: "channel_not_found"}},
 			{"ok:false ratelimited", throttled, slack.SlackErrorResponse{Err: "ratelimited"}},
 		}},
-		{"twilio", standard(func(code int) error { return &twilio.TwilioRestError{Status: code, Code: 20404, Message: "m"} })},
+		{"twilio", standard(func(code int) error {
+			return &twilio.TwilioRestError{Status: code, Code: 20404, Message: "m"}
+		})},
 		{"discordgo", []failure{
 			{"404", permanent, &discordgo.RESTError{Response: response(404)}},
 			{"401", permanent, &discordgo.RESTError{Response: response(401)}},
@@ -97,7 +103,8 @@ func webClients(t *testing.T) []client {
 // The codes that correspond to statuses.
 var (
 	connectCodes = map[int]connect.Code{
-		404: connect.CodeNotFound, 401: connect.CodeUnauthenticated, 503: connect.CodeUnavailable, 429: connect.CodeResourceExhausted,
+		404: connect.CodeNotFound, 401: connect.CodeUnauthenticated, 503: connect.CodeUnavailable,
+		429: connect.CodeResourceExhausted,
 	}
 	twirpCodes = map[int]twirp.ErrorCode{
 		404: twirp.NotFound, 401: twirp.Unauthenticated, 503: twirp.Unavailable, 429: twirp.ResourceExhausted,

@@ -24,7 +24,7 @@ type StateOptions = measure.StateOptions
 //	retry.durable.due_runs                   runs that are due and that nobody executes
 //	retry.durable.oldest_due                 how long the oldest of these has been due, in seconds
 //	retry.durable.runs{retry.status}         all runs, with StateOptions.Runs
-//	retry.durable.state.truncated{retry.of}  1 if Limit was reached, else 0; retry.of is steps, paused_runs, due_runs or runs
+//	retry.durable.state.truncated{retry.of}  1 if Limit was reached, else 0; of steps, paused_runs, due_runs or runs
 //	retry.durable.state.up                   1 if the last read has succeeded, else 0
 //	retry.durable.state.read                 how long the last read took, in seconds
 //

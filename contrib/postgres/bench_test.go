@@ -86,7 +86,8 @@ func BenchmarkUpdate(b *testing.B) {
 
 // write writes w, for which it locks keys.
 func write(b *testing.B, store *postgres.Store, w durable.Writes, keys ...durable.Key) {
-	err := store.Update(b.Context(), durable.Select{Keys: keys}, func(durable.Tx) (durable.Writes, error) { return w, nil })
+	err := store.Update(b.Context(), durable.Select{Keys: keys},
+		func(durable.Tx) (durable.Writes, error) { return w, nil })
 	if err != nil {
 		b.Fatal(err)
 	}

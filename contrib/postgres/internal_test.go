@@ -213,7 +213,8 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 			{durable.Query{Kind: durable.KindRun, From: durable.After("r", "i")}, byKey, "retry_record_pkey"},
 			{durable.Query{Kind: durable.KindRun, DueBy: now, Status: ended}, byKey, "retry_record_ended"},
 			{durable.Query{Kind: durable.KindRun, DueBy: now, Handlers: []string{"h"}}, byLevel, "retry_record_handler"},
-			{durable.Query{Kind: durable.KindRun, DueBy: now, Handlers: []string{"h"}, Status: open}, byLevel, "retry_record_handler"},
+			{durable.Query{Kind: durable.KindRun, DueBy: now, Handlers: []string{"h"}, Status: open}, byLevel,
+				"retry_record_handler"},
 			{durable.Query{Kind: durable.KindRun, Owner: "o"}, byKey, "retry_record_owner"},
 			{durable.Query{Kind: durable.KindRun, Label: "failed", Status: ended}, byKey, "retry_record_label"},
 			{durable.Query{Kind: durable.KindStep, Run: "r"}, byKey, "_pkey"},
@@ -237,7 +238,8 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 			if strings.Contains(plan, "Seq Scan on") && test.order == byLevel {
 				t.Errorf("%s\ngot\n%s\nwant an index", text, plan)
 			}
-			if sorts := strings.Contains(plan, "->  Sort"); !strings.Contains(plan, test.want) || sorts && test.order == byLevel {
+			sorts := strings.Contains(plan, "->  Sort")
+			if !strings.Contains(plan, test.want) || sorts && test.order == byLevel {
 				t.Errorf("%s\ngot\n%s\nwant %s in its order", text, plan, test.want)
 			}
 		}
@@ -338,7 +340,8 @@ func TestMigration(t *testing.T) {
 	if err := increment(); err != nil {
 		t.Errorf("got error %v, want that older programs may write", err)
 	}
-	if _, err := s.pool.Exec(t.Context(), "UPDATE retry.retry_meta SET value = '4' WHERE key = 'oldest_writer'"); err != nil {
+	const update = "UPDATE retry.retry_meta SET value = '4' WHERE key = 'oldest_writer'"
+	if _, err := s.pool.Exec(t.Context(), update); err != nil {
 		t.Fatal(err)
 	}
 	before := n

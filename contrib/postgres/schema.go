@@ -121,7 +121,8 @@ JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1
 func checkWriter(text *string) error {
 	oldest, err := number("oldest_writer", text)
 	if err == nil && oldest > latest(migrations) {
-		err = &formatError{fmt.Sprintf("written by a newer version, format %d: this program knows formats up to %d; upgrade it",
+		err = &formatError{fmt.Sprintf(
+			"written by a newer version, format %d: this program knows formats up to %d; upgrade it",
 			oldest, latest(migrations))}
 	}
 	return err

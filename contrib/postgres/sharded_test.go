@@ -48,7 +48,8 @@ func TestPlacesOfShards(t *testing.T) {
 		t.Errorf("a shard alone: %v, %v; want ErrFormat", s, err)
 	}
 	alone := pgtest.URL(t)
-	put(t, open(t, alone), durable.Record{Key: runKey("run"), Status: durable.StatusOpen, Bucket: month, Body: []byte("{}")})
+	put(t, open(t, alone), durable.Record{Key: runKey("run"), Status: durable.StatusOpen, Bucket: month,
+		Body: []byte("{}")})
 	if _, err := openSharded(t, alone, pgtest.URL(t)); !errors.Is(err, durable.ErrFormat) {
 		t.Errorf("with runs that are not sharded: err = %v, want ErrFormat", err)
 	}

@@ -91,7 +91,8 @@ func TestRecordHasAllFields(t *testing.T) {
 
 func TestRepeatWritesNothing(t *testing.T) {
 	store := open(t, pgtest.URL(t))
-	r := durable.Record{Key: stepKey("a"), Status: durable.StatusOpen, Due: month.Add(1234), Bucket: month, Body: []byte("1")}
+	r := durable.Record{Key: stepKey("a"), Status: durable.StatusOpen, Due: month.Add(1234), Bucket: month,
+		Body: []byte("1")}
 	put(t, store, r)
 	put(t, store, r)
 	if got := get(t, store, r.Key).Version; got != 1 {
@@ -134,12 +135,15 @@ func TestUnreachable(t *testing.T) {
 	defer silent.Close()
 	server := strings.TrimPrefix(pgtest.URL(t), "postgres://postgres@")
 	for name, test := range map[string]struct{ url, want string }{
-		"refused":     {"postgres://u:" + secret + "@127.0.0.1:1/db", "127.0.0.1:1/db, schema retry: the server is not reachable"},
-		"silent":      {"postgres://u:" + secret + "@" + silent.Addr().String() + "/db?connect_timeout=1", "the server is not reachable"},
-		"no database": {"postgres://postgres:" + secret + "@" + strings.Replace(server, "/test_", "/none_", 1), "the database does not exist"},
-		"no user":     {"postgres://nobody:" + secret + "@" + server, "the server refuses the user"},
-		"no URL":      {"postgres://u:" + secret + "@:x:y/%zz", "the URL of the database is not valid"},
-		"no number":   {"host=localhost password=" + secret + " port=many", "the URL of the database is not valid"},
+		"refused": {"postgres://u:" + secret + "@127.0.0.1:1/db",
+			"127.0.0.1:1/db, schema retry: the server is not reachable"},
+		"silent": {"postgres://u:" + secret + "@" + silent.Addr().String() + "/db?connect_timeout=1",
+			"the server is not reachable"},
+		"no database": {"postgres://postgres:" + secret + "@" + strings.Replace(server, "/test_", "/none_", 1),
+			"the database does not exist"},
+		"no user":   {"postgres://nobody:" + secret + "@" + server, "the server refuses the user"},
+		"no URL":    {"postgres://u:" + secret + "@:x:y/%zz", "the URL of the database is not valid"},
+		"no number": {"host=localhost password=" + secret + " port=many", "the URL of the database is not valid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -30,13 +30,15 @@ func TestManyKinds(t *testing.T) {
 				w.Put = append(w.Put, durable.Record{
 					Key: key, Due: month.AddDate(0, 0, i%2), Bucket: month, Body: fmt.Append(nil, i),
 				})
-				w.Add = append(w.Add, durable.Entry{Step: key, Attempt: 1, Bucket: month, Result: bytes.Repeat([]byte{0, 255}, i%2)})
+				w.Add = append(w.Add, durable.Entry{Step: key, Attempt: 1, Bucket: month,
+					Result: bytes.Repeat([]byte{0, 255}, i%2)})
 			}
 		}
 		rand.New(rand.NewPCG(1, 2)).Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 		update := func(w durable.Writes) {
 			t.Helper()
-			err := store.Update(t.Context(), durable.Select{Keys: keys}, func(durable.Tx) (durable.Writes, error) { return w, nil })
+			err := store.Update(t.Context(), durable.Select{Keys: keys},
+				func(durable.Tx) (durable.Writes, error) { return w, nil })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -61,7 +61,8 @@ func TestRefused(t *testing.T) {
 	}{
 		"two records": {durable.Select{Keys: []durable.Key{budgetKey("a"), budgetKey("b")}}, decide, durable.ErrStore},
 		"a query":     {durable.Select{Queries: []durable.Query{{Kind: durable.KindBudget}}}, decide, durable.ErrStore},
-		"a step":      {durable.Select{Keys: []durable.Key{{Kind: durable.KindStep, Run: "r", ID: "s"}}}, decide, durable.ErrStore},
+		"a step": {durable.Select{Keys: []durable.Key{{Kind: durable.KindStep, Run: "r", ID: "s"}}}, decide,
+			durable.ErrStore},
 		"the budget of a run": {
 			durable.Select{Keys: []durable.Key{{Kind: durable.KindBudget, Run: "r"}}}, decide, durable.ErrStore,
 		},
@@ -84,7 +85,8 @@ func TestRefused(t *testing.T) {
 	if records, err := store.Get(t.Context(), []durable.Key{budgetKey("a")}); err != nil || records[0].Version != 0 {
 		t.Errorf("%+v, %v: want nothing written", records, err)
 	}
-	if _, err := store.Get(t.Context(), []durable.Key{{Kind: durable.KindRun, Run: "r"}}); !errors.Is(err, durable.ErrStore) {
+	if _, err := store.Get(t.Context(), []durable.Key{{Kind: durable.KindRun, Run: "r"}}); !errors.Is(err,
+		durable.ErrStore) {
 		t.Errorf("Get of a run: err = %v, want ErrStore", err)
 	}
 }
@@ -329,7 +331,8 @@ func TestServerHangs(t *testing.T) {
 // TestContextTimeout: a client that ignores contexts is refused.
 func TestContextTimeout(t *testing.T) {
 	for _, c := range []redis.UniversalClient{
-		redis.NewClient(&redis.Options{}), redis.NewClusterClient(&redis.ClusterOptions{}), redis.NewRing(&redis.RingOptions{}),
+		redis.NewClient(&redis.Options{}), redis.NewClusterClient(&redis.ClusterOptions{}),
+		redis.NewRing(&redis.RingOptions{}),
 	} {
 		if _, err := redisretry.New(c, "test"); err == nil {
 			t.Errorf("%T is accepted", c)

@@ -35,7 +35,8 @@ func TestCheck(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	execute(t, db, "PRAGMA writable_schema = ON")
-	execute(t, db, "UPDATE sqlite_schema SET sql = replace(sql, 'attention <> 0', 'attention = 0') WHERE name = 'retry_attention'")
+	execute(t, db, "UPDATE sqlite_schema SET sql = replace(sql, 'attention <> 0', 'attention = 0') "+
+		"WHERE name = 'retry_attention'")
 	if got := check(); !strings.Contains(got, "missing from index retry_attention") {
 		t.Errorf("got %s, want rows that are missing from the index", got)
 	}

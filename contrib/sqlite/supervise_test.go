@@ -35,7 +35,8 @@ func childSupervise(args []string) {
 	}
 	durable.Handle(engine, "wait", func(ctx context.Context, _ int) (int, error) {
 		s := step
-		s.Policy = &retry.Policy{Name: "step", RetryUnknown: true, Schedule: retry.Schedule{InitialDelay: time.Hour, MaxDelay: time.Hour}}
+		s.Policy = &retry.Policy{Name: "step", RetryUnknown: true,
+			Schedule: retry.Schedule{InitialDelay: time.Hour, MaxDelay: time.Hour}}
 		return call(ctx, s, func(context.Context) (int, error) { return 0, errors.New("unavailable") })
 	})
 	durable.Handle(engine, "execute", func(ctx context.Context, _ int) (int, error) {

@@ -85,7 +85,8 @@ func (w *worker) importAll(ctx context.Context, shards []string) (Report, error)
 		func(shard string) string { return shard },
 		func(early job.Outcome[int]) {
 			r := report(early)
-			fmt.Fprintf(w.out, "provisional result: %d of %d shards, %d rows (%s)\n", r.Imported, len(shards), r.Rows, r.Decision)
+			fmt.Fprintf(w.out, "provisional result: %d of %d shards, %d rows (%s)\n", r.Imported, len(shards), r.Rows,
+				r.Decision)
 		})
 	return report(outcome), err
 }

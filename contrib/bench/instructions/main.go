@@ -83,7 +83,8 @@ var total = regexp.MustCompile(`Collected : (\d+)`)
 // collected runs a benchmark n times under callgrind.
 func collected(binary, name string, n int) (int, error) {
 	cmd := exec.Command("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", binary,
-		"-test.run=^$", "-test.bench=^Benchmark"+strings.Replace(name, "/", "$/^", 1)+"$", "-test.benchtime="+strconv.Itoa(n)+"x")
+		"-test.run=^$", "-test.bench=^Benchmark"+strings.Replace(name, "/", "$/^", 1)+"$",
+		"-test.benchtime="+strconv.Itoa(n)+"x")
 	// The first is not for the count: a signal by which the scheduler preempts
 	// fails an assertion of callgrind (vgCallgrind_post_signal, as of 3.19). The
 	// others keep threads that spin and the collector out of it.

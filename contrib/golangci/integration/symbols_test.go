@@ -96,7 +96,8 @@ var _ = []any{
 	redis.UniversalOptions{}.MinRetryBackoff, redis.UniversalOptions{}.MaxRetryBackoff,
 	retryablehttp.Client{}.Backoff,
 	awsretry.NewStandard, awsretry.StandardOptions{}.BaseDelay, awsretry.StandardOptions{}.MaxBackoff,
-	awsretry.StandardOptions{}.Backoff, awsretry.StandardOptions{}.MaxAttempts, awsretry.AddWithMaxAttempts, awsconfig.LoadDefaultConfig,
+	awsretry.StandardOptions{}.Backoff, awsretry.StandardOptions{}.MaxAttempts, awsretry.AddWithMaxAttempts,
+	awsconfig.LoadDefaultConfig,
 	awsconfig.WithRetryMaxAttempts, awsconfig.WithRetryer,
 	grpc.WithDefaultServiceConfig,
 }

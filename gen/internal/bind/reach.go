@@ -25,7 +25,8 @@ type Dependency struct {
 
 // Reach returns the packages whose errors a symbol, as [SplitSymbol] splits it, may
 // return. These are the package, the packages of main modules that it imports directly
-// or indirectly, what these import from other modules, and the imports of that. What is farther away is seldom what a caller sees.
+// or indirectly, what these import from other modules, and the imports of that. What is
+// farther away is seldom what a caller sees.
 func (p *Package) Reach(path, name, method string) (list []Dependency) {
 	start := p
 	if path != "" {

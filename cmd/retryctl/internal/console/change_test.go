@@ -29,7 +29,8 @@ func TestChanges(t *testing.T) {
 	broken.Breaker = &retry.BreakerPolicy{Name: "bank", Failures: 1, OpenFor: time.Hour}
 	e.fail("broken", broken, "f", errDown)
 	for _, id := range []string{"doubt/1", "doubt/2", "doubt/3"} {
-		s := &durable.StepPolicy{Name: "post", Policy: &retry.Policy{Name: "post", RetryUnknown: true}, OnExhausted: durable.ExhaustedPause}
+		s := &durable.StepPolicy{Name: "post", Policy: &retry.Policy{Name: "post", RetryUnknown: true},
+			OnExhausted: durable.ExhaustedPause}
 		s.Policy.MaxAttempts = 1
 		_ = e.Run(t.Context(), id, func(ctx context.Context) error {
 			_, err := durable.Call(ctx, s, durable.StepID{}, durable.Digest{}, func(context.Context) (int,
@@ -146,8 +147,8 @@ func TestBulk(t *testing.T) {
 	finish(c.post("/dead", "action", "requeue", "scope", "selected", "letter", letter("run/0"), "letter",
 		letter("run/1"),
 		"letter", letter("none"), "by", "ada", "why", "the bank is back"), "2 of 3", "not found")
-	finish(c.post("/dead?class=network", "action", "discard", "scope", "all", "sure", "yes", "rate", "10000", "by", "ada", "why",
-		"a drill"),
+	finish(c.post("/dead?class=network", "action", "discard", "scope", "all", "sure", "yes", "rate", "10000",
+		"by", "ada", "why", "a drill"),
 		`id="changed">4<`)
 	for run, want := range map[string]durable.Status{
 		"run/0": durable.StatusOpen, "run/1": durable.StatusOpen, "run/2": durable.StatusDiscarded,
@@ -170,8 +171,8 @@ func TestStopBulk(t *testing.T) {
 	}
 	c := newClient(t, serve(t, Config{Engine: e.Engine, Store: "test", Write: true}))
 	start := func() reply {
-		return c.post("/dead?text=refused", "action", "requeue", "scope", "all", "sure", "yes", "rate", "0.001", "by", "ada", "why",
-			"a drill")
+		return c.post("/dead?text=refused", "action", "requeue", "scope", "all", "sure", "yes", "rate", "0.001",
+			"by", "ada", "why", "a drill")
 	}
 	first := start()
 	for range maxTasks - 1 {

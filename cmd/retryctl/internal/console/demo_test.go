@@ -118,7 +118,8 @@ var (
 		Name: "charge", RetryUnknown: true, AttemptTimeout: 20 * time.Second,
 		Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: 4 * time.Second, MaxDelay: time.Minute},
 	}
-	mailPolicy = retry.Policy{Name: "mail", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: 2 * time.Second}}
+	mailPolicy = retry.Policy{Name: "mail", RetryUnknown: true,
+		Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: 2 * time.Second}}
 	bankPolicy = retry.Policy{
 		Name: "bank", RetryUnknown: true,
 		Schedule: retry.Schedule{MaxAttempts: 8, InitialDelay: 45 * time.Minute, MaxDelay: 4 * time.Hour},

@@ -142,7 +142,8 @@ var tones = map[string]string{
 	"succeeded": "good", "failed": "bad", "dead letter": "bad", "canceled": "over", "timed out": "bad",
 	"abandoned": "over", "expired": "over", "discarded": "over",
 
-	"timed_out": "bad", "lost": "person", "interrupted": "over", "withdrawn": "over", "refused": "over", "resolved": "calm",
+	"timed_out": "bad", "lost": "person", "interrupted": "over", "withdrawn": "over", "refused": "over",
+	"resolved": "calm",
 	"requeued": "calm",
 
 	"breaker closed": "good", "breaker open": "bad", "breaker half-open": "wait", "breaker escalated": "person",

@@ -26,9 +26,10 @@ func TestPages(t *testing.T) {
 		"/runs?status=paused":                       {"ledger-close", "transfer-2215"},
 		"/run?id=settle-today": {"Payments.Charge/4107", `class="fill-lost"`, `class="fill-wait"`,
 			`class="fill-timed_out"`, `class="fill-executing"`},
-		"/run?id=import-7":                                 {"copy", "38", "all_dcs_reported", "of 50 used", `rel="next"`},
-		"/run?id=transfer-2215":                            {"paused", "ada", "the bank has announced maintenance"},
-		"/step?run=settle-today&id=Payments.Charge%2F4104": {">timed out</span>", "503 Service Unavailable", "Idempotency key"},
+		"/run?id=import-7":      {"copy", "38", "all_dcs_reported", "of 50 used", `rel="next"`},
+		"/run?id=transfer-2215": {"paused", "ada", "the bank has announced maintenance"},
+		"/step?run=settle-today&id=Payments.Charge%2F4104": {">timed out</span>", "503 Service Unavailable",
+			"Idempotency key"},
 		"/step?run=agent-run-12&id=implement%2Fauth": {"Timeout captured", "RUN_BASE/build/impl_changes.md",
 			"4096", "src/auth_test.go", "writing tests"},
 		"/dead":                                {"validation: the account of the customer is closed", "review"},
@@ -53,7 +54,8 @@ func TestPages(t *testing.T) {
 	}
 	for path, status := range map[string]int{
 		"/none": http.StatusNotFound, "/run?id=none": http.StatusNotFound, "/run": http.StatusBadRequest,
-		"/step?run=a&id=b": http.StatusNotFound, "/runs?after=x": http.StatusBadRequest, "/dead?after=9:a": http.StatusBadRequest,
+		"/step?run=a&id=b": http.StatusNotFound, "/runs?after=x": http.StatusBadRequest,
+		"/dead?after=9:a":   http.StatusBadRequest,
 		"/runs?status=none": http.StatusBadRequest, "/policy?name=none": http.StatusNotFound,
 		"/picture?name=none": http.StatusNotFound, "/task?id=none": http.StatusNotFound, "/static/none": http.StatusNotFound,
 	} {

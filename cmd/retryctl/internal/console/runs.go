@@ -41,7 +41,8 @@ func (d *runsData) URL(after durable.Cursor) string {
 // runs lists runs by id.
 func (s *Server) runs(ctx context.Context, r *http.Request) (*page, error) {
 	form := r.URL.Query()
-	d := &runsData{Statuses: runStatuses, Status: form.Get("status"), Handler: form.Get("handler"), Prefix: form.Get("prefix")}
+	d := &runsData{Statuses: runStatuses, Status: form.Get("status"), Handler: form.Get("handler"),
+		Prefix: form.Get("prefix")}
 	q := durable.Query{Limit: pageSize + 1, From: durable.Cursor(form.Get("after"))}.Prefix(d.Prefix)
 	if err := checkCursor(q.From); err != nil {
 		return nil, err
@@ -144,7 +145,8 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 	}
 	d := &runData{Run: info, Why: why, After: form.Get("after")}
 	d.permissions()
-	steps, more, err := firstPage(s.Engine.Steps(ctx, durable.Filter{Run: info.ID, AfterStep: d.After, Limit: pageSize + 1}))
+	steps, more, err := firstPage(s.Engine.Steps(ctx,
+		durable.Filter{Run: info.ID, AfterStep: d.After, Limit: pageSize + 1}))
 	if err != nil {
 		return nil, err
 	}

@@ -79,9 +79,11 @@ func TestRefusedChanges(t *testing.T) {
 func TestRebinding(t *testing.T) {
 	c := newClient(t, serve(t, Config{Engine: newStore(t).Engine, Store: "test"}))
 	for host, status := range map[string]int{
-		"evil.example": http.StatusForbidden, "evil.example:8046": http.StatusForbidden, "127.0.0.1.evil.example": http.StatusForbidden,
-		"10.0.0.1": http.StatusForbidden, "localhost:8046": http.StatusOK, "127.0.0.1": http.StatusOK, "[::1]:8046": http.StatusOK,
-		"LOCALHOST": http.StatusOK,
+		"evil.example": http.StatusForbidden, "evil.example:8046": http.StatusForbidden,
+		"127.0.0.1.evil.example": http.StatusForbidden,
+		"10.0.0.1":               http.StatusForbidden, "localhost:8046": http.StatusOK, "127.0.0.1": http.StatusOK,
+		"[::1]:8046": http.StatusOK,
+		"LOCALHOST":  http.StatusOK,
 	} {
 		for _, path := range []string{"/runs", "/static/live.js"} {
 			r := c.request(http.MethodGet, path, nil)

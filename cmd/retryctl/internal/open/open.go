@@ -42,7 +42,8 @@ func Store(ctx context.Context, name string) (durable.Store, error) {
 	case scheme == "postgres" || scheme == "postgresql":
 		return openPostgres(ctx, name)
 	}
-	return nil, errors.New("-store must begin with sqlite: or postgres://: write sqlite:FILE or postgres://user@host/database")
+	return nil, errors.New(
+		"-store must begin with sqlite: or postgres://: write sqlite:FILE or postgres://user@host/database")
 }
 
 // openPostgres opens a store in PostgreSQL. The parameter schema is ours: the driver

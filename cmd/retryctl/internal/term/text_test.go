@@ -39,7 +39,8 @@ func FuzzClean(f *testing.F) {
 		}
 		escaped := JSON(encoded)
 		for _, out := range []string{Clean(text), string(escaped)} {
-			if i := strings.IndexFunc(out, func(r rune) bool { return unicode.In(r, unicode.C) }); i >= 0 || !utf8.ValidString(out) {
+			isControl := func(r rune) bool { return unicode.In(r, unicode.C) }
+			if i := strings.IndexFunc(out, isControl); i >= 0 || !utf8.ValidString(out) {
 				t.Errorf("%q of %q has a control character", out, text)
 			}
 		}
