@@ -220,6 +220,8 @@ type ending struct {
 	due    time.Time
 	awaits []string // with StatusParked: runs that have to end before
 	result *payload
+	leaves bool   // with StatusSucceeded: unfinished steps, which are abandoned
+	tail   bool   // not all of them in the transaction that ends the run
 	text   string // of the error of the function
 	err    error  // for the caller
 }
@@ -233,9 +235,10 @@ func (x *execution) finish(outer, ctx, inner context.Context, result payload, fn
 		return payload{}, end.err
 	}
 	var left []Key
-	more, err := false, error(nil)
+	var err error
 	if end.status == StatusSucceeded {
-		left, more, err = x.left(ctx)
+		left, end.tail, err = x.left(ctx)
+		end.leaves = len(left) > 0
 	} else {
 		left, err = x.memberLetters(ctx, end)
 	}
@@ -246,7 +249,7 @@ func (x *execution) finish(outer, ctx, inner context.Context, result payload, fn
 		err = x.withOthers(ctx, end.awaits, left, func(tx Tx) (w Writes, err error) {
 			w, answer, err = x.decideFinish(tx, end, &member)
 			if abandoned = nil; err == nil && len(w.Put) > 0 && answer.status == StatusSucceeded {
-				abandoned = x.abandon(tx, &w)
+				abandoned, err = abandon(x.id, tx.Records, &w)
 			}
 			return w, err
 		})
@@ -258,9 +261,9 @@ func (x *execution) finish(outer, ctx, inner context.Context, result payload, fn
 	x.e.event(inner, Event{Kind: endEvents[answer.status], Run: x.id, Fence: x.fence, Err: answer.err})
 	x.e.notify(x.id)
 	x.reportMember(inner, answer, &member)
-	x.reportAbandoned(ctx, abandoned)
-	if more && answer.err == nil && answer.status == StatusSucceeded {
-		return result, x.abandonRest(ctx)
+	x.e.reportAbandoned(ctx, x.id, abandoned)
+	if answer.tail {
+		x.endTail(ctx)
 	}
 	return result, answer.err
 }
@@ -328,8 +331,7 @@ func (x *execution) decideFinish(tx Tx, end ending, member *groupAnswer) (Writes
 		if r.Fence == x.fence && r.Owner == "" && r.Status == end.status {
 			return Writes{}, end, nil // a repetition
 		}
-		end.err, end.status = ErrFenced, 0
-		return Writes{}, end, nil
+		return Writes{}, ending{err: ErrFenced}, nil
 	}
 	r.Owner, r.Status, r.Due, r.Attention = "", end.status, end.due, end.status == StatusPaused
 	switch {
@@ -367,6 +369,10 @@ func (x *execution) decideFinish(tx Tx, end ending, member *groupAnswer) (Writes
 	b.Woken = false
 	if end.status == StatusSucceeded {
 		b.Recoveries = 0
+	}
+	b.Abandoned = b.Abandoned || end.leaves
+	if b.Tail = end.tail; b.Tail {
+		r.Due = tx.Now
 	}
 	if err := write(&r, &b); err != nil {
 		return Writes{}, end, err

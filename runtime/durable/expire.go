@@ -14,16 +14,15 @@ import (
 // has by. Runs with dead letters or steps in doubt stay. The ids of the deleted runs
 // are returned as it happens; to stop, end the loop. An error ends the sequence.
 func (e *Engine) Expire(ctx context.Context, before time.Time, by ...Operator) iter.Seq2[string, error] {
-	q := Query{Kind: KindRun, Space: e.space, Status: expiring}
-	if before.IsZero() {
-		q.DueBy = time.Now()
-	}
+	due := Query{Kind: KindRun, Space: e.space, Status: expiring, DueBy: time.Now()}
+	early := Query{Kind: KindRun, Space: e.space, Status: ends}
+	never := func() bool { return false }
 	return func(yield func(string, error) bool) {
-		err := e.each(ctx, q, func(r Record) error {
+		expire := func(r Record) error {
 			if err := e.shorten(ctx, r, before, operator(by)); err != nil {
 				return err
 			}
-			if _, err := e.expireRun(ctx, r.Key); err != nil {
+			if _, err := e.expireRun(ctx, r, never); err != nil {
 				return err
 			}
 			records, err := e.store.Get(ctx, []Key{r.Key})
@@ -31,7 +30,11 @@ func (e *Engine) Expire(ctx context.Context, before time.Time, by ...Operator) i
 				return errStopped
 			}
 			return err
-		})
+		}
+		err := e.each(ctx, due, expire)
+		if err == nil && !before.IsZero() {
+			err = e.each(ctx, early, expire)
+		}
 		if err != nil && err != errStopped {
 			yield("", err)
 		}
@@ -47,7 +50,7 @@ func (e *Engine) shorten(ctx context.Context, r Record, before time.Time, by Ope
 	return e.update(ctx, []Key{r.Key}, func(tx Tx) (Writes, error) {
 		r := tx.Records[0]
 		b, err := open[runBody](r)
-		if err != nil || !slices.Contains(expiring, r.Status) || !b.Ended.Before(before) || !r.Due.After(tx.Now) {
+		if err != nil || !slices.Contains(ends, r.Status) || !b.Ended.Before(before) || !r.Due.After(tx.Now) {
 			return Writes{}, err
 		}
 		r.Due = tx.Now
@@ -55,8 +58,12 @@ func (e *Engine) shorten(ctx context.Context, r Record, before time.Time, by Ope
 	})
 }
 
-// expiring are the states of runs that are due to be deleted.
-var expiring = []Status{StatusSucceeded, StatusFailed, StatusCanceled, StatusTimedOut}
+// ends are the states of runs that have ended, and whose results are kept for a while.
+var ends = []Status{StatusSucceeded, StatusFailed, StatusCanceled, StatusTimedOut}
+
+// expiring are the states of runs that may be due to be deleted, or to go on with that:
+// see tail.go.
+var expiring = append(slices.Clone(ends), StatusExpired)
 
 // keep returns how long the results of a run that has ended so are kept.
 func (b *runBody) keep(status Status) time.Duration {
@@ -79,9 +86,17 @@ const expirePage = 100
 // next renewal must not be late.
 func (e *Engine) expire(ctx context.Context, quit <-chan struct{}) {
 	begun := time.Now() // nearly the time of the store: it only selects
+	stop := func() bool {
+		select {
+		case <-quit:
+			return true
+		default:
+			return time.Since(begun) >= e.lease/6
+		}
+	}
 	more, err := true, error(nil)
-	for more && err == nil && time.Since(begun) < e.lease/6 {
-		more, err = e.expireRuns(ctx, begun, quit)
+	for more && err == nil && !stop() {
+		more, err = e.expireRuns(ctx, begun, stop)
 	}
 	if err == nil {
 		err = e.expireOwners(ctx, begun)
@@ -91,9 +106,9 @@ func (e *Engine) expire(ctx context.Context, quit <-chan struct{}) {
 	}
 }
 
-// expireRuns does a page of the work, and reports whether there may be more that
-// this engine can do.
-func (e *Engine) expireRuns(ctx context.Context, now time.Time, quit <-chan struct{}) (more bool, err error) {
+// expireRuns does the work for a page of runs, and reports whether there may be more
+// that this engine can do.
+func (e *Engine) expireRuns(ctx context.Context, now time.Time, stop func() bool) (more bool, err error) {
 	runs, next, err := e.store.List(ctx, Query{
 		Kind: KindRun, Space: e.space, Status: expiring, DueBy: now, Limit: expirePage,
 	})
@@ -101,12 +116,10 @@ func (e *Engine) expireRuns(ctx context.Context, now time.Time, quit <-chan stru
 		return false, err
 	}
 	for _, r := range runs {
-		select {
-		case <-quit:
+		if stop() {
 			return false, nil
-		default:
 		}
-		changed, err := e.expireRun(ctx, r.Key)
+		changed, err := e.expireRun(ctx, r, stop)
 		if err != nil {
 			return false, err
 		}
@@ -135,64 +148,87 @@ func (e *Engine) expireOwners(ctx context.Context, now time.Time) error {
 	})
 }
 
-// expireRun deletes the steps, groups and budgets of a run, a page of each in one
-// transaction, and its input and its result with the last one. A run with dead
-// letters or steps in doubt is looked at again later. It reports whether the run was
-// still due.
-func (e *Engine) expireRun(ctx context.Context, run Key) (due bool, err error) {
-	left, _, err := e.store.List(ctx, Query{
-		Kind: KindStep, Space: run.Space, Run: run.Run, Status: []Status{StatusDead, StatusInDoubt, StatusPaused},
-		Attention: true, Limit: 1,
-	})
+// expireRun ends the tail of a run, if it has one, and otherwise deletes its steps,
+// groups and budgets, with its input and its result. The run expires with the first
+// page of them: it is never executed over what is left. A run with dead letters or
+// steps in doubt is looked at again later. It reports whether the run was still due,
+// and ends between two transactions when stop returns true.
+func (e *Engine) expireRun(ctx context.Context, r Record, stop func() bool) (due bool, err error) {
+	b, err := open[runBody](r)
 	if err != nil {
 		return false, err
 	}
-	if len(left) > 0 {
-		return e.expireSteps(ctx, run, nil, func(r *Record, b *runBody, now time.Time) {
-			r.Due = now.Add(max(b.keep(r.Status), deadKeep))
-		})
-	}
-	for {
-		var keys []Key
-		last := true
-		for _, kind := range [...]Kind{KindGroup, KindStep, KindBudget} {
-			records, more, err := e.store.List(ctx, Query{Kind: kind, Space: run.Space, Run: run.Run})
-			if err != nil {
-				return false, err
-			}
-			for _, r := range records {
-				keys = append(keys, r.Key)
-			}
-			last = last && more == ""
-		}
-		due, err := e.expireSteps(ctx, run, keys, func(r *Record, b *runBody, _ time.Time) {
-			if last {
-				r.Status, r.Due, b.Result, b.Input = StatusExpired, time.Time{}, nil, nil
-			}
-		})
-		switch {
-		case err != nil || !due:
-			return false, err
-		case last:
-			e.event(ctx, Event{Kind: EventExpired, Run: run.Run})
-			return true, nil
+	page := e.deletePage
+	switch {
+	case r.Status == StatusSucceeded && b.Tail:
+		page = e.abandonPage
+	case r.Status != StatusExpired:
+		if postponed, due, err := e.postpone(ctx, r.Key); postponed || err != nil {
+			return due, err
 		}
 	}
+	for more := true; more && err == nil && !stop(); due = true {
+		var now bool
+		if now, more, err = page(ctx, r.Key); !now {
+			return due, err
+		}
+	}
+	return due, err
+}
+
+// postpone makes a run due later if it has dead letters or steps in doubt. It reports
+// whether it has some, and whether the run was still due.
+func (e *Engine) postpone(ctx context.Context, run Key) (postponed, due bool, err error) {
+	q := Query{
+		Kind: KindStep, Space: run.Space, Run: run.Run, Status: []Status{StatusDead, StatusInDoubt, StatusPaused},
+		Attention: true, Limit: 1,
+	}
+	if left, _, err := e.store.List(ctx, q); len(left) == 0 || err != nil {
+		return false, false, err
+	}
+	due, err = e.expireRecords(ctx, run, nil, func(r *Record, b *runBody, now time.Time) {
+		r.Due = now.Add(max(b.keep(r.Status), deadKeep))
+	})
+	return true, due, err
 }
 
 // deadKeep is the least time after which such a run is looked at again.
 const deadKeep = time.Hour
 
-// expireSteps deletes records of a run and changes the run, if that is still
-// due: not if it was requeued, or another engine was faster.
-func (e *Engine) expireSteps(
+// deletePage deletes a page of the records of a run. It reports whether the run was
+// still due, and whether there are more.
+func (e *Engine) deletePage(ctx context.Context, run Key) (due, more bool, err error) {
+	var keys []Key
+	for _, kind := range [...]Kind{KindGroup, KindStep, KindBudget} {
+		page, rest, err := e.page(ctx, Query{Kind: kind, Space: run.Space, Run: run.Run})
+		if err != nil {
+			return false, false, err
+		}
+		keys, more = append(keys, page...), more || rest
+	}
+	due, err = e.expireRecords(ctx, run, keys, func(r *Record, b *runBody, now time.Time) {
+		r.Status, r.Due, b.Result, b.Input, b.Tail = StatusExpired, time.Time{}, nil, nil, more
+		if more {
+			r.Due = now
+		}
+	})
+	if due && !more && err == nil {
+		e.event(ctx, Event{Kind: EventExpired, Run: run.Run})
+	}
+	return due, more, err
+}
+
+// expireRecords deletes records of a run and changes the run, if that is still
+// due: not if it was requeued, if another engine was faster, or if it has just
+// succeeded with a tail.
+func (e *Engine) expireRecords(
 	ctx context.Context, run Key, keys []Key, change func(*Record, *runBody, time.Time),
 ) (due bool, err error) {
 	err = e.store.Update(ctx, Select{Keys: append([]Key{run}, keys...)}, func(tx Tx) (Writes, error) {
 		r := tx.Records[0]
 		b, err := open[runBody](r)
-		due = err == nil && slices.Contains(expiring, r.Status) && !r.Due.After(tx.Now)
-		if !due {
+		due = err == nil && slices.Contains(expiring, r.Status) && !r.Due.IsZero() && !r.Due.After(tx.Now)
+		if due = due && (r.Status == StatusExpired || !b.Tail); !due {
 			return Writes{}, err
 		}
 		change(&r, &b, tx.Now)

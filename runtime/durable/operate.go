@@ -274,7 +274,7 @@ func (p *operand) decide(tx Tx) (Writes, error) {
 		}
 	}
 	if !o.over {
-		b.Recoveries, b.Ended, b.Result = 0, time.Time{}, nil
+		b.Recoveries, b.Ended, b.Result, b.Tail = 0, time.Time{}, nil, false
 	}
 	o.step.Fence = r.Fence
 	err = errors.Join(write(&r, &b), writeStep(&o.step, &o.body))

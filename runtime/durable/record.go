@@ -56,10 +56,15 @@ type runBody struct {
 	Recovered  int `json:"recovered,omitempty"` // all crashes
 	// Spared are the latest fences whose executions a shutdown or another run has
 	// ended.
-	Spared   []uint64 `json:"spared,omitempty"`
-	Budget   bool     `json:"budget,omitempty"`  // its retries are limited by a record
-	Lacks    *lacks   `json:"lacks,omitempty"`   // options, until its first execution
-	Imports  int      `json:"imports,omitempty"` // transactions that have imported steps
+	Spared  []uint64 `json:"spared,omitempty"`
+	Budget  bool     `json:"budget,omitempty"`  // its retries are limited by a record
+	Lacks   *lacks   `json:"lacks,omitempty"`   // options, until its first execution
+	Imports int      `json:"imports,omitempty"` // transactions that have imported steps
+	// Abandoned says that the run has succeeded without steps or units that it had begun.
+	Abandoned bool `json:"abandoned,omitempty"`
+	// Tail says that more steps follow the end of the run than one transaction has
+	// changed: see tail.go.
+	Tail     bool     `json:"tail,omitempty"`
 	Result   *payload `json:"result,omitempty"`
 	Error    string   `json:"error,omitempty"`    // of a failed run
 	Hold     *hold    `json:"hold,omitempty"`     // why an operator has paused it
@@ -102,6 +107,7 @@ type stepBody struct {
 	Operated    string         `json:"operated,omitempty"`   // the token of the last one
 	Unit        *unitBody      `json:"unit,omitempty"`       // of a unit of a group
 	Signal      string         `json:"signal,omitempty"`     // the digest of the value that was sent to it
+	Before      Status         `json:"before,omitempty"`     // that of an abandoned step, to which a call returns
 }
 
 // openAttempt is an attempt that has started.
@@ -197,7 +203,10 @@ func write[B any](r *Record, body *B) error {
 // writeStep encodes the body of a step, and sets the fields of its record by which
 // queries find it.
 func writeStep(r *Record, body *stepBody) error {
-	r.Attention = attention(r.Status) && r.Status != StatusAbandoned
+	r.Attention = attention(r.Status)
+	if r.Status != StatusAbandoned {
+		body.Before = 0
+	}
 	r.Label = labelOf(r, body)
 	return write(r, body)
 }
@@ -233,7 +242,7 @@ func finished(s Status) bool {
 
 // attention reports whether somebody has to look at a step: a person, or the run
 // when it is executed again.
-func attention(s Status) bool { return !finished(s) || s == StatusDead }
+func attention(s Status) bool { return !finished(s) && s != StatusAbandoned || s == StatusDead }
 
 // blocked reports whether a step waits for a person.
 func blocked(s Status) bool { return s == StatusInDoubt || s == StatusPaused }

@@ -186,6 +186,8 @@ func wrongRun(r Record) string {
 		return fmt.Sprintf("it is %v without the time of its end", r.Status)
 	case r.Status == StatusOpen && r.Handler != "" && r.Owner == "" && r.Due.IsZero():
 		return "it waits for a worker, but is never due: no worker claims it"
+	case wrongTail(r, &b) != "":
+		return wrongTail(r, &b)
 	case r.Label != runLabel(r.Status):
 		return fmt.Sprintf("its label is %.50q, but should be %q: lists of runs by status miss it", r.Label,
 			runLabel(r.Status))
@@ -228,7 +230,7 @@ func wrongStep(run, r Record, entries []Entry) string {
 		return fmt.Sprintf("it is in the month %s, its run in %s", r.Bucket.Format("2006-01"), run.Bucket.Format("2006-01"))
 	case r.Fence > run.Fence:
 		return fmt.Sprintf("it has the fence %d, its run has %d", r.Fence, run.Fence)
-	case (r.Status == StatusExecuting) != (b.Open != nil) && !b.Imported:
+	case (r.Status == StatusExecuting || b.Before == StatusExecuting) != (b.Open != nil) && !b.Imported:
 		return fmt.Sprintf("it is %v, and its open attempt is: %v", r.Status, b.Open != nil)
 	case b.Open != nil && b.Open.Fence > run.Fence:
 		return fmt.Sprintf("its open attempt has the fence %d, its run has %d", b.Open.Fence, run.Fence)
@@ -236,10 +238,12 @@ func wrongStep(run, r Record, entries []Entry) string {
 		return "it waits without the time of its next attempt"
 	case r.Status == StatusWaiting && b.Delay < 0:
 		return fmt.Sprintf("it waits for %v", b.Delay)
-	case run.Status == StatusSucceeded && !finished(r.Status) && r.Status != StatusAbandoned:
+	case run.Status == StatusSucceeded && !finished(r.Status) && r.Status != StatusAbandoned && !hasTail(run):
 		return fmt.Sprintf("its run has succeeded, and it is %v", r.Status)
-	case attention(r.Status) && !r.Attention && r.Status != StatusAbandoned:
+	case attention(r.Status) && !r.Attention:
 		return fmt.Sprintf("it is %v, but not in the index of what needs attention", r.Status)
+	case !attention(r.Status) && r.Attention:
+		return fmt.Sprintf("it is %v, but in the index of what needs attention", r.Status)
 	case r.Label != labelOf(&r, &b):
 		return fmt.Sprintf("its label is %.50q, but should be %.50q: lists of dead letters miss it", r.Label, labelOf(&r, &b))
 	}

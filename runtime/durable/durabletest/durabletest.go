@@ -36,7 +36,7 @@ func Run(t *testing.T, open Open) {
 		testReopen, testShared, testHolder, testNotifications, testClose,
 		testHistory01CrashAnywhere, testHistory02LostReplies, testHistory03ClaimDuringWrite,
 		testHistory12SharedTransaction, testHistory29Results, testHistory37Deleted,
-		testSignals,
+		testSignals, testLargeRunSucceeds, testLargeRunExpires,
 	} {
 		t.Run(name(test), func(t *testing.T) {
 			test(t, &place{t: t, open: open, dir: t.TempDir()})
