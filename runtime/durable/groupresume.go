@@ -19,6 +19,12 @@ func (g *groupCall) query() Query {
 // or that were added after the end of the group, open it again, unless its deadline
 // or another unit decides: then only they are executed.
 func (g *groupCall) resume(ctx context.Context) error {
+	g.only = map[string]bool{}
+	if g.x.run.Abandoned && !g.body.Closed {
+		if err := g.reopen(ctx); err != nil {
+			return err
+		}
+	}
 	g.only, g.started = map[string]bool{}, nil
 	var again []string
 	err := g.x.e.each(ctx, g.query(), func(r Record) error {
@@ -81,7 +87,8 @@ func reopenUnits(t *groupTx) (err error) {
 	return nil
 }
 
-// reopen makes the units executable that were abandoned when the group ended.
+// reopen makes the units executable that were abandoned when the group ended, or when
+// the run ended without it.
 func (g *groupCall) reopen(ctx context.Context) error {
 	q := g.query()
 	q.Attention, q.Status = false, []Status{StatusAbandoned}

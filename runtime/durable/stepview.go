@@ -33,6 +33,7 @@ type stepView struct {
 	event   Event
 	jobs    []job.Event // of the count budgets
 
+	recalled bool  // the step was abandoned, and is as it was before
 	changed  error // another policy than before decides
 	policies bool  // those of the run are others now
 }
@@ -44,6 +45,9 @@ func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
 	}
 	if v.body, err = open[stepBody](v.step); err != nil {
 		return nil, err
+	}
+	if v.step.Status == StatusAbandoned && v.body.Before != 0 {
+		v.step.Status, v.recalled = v.body.Before, true
 	}
 	rest := tx.Records[2:]
 	if x.run.Budget {

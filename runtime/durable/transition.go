@@ -50,6 +50,8 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 		return Writes{}, v.started(), nil
 	case s.Last == in.token: // the same, and there was no start
 		return Writes{}, v.repeat(), nil
+	case v.recalled && blocked(v.step.Status): // an operator resolves what is recorded so
+		return v.commit()
 	case v.step.Version != 0 && (finished(v.step.Status) || blocked(v.step.Status)):
 		return Writes{}, v.next(), nil
 	case v.runBody.Hold != nil:

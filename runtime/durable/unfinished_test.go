@@ -14,6 +14,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // An unreadable store fails all reads while it is broken.
@@ -347,4 +348,94 @@ func TestAbandonAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A step that was abandoned while its attempt was executing, or in doubt, is not
+// executed again in silence when the run is opened and calls it.
+func TestAbandonInDoubt(t *testing.T) {
+	for _, deadly := range []durable.EventKind{0, durable.EventInDoubt} {
+		synctest.Test(t, func(t *testing.T) {
+			m := durable.NewMemory()
+			var j journal
+			old, letter := careful("old", 3, time.Minute), letterPolicy("letter", 1)
+			hangs := func(ctx context.Context) (int, error) { j.add(ctx); <-ctx.Done(); return 0, ctx.Err() }
+			first := startProcess(t, m)
+			first.killAfter(time.Second)
+			_ = first.run("one", oneStep(old, hangs))
+			if deadly != 0 {
+				second := startProcess(t, m)
+				second.deadly = deadly
+				_ = second.run("one", oneStep(old, hangs))
+				wantStep(t, newEngine(t, m), "one", "old", durable.StatusInDoubt)
+			}
+			p := startProcess(t, m)
+			err := p.run("one", func(ctx context.Context) error {
+				_, _ = call(ctx, letter, failing(&j, 1))
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantListed(t, p.Engine, durable.Filter{Status: []durable.Status{durable.StatusAbandoned}}, "one:old")
+			wantListed(t, p.Engine, durable.Filter{Attention: true}, "one:letter")
+			wantClean(t, p.Engine)
+			if err := p.Requeue(t.Context(), "one", "letter"); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				wantAs[*durable.PausedError](t, p.run("one", oneStep(old, failing(&j, 9))))
+			}
+			wantStep(t, p.Engine, "one", "old", durable.StatusInDoubt)
+			wantClean(t, p.Engine)
+			if err := p.Resolve(t.Context(), "one", "old", durable.Succeeded(7)); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.run("one", oneStep(old, failing(&j, 9))); err != nil {
+				t.Fatal(err)
+			}
+			j.want(t, "old", 1)
+			wantClean(t, p.Engine)
+		})
+	}
+}
+
+// The units of a group that was abandoned with its run are executed when the run is
+// opened and calls the group.
+func TestAbandonGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t, job.GroupPolicy{}, "a slow b", "")
+		s.p.killAfter(time.Second)
+		_ = s.p.run("one", func(ctx context.Context) error {
+			_, err := durable.Group(ctx, job.NewGroup(s.policy, "one"), s.units, s.op, nil)
+			return err
+		})
+		m := s.p.store.Store
+		s.p = startProcess(t, m)
+		var j journal
+		letter := letterPolicy("letter", 1)
+		err := s.p.run("one", func(ctx context.Context) error {
+			_, _ = call(ctx, letter, failing(&j, 1))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantStep(t, s.p.Engine, "one", "/import/slow", durable.StatusAbandoned)
+		wantClean(t, s.p.Engine)
+		if err := s.p.Requeue(t.Context(), "one", "letter"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(s.p.ctx, time.Hour)
+		defer cancel()
+		var out job.Outcome[string]
+		err = s.p.Run(ctx, "one", func(ctx context.Context) (err error) {
+			op := func(_ context.Context, unit string) (string, error) { return unit, nil }
+			out, err = durable.Group(ctx, job.NewGroup(s.policy, "one"), s.units, op, nil)
+			return err
+		})
+		if err != nil || len(out.Results) != 3 {
+			t.Errorf("got %v, %v; want 3 results", out.Results, err)
+		}
+		wantClean(t, s.p.Engine)
+	})
 }
