@@ -267,7 +267,7 @@ func deadRequeue(flags *flag.FlagSet) cli.Run {
 	c.flags(flags)
 	newKey := flags.Bool("new-key", false, "with a new idempotency key, for a server that remembers the failure")
 	repeat := flags.Bool("repeat", false, "also a step that has succeeded, whose effect then happens twice")
-	rate := flags.Float64("rate", 10, "requeue at most `n` in a second; 0: as fast as possible")
+	rate := flags.Float64("rate", 10, "requeue at most `n` in a second, run by run; 0: as fast as possible")
 	const arguments = "dead requeue takes the ids of a run and of a step, or flags"
 	return c.do(0, 2, arguments, func(ctx context.Context, args []string) error {
 		by, err := c.operator.by()

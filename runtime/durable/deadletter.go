@@ -87,8 +87,10 @@ func eligibilityOf(reason retry.Reason, class retry.Class, text string) Eligibil
 const defaultRate = 10
 
 // Rate sets how many dead letters [Engine.RequeueDead] requeues in a second. The
-// default is 10, so that what has failed together does not come back together.
-// With 0 or less, it does not wait.
+// default is 10, so that what has failed together does not come back together. The
+// letters of one run are executed together, whenever they are requeued: RequeueDead
+// waits between runs, after 20 letters of one for two seconds. With 0 or less, it does
+// not wait.
 func Rate(perSecond float64) RequeueOption {
 	return requeueOption(func(q *requeue) { q.rate = perSecond })
 }
@@ -109,35 +111,30 @@ var errNotDead = fmt.Errorf("the step is not a dead letter: %w", ErrConflict)
 // their runs and ids, each in a transaction of its own: see [Engine.Requeue] and
 // [Rate]. Status and DeadLetter of the filter are not looked at. Each dead letter
 // is reported when it is done; to stop, end the loop. The first error of the
-// store, or the end of ctx, ends the sequence. Workers execute a run once its last
-// dead letter was requeued, after a second or the time for two of them.
+// store, or the end of ctx, ends the sequence.
+//
+// The letters of a run are one operation: workers execute the run after the last of
+// them. If the operation is cut off before, by the death of the process or an error of
+// the store, or if a loop stops in it for longer than a lease, they execute the run a
+// lease (see [Lease]) after the last letter that was requeued. The others stay dead letters.
 //
 // It may be called again, also by several programs at once: a dead letter that
 // was requeued is not requeued again before it is exhausted again. To continue
 // after the last one that was reported, set AfterRun and AfterStep of the filter.
 func (e *Engine) RequeueDead(ctx context.Context, f Filter, options ...RequeueOption) iter.Seq2[Requeued, error] {
-	q := newRequeue(options)
-	q.deadOnly = true
-	// A run that a worker executes after its first dead letter refuses the others.
-	if q.delay = time.Second; q.rate > 0 {
-		q.delay = max(q.delay, time.Duration(2*float64(time.Second)/q.rate))
-	}
 	f.Status, f.DeadLetter = []Status{StatusDead}, true
 	return func(yield func(Requeued, error) bool) {
-		next := time.Now()
+		b := e.newBulkRequeue(newRequeue(options))
+		b.options.deadOnly = true
 		for letter, err := range e.Steps(ctx, f) {
-			if err == nil && !pause(ctx, time.Until(next)) {
-				err = context.Cause(ctx)
+			if err == nil {
+				err = b.enter(ctx, letter.Run)
 			}
 			if err != nil {
 				yield(Requeued{}, err)
 				return
 			}
-			next = time.Now()
-			if q.rate > 0 {
-				next = next.Add(time.Duration(float64(time.Second) / q.rate))
-			}
-			err = e.requeue(ctx, letter.Run, letter.Step, q)
+			err = b.requeue(ctx, letter.Step)
 			if err == errNotDead {
 				continue // somebody was faster, or it was requeued with its unit
 			}
@@ -146,10 +143,81 @@ func (e *Engine) RequeueDead(ctx context.Context, f Filter, options ...RequeueOp
 				return
 			}
 			if !yield(Requeued{Letter: letter, Err: err}, nil) {
+				_ = b.leave(ctx) // or the run is due after a lease
 				return
 			}
 		}
+		if err := b.leave(ctx); err != nil {
+			yield(Requeued{}, err)
+		}
 	}
+}
+
+// A bulkRequeue requeues the steps of one run after another. It keeps the run
+// from workers by a time at which it is due, a lease ahead, until its last step was
+// requeued. The death of this process delays the run, and does not stop it.
+type bulkRequeue struct {
+	e       *Engine
+	options requeue
+
+	run   string    // whose steps are being requeued, or ""
+	begun time.Time // with them
+	n     int       // that were requeued
+	fence uint64    // of the run since the last of them
+}
+
+func (e *Engine) newBulkRequeue(options requeue) *bulkRequeue {
+	options.delay = e.lease
+	return &bulkRequeue{e: e, options: options}
+}
+
+// enter begins with the letters of a run, unless it has.
+func (b *bulkRequeue) enter(ctx context.Context, run string) error {
+	if run == b.run {
+		return nil
+	}
+	if err := b.leave(ctx); err != nil {
+		return err
+	}
+	var wait time.Duration
+	if b.options.rate > 0 {
+		wait = time.Until(b.begun.Add(time.Duration(float64(b.n) / b.options.rate * float64(time.Second))))
+	}
+	if !pause(ctx, wait) {
+		return context.Cause(ctx)
+	}
+	b.run, b.begun, b.n = run, time.Now(), 0
+	return nil
+}
+
+// requeue requeues a step of the run.
+func (b *bulkRequeue) requeue(ctx context.Context, step string) error {
+	fence, err := b.e.requeue(ctx, b.run, step, b.options)
+	if err == nil {
+		b.n, b.fence = b.n+1, fence
+	}
+	return err
+}
+
+// leave makes the run due at once, unless something has happened to it since its last
+// step was requeued.
+func (b *bulkRequeue) leave(ctx context.Context) error {
+	if b.fence == 0 {
+		return nil
+	}
+	err := b.e.update(ctx, []Key{b.e.key(KindRun, b.run, "")}, func(tx Tx) (w Writes, err error) {
+		r := tx.Records[0]
+		if r.Fence == b.fence && r.Owner == "" && r.Status == StatusOpen && r.Due.After(tx.Now) {
+			r.Due = tx.Now
+			w.Put = []Record{r}
+		}
+		return w, nil
+	})
+	if err == nil {
+		b.e.notify(b.run)
+		b.fence = 0
+	}
+	return err
 }
 
 // Discard gives a dead letter up: it is not listed any more, and its run may

@@ -286,13 +286,18 @@ func (g *groupCall) runOf(ctx context.Context, unit string) (string, error) {
 		return s.Child, nil
 	}
 	q := Query{Kind: KindStep, Space: e.space, Run: s.Child, Status: []Status{StatusFailed, StatusDead}}
+	b := e.newBulkRequeue(newRequeue(nil))
+	b.run = s.Child
 	err = e.each(ctx, q, func(r Record) error {
-		err := e.requeue(ctx, s.Child, r.Key.ID, newRequeue(nil))
+		err := b.requeue(ctx, r.Key.ID)
 		if errors.Is(err, ErrConflict) { // it was requeued with another one, or the run is executed
 			return nil
 		}
 		return err
 	})
+	if err == nil {
+		err = b.leave(ctx)
+	}
 	return s.Child, err
 }
 

@@ -63,7 +63,8 @@ func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution, by
 		o.resolve(r, result)
 		return nil
 	}
-	return e.operate(ctx, run, step, operand{by: operator(by), event: EventResolved, ended: true, change: change})
+	_, err := e.operate(ctx, run, step, operand{by: operator(by), event: EventResolved, ended: true, change: change})
+	return err
 }
 
 // resolvable returns why a step cannot be resolved so, or nil.
@@ -129,10 +130,12 @@ func newRequeue(options []RequeueOption) requeue {
 // [ErrNotFound], or [ErrConflict] if the state of the step does not allow it, or
 // an engine executes the run.
 func (e *Engine) Requeue(ctx context.Context, run, step string, options ...RequeueOption) error {
-	return e.requeue(ctx, run, step, newRequeue(options))
+	_, err := e.requeue(ctx, run, step, newRequeue(options))
+	return err
 }
 
-func (e *Engine) requeue(ctx context.Context, run, step string, q requeue) error {
+// requeue returns the fence of the run that it has opened.
+func (e *Engine) requeue(ctx context.Context, run, step string, q requeue) (fence uint64, err error) {
 	change := func(o *operation) error {
 		switch s := o.step.Status; {
 		case q.deadOnly && s != StatusDead:
@@ -185,13 +188,16 @@ type operand struct {
 	blocked []string // its steps that wait for a person
 	units   []string // in which the step is called
 	failed  []string // steps of the unit, if the step records one
+
+	fence uint64 // of the run, as it was written
 }
 
 // errRunChanged makes an operation look at its run again.
 var errRunChanged = errors.New("the run has changed since it was read")
 
-// operate changes a step of a run that nobody executes, and opens the run.
-func (e *Engine) operate(ctx context.Context, run, step string, p operand) error {
+// operate changes a step of a run that nobody executes, and opens the run. It returns
+// the fence of the run.
+func (e *Engine) operate(ctx context.Context, run, step string, p operand) (fence uint64, err error) {
 	p.token, p.step = token(8), step
 	for {
 		keys, err := e.prepare(ctx, run, &p)
@@ -202,9 +208,9 @@ func (e *Engine) operate(ctx context.Context, run, step string, p operand) error
 		case err == nil:
 			e.event(ctx, Event{Kind: p.event, Run: run, Step: step, By: p.by})
 			e.notify(run)
-			return nil
+			return p.fence, nil
 		case err != errRunChanged:
-			return err
+			return 0, err
 		}
 	}
 }
@@ -251,6 +257,7 @@ func (p *operand) decide(tx Tx) (Writes, error) {
 		return Writes{}, err
 	}
 	o := operation{now: tx.Now, by: p.by, over: isOver(r.Status), step: tx.Records[2]}
+	p.fence = r.Fence
 	if o.body, err = open[stepBody](o.step); err != nil || o.body.Operated == p.token {
 		return Writes{}, err
 	}
@@ -266,6 +273,7 @@ func (p *operand) decide(tx Tx) (Writes, error) {
 	o.body.Operated = p.token
 	r.Owner = ""
 	r.Fence++ // an engine that is slow to learn of it must not go on
+	p.fence = r.Fence
 	others := slices.ContainsFunc(p.blocked, func(id string) bool { return id != o.step.Key.ID })
 	if !o.over && (r.Status != StatusPaused || b.Hold == nil && !others) {
 		r.Status, r.Attention, r.Due = StatusOpen, false, time.Time{}
