@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// Each worker of a program registers the same. The schedule of a cron line is
+// Each worker of a program registers the same schedule, which for a cron line is
 // cron.ParseStandard("0 6 * * *") of github.com/robfig/cron/v3.
 func ExamplePeriodic() {
 	ctx, stop := context.WithCancel(context.Background())
@@ -23,7 +23,10 @@ func ExamplePeriodic() {
 		fmt.Println("the period begins on the second:", period.Equal(period.Truncate(time.Second)))
 		return "sent", nil
 	})
-	durable.Periodic(engine, "report", durable.Every(time.Second), func(period time.Time) time.Time { return period })
+	durable.Periodic(engine, "report", durable.Every(time.Second), func(period time.Time) time.Time { return period },
+		durable.CatchUp(1),         // after a time without workers, the latest period that was missed
+		durable.NoOverlap(),        // never two reports at once
+		durable.Timeout(time.Hour)) // of each run
 	fmt.Println(engine.Work(ctx, durable.Poll(10*time.Millisecond)))
 	// Output:
 	// the period begins on the second: true

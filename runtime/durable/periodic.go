@@ -2,8 +2,8 @@ package durable
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -16,7 +16,7 @@ type Schedule interface {
 }
 
 // Every returns the schedule of periods that are d long. They begin at the multiples of
-// d since the year 1 in UTC: those of an hour at full hours, those of 24 hours at
+// d since the year 1 in UTC: periods of an hour at full hours, periods of 24 hours at
 // midnight. Every panics if d is not positive.
 func Every(d time.Duration) Schedule {
 	if d <= 0 {
@@ -32,9 +32,46 @@ func (d every) Next(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Duration(d)).Add(time.Duration(d))
 }
 
+// A PeriodicOption changes a default of [Periodic]: [CatchUp], [NoOverlap], or a
+// [RunOption] for the runs of the periods.
+type PeriodicOption interface{ periodic(*periodicOptions) }
+
+type periodicOptions struct {
+	catchUp   int
+	noOverlap bool
+	run       []RunOption
+}
+
+type periodicOption func(*periodicOptions)
+
+func (f periodicOption) periodic(o *periodicOptions) { f(o) }
+
+func (f RunOption) periodic(o *periodicOptions) { o.run = append(o.run, f) }
+
+// CatchUp lets workers start the latest n of the periods that were missed, as soon as
+// one of them runs again. With 1, a report is made once after a weekend without
+// workers; with 24, each of the last 24 hours has its report. The default is 0: periods
+// that were missed are skipped. CatchUp panics if n is negative or greater than 1000.
+func CatchUp(n int) PeriodicOption {
+	if n < 0 || n > maxPeriods {
+		panic(fmt.Sprintf("durable: CatchUp(%d) is not between 0 and %d", n, maxPeriods))
+	}
+	return periodicOption(func(o *periodicOptions) { o.catchUp = n })
+}
+
+// NoOverlap skips a period if the run that the schedule has started last is unfinished
+// when the period begins: it waits for a worker, is executed, or is parked or paused.
+// A run that has failed has ended. By default, a period starts in any case. Of several
+// periods that could start at once, as after [CatchUp], the latest one starts.
+func NoOverlap() PeriodicOption {
+	return periodicOption(func(o *periodicOptions) { o.noOverlap = true })
+}
+
 // A periodic is a handler whose runs start by a schedule.
 type periodic struct {
+	periodicOptions
 	name     string
+	key      string // with the version
 	schedule Schedule
 	start    func(ctx context.Context, id string, period time.Time) error
 }
@@ -43,78 +80,45 @@ type periodic struct {
 // each period of a schedule. The id of the run is the name and the begin of the period
 // in UTC, as in "report/2026-11-27T10:00:00Z", so any number of workers, here and in
 // other processes, start each period once. input returns the input of the run: like the
-// schedule, it must depend on the period alone. The options are those of [Start].
+// schedule, it must depend on the period alone.
 //
-// The run of the next period is created ahead, and is due when the period begins, by
-// the clock of the store; workers find it within their [Poll]. The first run is that of
-// the next period after a worker has begun. If no worker runs when a period begins, the
-// first one that comes back executes its run late, and the periods that have passed
-// since are not started. A period starts although the run of the one before may not have
-// ended. A schedule that was replaced or removed leaves the run that was created last:
-// cancel it, if it is not wanted.
+// The first worker that looks after the begin of a period, by the clock of the store,
+// starts its run: usually within [Poll]. The first period is the next one after a worker
+// has begun. A period is missed if no worker looks for a [Lease] and two polls after its
+// begin, 32s by default. Missed periods are skipped, except those that [CatchUp] allows.
+// A period starts although the run of the one before may not have ended: see
+// [NoOverlap]. At most 1000 periods start at once. The store keeps which period was the
+// latest for each name, so a schedule that was replaced does not repeat it.
 //
 // Times are passed to the schedule in UTC. A cron line of robfig/cron has another time
 // zone if it begins with one, as in "CRON_TZ=Europe/Vienna 0 6 * * *", and then its
 // rules for daylight saving time.
 //
-// Periodic panics for a name that [Handle] refuses, and for a schedule that depends on
-// when it is asked, as that of "@every 1h" in robfig/cron does: use [Every].
+// Periodic panics for a name that [Handle] refuses, for a name and [Version] that have a
+// schedule already, and for a schedule that depends on when it is asked, as that of
+// "@every 1h" in robfig/cron does: use [Every].
 func Periodic[In any](
-	e *Engine, name string, schedule Schedule, input func(period time.Time) In, options ...RunOption,
+	e *Engine, name string, schedule Schedule, input func(period time.Time) In, options ...PeriodicOption,
 ) {
-	if _, err := handlerKey(name, newRunOptions(options).version); err != nil {
+	p := &periodic{name: name, schedule: schedule}
+	for _, option := range options {
+		option.periodic(&p.periodicOptions)
+	}
+	var err error
+	if p.key, err = handlerKey(name, newRunOptions(p.run).version); err != nil {
 		panic("durable: " + err.Error())
 	}
 	now := time.Now().UTC()
 	if next := schedule.Next(now); !next.IsZero() && !schedule.Next(now.Add(next.Sub(now)/2)).Equal(next) {
 		panic(fmt.Sprintf("durable: the schedule of %q depends on when it is asked, so that workers differ: use Every", name))
 	}
-	p := &periodic{name: name, schedule: schedule}
 	p.start = func(ctx context.Context, id string, period time.Time) error {
-		return Start(ctx, e, name, id, input(period), append(options[:len(options):len(options)], At(period))...)
+		return Start(ctx, e, name, id, input(period), append(slices.Clip(p.run), At(period))...)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if slices.ContainsFunc(e.periodics, func(other *periodic) bool { return other.key == p.key }) {
+		panic(fmt.Sprintf("durable: handler %q has two schedules", p.key))
+	}
 	e.periodics = append(e.periodics, p)
-}
-
-// startPeriods starts the runs of the periods that begin soon, and of the one after
-// them. A worker that looks every poll is never late.
-func (w *worker) startPeriods(ctx context.Context, now time.Time) error {
-	w.e.mu.Lock()
-	periodics := w.e.periodics
-	w.e.mu.Unlock()
-	soon := now.Add(2 * w.options.poll)
-	var errs []error
-	for _, p := range periodics {
-		last, begun := w.periods[p]
-		if begun && (last.IsZero() || last.After(soon)) {
-			continue
-		}
-		if last.Before(now) {
-			last = now // what has passed is not started
-		}
-		for !last.IsZero() && !last.After(soon) {
-			next := p.schedule.Next(last).UTC()
-			if err := p.startAt(ctx, next); err != nil {
-				errs = append(errs, err)
-				break
-			}
-			last = next
-			w.periods[p] = next
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// startAt starts the run of a period, unless it exists.
-func (p *periodic) startAt(ctx context.Context, period time.Time) error {
-	if period.IsZero() {
-		return nil // there is none
-	}
-	err := p.start(ctx, p.name+"/"+period.Format(time.RFC3339Nano), period)
-	if errors.Is(err, ErrConflict) || errors.Is(err, ErrShard) {
-		return nil // another version has started it, or another shard does
-	}
-	return err
 }

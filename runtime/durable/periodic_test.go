@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,26 +11,37 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 )
 
 // Periods are the periods of which a test has executed runs.
 type periods struct {
-	mu     sync.Mutex
-	begins []time.Time
+	takes time.Duration // a run
+
+	mu      sync.Mutex
+	failing bool
+	begins  []time.Time
 }
 
-// register lets an engine start and execute a run every hour.
-func (p *periods) register(e *durable.Engine, s durable.Schedule) {
+// register lets an engine start and execute a run in each period.
+func (p *periods) register(e *durable.Engine, s durable.Schedule, options ...durable.PeriodicOption) {
 	durable.Handle(e, "report", func(ctx context.Context, period time.Time) (int, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.begins = append(p.begins, period)
+		if p.takes == 0 || !slices.Contains(p.begins, period) { // or it goes on after its sleep
+			p.begins = append(p.begins, period)
+		}
 		if period.After(time.Now()) {
 			panic("the run began before its period")
 		}
-		return 1, nil
+		if p.failing {
+			return 0, errors.New("no")
+		}
+		p.mu.Unlock()
+		defer p.mu.Lock()
+		return 1, durable.Sleep(ctx, "work", p.takes)
 	})
-	durable.Periodic(e, "report", s, func(period time.Time) time.Time { return period })
+	durable.Periodic(e, "report", s, func(period time.Time) time.Time { return period }, options...)
 }
 
 // want compares the hours of the periods since the beginning of the test.
@@ -46,8 +58,8 @@ func (p *periods) want(t *testing.T, want ...time.Duration) {
 	}
 }
 
-// Several workers start the run of each period once, at its begin. When none was
-// there, the run that waited is executed late, and the periods since are skipped.
+// Several workers start the run of each period once, at its begin. The periods in which
+// none was there are skipped.
 func TestPeriodic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
@@ -68,13 +80,116 @@ func TestPeriodic(t *testing.T) {
 		time.Sleep(4 * time.Hour) // 7:30
 		c := work()
 		time.Sleep(2 * time.Minute)
-		p.want(t, time.Hour, 2*time.Hour, 3*time.Hour, 4*time.Hour)
+		p.want(t, time.Hour, 2*time.Hour, 3*time.Hour)
 		time.Sleep(time.Hour)
-		p.want(t, time.Hour, 2*time.Hour, 3*time.Hour, 4*time.Hour, 8*time.Hour)
+		p.want(t, time.Hour, 2*time.Hour, 3*time.Hour, 8*time.Hour)
 		wantRun(t, c.Engine, "report/2000-01-01T08:00:00Z", durable.StatusSucceeded)
-		wantRun(t, c.Engine, "report/2000-01-01T09:00:00Z", durable.StatusOpen)
 		wantClean(t, c.Engine)
 	})
+}
+
+// What is done about missed periods is a choice. A gap that is shorter than a lease,
+// as that of a deployment, misses nothing.
+func TestPeriodicMissed(t *testing.T) {
+	const hour = time.Hour
+	for n, want := range map[int][]time.Duration{
+		0: {hour, 3 * hour, 8 * hour}, 1: {hour, 3 * hour, 7 * hour, 8 * hour},
+		3:   {hour, 3 * hour, 5 * hour, 6 * hour, 7 * hour, 8 * hour},
+		100: {hour, 3 * hour, 4 * hour, 5 * hour, 6 * hour, 7 * hour, 8 * hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := durable.NewMemory()
+			var p periods
+			work := func(until time.Duration) { // from the begin of the test
+				w := startProcess(t, m)
+				p.register(w.Engine, durable.Every(hour), durable.CatchUp(n))
+				go func() { _ = w.Work(w.ctx, durable.Runs(1)) }()
+				time.Sleep(time.Until(epoch.Add(until)))
+				w.kill()
+			}
+			time.Sleep(30 * time.Minute)
+			work(90 * time.Minute)
+			time.Sleep(time.Until(epoch.Add(2*hour + 40*time.Second))) // a missed one for CatchUp
+			if n > 0 {
+				want = slices.Insert(slices.Clone(want), 1, 2*hour)
+			}
+			work(3*hour - 5*time.Second)
+			time.Sleep(20 * time.Second)
+			work(3*hour + 10*time.Minute)
+			time.Sleep(4*hour + 30*time.Minute) // 7:40
+			work(8*hour + 10*time.Minute)
+			p.want(t, want...)
+			wantClean(t, newEngine(t, m))
+		})
+	}
+}
+
+// With NoOverlap, a period is skipped while the run of an earlier one is unfinished. A
+// run that has failed has ended. Of several periods, the latest one starts.
+func TestPeriodicNoOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		p := periods{takes: 150 * time.Minute}
+		work := func() *process {
+			w := startProcess(t, m)
+			p.register(w.Engine, durable.Every(time.Hour), durable.NoOverlap(), durable.CatchUp(3))
+			go func() { _ = w.Work(w.ctx) }()
+			return w
+		}
+		a, b := work(), work()
+		time.Sleep(6*time.Hour + 30*time.Minute) // 1:00 to 3:30, 4:00 to 6:30
+		p.want(t, time.Hour, 4*time.Hour)
+		time.Sleep(time.Minute)
+		p.mu.Lock()
+		p.failing = true
+		p.mu.Unlock()
+		time.Sleep(2 * time.Hour)
+		p.want(t, time.Hour, 4*time.Hour, 7*time.Hour, 8*time.Hour)
+		a.kill()
+		b.kill()
+		time.Sleep(5 * time.Hour) // 13:31
+		work()
+		time.Sleep(time.Minute)
+		p.want(t, time.Hour, 4*time.Hour, 7*time.Hour, 8*time.Hour, 13*time.Hour)
+	})
+}
+
+// Wherever a worker dies between its decision and the start of a run, another one
+// starts the periods that it has decided about, and each once.
+func TestPeriodicCrashedBetween(t *testing.T) {
+	for n, died := 1, true; died; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			m := durable.NewMemory()
+			var p periods
+			first := startProcess(t, m)
+			p.register(first.Engine, durable.Every(time.Hour))
+			go func() { _ = first.Work(first.ctx) }()
+			time.Sleep(10 * time.Minute)
+			first.kill()
+			time.Sleep(3 * time.Hour)
+			dying := startProcess(t, m)
+			dying.store = durabletest.CrashAt(m, n)
+			ctx, cancel := dying.store.Context(t.Context())
+			defer cancel()
+			e := newEngine(t, dying.store)
+			p.register(e, durable.Every(time.Hour), durable.CatchUp(2))
+			go func() { _ = e.Work(ctx) }()
+			time.Sleep(5 * time.Second)
+			died = dying.store.Failed()
+			dying.store.Crash()
+			last := startProcess(t, m)
+			p.register(last.Engine, durable.Every(time.Hour), durable.CatchUp(2))
+			go func() { _ = last.Work(last.ctx) }()
+			time.Sleep(time.Minute)
+			p.mu.Lock()
+			seen := slices.Compact(slices.SortedFunc(slices.Values(p.begins), time.Time.Compare))
+			p.mu.Unlock()
+			if len(seen) != 2 || !seen[0].Equal(epoch.Add(2*time.Hour)) || !seen[1].Equal(epoch.Add(3*time.Hour)) {
+				t.Errorf("crash %d: got the periods %v, want those at 2:00 and 3:00", n, seen)
+			}
+			wantClean(t, last.Engine)
+		})
+	}
 }
 
 // Wherever the process of a worker dies, another one executes each period once.
@@ -156,12 +271,22 @@ func TestPeriodicSchedule(t *testing.T) {
 		if events := w.saw(durable.EventStoreError); len(events) > 0 {
 			t.Errorf("got %+v, want no errors", events)
 		}
-		defer func() {
-			if recover() == nil {
-				t.Error("a schedule that depends on when it is asked was accepted")
-			}
-		}()
-		durable.Periodic(w.Engine, "report", delay(time.Hour), func(time.Time) int { return 1 })
+		input := func(time.Time) int { return 1 }
+		for name, mistake := range map[string]func(){
+			"it depends on when it is asked": func() { durable.Periodic(w.Engine, "r", delay(time.Hour), input) },
+			"there is one already":           func() { durable.Periodic(w.Engine, "report", durable.Every(time.Hour), input) },
+			"its handler has no name":        func() { durable.Periodic(w.Engine, "", durable.Every(time.Hour), input) },
+			"it catches up without end":      func() { durable.CatchUp(1001) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("a schedule was accepted, although %s", name)
+					}
+				}()
+				mistake()
+			}()
+		}
 	})
 }
 
@@ -172,6 +297,7 @@ func TestPeriodicWithoutInput(t *testing.T) {
 		durable.Periodic(w.Engine, "report", durable.Every(time.Hour), func(time.Time) func() { return func() {} })
 		durable.Handle(w.Engine, "copy", func(context.Context, string) (int, error) { return 1, nil })
 		defer work(t, w.Engine)()
+		time.Sleep(time.Hour + time.Minute)
 		startOne(t, w)
 		time.Sleep(time.Minute)
 		wantRun(t, w.Engine, "one", durable.StatusSucceeded)

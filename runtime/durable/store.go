@@ -24,9 +24,10 @@ const (
 	KindBudget                      // a budget that engines share
 	KindBreaker                     // a breaker that engines share
 	KindIncarnation                 // of the store, as it was accepted
+	KindSchedule                    // what workers agree on about the periods of a handler
 )
 
-var kinds = [...]string{"", "owner", "run", "group", "step", "budget", "breaker", "incarnation"}
+var kinds = [...]string{"", "owner", "run", "group", "step", "budget", "breaker", "incarnation", "schedule"}
 
 // String returns the name of the kind.
 func (k Kind) String() string {

@@ -64,7 +64,7 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 		e: e, options: o, listener: e.listen(""), inner: inner,
 		slots: make(chan struct{}, o.runs), owned: make(chan struct{}, 2*o.runs),
 		unreadable: map[string]bool{}, swept: map[string]time.Time{},
-		periods: map[*periodic]time.Time{},
+		schedules: map[*periodic]scheduleView{},
 	}
 	defer w.listener.close()
 	defer owner.serve(ctx)()
@@ -87,11 +87,11 @@ type worker struct {
 	owned    chan struct{}   // one for each run whose end is not yet recorded
 	running  sync.WaitGroup
 
-	turn       int                     // of the handlers: which of them is the first
-	looked     time.Time               // for orphans
-	swept      map[string]time.Time    // dead owners without a run for this worker, and when that was
-	periods    map[*periodic]time.Time // until when the runs of periods were started
-	unreadable map[string]bool         // runs that a newer version has written, and that were reported
+	turn       int                  // of the handlers: which of them is the first
+	looked     time.Time            // for orphans
+	swept      map[string]time.Time // dead owners without a run for this worker, and when that was
+	schedules  map[*periodic]scheduleView
+	unreadable map[string]bool // runs that a newer version has written, and that were reported
 }
 
 // idlePause is the least time between a claim that has found nothing and the next

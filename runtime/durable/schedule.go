@@ -1,0 +1,169 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// This file has what workers agree on about the periods of a handler. A record says
+// which period was the latest that was decided about, and which ones were to start. The
+// worker that decides starts them afterwards; if it dies before, others do. However many
+// try, the run of a period is one, since its id is that of the period.
+
+// maxPeriods is how many periods start at once.
+const maxPeriods = 1000
+
+// scheduleBody is the body of a schedule.
+type scheduleBody struct {
+	Until time.Time   `json:"until"`           // the begin of the latest period that was decided about
+	Start []time.Time `json:"start,omitempty"` // the latest periods that were to start
+}
+
+// A scheduleView is what a worker knows of a schedule.
+type scheduleView struct {
+	looked  bool
+	next    time.Time // begin of the next period, or zero: there is none
+	started time.Time // the latest period whose run exists
+}
+
+// startPeriods starts the runs of the periods that have begun.
+func (w *worker) startPeriods(ctx context.Context, now time.Time) error {
+	w.e.mu.Lock()
+	periodics := w.e.periodics
+	w.e.mu.Unlock()
+	var errs []error
+	for _, p := range periodics {
+		if s := w.e.sharded; s != nil && s.Engine(p.name) != w.e {
+			continue // all runs of the name are on another shard
+		}
+		s := w.schedules[p]
+		if s.looked && (s.next.IsZero() || s.next.After(now)) {
+			continue
+		}
+		if err := w.look(ctx, p, &s, now); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		w.schedules[p] = s
+	}
+	return errors.Join(errs...)
+}
+
+// look starts what is to start, decides about the periods that have begun since, and
+// starts these.
+func (w *worker) look(ctx context.Context, p *periodic, s *scheduleView, now time.Time) error {
+	late := now.Add(-w.e.lease - 2*w.options.poll)
+	for {
+		records, err := w.e.store.Get(ctx, []Key{w.e.key(KindSchedule, "", p.name)})
+		if err != nil {
+			return err
+		}
+		known := records[0]
+		b, err := open[scheduleBody](known)
+		if err == nil {
+			err = p.startAll(ctx, s, b.Start)
+		}
+		if err != nil {
+			return err
+		}
+		var begun []time.Time
+		if known.Version != 0 {
+			if begun = p.between(b.Until, now); len(begun) == 0 {
+				s.looked, s.next = true, p.schedule.Next(latest(b.Until, now)).UTC()
+				return nil
+			}
+		}
+		keys := []Key{known.Key}
+		if n := len(b.Start); p.noOverlap && n > 0 {
+			keys = append(keys, w.e.key(KindRun, p.runOf(b.Start[n-1]), ""))
+		}
+		err = w.e.update(ctx, keys, func(tx Tx) (Writes, error) {
+			if tx.Records[0].Version != known.Version {
+				return Writes{}, nil // another worker was faster
+			}
+			return p.decide(tx, b, begun, late, now)
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// latest returns the later one of two times.
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// runOf returns the id of the run of a period.
+func (p *periodic) runOf(period time.Time) string {
+	return p.name + "/" + period.UTC().Format(time.RFC3339Nano)
+}
+
+// startAll starts the runs of some periods, unless they are known to exist.
+func (p *periodic) startAll(ctx context.Context, s *scheduleView, periods []time.Time) error {
+	for _, period := range periods {
+		if !period.After(s.started) {
+			continue
+		}
+		err := p.start(ctx, p.runOf(period), period)
+		if err != nil && !errors.Is(err, ErrConflict) { // another version has started it
+			return err
+		}
+		s.started = period
+	}
+	return nil
+}
+
+// between returns the begins of the periods after one time until another one: the last
+// ones, if there are more than may start.
+func (p *periodic) between(after, until time.Time) (begun []time.Time) {
+	for {
+		next := p.schedule.Next(after.UTC()).UTC()
+		if next.IsZero() || next.After(until) {
+			return begun[max(len(begun)-maxPeriods, 0):]
+		}
+		if len(begun) == 2*maxPeriods {
+			begun = append(begun[:0], begun[maxPeriods:]...)
+		}
+		begun, after = append(begun, next), next
+	}
+}
+
+// decide decides which of the periods that have begun are to start. Those that have
+// begun before late were missed. The second record, if there is one, is that of the run
+// that was started last.
+func (p *periodic) decide(tx Tx, b scheduleBody, begun []time.Time, late, now time.Time) (Writes, error) {
+	r := tx.Records[0]
+	if r.Version == 0 {
+		r.Bucket, b.Until = month(tx.Now), now // the first period is the next one
+	}
+	if n := len(begun); n > 0 {
+		b.Until = begun[n-1]
+		missed := slices.IndexFunc(begun, func(period time.Time) bool { return !period.Before(late) })
+		if missed < 0 {
+			missed = n
+		}
+		start := begun[max(missed-p.catchUp, 0):]
+		if p.noOverlap {
+			start = start[max(len(start)-1, 0):]
+			if len(tx.Records) > 1 && unfinishedRun(tx.Records[1]) {
+				start = nil
+			}
+		}
+		if len(start) > 0 {
+			b.Start = start
+		}
+	}
+	err := write(&r, &b)
+	return Writes{Put: []Record{r}}, err
+}
+
+// unfinishedRun reports whether a run exists and has not ended.
+func unfinishedRun(r Record) bool {
+	return r.Version != 0 && !endedRun(r.Status)
+}
