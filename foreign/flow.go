@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -53,16 +54,27 @@ func isFlowScope(name string) bool {
 
 func (d *decoder) flowPart(name string, v *value) {
 	d.flowLimits(v.get("timeouts"), v)
-	if limit := v.get("timeout_override"); limit != nil {
-		if id := v.get("id").text(); id != "" {
-			name = id
-		}
-		p := d.policy(name, stepWords, v)
-		p.MaxAttempts, p.Scope = 1, "step"
-		p.from("scope", limit)
-		p.duration("timeout", limit, in(time.Millisecond))
-	}
+	d.flowStep(name, v)
 	d.below(name, v, isFlow, d.flowPart)
+}
+
+// flowStep adds a policy for a step with a limit of its own.
+func (d *decoder) flowStep(name string, v *value) {
+	if limit := v.get("timeout_override"); limit != nil {
+		p := d.policy(stepName(name, v), stepWords, v)
+		p.MaxAttempts = 1
+		p.stepLimit(limit)
+	}
+}
+
+// stepName returns the name of a policy of a step: its id, or else that of the part.
+func stepName(name string, v *value) string { return cmp.Or(v.get("id").text(), name) }
+
+// stepLimit limits the time of the step of a policy.
+func (p *Policy) stepLimit(limit *value) {
+	p.Scope = "step"
+	p.from("scope", limit)
+	p.duration("timeout", limit, in(time.Millisecond))
 }
 
 // flowLimits adds the scopes of the engine, with the timeouts of a flow.

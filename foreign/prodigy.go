@@ -8,8 +8,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// prodigyKind is the retry_config and the error policy of Prodigy workflows. It has the
-// settings of the policy language, and classifies errors by their texts.
+// prodigyKind is a workflow of Prodigy: its retry policies, the error policy of its job,
+// and the time limits of a flow spec, which it may have as well.
 var prodigyKind = Kind{
 	Name: "prodigy", Title: "Prodigy workflow",
 	recognize: func(doc *syntax.Node) bool {
@@ -28,6 +28,7 @@ var prodigyWords = words{
 	fullJitter:     "jitter: true",
 	fixedBackoff:   "backoff: fixed",
 	"delay_budget": "retry_budget", "retry_on": "retry_on",
+	"timeout": "timeout_override", "scope": fixed + "step",
 }
 
 // isProdigy reports whether a map has a retry_config.
@@ -42,18 +43,26 @@ func isProdigyJob(n *syntax.Node) bool {
 	return mode != nil && mode.Text == "mapreduce" || c != nil && c.IsMap()
 }
 
-// isProdigyPart reports whether a map has settings of retries or of a job.
-func isProdigyPart(n *syntax.Node) bool { return isProdigy(n) || hasProdigyJob(n) }
+// isProdigyPart reports whether a map has settings of retries, of a job, or of a flow.
+func isProdigyPart(n *syntax.Node) bool { return isProdigy(n) || hasProdigyJob(n) || isFlow(n) }
 
 func (d *decoder) prodigyPart(name string, v *value) {
 	d.prodigyGroup(v)
+	if isFlow(v.n) {
+		d.flowLimits(v.get("timeouts"), v)
+	}
 	if isProdigy(v.n) {
-		d.prodigyPolicy(cmp.Or(name, "default"), v.get("retry_config"))
+		p := d.prodigyPolicy(cmp.Or(stepName(name, v), "default"), v.get("retry_config"))
+		if limit := v.get("timeout_override"); limit != nil {
+			p.stepLimit(limit)
+		}
+	} else {
+		d.flowStep(name, v)
 	}
 	d.below(name, v, isProdigyPart, d.prodigyPart)
 }
 
-func (d *decoder) prodigyPolicy(name string, r *value) {
+func (d *decoder) prodigyPolicy(name string, r *value) *Policy {
 	p := d.policy(name, prodigyWords, r)
 	if !p.attempts(r.get("attempts"), 0) {
 		p.attempts(r.get("max_attempts"), 0)
@@ -79,6 +88,7 @@ func (d *decoder) prodigyPolicy(name string, r *value) {
 	} else {
 		on.skip()
 	}
+	return p
 }
 
 // prodigyBackoff reads a strategy: its name, or a map with its name and settings.
