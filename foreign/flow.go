@@ -67,7 +67,7 @@ func (d *decoder) flowStep(name string, v *value) {
 	}
 }
 
-// stepName returns the name of a policy of a step: its id, or else that of the part.
+// stepName returns the name of the policy of a step: its id, or else the name of the part.
 func stepName(name string, v *value) string { return cmp.Or(v.get("id").text(), name) }
 
 // stepLimit limits the time of the step of a policy.

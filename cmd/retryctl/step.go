@@ -52,7 +52,7 @@ func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
 	d.text("policy", i.Policy)
 	d.text("unit of", i.Group)
 	if i.Pause == "" {
-		d.text("attempts", fmt.Sprintf("%d, of which %d failed and %d were lost", i.Attempts, i.Failures, i.Lost))
+		d.text("attempts", fmt.Sprintf("%d: %d failed and %d were lost", i.Attempts, i.Failures, i.Lost))
 	}
 	d.text("waited", duration(i.Waited))
 	if text := s.moment(i.NextAt); i.Pause != "" && text != "" {

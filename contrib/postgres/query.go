@@ -15,7 +15,7 @@ const (
 	byKey = " ORDER BY run, id"
 	byDue = " ORDER BY priority DESC, due, run, id"
 	// byLevel is byDue for one handler, with one priority after the other: in the index,
-	// records that are not due yet are between those of two priorities.
+	// the records of two priorities have records between them that are not due yet.
 	byLevel = " AND priority = levels.n ORDER BY due, run, id"
 )
 

@@ -208,8 +208,8 @@ func (c *session) list(q durable.Query) ([]durable.Record, durable.Cursor, error
 }
 
 // due returns the first records that q, which has DueBy, selects for an update. For
-// one handler it looks at each priority by itself: in the index, records that are not
-// due yet are between those of two priorities.
+// one handler it looks at each priority by itself: in the index, the records of two
+// priorities have records between them that are not due yet.
 func (c *session) due(q durable.Query, limit int) (records []durable.Record, err error) {
 	if indexOf(q) != byHandler {
 		return c.matching(q, byDue, limit)

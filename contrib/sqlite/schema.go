@@ -48,7 +48,7 @@ CREATE TABLE retry_record (
 	priority  INT  NOT NULL DEFAULT 0,
 	PRIMARY KEY (kind, space, run, id)
 ) WITHOUT ROWID;
--- The columns of the key follow those of an index, as in all of a table without row ids.
+-- The columns of the key follow the columns of an index, as in all of a table without row ids.
 CREATE INDEX retry_due       ON retry_record (kind, space, due)            WHERE due IS NOT NULL;
 CREATE INDEX retry_handler   ON retry_record (kind, space, handler, priority DESC, due)
 	WHERE due IS NOT NULL AND handler <> '';

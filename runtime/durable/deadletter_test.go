@@ -222,7 +222,7 @@ func requeueDead(
 	return ids, nil
 }
 
-// All dead letters are requeued, and those of the next run not faster than the rate;
+// All dead letters are requeued, from run to run not faster than the rate;
 // the second time there is nothing to do. What cannot be requeued is reported.
 func TestRequeueDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -226,8 +226,8 @@ type ending struct {
 	err    error  // for the caller
 }
 
-// finish records the end of an execution. outer is the caller's context, ctx that in
-// which to record, and inner that of the function.
+// finish records the end of an execution. outer is the caller's context, ctx is for
+// recording, and inner is the context of the function.
 func (x *execution) finish(outer, ctx, inner context.Context, result payload, fnErr error) (payload, error) {
 	end := x.ending(outer, inner, result, fnErr)
 	if end.status == 0 { // nothing of this execution is recorded any more

@@ -95,7 +95,7 @@ type periodic struct {
 // rules for daylight saving time.
 //
 // Periodic panics for a name that [Handle] refuses, for a name and [Version] that have a
-// schedule already, and for a schedule that depends on when it is asked, as that of
+// schedule already, and for a schedule that depends on when it is asked, as
 // "@every 1h" in robfig/cron does: use [Every].
 func Periodic[In any](
 	e *Engine, name string, schedule Schedule, input func(period time.Time) In, options ...PeriodicOption,

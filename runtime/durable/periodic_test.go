@@ -14,7 +14,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 )
 
-// Periods are the periods of which a test has executed runs.
+// Periods are the periods whose runs a test has executed.
 type periods struct {
 	takes time.Duration // a run
 
@@ -89,7 +89,7 @@ func TestPeriodic(t *testing.T) {
 }
 
 // What is done about missed periods is a choice. A gap that is shorter than a lease,
-// as that of a deployment, misses nothing.
+// as in a deployment, misses nothing.
 func TestPeriodicMissed(t *testing.T) {
 	const hour = time.Hour
 	for n, want := range map[int][]time.Duration{

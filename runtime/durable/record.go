@@ -20,7 +20,7 @@ type ownerBody struct {
 	// process dies now, that is why.
 	Panicked string `json:"panicked,omitempty"`
 	Stopping bool   `json:"stopping,omitempty"` // its worker claims nothing more, and drains
-	// Handlers are those of the runs that its worker executes: for people only.
+	// Handlers are the handlers that its worker calls: for people only.
 	Handlers []string `json:"handlers,omitempty"`
 }
 
@@ -107,7 +107,7 @@ type stepBody struct {
 	Operated    string         `json:"operated,omitempty"`   // the token of the last one
 	Unit        *unitBody      `json:"unit,omitempty"`       // of a unit of a group
 	Signal      string         `json:"signal,omitempty"`     // the digest of the value that was sent to it
-	Before      Status         `json:"before,omitempty"`     // that of an abandoned step, to which a call returns
+	Before      Status         `json:"before,omitempty"`     // the state of an abandoned step to which a call returns
 }
 
 // openAttempt is an attempt that has started.

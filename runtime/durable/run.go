@@ -21,7 +21,7 @@ type runOptions struct {
 	budget      *job.BudgetPolicy
 	at          time.Time
 	correlation string // of the caller
-	priority    *int   // nil: that of the parent, or 0
+	priority    *int   // nil: the priority of the parent, or 0
 
 	// timed, kept and keptFailed report whether timeout, keep and keepFailed were
 	// given.
@@ -66,8 +66,8 @@ func KeepFailed(d time.Duration) RunOption {
 
 // Priority sets which of the runs of a handler that are due workers claim first: those
 // with the highest priority, and among equals those that have been due longest. The
-// default is that of the run within which a run is started, units of [GroupRuns]
-// included, or 0. Start and Run return an error if n is not between -32768 and 32767.
+// default is the priority of the run within which a run is started, units of
+// [GroupRuns] included, or 0. Start and Run return an error if n is not between -32768 and 32767.
 //
 // Runs with a high priority can keep the others waiting for ever. A process that has
 // not registered the handler does not know its priority: give it to [Start] there.
@@ -114,8 +114,8 @@ func Budget(p job.BudgetPolicy) RunOption { return func(o *runOptions) { o.budge
 // Within another run, the new run records it as its parent.
 //
 // If ctx has ended and the store does not answer, Run stops recording 30s after the
-// last function has returned: 30s for the end of an attempt, and 30s for that of the
-// run. It returns the error of the store. Nothing is acknowledged, and an attempt whose
+// last function has returned: 30s for the end of an attempt, and 30s for the end of
+// the run. It returns the error of the store. Nothing is acknowledged, and an attempt whose
 // end was not recorded is in doubt.
 func (e *Engine) Run(ctx context.Context, id string, fn func(context.Context) error, options ...RunOption) error {
 	_, err := e.run(ctx, id, func(ctx context.Context) (payload, error) { return payload{}, fn(ctx) }, options)

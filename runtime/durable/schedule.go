@@ -10,7 +10,7 @@ import (
 // This file has what workers agree on about the periods of a handler. A record says
 // which period was the latest that was decided about, and which ones were to start. The
 // worker that decides starts them afterwards; if it dies before, others do. However many
-// try, the run of a period is one, since its id is that of the period.
+// try, a period has one run, whose id is made of the period.
 
 // maxPeriods is how many periods start at once.
 const maxPeriods = 1000
@@ -135,8 +135,8 @@ func (p *periodic) between(after, until time.Time) (begun []time.Time) {
 }
 
 // decide decides which of the periods that have begun are to start. Those that have
-// begun before late were missed. The second record, if there is one, is that of the run
-// that was started last.
+// begun before late were missed. The second record, if there is one, is the run that
+// was started last.
 func (p *periodic) decide(tx Tx, b scheduleBody, begun []time.Time, late, now time.Time) (Writes, error) {
 	r := tx.Records[0]
 	if r.Version == 0 {

@@ -62,8 +62,8 @@ type signal struct {
 	known  bool // it was sent before
 }
 
-// decide ends the step with the value, and wakes its run. The records are those of
-// the run and the step.
+// decide ends the step with the value, and wakes its run. The records are the
+// run and the step.
 func (s *signal) decide(tx Tx) (Writes, error) {
 	r, step := tx.Records[0], tx.Records[1]
 	b, err := open[runBody](r)

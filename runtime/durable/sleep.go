@@ -40,7 +40,7 @@ const ErrNoSignal retry.Reason = "no signal before the timeout"
 // that a worker executes: return its error. Overdue sleeps are spread as overdue
 // retries are, over the sleep or 30s, whichever is shorter.
 //
-// The name and errors are those of a [Step]: a call with another duration than
+// The name and the errors are as for a [Step]: a call with another duration than
 // recorded is a [*ChangedError], and a second call in one execution needs a [Scope].
 // A sleep is no attempt and cannot fail. Within a step, the error matches
 // [ErrConflict].
@@ -70,7 +70,7 @@ func SleepUntil(ctx context.Context, name string, t time.Time) error {
 // and signals are refused from then on. [Engine.Requeue] makes the step wait again.
 // With a timeout of 0, Wait returns a signal that is there.
 //
-// The name and the other errors are those of a [Step]. A call with another timeout
+// The name and the other errors are as for a [Step]. A call with another timeout
 // than recorded is a [*ChangedError]. Within a step, the error matches
 // [ErrConflict].
 func Wait[T any](ctx context.Context, name string, timeout time.Duration) (T, error) {

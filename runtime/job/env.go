@@ -84,7 +84,7 @@ func setSeconds(to *time.Duration) func(string) string {
 }
 
 // Request returns a copy of b with the settings that a job asks for. A number that
-// is zero or negative keeps that of b. Deadlines above [MaxDeadline] are clamped
+// is zero or negative keeps the number of b. Deadlines above [MaxDeadline] are clamped
 // to it when the group runs.
 func (b BestEffort) Request(minSuccess int, deadline time.Duration) BestEffort {
 	b.MinSuccess = positiveOr(minSuccess, b.MinSuccess)

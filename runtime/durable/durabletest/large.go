@@ -124,7 +124,7 @@ func testLargeRunSucceeds(t *testing.T, p *place) {
 }
 
 // testLargeRunExpires: the process that deletes a run dies before and after each
-// commit. A run of which something is deleted is never executed again, and is deleted
+// commit. A run that has lost records is never executed again, and is deleted
 // to the end.
 func testLargeRunExpires(t *testing.T, p *place) {
 	s := p.store()

@@ -51,8 +51,8 @@ type Imported struct {
 // letter queue a dead letter: both stay so until [durable.Engine.Requeue].
 //
 // A step has the name of its command unless the caller sets [Command.Step], and
-// if the command has succeeded, the result in [Command.Result]. The limits are
-// those of the policy in the code: compare it with [Checkpoint.Policy]. A circuit
+// if the command has succeeded, the result in [Command.Result]. The limits of
+// the policy in the code apply: compare it with [Checkpoint.Policy]. A circuit
 // breaker is recorded in the store, for policies whose breaker has the name in
 // [Command.Breaker]; [Checkpoint.Breaker] returns one to restore in a process.
 //
@@ -107,7 +107,7 @@ func Import(
 }
 
 // breakers records the circuit breakers of the checkpoint that the store does not
-// have. Those of several commands under one name are merged.
+// have. The breakers of several commands are merged if they have one name.
 func (r *Report) breakers(ctx context.Context, e *durable.Engine, c *Checkpoint, by []durable.Operator) error {
 	named := decoder{c: Checkpoint{breakers: map[string]breaker{}}}
 	for _, id := range slices.Sorted(maps.Keys(c.breakers)) {
