@@ -108,7 +108,8 @@ errors:
   denied: {http: [401, 403], retryable: false, action: escalate}
 
 breakers:
-  upstream: {failures: 5, failure_rate: 0.5, min_calls: 20, window: 10s, open_for: 30s, count: [network, timeout, server_error]}
+  upstream: {failures: 5, failure_rate: 0.5, min_calls: 20, window: 10s, open_for: 30s,
+    count: [network, timeout, server_error]}
 
 budgets:
   client: {ratio: 0.2, min_per_second: 10, burst: 100}
