@@ -95,6 +95,12 @@ func Rate(perSecond float64) RequeueOption {
 	return requeueOption(func(q *requeue) { q.rate = perSecond })
 }
 
+// Only lets [Engine.RequeueDead] requeue only the dead letters of its filter for which
+// f returns true.
+func Only(f func(StepInfo) bool) RequeueOption {
+	return requeueOption(func(q *requeue) { q.only = f })
+}
+
 // A Requeued is what [Engine.RequeueDead] did with one dead letter.
 type Requeued struct {
 	Letter StepInfo // as it was listed
@@ -127,6 +133,9 @@ func (e *Engine) RequeueDead(ctx context.Context, f Filter, options ...RequeueOp
 		b := e.newBulkRequeue(newRequeue(options))
 		b.options.deadOnly = true
 		for letter, err := range e.Steps(ctx, f) {
+			if err == nil && b.options.only != nil && !b.options.only(letter) {
+				continue
+			}
 			if err == nil {
 				err = b.enter(ctx, letter.Run)
 			}

@@ -81,14 +81,15 @@ func (o *operation) resolvable(r Resolution) error {
 	return fmt.Errorf("is %v, not in doubt, paused or waiting", o.step.Status)
 }
 
-// A RequeueOption changes what [Engine.Requeue] does: [NewKey], [Repeat], [Rate]
-// or [By].
+// A RequeueOption changes what [Engine.Requeue] does: [NewKey], [Repeat] or [By]; or
+// what [Engine.RequeueDead] does: also [Rate] or [Only].
 type RequeueOption interface{ requeue(*requeue) }
 
 type requeue struct {
 	newKey, repeat bool
 	deadOnly       bool // and nothing else that can be requeued
 	rate           float64
+	only           func(StepInfo) bool // or nil
 	by             Operator
 
 	delay time.Duration // before a worker executes the run

@@ -134,13 +134,21 @@ func (s *tasks) all() []*task {
 
 // run changes the dead letters of the task.
 func (t *task) run(ctx context.Context, e *durable.Engine) error {
-	if t.letters != nil {
+	switch {
+	case t.letters != nil && t.Action == "requeue":
+		return t.requeueChecked(ctx, e)
+	case t.letters != nil:
 		for i := range t.letters {
 			if err := t.change(ctx, e, &t.letters[i]); err != nil {
 				return err
 			}
 		}
 		return nil
+	case t.Action == "requeue":
+		return t.requeue(ctx, e, t.Filter.query("", ""), t.rate, func(letter durable.StepInfo) bool {
+			t.update(func(p *taskProgress) { p.Examined++ })
+			return t.Filter.selects(&letter)
+		})
 	}
 	tick := time.NewTicker(max(time.Duration(float64(time.Second)/t.rate), time.Microsecond))
 	defer tick.Stop()
@@ -164,7 +172,50 @@ func (t *task) run(ctx context.Context, e *durable.Engine) error {
 	return nil
 }
 
-// change changes one dead letter. An error is that of the store.
+// requeueChecked requeues the dead letters that were checked, all letters of one run
+// together, so that no worker executes the run before the last of them.
+func (t *task) requeueChecked(ctx context.Context, e *durable.Engine) error {
+	left := t.letters
+	for len(left) > 0 {
+		run := left[0].Run
+		checked := map[string]bool{} // until it is requeued
+		for _, letter := range left {
+			if letter.Run == run {
+				checked[letter.Step] = true
+			}
+		}
+		err := t.requeue(ctx, e, durable.Filter{Run: run}, 0, func(letter durable.StepInfo) bool {
+			found := checked[letter.Step]
+			delete(checked, letter.Step)
+			return found
+		})
+		for i := range left {
+			if err == nil && left[i].Run == run && checked[left[i].Step] {
+				err = t.change(ctx, e, &left[i]) // it is not a dead letter any more: this reports it
+			}
+		}
+		if err != nil {
+			return err
+		}
+		left = slices.DeleteFunc(slices.Clone(left), func(letter durable.StepInfo) bool { return letter.Run == run })
+	}
+	return nil
+}
+
+// requeue requeues the dead letters of a filter for which selects returns true.
+func (t *task) requeue(
+	ctx context.Context, e *durable.Engine, f durable.Filter, rate float64, selects func(durable.StepInfo) bool,
+) error {
+	for r, err := range e.RequeueDead(ctx, f, durable.Rate(rate), durable.Only(selects), t.By) {
+		if err != nil {
+			return err
+		}
+		t.note(&r.Letter, r.Err)
+	}
+	return nil
+}
+
+// change changes one dead letter. Its error comes from the store.
 func (t *task) change(ctx context.Context, e *durable.Engine, letter *durable.StepInfo) error {
 	now, err := e.Describe(ctx, letter.Run, letter.Step)
 	switch {
@@ -178,6 +229,12 @@ func (t *task) change(ctx context.Context, e *durable.Engine, letter *durable.St
 	if err != nil && !errors.Is(err, durable.ErrConflict) && !errors.Is(err, durable.ErrNotFound) {
 		return err
 	}
+	t.note(letter, err)
+	return nil
+}
+
+// note adds a dead letter that was changed, or refused with an error.
+func (t *task) note(letter *durable.StepInfo, err error) {
 	t.update(func(p *taskProgress) {
 		if err == nil {
 			p.Changed++
@@ -187,7 +244,6 @@ func (t *task) change(ctx context.Context, e *durable.Engine, letter *durable.St
 			p.Refused = append(p.Refused, refusal{letter.Run, letter.Step, err.Error()})
 		}
 	})
-	return nil
 }
 
 // taskData is what the page of a task shows.
