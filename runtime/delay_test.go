@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -259,4 +260,30 @@ func TestPolicyBounds(t *testing.T) {
 	if least, base, greatest := ignored.Bounds(1, 0); least != s || base != s || greatest != s {
 		t.Errorf("ignored: %v, %v, %v; want 1s", least, base, greatest)
 	}
+}
+
+// A rate limit is retried five times, as the server asks, a minute apart if it does not
+// ask, and at most five minutes apart. Then it is escalated; other errors are not.
+func TestRateLimitEscalates(t *testing.T) {
+	p := Policy{Schedule: Schedule{MaxAttempts: 4}, PerError: []Override{{Class: ClassRateLimit, Schedule: Schedule{
+		MaxAttempts: 6, Escalate: true, RetryAfter: RetryAfter{Default: time.Minute, Max: 5 * time.Minute},
+	}}}}
+	for err, want := range map[error]time.Duration{
+		status(429): 5 * time.Minute, After(status(429), 20*time.Second): 100 * time.Second,
+		After(status(429), time.Hour): 25 * time.Minute,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start, calls := time.Now(), 0
+			_, got := Do(t.Context(), &p, func(context.Context) (int, error) { calls++; return 0, err })
+			if took := time.Since(start); calls != 6 || took != want || !errors.Is(got, ErrEscalated) {
+				t.Errorf("%v: %d calls in %v, error %v; want 6 in %v, and ErrEscalated", err, calls, took, got, want)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		_, err := Do(t.Context(), &p, func(context.Context) (int, error) { return 0, status(503) })
+		if errors.Is(err, ErrEscalated) || !errors.Is(err, ErrAttempts) {
+			t.Errorf("got %v, want ErrAttempts", err)
+		}
+	})
 }
