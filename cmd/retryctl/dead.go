@@ -90,9 +90,11 @@ func deadList(flags *flag.FlagSet) cli.Run {
 			return err
 		}
 		if p.after != "" {
-			if f.AfterRun, f.AfterStep, err = durable.Cursor(p.after).Position(); err != nil {
+			after, err := durable.Cursor(p.after).Position()
+			if err != nil {
 				return usage("-after %.60q is not the position that the page before has printed", p.after)
 			}
+			f.AfterRun, f.AfterStep = after.Run, after.ID
 		}
 		if !s.json {
 			return s.listSteps(ctx, f, p.limit, true)

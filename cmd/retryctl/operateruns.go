@@ -120,7 +120,7 @@ func (c *runChange) run(ctx context.Context, runs []string) error {
 
 // selected returns the ids of the runs that the flags select.
 func (c *runChange) selected(ctx context.Context) (ids []string, err error) {
-	q := durable.Query{Status: c.from}
+	q := durable.Query{Status: c.from, Order: durable.OrderOldest}
 	if c.handler != "" {
 		q.Handlers = []string{c.handler}
 	}

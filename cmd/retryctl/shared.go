@@ -158,11 +158,12 @@ func budgets(flags *flag.FlagSet) cli.Run {
 	run := flags.String("run", "", "only those of this `run`")
 	return s.do(0, 0, "budgets takes no arguments: use -run", func(ctx context.Context, _ []string) error {
 		f := durable.Filter{Run: *run}
-		var err error
 		if p.after != "" {
-			if f.AfterRun, f.AfterStep, err = durable.Cursor(p.after).Position(); err != nil {
+			after, err := durable.Cursor(p.after).Position()
+			if err != nil {
 				return usage("-after %.60q is not the position that the page before has printed", p.after)
 			}
+			f.AfterRun, f.AfterStep = after.Run, after.ID
 		}
 		t := s.table("RUN", "BUDGET", "GRANTED", "LIMIT", "PER UNIT", "REFUSED", "TOKENS")
 		n, last := 0, durable.BudgetInfo{}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,101 +20,179 @@ const (
 	byLevel = " AND priority = levels.n ORDER BY due, run, id"
 )
 
+// listOrder returns the order of the results of a query that is not for an update.
+func listOrder(q durable.Query) string {
+	switch q.Order {
+	case durable.OrderOldest:
+		return " ORDER BY created, run, id"
+	case durable.OrderNewest:
+		return " ORDER BY created DESC, run DESC, id DESC"
+	}
+	return byKey
+}
+
 // querySQL returns the statement of a query in an order, with a clause that locks
 // records, and its arguments, without the last one, the limit. The text depends only on
-// which fields are set. It is empty for a query that selects nothing.
+// which fields are set and, in the order of creation, on the number of statuses. It is
+// empty for a query that selects nothing.
 func (s *Store) querySQL(q durable.Query, order, locking string) (string, []any, error) {
 	if !isText(q.Space) || !isText(q.Run) || !isText(q.Owner) || !isText(q.Label) {
 		return "", nil, nil
 	}
-	var text strings.Builder
-	if order == byLevel {
-		text.WriteString(s.texts.table(q.Kind).due)
+	table := s.texts.table(q.Kind)
+	w := &where{args: []any{int16(q.Kind), q.Space}}
+	if err := w.fields(q); err != nil {
+		return "", nil, err
 	}
-	text.WriteString(s.texts.table(q.Kind).list)
-	args := []any{int16(q.Kind), q.Space}
-	and := func(condition string, values ...any) {
-		numbers := make([]any, len(values))
-		for i := range values {
-			numbers[i] = fmt.Sprint("$", len(args)+1+i)
+	if err := w.bounds(q); err != nil {
+		return "", nil, err
+	}
+	if !merged(q) {
+		if len(q.Status) > 0 {
+			w.and("status = ANY (%s)", numbers(q.Status))
 		}
-		fmt.Fprintf(&text, " AND "+condition, numbers...)
-		args = append(args, values...)
+		text := table.list + w.text.String() + order + fmt.Sprintf(" LIMIT $%d", len(w.args)+1) + locking
+		if order == byLevel {
+			text = table.due + text + fmt.Sprintf(") AS due LIMIT $%d", len(w.args)+1)
+		}
+		return text, w.args, nil
 	}
+	// In the index, the statuses follow one another, and it has no record with an owner.
+	// PostgreSQL merges the parts, and needs the order in each to see that an index has it.
+	statuses := slices.Compact(slices.Sorted(slices.Values(q.Status)))
+	order += fmt.Sprintf(" LIMIT $%d", len(w.args)+len(statuses)+2)
+	w.args = append(w.args, numbers(statuses))
+	from := table.list + w.text.String()
+	text := fmt.Sprintf("(%s AND owner > '' AND owner <> '' AND status = ANY ($%d)%s)", from, len(w.args), order)
+	for _, status := range statuses {
+		w.args = append(w.args, int16(status))
+		text += fmt.Sprintf(" UNION ALL (%s AND owner = '' AND status = $%d%s)", from, len(w.args), order)
+	}
+	return text + order, w.args, nil
+}
+
+// merged reports whether the records of each status of q are read in its order. With
+// one of the other fields, its index finds few records, which are sorted.
+func merged(q durable.Query) bool {
+	return q.Order != durable.OrderKey && len(q.Status) > 0 &&
+		q.Run == "" && q.Owner == "" && q.Label == "" && q.DueBy.IsZero()
+}
+
+// noSort is a setting for a query that is merged. Without statistics, PostgreSQL expects
+// a few records and may sort all.
+const noSort = `SELECT set_config('enable_sort', 'off', true)`
+
+// A where is the condition of a query, after the kind and the namespace.
+type where struct {
+	text strings.Builder
+	args []any
+}
+
+// and adds a condition, with %s for each of its values.
+func (w *where) and(condition string, values ...any) {
+	numbers := make([]any, len(values))
+	for i := range values {
+		numbers[i] = fmt.Sprint("$", len(w.args)+1+i)
+	}
+	fmt.Fprintf(&w.text, " AND "+condition, numbers...)
+	w.args = append(w.args, values...)
+}
+
+// fields adds the conditions for the fields that records have, except their status. The
+// handler comes first: see table.due.
+func (w *where) fields(q durable.Query) error {
 	switch handlers := onlyText(q.Handlers); {
 	case len(q.Handlers) == 1 && len(handlers) == 1 && handlers[0] != "":
-		and("handler = %s AND handler <> ''", handlers[0])
+		w.and("handler = %s AND handler <> ''", handlers[0]) // the predicate of the indexes
 	case len(q.Handlers) > 0:
-		and("handler = ANY (%s)", handlers)
+		w.and("handler = ANY (%s)", handlers)
 	}
 	if q.Run != "" {
-		and("run = %s", q.Run)
+		w.and("run = %s", q.Run)
 	}
 	if !q.DueBy.IsZero() {
 		due, err := toTime(q.DueBy)
 		if err != nil {
-			return "", nil, err
+			return err
 		}
-		and("due <= %s", due)
+		w.and("due <= %s", due)
 	}
 	if q.Owner != "" {
-		and("owner = %s AND owner <> ''", q.Owner) // the predicate of the index
+		w.and("owner = %s AND owner <> ''", q.Owner) // the predicate of the index
 	}
 	if q.Label != "" {
-		and("label = %s AND label <> ''", q.Label) // the predicate of the index
+		w.and("label = %s AND label <> ''", q.Label) // the predicate of the index
 	}
 	if q.Attention {
-		and("attention")
+		w.and("attention")
 	}
-	if len(q.Status) > 0 {
-		and("status = ANY (%s)", numbers(q.Status))
-	}
-	if err := bounds(q, and); err != nil {
-		return "", nil, err
-	}
-	fmt.Fprintf(&text, "%s LIMIT $%d%s", order, len(args)+1, locking)
-	if order == byLevel {
-		fmt.Fprintf(&text, ") AS due LIMIT $%d", len(args)+1)
-	}
-	return text.String(), args, nil
+	return nil
 }
 
-// bounds adds the conditions for the ids of a query, and for where the page before
-// ended.
-func bounds(q durable.Query, and func(condition string, values ...any)) error {
+// bounds adds the conditions for ids and times of creation, and for where the page
+// before ended.
+func (w *where) bounds(q durable.Query) error {
+	after, err := q.Position()
+	if err != nil {
+		return err
+	}
+	if !isText(after.Run) || !isText(after.ID) {
+		return fmt.Errorf("the cursor %.100q is not valid UTF-8, or has a NUL byte", string(q.From))
+	}
 	fromID, fromRun := q.FromID, q.FromRun
-	if q.From != "" {
-		run, id, err := q.From.Position()
-		switch {
-		case err != nil:
+	switch {
+	case q.Order != durable.OrderKey:
+		if err := w.after(q, after); err != nil {
 			return err
-		case !isText(run) || !isText(id):
-			return fmt.Errorf("the cursor %.100q is not valid UTF-8, or has a NUL byte", string(q.From))
-		case q.Run == "" && run >= fromRun:
-			and("(run, id) > (%s, %s)", run, id)
-			fromRun = ""
-		case q.Run == "":
-		case id >= fromID:
-			and("id > %s", id)
-			fromID = ""
+		}
+	case q.From == "":
+	case q.Run == "" && after.Run >= fromRun:
+		w.and("(run, id) > (%s, %s)", after.Run, after.ID)
+		fromRun = ""
+	case q.Run != "" && after.ID >= fromID:
+		w.and("id > %s", after.ID)
+		fromID = ""
+	}
+	for _, bound := range []struct{ condition, text string }{
+		{"run >= %s", fromRun}, {"run < %s", q.BeforeRun}, {"id >= %s", fromID}, {"id < %s", q.BeforeID},
+	} {
+		if !isText(bound.text) {
+			return fmt.Errorf("the bound %.50q of ids is not valid UTF-8, or has a NUL byte", bound.text)
+		}
+		if bound.text != "" {
+			w.and(bound.condition, bound.text)
 		}
 	}
-	for _, text := range [...]string{fromRun, q.BeforeRun, fromID, q.BeforeID} {
-		if !isText(text) {
-			return fmt.Errorf("the bound %.50q of ids is not valid UTF-8, or has a NUL byte", text)
+	for _, bound := range []struct {
+		condition string
+		time      time.Time
+	}{{"created >= %s", q.CreatedFrom}, {"created < %s", q.CreatedBefore}} {
+		if bound.time.IsZero() {
+			continue
 		}
+		at, err := toTime(bound.time.Add(time.Microsecond - 1)) // rounded up: there is none between
+		if err != nil {
+			return err
+		}
+		w.and(bound.condition, at)
 	}
-	if fromRun != "" {
-		and("run >= %s", fromRun)
+	return nil
+}
+
+// after adds the conditions for a query whose order is by creation.
+func (w *where) after(q durable.Query, after durable.Position) error {
+	w.and("created IS NOT NULL") // the predicate of the indexes
+	if q.From == "" {
+		return nil
 	}
-	if q.BeforeRun != "" {
-		and("run < %s", q.BeforeRun)
+	at, err := toTime(after.Created)
+	if err != nil {
+		return err
 	}
-	if fromID != "" {
-		and("id >= %s", fromID)
-	}
-	if q.BeforeID != "" {
-		and("id < %s", q.BeforeID)
+	if q.Order == durable.OrderNewest {
+		w.and("(created, run, id) < (%s, %s, %s)", at, after.Run, after.ID)
+	} else {
+		w.and("(created, run, id) > (%s, %s, %s)", at, after.Run, after.ID)
 	}
 	return nil
 }
@@ -136,6 +215,7 @@ func distinct(keys []durable.Key, at []int) []int {
 // others have locked, but not those that the update itself has. extra is how many of
 // these it may find.
 func (s *Store) claim(b *pgx.Batch, q durable.Query, extra int, page *recordPage) error {
+	q.Order = durable.OrderKey
 	order := byKey
 	if !q.DueBy.IsZero() {
 		order = dueOrder(q)

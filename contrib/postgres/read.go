@@ -34,7 +34,10 @@ func (s *Store) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, 
 func (s *Store) List(ctx context.Context, q durable.Query) ([]durable.Record, durable.Cursor, error) {
 	var page recordPage
 	err := s.view(ctx, true, func(b *pgx.Batch) error {
-		return s.find(b, q, byKey, pageSize(q.Limit)+1, "", &page) // one more, to see whether there are more
+		if merged(q) {
+			b.Queue(noSort)
+		}
+		return s.find(b, q, listOrder(q), pageSize(q.Limit)+1, "", &page) // one more, to see whether there are more
 	})
 	if err != nil {
 		return nil, "", err
@@ -98,8 +101,7 @@ func (p *recordPage) cut(q durable.Query) ([]durable.Record, durable.Cursor) {
 	if len(p.records) <= limit {
 		return p.records, ""
 	}
-	last := p.records[limit-1].Key
-	return p.records[:limit], durable.After(last.Run, last.ID)
+	return p.records[:limit], q.After(p.records[limit-1])
 }
 
 // find queues the statement of a query, which locks the records if locking says so.

@@ -22,12 +22,13 @@ func (t *texts) table(kind durable.Kind) *table {
 func scan(rows pgx.Rows, r *durable.Record, first ...any) error {
 	var version, fence int64
 	var status int16
-	var due pgtype.Timestamptz
+	var due, created pgtype.Timestamptz
 	var bucket pgtype.Date
 	err := rows.Scan(append(first,
-		&version, &status, &r.Owner, &fence, &r.Handler, &due, &r.Attention, &bucket, &r.Body, &r.Label, &r.Priority)...)
+		&version, &status, &r.Owner, &fence, &r.Handler, &due, &r.Attention, &bucket, &r.Body, &r.Label, &r.Priority,
+		&created)...)
 	r.Version, r.Status, r.Fence = uint64(version), durable.Status(status), uint64(fence)
-	r.Due, r.Bucket = fromTime(due), bucket.Time
+	r.Due, r.Created, r.Bucket = fromTime(due), fromTime(created), bucket.Time
 	return err
 }
 
@@ -37,13 +38,17 @@ func arguments(r *durable.Record) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	created, err := toTime(r.Created)
+	if err != nil {
+		return nil, err
+	}
 	bucket, err := toMonth(r.Bucket)
 	if err != nil {
 		return nil, err
 	}
 	return []any{
 		int16(r.Key.Kind), r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), int16(r.Status),
-		r.Owner, int64(r.Fence), r.Handler, due, r.Attention, bucket, notNil(r.Body), r.Label, r.Priority,
+		r.Owner, int64(r.Fence), r.Handler, due, r.Attention, bucket, notNil(r.Body), r.Label, r.Priority, created,
 	}, nil
 }
 
@@ -102,9 +107,12 @@ func column[T any](rows [][]any, i int) []T {
 // nanoseconds that PostgreSQL does not keep.
 func same(old, r *durable.Record) bool {
 	due, err := toTime(r.Due)
-	return err == nil && old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
+	created, other := toTime(r.Created)
+	return err == nil && other == nil &&
+		old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
 		old.Handler == r.Handler && old.Due.Equal(fromTime(due)) && old.Attention == r.Attention &&
-		old.Label == r.Label && old.Priority == r.Priority && old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
+		old.Label == r.Label && old.Priority == r.Priority &&
+		old.Created.Equal(fromTime(created)) && old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
 }
 
 // history returns a page of the entries of a step, and the cursor of the next page

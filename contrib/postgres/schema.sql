@@ -1,4 +1,4 @@
--- Format 3. The names are found in the schema of the store through search_path.
+-- Format 4. The names are found in the schema of the store through search_path.
 CREATE TABLE retry_meta (key text PRIMARY KEY, value text NOT NULL);
 -- Records except those of steps. Updates stay on their page (HOT): no index names a column that each attempt changes.
 CREATE TABLE retry_record (
@@ -17,6 +17,7 @@ CREATE TABLE retry_record (
 	body      bytea       NOT NULL,
 	label     text        COLLATE "C" NOT NULL,
 	priority  smallint    NOT NULL DEFAULT 0,
+	created   timestamptz,
 	PRIMARY KEY (kind, space, run, id)
 ) WITH (fillfactor = 70);
 -- Runs that workers claim, in the order in which they do: a sort would read the whole backlog.
@@ -28,7 +29,12 @@ CREATE INDEX retry_record_ended     ON retry_record (kind, space, due, run, id)
 	WHERE due IS NOT NULL AND status <> 1 AND status <> 5;
 CREATE INDEX retry_record_owner     ON retry_record (kind, space, owner)        WHERE owner <> '';
 CREATE INDEX retry_record_attention ON retry_record (kind, space, run, id)      WHERE attention;
-CREATE INDEX retry_record_label     ON retry_record (kind, space, label, run, id) WHERE label <> '';
+-- Lists in the order of creation, for each status by itself: the lists of several are merged, and those of the few runs
+-- that have an owner are sorted. So a claim does not write to these indexes.
+CREATE INDEX retry_record_created   ON retry_record (kind, space, status, created, run, id)
+	WHERE created IS NOT NULL AND owner = '';
+CREATE INDEX retry_record_handler_created ON retry_record (kind, space, handler, status, created, run, id)
+	WHERE created IS NOT NULL AND owner = '' AND handler <> '';
 -- Steps, in a partition for each month.
 CREATE TABLE retry_step (
 	kind      smallint    NOT NULL,
@@ -46,6 +52,7 @@ CREATE TABLE retry_step (
 	body      bytea       NOT NULL,
 	label     text        COLLATE "C" NOT NULL,
 	priority  smallint    NOT NULL DEFAULT 0,
+	created   timestamptz,
 	PRIMARY KEY (kind, space, run, id, bucket)
 ) PARTITION BY RANGE (bucket);
 CREATE INDEX retry_step_attention ON retry_step (kind, space, run, id) WHERE attention;

@@ -215,6 +215,58 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// TestPlansOfOrders: a list in the order of creation finds the keys of its page in an
+// index that has them in this order, for each status by itself.
+func TestPlansOfOrders(t *testing.T) {
+	s := newStore(t)
+	if err := put(t, s, "a", 10); err != nil {
+		t.Fatal(err)
+	}
+	const newest, oldest = durable.OrderNewest, durable.OrderOldest
+	now := time.Now()
+	day := now.AddDate(0, 0, -1)
+	failed := []durable.Status{durable.StatusFailed}
+	for _, test := range []struct {
+		query durable.Query
+		want  string
+	}{
+		{durable.Query{Order: newest, Status: failed}, "retry_created (kind=? AND space=? AND status=? AND created>?)"},
+		{durable.Query{Order: oldest, Status: failed}, "retry_created (kind=? AND space=? AND status=? AND created>?)"},
+		{
+			durable.Query{Order: newest, Status: []durable.Status{durable.StatusOpen, durable.StatusParked}},
+			"retry_created (kind=? AND space=? AND status=? AND created>?)",
+		},
+		{
+			durable.Query{Order: newest, Status: failed, CreatedFrom: day, From: durable.AfterCreated(now, "r")},
+			"retry_created (kind=? AND space=? AND status=? AND created>? AND (created,run,id)<(?,?,?))",
+		},
+		{
+			durable.Query{Order: oldest, Status: failed, CreatedBefore: now, From: durable.AfterCreated(day, "r")},
+			"retry_created (kind=? AND space=? AND status=? AND (created,run,id)>(?,?,?) AND created<?)",
+		},
+		{
+			durable.Query{Order: newest, Status: failed, Handlers: []string{"h"}},
+			"retry_handler_created (kind=? AND space=? AND handler=? AND status=? AND created>?)",
+		},
+		{
+			durable.Query{Order: newest, Status: failed}.Prefix("r"),
+			"retry_created (kind=? AND space=? AND status=? AND created>?)",
+		},
+	} {
+		plan := explain(t, s, test.query, listOrder(test.query))
+		page := slices.Index(plan, "SCAN page")
+		if page < 0 || sorts(plan[:page]) {
+			t.Errorf("%+v: got %q; want only the page to be sorted", test.query, plan)
+			continue
+		}
+		got := slices.DeleteFunc(plan[:page], func(step string) bool { return !strings.HasPrefix(step, "SEARCH") })
+		want := slices.Repeat([]string{"SEARCH retry_record USING COVERING INDEX " + test.want}, len(test.query.Status))
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v: got %q; want %q", test.query, got, want)
+		}
+	}
+}
+
 // explain returns how SQLite executes a query.
 func explain(t *testing.T, s *Store, q durable.Query, order string) (plan []string) {
 	t.Helper()

@@ -5,22 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 const (
-	columns = `run, id, version, status, owner, fence, handler, due, attention, bucket, body, label, priority`
+	columns = `run, id, version, status, owner, fence, handler, due, attention, bucket, body, label, priority, created`
 
 	getSQL = `SELECT ` + columns + ` FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
 
-	putSQL = `INSERT INTO retry_record (kind, space, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	putSQL = `INSERT INTO retry_record (kind, space, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET version = excluded.version, status = excluded.status, owner = excluded.owner,
 	fence = excluded.fence, handler = excluded.handler, due = excluded.due, attention = excluded.attention,
 	bucket = excluded.bucket, body = excluded.body, label = excluded.label,
-	priority = excluded.priority`
+	priority = excluded.priority, created = excluded.created`
 
 	nextPrioritySQL = `SELECT priority FROM retry_record INDEXED BY retry_handler WHERE kind = ? AND space = ?
 	AND handler = ? AND handler <> '' AND due IS NOT NULL AND priority < ? ORDER BY priority DESC LIMIT 1`
@@ -41,8 +40,8 @@ WHERE kind = ? AND space = ? AND (run, id, attempt, part) > (?, ?, ?, ?) ORDER B
 // A row is a buffer for one row of a result. It converts the values itself, because
 // the conversions of database/sql take as long as reading a row.
 type row struct {
-	values [13]any
-	into   [13]any // pointers to values
+	values [14]any
+	into   [14]any // pointers to values
 	err    error
 }
 
@@ -64,7 +63,7 @@ func (r *row) record(rows *sql.Rows, key durable.Key) (durable.Record, error) {
 		Key: key, Version: uint64(r.integer(2)), Status: durable.Status(r.integer(3)),
 		Owner: r.text(4), Fence: uint64(r.integer(5)), Handler: r.text(6), Due: r.time(7),
 		Attention: r.integer(8) != 0, Bucket: r.time(9), Body: r.bytes(10), Label: r.text(11),
-		Priority: int16(r.integer(12)),
+		Priority: int16(r.integer(12)), Created: r.time(13),
 	}
 	return record, r.err
 }
@@ -159,9 +158,13 @@ func (c *session) put(r durable.Record) error {
 	if err != nil {
 		return err
 	}
+	created, err := toNanos(r.Created)
+	if err != nil {
+		return err
+	}
 	return c.exec(putSQL, r.Key.Kind, r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), r.Status,
 		orNull(r.Owner), int64(r.Fence), r.Handler, due, r.Attention, bucket, readable(r.Body), orNull(r.Label),
-		r.Priority)
+		r.Priority, created)
 }
 
 func (c *session) delete(key durable.Key) error {
@@ -193,18 +196,18 @@ func (c *session) add(e durable.Entry) error {
 func same(old, r durable.Record) bool {
 	return old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
 		old.Handler == r.Handler && old.Due.Equal(r.Due) && old.Attention == r.Attention &&
-		old.Label == r.Label && old.Priority == r.Priority && old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
+		old.Label == r.Label && old.Priority == r.Priority && old.Created.Equal(r.Created) &&
+		old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
 }
 
 // list returns a page of records, and the cursor of the next page or "".
 func (c *session) list(q durable.Query) ([]durable.Record, durable.Cursor, error) {
 	limit := pageSize(q.Limit)
-	records, err := c.matching(q, byKey, limit+1)
+	records, err := c.matching(q, listOrder(q), limit+1)
 	if err != nil || len(records) <= limit {
 		return records, "", err
 	}
-	last := records[limit-1].Key
-	return records[:limit], durable.After(last.Run, last.ID), nil
+	return records[:limit], q.After(records[limit-1]), nil
 }
 
 // due returns the first records that q, which has DueBy, selects for an update. For
@@ -281,107 +284,4 @@ func (c *session) entries(after durable.Entry, limit int) (entries []durable.Ent
 		return err
 	}, entriesSQL, key.Kind, key.Space, key.Run, key.ID, after.Attempt, after.Part, pageSize(limit))
 	return entries, err
-}
-
-// Orders of the records that a query selects.
-const (
-	byKey = " ORDER BY run, id"
-	byDue = " ORDER BY priority DESC, due, run, id"
-	// ofPriority is byDue for the records of one priority.
-	ofPriority = " AND priority = ? ORDER BY due, run, id"
-)
-
-// indexOf returns which index a query uses, or "" for the primary key: SQLite has
-// no statistics to choose one.
-func indexOf(q durable.Query) string {
-	switch {
-	case q.Label != "":
-		return "INDEXED BY retry_label"
-	case q.Attention:
-		return "INDEXED BY retry_attention"
-	case q.Owner != "":
-		return "INDEXED BY retry_owner"
-	case q.DueBy.IsZero() || q.Run != "":
-		return ""
-	case ofHandler(q):
-		return byHandler
-	}
-	return "INDEXED BY retry_due"
-}
-
-const byHandler = "INDEXED BY retry_handler"
-
-// ofHandler reports whether q is for the runs of one handler.
-func ofHandler(q durable.Query) bool { return len(q.Handlers) == 1 && q.Handlers[0] != "" }
-
-// querySQL returns the statement of a query and its arguments, without the last
-// one, the limit. The text depends only on which fields are set.
-func querySQL(q durable.Query, order string) (string, []any, error) {
-	where := []string{"kind = ?", "space = ?"}
-	args := []any{q.Kind, q.Space}
-	and := func(condition string, values ...any) {
-		where = append(where, condition)
-		args = append(args, values...)
-	}
-	if q.Run != "" {
-		and("run = ?", q.Run)
-	}
-	if !q.DueBy.IsZero() {
-		due, err := toNanos(q.DueBy)
-		if err != nil {
-			return "", nil, err
-		}
-		and("due <= ?", due)
-	}
-	if q.Owner != "" {
-		and("owner = ?", q.Owner)
-	}
-	if q.Label != "" {
-		and("label = ?", q.Label)
-	}
-	if q.Attention {
-		and("attention <> 0")
-	}
-	switch {
-	case ofHandler(q):
-		and("handler = ? AND handler <> ''", q.Handlers[0])
-	case len(q.Handlers) > 0:
-		and("handler IN (SELECT value FROM json_each(?))", jsonList(q.Handlers))
-	}
-	if len(q.Status) > 0 {
-		numbers := make([]int, len(q.Status)) // a status is text in JSON
-		for i, status := range q.Status {
-			numbers[i] = int(status)
-		}
-		and("status IN (SELECT value FROM json_each(?))", jsonList(numbers))
-	}
-	fromID, fromRun := q.FromID, q.FromRun
-	if q.From != "" {
-		run, id, err := q.From.Position()
-		switch {
-		case err != nil:
-			return "", nil, err
-		case q.Run == "" && run >= fromRun: // one bound, or the index is not used for both
-			and("(run, id) > (?, ?)", run, id)
-			fromRun = ""
-		case q.Run == "":
-		case id >= fromID:
-			and("id > ?", id)
-			fromID = ""
-		}
-	}
-	if fromRun != "" {
-		and("run >= ?", fromRun)
-	}
-	if q.BeforeRun != "" {
-		and("run < ?", q.BeforeRun)
-	}
-	if fromID != "" {
-		and("id >= ?", fromID)
-	}
-	if q.BeforeID != "" {
-		and("id < ?", q.BeforeID)
-	}
-	return "SELECT " + columns + " FROM retry_record " + indexOf(q) + " WHERE " + strings.Join(where, " AND ") +
-		order + " LIMIT ?", args, nil
 }

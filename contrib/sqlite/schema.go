@@ -21,7 +21,7 @@ type migration struct {
 
 // firstFormat is the format to which the first migration leads. No release has written
 // an older one: such databases are refused.
-const firstFormat = 3
+const firstFormat = 4
 
 // latest returns the format to which migrations lead.
 func latest(migrations []migration) int { return firstFormat - 1 + len(migrations) }
@@ -46,12 +46,17 @@ CREATE TABLE retry_record (
 	body      BLOB NOT NULL,
 	label     TEXT,
 	priority  INT  NOT NULL DEFAULT 0,
+	created   INT,
 	PRIMARY KEY (kind, space, run, id)
 ) WITHOUT ROWID;
 -- The columns of the key follow the columns of an index, as in all of a table without row ids.
 CREATE INDEX retry_due       ON retry_record (kind, space, due)            WHERE due IS NOT NULL;
 CREATE INDEX retry_handler   ON retry_record (kind, space, handler, priority DESC, due)
 	WHERE due IS NOT NULL AND handler <> '';
+-- Lists in the order of creation, for each status by itself: the lists of several are merged.
+CREATE INDEX retry_created   ON retry_record (kind, space, status, created) WHERE created IS NOT NULL;
+CREATE INDEX retry_handler_created ON retry_record (kind, space, handler, status, created)
+	WHERE created IS NOT NULL AND handler <> '';
 CREATE INDEX retry_owner     ON retry_record (kind, space, owner)          WHERE owner IS NOT NULL;
 CREATE INDEX retry_attention ON retry_record (kind, space, run, id)        WHERE attention <> 0;
 CREATE INDEX retry_label     ON retry_record (kind, space, label, run, id) WHERE label IS NOT NULL;

@@ -101,6 +101,7 @@ func (c *session) find(records []durable.Record, queries []durable.Query) ([]dur
 		selected[r.Key] = true
 	}
 	for _, q := range queries {
+		q.Order = durable.OrderKey
 		limit := pageSize(q.Limit)
 		var found []durable.Record
 		var err error

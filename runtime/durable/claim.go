@@ -204,13 +204,13 @@ func take(now time.Time, owner string, r Record, b runBody, last crash) (Record,
 // create makes a new run.
 func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
 	b := runBody{
-		Created: tx.Now, Claimed: tx.Now, Version: o.version, Keep: o.keep, KeepFailed: o.keepFailed, Parent: x.parent,
+		Claimed: tx.Now, Version: o.version, Keep: o.keep, KeepFailed: o.keepFailed, Parent: x.parent,
 		Budget: o.budget != nil, Correlation: o.correlation,
 	}
 	b.limit(o, tx.Now)
 	r := tx.Records[2]
 	r.Owner, r.Fence, r.Status, r.Bucket = x.owner.id, 1, StatusOpen, month(tx.Now)
-	r.Priority = o.rank(0)
+	r.Priority, r.Created = o.rank(0), tx.Now
 	if err := write(&r, &b); err != nil {
 		return Writes{}, claim{}, err
 	}

@@ -154,11 +154,11 @@ func (e *Engine) startRun(
 // newRun returns the record of a run that workers execute.
 func newRun(r Record, handler string, input *payload, o *runOptions, now time.Time) (Record, runBody) {
 	b := runBody{
-		Created: now, Version: o.version, Keep: o.keep, KeepFailed: o.keepFailed, Budget: o.budget != nil, Input: input,
+		Version: o.version, Keep: o.keep, KeepFailed: o.keepFailed, Budget: o.budget != nil, Input: input,
 		Correlation: o.correlation,
 	}
 	r.Handler, r.Status, r.Due, r.Bucket = handler, StatusOpen, now, month(now)
-	r.Priority = o.rank(0)
+	r.Priority, r.Created = o.rank(0), now
 	if o.at.After(now) {
 		r.Due = o.at
 	}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -102,14 +103,24 @@ func FuzzRecord(f *testing.F) {
 
 func TestCursorPosition(t *testing.T) {
 	for _, text := range []string{"", "a", "a:b", "1:", "é/%2F", strings.Repeat("x", maxID)} {
-		run, id, err := After(text, "i"+text).Position()
-		if run != text || id != "i"+text || err != nil {
-			t.Errorf("%.20q: got %.20q, %.20q, %v", text, run, id, err)
+		q := Query{From: After(text, "i"+text)}
+		if p, err := q.Position(); p.Run != text || p.ID != "i"+text || err != nil {
+			t.Errorf("%.20q: got %+v, %v", text, p, err)
+		}
+		for _, at := range []time.Time{time.Unix(-3, 7), time.Unix(1<<40, 999_999_999)} {
+			q := Query{From: AfterCreated(at, text), Order: OrderNewest}
+			if p, err := q.Position(); !p.Created.Equal(at) || p.Run != text || p.ID != "" || err != nil {
+				t.Errorf("%v, %.20q: got %+v, %v", at, text, p, err)
+			}
 		}
 	}
-	for _, c := range []Cursor{"", "x", "1", "2:a", "-1:a", ":a"} {
-		if _, _, err := c.Position(); !errors.Is(err, ErrStore) {
-			t.Errorf("%q: got error %v", c, err)
+	for _, q := range []Query{
+		{From: "x"}, {From: "1"}, {From: "2:a"}, {From: "-1:a"}, {From: ":a"}, {From: AfterCreated(time.Now(), "a")},
+		{From: After("a", "b"), Order: OrderNewest}, {From: "1/1:a", Order: OrderOldest},
+		{From: "1.x/1:a", Order: OrderOldest},
+	} {
+		if _, err := q.Position(); !errors.Is(err, ErrStore) {
+			t.Errorf("%q: got error %v", q.From, err)
 		}
 	}
 	if _, _, err := NewMemory().List(t.Context(), Query{From: "x"}); !errors.Is(err, ErrStore) {

@@ -181,8 +181,8 @@ func (im *importing) decide(tx Tx) (w Writes, report ImportReport, err error) {
 	case err != nil:
 		return w, report, err
 	case run.Version == 0:
-		run.Status, run.Bucket = StatusOpen, month(tx.Now)
-		b = runBody{Created: tx.Now, Keep: defaultKeep, KeepFailed: defaultKeepFailed}
+		run.Status, run.Bucket, run.Created = StatusOpen, month(tx.Now), tx.Now
+		b = runBody{Keep: defaultKeep, KeepFailed: defaultKeepFailed}
 	case b.Imports == 0:
 		return w, report, fmt.Errorf("run %q exists, and was not imported: %w", run.Key.Run, ErrConflict)
 	}

@@ -57,6 +57,25 @@ func (l *keyList) remove(key Key) {
 	}
 }
 
+// before returns the keys that precede key, the last one first. The list must not
+// change meanwhile.
+func (l *keyList) before(key Key) iter.Seq[Key] {
+	return func(yield func(Key) bool) {
+		last, at, _ := l.find(key)
+		for i := min(last, len(l.chunks)-1); i >= 0; i-- {
+			c := l.chunks[i]
+			if i == last {
+				c = c[:at]
+			}
+			for _, k := range slices.Backward(c) {
+				if !yield(k) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // after returns the keys from key on, in their order. The list must not change
 // meanwhile.
 func (l *keyList) after(key Key) iter.Seq[Key] {

@@ -21,6 +21,7 @@ type Memory struct {
 	keys    keyList          // of records
 	due     dueList          // of records
 	labels  labelList        // of records
+	created createdList      // of records
 	entries map[Key][]Entry  // of a step, by Attempt and Part
 	locks   map[Key][]waiter // of the locked keys: who waits, longest first
 
@@ -129,6 +130,7 @@ func (m *Memory) lockFound(ctx context.Context, queries []Query) (found []Key, e
 		return nil, err
 	}
 	for _, q := range queries {
+		q.Order = OrderKey
 		keys := m.claimable(q)
 		for _, key := range keys {
 			m.locks[key] = nil
@@ -207,6 +209,7 @@ func (m *Memory) commit(w Writes) error {
 	for _, key := range w.Delete {
 		m.due.replace(m.records[key], Record{})
 		m.labels.replace(m.records[key], Record{})
+		m.created.replace(m.records[key], Record{})
 		delete(m.records, key)
 		delete(m.entries, key)
 		m.keys.remove(key)
@@ -215,6 +218,7 @@ func (m *Memory) commit(w Writes) error {
 		r = r.clone()
 		m.due.replace(m.records[r.Key], r)
 		m.labels.replace(m.records[r.Key], r)
+		m.created.replace(m.records[r.Key], r)
 		m.records[r.Key] = r
 		m.keys.insert(r.Key)
 	}
@@ -250,10 +254,8 @@ func (m *Memory) List(ctx context.Context, q Query) ([]Record, Cursor, error) {
 	if err := m.usable(ctx); err != nil {
 		return nil, "", err
 	}
-	if q.From != "" {
-		if _, _, err := q.From.Position(); err != nil {
-			return nil, "", err
-		}
+	if _, err := q.Position(); err != nil {
+		return nil, "", err
 	}
 	keys, more := m.find(q)
 	records := make([]Record, len(keys))
@@ -263,8 +265,7 @@ func (m *Memory) List(ctx context.Context, q Query) ([]Record, Cursor, error) {
 	if !more {
 		return records, "", nil
 	}
-	last := keys[len(keys)-1]
-	return records, After(last.Run, last.ID), nil
+	return records, q.After(records[len(records)-1]), nil
 }
 
 // find returns the keys of a page of the records that q selects, and whether
@@ -285,10 +286,13 @@ func (m *Memory) find(q Query) (keys []Key, more bool) {
 	return keys, false
 }
 
-// candidates returns the keys from the first one on that q may select, in their
-// order. m.mu is held.
+// candidates returns the keys from the first one on that q may select, in the order
+// of q. m.mu is held.
 func (m *Memory) candidates(q Query) iter.Seq[Key] {
-	if q.Label != "" {
+	switch {
+	case q.Order != OrderKey:
+		return m.created.of(q)
+	case q.Label != "":
 		return m.labels.after(q.first(), q.Label)
 	}
 	return m.keys.after(q.first())
@@ -308,29 +312,38 @@ func (q *Query) first() Key {
 	if q.Run != "" {
 		key.ID = q.FromID
 	}
-	if run, id, err := q.From.Position(); err == nil && run >= key.Run {
-		key.Run, key.ID = run, max(key.ID, id+"\x00") // no text has a NUL byte
+	if p, err := q.Position(); err == nil && q.From != "" && p.Run >= key.Run {
+		key.Run, key.ID = p.Run, max(key.ID, p.ID+"\x00") // no text has a NUL byte
 	}
 	return key
 }
 
-// covers reports whether key has the Kind and Space of q and precedes the end of the
-// runs of q and, if q has one Run, of the IDs of q.
+// covers reports whether key has the Kind and Space of q and, in the order of keys,
+// precedes the end of the runs of q and, if q has one Run, of the IDs of q.
 func (q *Query) covers(key Key) bool {
-	return key.Kind == q.Kind && key.Space == q.Space && (q.BeforeRun == "" || key.Run < q.BeforeRun) &&
-		(q.Run == "" || key.Run == q.Run && q.precedes(key.ID))
+	return q.Order != OrderKey || key.Kind == q.Kind && key.Space == q.Space &&
+		(q.BeforeRun == "" || key.Run < q.BeforeRun) && (q.Run == "" || key.Run == q.Run && q.precedes(key.ID))
 }
 
-// selects reports whether r, which has the Kind, Space and Run of q, has the
-// other fields, too.
+// selects reports whether r, which has the Kind and Space of q, has the other fields,
+// too.
 func (q *Query) selects(r Record) bool {
-	return (q.Owner == "" || r.Owner == q.Owner) &&
+	return (q.Run == "" || r.Key.Run == q.Run) && (q.Owner == "" || r.Owner == q.Owner) &&
 		(len(q.Handlers) == 0 || slices.Contains(q.Handlers, r.Handler)) &&
 		(len(q.Status) == 0 || slices.Contains(q.Status, r.Status)) &&
 		(q.DueBy.IsZero() || !r.Due.IsZero() && !r.Due.After(q.DueBy)) &&
 		(!q.Attention || r.Attention) && (q.Label == "" || r.Label == q.Label) &&
 		r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
-		r.Key.ID >= q.FromID && q.precedes(r.Key.ID)
+		r.Key.ID >= q.FromID && q.precedes(r.Key.ID) && q.selectsCreated(r.Created)
+}
+
+// selectsCreated reports whether q selects records that were created at t, which is
+// zero for those without such a time.
+func (q *Query) selectsCreated(t time.Time) bool {
+	if t.IsZero() {
+		return q.Order == OrderKey && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero()
+	}
+	return !t.Before(q.CreatedFrom) && (q.CreatedBefore.IsZero() || t.Before(q.CreatedBefore))
 }
 
 // precedes reports whether an ID is before the end of those that q selects.
@@ -412,7 +425,8 @@ func (m *Memory) Close() error {
 
 // clone returns a copy as a database would return it: with times in UTC.
 func (r Record) clone() Record {
-	r.Due, r.Bucket, r.Body = stored(r.Due), stored(r.Bucket), bytes.Clone(r.Body)
+	r.Due, r.Created, r.Bucket = stored(r.Due), stored(r.Created), stored(r.Bucket)
+	r.Body = bytes.Clone(r.Body)
 	return r
 }
 

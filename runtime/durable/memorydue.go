@@ -15,13 +15,13 @@ type dueList struct{ keys keyList }
 // no text has a NUL byte.
 func dueKey(r *Record) Key {
 	return Key{
-		Kind: r.Key.Kind, Space: r.Key.Space + "\x00" + r.Handler, Run: rankText(r.Priority) + dueText(r.Due),
+		Kind: r.Key.Kind, Space: r.Key.Space + "\x00" + r.Handler, Run: rankText(r.Priority) + timeText(r.Due),
 		ID: r.Key.Run + "\x00" + r.Key.ID,
 	}
 }
 
-// dueText returns a text for each time, which orders as the times do.
-func dueText(t time.Time) string {
+// timeText returns a text for each time, which orders as the times do.
+func timeText(t time.Time) string {
 	var text [12]byte
 	binary.BigEndian.PutUint64(text[:], uint64(t.Unix())^1<<63)
 	binary.BigEndian.PutUint32(text[8:], uint32(t.Nanosecond()))
@@ -43,7 +43,7 @@ func (l *dueList) replace(before, after Record) {
 // those with the highest priority first and among them those that have been due
 // longest, until it returns false.
 func (l *dueList) due(kind Kind, space, handler string, by time.Time, f func(Key) bool) {
-	first, last := Key{Kind: kind, Space: space + "\x00" + handler}, dueText(by)
+	first, last := Key{Kind: kind, Space: space + "\x00" + handler}, timeText(by)
 	for more := true; more; {
 		more = false
 		for entry := range l.keys.after(first) {
@@ -62,7 +62,7 @@ func (l *dueList) due(kind Kind, space, handler string, by time.Time, f func(Key
 	}
 }
 
-// afterAll follows every [dueText].
+// afterAll follows every [timeText].
 var afterAll = strings.Repeat("\xff", 13)
 
 const rankSize = 2

@@ -26,7 +26,6 @@ type ownerBody struct {
 
 // runBody is the body of a run.
 type runBody struct {
-	Created  time.Time     `json:"created"`
 	Claimed  time.Time     `json:"claimed,omitzero"` // by its last owner
 	Ended    time.Time     `json:"ended,omitzero"`
 	Version  int           `json:"version,omitempty"`
@@ -194,9 +193,6 @@ func write[B any](r *Record, body *B) error {
 		return fmt.Errorf("%s: %w", r.Key, err)
 	}
 	r.Body = data
-	if r.Key.Kind == KindRun {
-		r.Label = runLabel(r.Status)
-	}
 	return nil
 }
 

@@ -96,8 +96,8 @@ func (s *Sharded) each(do func(*Engine) error) error {
 	return errors.Join(errs...)
 }
 
-// List is [Engine.List] for all shards: the runs are ordered by id. The query must
-// not have a Cursor, which is a position in one store.
+// List is [Engine.List] for all shards, in the order of the query. It must not have a
+// Cursor, which is a position in one store.
 func (s *Sharded) List(ctx context.Context, q Query) iter.Seq2[RunInfo, error] {
 	if q.From != "" {
 		return func(yield func(RunInfo, error) bool) {
@@ -108,7 +108,7 @@ func (s *Sharded) List(ctx context.Context, q Query) iter.Seq2[RunInfo, error] {
 	for _, e := range s.engines {
 		sequences = append(sequences, e.List(ctx, q))
 	}
-	return inOrder(sequences, func(a, b *RunInfo) int { return strings.Compare(a.ID, b.ID) })
+	return inOrder(sequences, compareRuns(q.Order))
 }
 
 // Steps is [Engine.Steps] for all shards: the steps are ordered by run and id.

@@ -67,7 +67,7 @@ func (e *Engine) Stats(ctx context.Context, f Filter, progress ...func(steps int
 	q := Query{Kind: KindRun, Space: e.space, Run: f.Run}
 	err := e.each(ctx, q, func(r Record) error {
 		b, err := open[runBody](r)
-		if f.within(later(b.Ended, b.Created)) {
+		if f.within(later(b.Ended, r.Created)) {
 			s.Runs[r.Status]++
 			s.Recoveries += b.Recovered
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -79,14 +78,15 @@ type Record struct {
 	Due     time.Time // of a run: its next start, wake-up, or deletion; zero: none
 	// Priority orders the runs of a handler that are due: higher ones are claimed first.
 	Priority int16
+	// Created is when a run was created; zero for other records.
+	Created time.Time
 
 	// Attention marks records that somebody, or a resumed run, has to look at:
 	// steps that are unfinished, in doubt or dead letters.
 	Attention bool
 	// Label is a text by which queries find some records among millions, or "": see
 	// [Query]. Dead letters have one for the class of their error, also those that
-	// were requeued and have not succeeded since; runs that wait without a process, or
-	// have ended without success, have their status.
+	// were requeued and have not succeeded since.
 	Label string
 	// Bucket is the month in which the root run was created. All records of a
 	// run have the same.
@@ -126,6 +126,14 @@ type Query struct {
 	FromID    string    // whose ID is this, or follows it bytewise
 	BeforeID  string    // whose ID precedes this
 
+	CreatedFrom   time.Time // created at this time or later
+	CreatedBefore time.Time // created earlier than this
+
+	// Order is the order of the results of [Store.List]. [OrderNewest] and
+	// [OrderOldest] select only records with a time of creation: runs. Indexes have
+	// those of each Status, with and without one of Handlers: a query that names every
+	// Status reads no more than its page.
+	Order Order
 	From  Cursor // where the page before ended, or ""
 	Limit int    // of the page: 1 to 1000; 0 means 1000
 }
@@ -149,26 +157,6 @@ func (q Query) Prefix(prefix string) Query {
 // MaxPage is the greatest number of records or entries of a page.
 const MaxPage = 1000
 
-// A Cursor is a position in the results of a query, or in a history. An empty
-// one is the start, and as a result the end. Those of [Store.List] are made by
-// [After]; those of [Store.History] are opaque.
-type Cursor string
-
-// After returns the position of a query after the record with a run and an id,
-// whether that record exists or not.
-func After(run, id string) Cursor { return Cursor(strconv.Itoa(len(run)) + ":" + run + id) }
-
-// Position returns the run and the id that c, which is not empty, comes after. It
-// is for stores. The error for another text matches [ErrStore].
-func (c Cursor) Position() (run, id string, err error) {
-	length, text, found := strings.Cut(string(c), ":")
-	n, err := strconv.Atoi(length)
-	if !found || err != nil || n < 0 || n > len(text) {
-		return "", "", fmt.Errorf("%w: %.100q is not a cursor of a query", ErrStore, string(c))
-	}
-	return text[:n], text[n:], nil
-}
-
 // A Select names the records that an update works on: at least one.
 type Select struct {
 	// Keys are records whose locks are waited for. They need not be sorted or
@@ -177,7 +165,8 @@ type Select struct {
 	// Queries find further records while the locks of Keys are held, each at most
 	// a page. A record that another update has locked, or that was selected
 	// before, is left out. A query with DueBy selects the records with the
-	// highest Priority, and among equals those that have been due longest.
+	// highest Priority, and among equals those that have been due longest. Order is
+	// not looked at.
 	Queries []Query
 }
 
@@ -211,7 +200,7 @@ type Store interface {
 	Update(ctx context.Context, sel Select, decide func(Tx) (Writes, error)) error
 	// Get returns the records of keys, in their order.
 	Get(ctx context.Context, keys []Key) ([]Record, error)
-	// List returns a page of records in the order of their keys.
+	// List returns a page of records in the order of the query.
 	List(ctx context.Context, q Query) ([]Record, Cursor, error)
 	// History returns a page of the entries of a step, by Attempt and Part.
 	History(ctx context.Context, step Key, from Cursor) ([]Entry, Cursor, error)

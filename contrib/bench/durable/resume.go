@@ -40,7 +40,7 @@ func prepareResume(ctx context.Context, dir string, n int) (*trial, error) {
 	}
 	err := fill(filepath.Join(dir, "retrygen.db"), `INSERT INTO retry_record
 SELECT kind, space, run, 'charge/' || value, version, status, owner, fence, handler, due, attention, bucket,
-	replace(body, 'order-1"', 'order-' || value || '"'), label, priority
+	replace(body, 'order-1"', 'order-' || value || '"'), label, priority, created
 FROM retry_record, generated WHERE id = 'charge/1'`, n)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func Run(t *testing.T, open Open) {
 		testRecords, testVersions, testCopies, testOrderOfRecords, testManyRecords, testText, testRefusedText, testLarge,
 		testErrorOfDecide, testPanic, testUnselected, testContext, testWaitEnds,
 		testNoLostUpdate, testNoDeadlock, testTimeAfterLocks, testClaims, testLockedRecords,
-		testQueries, testSelections, testPagesDuringWrites,
+		testQueries, testSelections, testPagesDuringWrites, testPagesNewestFirst,
 		testEntries, testEntriesRepeated, testDelete, testHistoryPages, testEntriesAcross,
 		testReopen, testShared, testHolder, testNotifications, testClose,
 		testHistory01CrashAnywhere, testHistory02LostReplies, testHistory03ClaimDuringWrite,

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,12 +22,9 @@ func testQueries(t *testing.T, p *place) {
 	s.put(records...)
 	for range 200 {
 		q := randomQuery(r)
-		var want []durable.Key
-		for _, r := range records {
-			if selects(q, r) {
-				want = append(want, r.Key)
-			}
-		}
+		q.Order = oneOf(r, []durable.Order{durable.OrderKey, durable.OrderOldest, durable.OrderNewest})
+		q.From = randomCursor(r, q)
+		want := keysOf(inOrder(q, records))
 		listed, largest := s.list(q)
 		if got := keysOf(listed); !slices.Equal(got, want) {
 			t.Fatalf("List(%+v): got %d records %v, want %d %v", q, len(got), got, len(want), want)
@@ -36,6 +32,8 @@ func testQueries(t *testing.T, p *place) {
 		if q.Limit > 0 && largest > q.Limit {
 			t.Errorf("List(%+v): got a page of %d records", q, largest)
 		}
+		q.Order, q.From = durable.OrderKey, ""
+		q.From = randomCursor(r, q)
 		want = keysOf(claimable(q, records))
 		sel := durable.Select{Queries: []durable.Query{q}}
 		err := s.Update(t.Context(), sel, func(tx durable.Tx) (durable.Writes, error) {
@@ -70,7 +68,8 @@ func randomRecords(r *rand.Rand, n int) []durable.Record {
 			Owner:   oneOf(r, someTexts),
 			Handler: oneOf(r, someTexts), Priority: oneOf(r, someRanks),
 			Due: oneOf(r, someTimes), Attention: r.IntN(2) == 0, Label: oneOf(r, someTexts), Bucket: month,
-			Body: number(uint64(i)),
+			Created: oneOf(r, someTimes),
+			Body:    number(uint64(i)),
 		})
 	}
 	slices.SortFunc(records, func(a, b durable.Record) int { return a.Key.Compare(b.Key) })
@@ -105,13 +104,13 @@ func randomQuery(r *rand.Rand) durable.Query {
 	if r.IntN(3) == 0 {
 		q.BeforeID = fmt.Sprint(r.IntN(400))
 	}
-	if r.IntN(3) == 0 {
-		run := q.Run
-		if run == "" {
-			run = oneOf(r, someTexts)
-		}
-		q.From = durable.After(run, fmt.Sprint(r.IntN(400)))
+	if r.IntN(4) == 0 {
+		q.CreatedFrom = oneOf(r, someTimes)
 	}
+	if r.IntN(4) == 0 {
+		q.CreatedBefore = oneOf(r, someTimes)
+	}
+	q.From = randomCursor(r, q)
 	for range r.IntN(3) {
 		q.Handlers = append(q.Handlers, oneOf(r, someTexts))
 		q.Status = append(q.Status, oneOf(r, someStatus))
@@ -119,14 +118,36 @@ func randomQuery(r *rand.Rand) durable.Query {
 	return q
 }
 
-// claimable returns those of records, which are sorted, that q selects in an
-// update: with DueBy, those with the highest priority that have been due longest.
-func claimable(q durable.Query, records []durable.Record) (found []durable.Record) {
+// randomCursor returns a cursor for a query or, mostly, none.
+func randomCursor(r *rand.Rand, q durable.Query) durable.Cursor {
+	if r.IntN(3) > 0 {
+		return ""
+	}
+	key := durable.Key{Run: cmp.Or(q.Run, oneOf(r, someTexts)), ID: fmt.Sprint(r.IntN(400))}
+	return q.After(durable.Record{Key: key, Created: oneOf(r, someTimes[1:])})
+}
+
+// inOrder returns those of records, which are sorted by their keys, that q selects, in
+// its order.
+func inOrder(q durable.Query, records []durable.Record) (found []durable.Record) {
 	for _, r := range records {
 		if selects(q, r) {
 			found = append(found, r)
 		}
 	}
+	if q.Order != durable.OrderKey {
+		slices.SortStableFunc(found, func(a, b durable.Record) int { return a.Created.Compare(b.Created) })
+	}
+	if q.Order == durable.OrderNewest {
+		slices.Reverse(found)
+	}
+	return found
+}
+
+// claimable returns those of records, which are sorted, that q selects in an
+// update: with DueBy, those with the highest priority that have been due longest.
+func claimable(q durable.Query, records []durable.Record) (found []durable.Record) {
+	found = inOrder(q, records)
 	if !q.DueBy.IsZero() {
 		slices.SortStableFunc(found, func(a, b durable.Record) int {
 			return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Due.Compare(b.Due))
@@ -180,16 +201,31 @@ func selects(q durable.Query, r durable.Record) bool {
 		(q.DueBy.IsZero() || !r.Due.IsZero() && r.Due.Compare(q.DueBy) <= 0) &&
 		(!q.Attention || r.Attention) && (q.Label == "" || r.Label == q.Label) &&
 		r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
-		r.Key.ID >= q.FromID && (q.BeforeID == "" || r.Key.ID < q.BeforeID) && follows(q.From, r.Key)
+		r.Key.ID >= q.FromID && (q.BeforeID == "" || r.Key.ID < q.BeforeID) && created(q, r.Created) && follows(q, r)
 }
 
-// follows reports whether a key comes after a position.
-func follows(c durable.Cursor, key durable.Key) bool {
-	if c == "" {
+// created reports whether q selects what was created at a time, or has none.
+func created(q durable.Query, t time.Time) bool {
+	if t.IsZero() {
+		return q.Order == durable.OrderKey && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero()
+	}
+	return !t.Before(q.CreatedFrom) && (q.CreatedBefore.IsZero() || t.Before(q.CreatedBefore))
+}
+
+// follows reports whether a record comes after the cursor of q.
+func follows(q durable.Query, r durable.Record) bool {
+	if q.From == "" {
 		return true
 	}
-	run, id, _ := c.Position()
-	return cmp.Or(strings.Compare(key.Run, run), strings.Compare(key.ID, id)) > 0
+	after, _ := q.Position()
+	p := durable.Position{Run: r.Key.Run, ID: r.Key.ID}
+	if q.Order != durable.OrderKey {
+		p.Created = r.Created
+	}
+	if q.Order == durable.OrderNewest {
+		p, after = after, p
+	}
+	return p.Compare(after) > 0
 }
 
 // testPagesDuringWrites: while others create and delete records, the pages of a
@@ -238,4 +274,47 @@ func testPagesDuringWrites(t *testing.T, p *place) {
 			t.Errorf("got %d of the %d records that stay", len(got), len(want))
 		}
 	}
+}
+
+// testPagesNewestFirst: while runs are created and deleted, the pages from the newest to
+// the oldest one have each run that was there before and stays exactly once, in order,
+// and no other.
+func testPagesNewestFirst(t *testing.T, p *place) {
+	s := p.store()
+	const stay = 40
+	created := func(i int) durable.Record {
+		r := record(run(fmt.Sprintf("%03d", i*7%1000)), 1)
+		r.Status, r.Created = durable.StatusOpen, month.Add(time.Duration(i/2)*time.Second) // two at a time
+		return r
+	}
+	var all []durable.Record
+	for i := range stay {
+		all = append(all, created(i))
+	}
+	s.put(all...)
+	q := durable.Query{Kind: durable.KindRun, Space: "test", Limit: 3, Order: durable.OrderNewest}
+	q.Status = []durable.Status{durable.StatusOpen, durable.StatusFailed}
+	want := keysOf(inOrder(q, sorted(all)))
+	var got []durable.Key
+	for i := stay; ; i++ {
+		page, next, err := s.List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, keysOf(page)...)
+		if next == "" {
+			break
+		}
+		last := page[len(page)-1]
+		s.put(created(i)) // newer than all
+		s.write(durable.Writes{Delete: []durable.Key{last.Key}})
+		q.From = next
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func sorted(records []durable.Record) []durable.Record {
+	return slices.SortedFunc(slices.Values(records), func(a, b durable.Record) int { return a.Key.Compare(b.Key) })
 }

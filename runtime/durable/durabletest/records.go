@@ -22,16 +22,17 @@ func testRecords(t *testing.T, p *place) {
 	due := time.Date(2026, 11, 22, 23, 59, 59, 123456000, time.UTC)
 	records := []durable.Record{
 		{Key: run("all"), Status: durable.StatusParked, Owner: "owner", Fence: math.MaxInt64, Handler: "settle", Due: due,
-			Priority: math.MinInt16, Attention: true, Label: "label: ä", Bucket: month, Body: []byte(`{"a": 1}`)},
+			Priority: math.MinInt16, Created: due.Add(-time.Hour), Attention: true, Label: "label: ä", Bucket: month, Body: []byte(`{"a": 1}`)},
 		{Key: run("few"), Status: durable.StatusOpen, Bucket: month, Body: []byte(`{}`)},
-		{Key: run("local"), Due: due.In(time.FixedZone("far", 9*3600)), Bucket: month, Body: []byte(`"\u0000"`)},
+		{Key: run("local"), Due: due.In(time.FixedZone("far", 9*3600)), Created: due.In(time.FixedZone("near", 3600)),
+			Bucket: month, Body: []byte(`"\u0000"`)},
 		{Key: durable.Key{Kind: durable.KindOwner, ID: "no space"}, Bucket: month, Body: []byte(`[]`)},
 		{Key: durable.Key{Kind: durable.KindBreaker, Space: "test", ID: "api"}, Bucket: month, Body: []byte(`1`)},
 	}
 	s.put(records...)
 	for i, got := range s.get(keysOf(records)...) {
 		want := records[i]
-		want.Version, want.Due = 1, want.Due.UTC()
+		want.Version, want.Due, want.Created = 1, want.Due.UTC(), want.Created.UTC()
 		equalRecord(t, got, want)
 	}
 	s.put(durable.Record{Key: run("all"), Status: durable.StatusFailed, Bucket: month, Body: []byte(`2`)})
@@ -53,9 +54,10 @@ func keysOf(records []durable.Record) []durable.Key {
 func equalRecord(t *testing.T, got, want durable.Record) {
 	t.Helper()
 	same := got.Due.Equal(want.Due) && got.Due.Location() == time.UTC &&
+		got.Created.Equal(want.Created) && got.Created.Location() == time.UTC &&
 		got.Bucket.Equal(want.Bucket) && bytes.Equal(got.Body, want.Body)
 	a, b := got, want
-	a.Due, a.Bucket, a.Body = b.Due, b.Bucket, nil
+	a.Due, a.Created, a.Bucket, a.Body = b.Due, b.Created, b.Bucket, nil
 	b.Body = nil
 	if !same || fmt.Sprintf("%#v", a) != fmt.Sprintf("%#v", b) {
 		t.Errorf("got record %+v, want %+v", got, want)

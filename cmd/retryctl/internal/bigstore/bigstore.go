@@ -74,7 +74,6 @@ type filler struct {
 
 // The records below have the fields of those in package durable.
 type runBody struct {
-	Created   time.Time     `json:"created"`
 	Claimed   time.Time     `json:"claimed,omitzero"`
 	Ended     time.Time     `json:"ended,omitzero"`
 	Deadline  time.Time     `json:"deadline,omitzero"`
@@ -181,17 +180,11 @@ func (f *filler) run(i, steps int) error {
 	r := durable.Record{
 		Key:     durable.Key{Kind: durable.KindRun, Run: fmt.Sprintf("%s-%s-%05d", name, created.Format(time.DateOnly), i)},
 		Version: 1, Status: status, Fence: 1 + uint64(f.random.IntN(3)), Handler: name,
-		Attention: status == durable.StatusPaused, Bucket: time.Date(created.Year(), created.Month(), 1, 0, 0, 0, 0,
-			time.UTC),
-	}
-	switch status {
-	case durable.StatusOpen, durable.StatusSucceeded, durable.StatusExpired:
-	default:
-		r.Label = status.String()
+		Attention: status == durable.StatusPaused, Created: created,
+		Bucket: time.Date(created.Year(), created.Month(), 1, 0, 0, 0, 0, time.UTC),
 	}
 	const keep = 30 * 24 * time.Hour
-	b := runBody{Created: created, Claimed: created.Add(time.Second), Keep: keep, Recovered: int(r.Fence - 1),
-		Budget: i%10 == 0}
+	b := runBody{Claimed: created.Add(time.Second), Keep: keep, Recovered: int(r.Fence - 1), Budget: i%10 == 0}
 	ended := created.Add(time.Duration(1+f.random.IntN(120)) * time.Minute)
 	switch status {
 	case durable.StatusOpen:

@@ -185,11 +185,11 @@ func (s *Server) changeDead(_ context.Context, r *http.Request, by durable.Opera
 	} else if !all {
 		for _, letter := range form["letter"] {
 			text, err := url.QueryUnescape(letter)
-			run, step, wrong := durable.Cursor(text).Position()
+			p, wrong := durable.Cursor(text).Position()
 			if err != nil || wrong != nil {
 				return "", errAction
 			}
-			t.letters = append(t.letters, durable.StepInfo{Run: run, Step: step})
+			t.letters = append(t.letters, durable.StepInfo{Run: p.Run, Step: p.ID})
 		}
 		if len(t.letters) == 0 {
 			return "", badRequest("No dead letter is selected",

@@ -127,7 +127,8 @@ func (s *Server) dead(ctx context.Context, r *http.Request) (*page, error) {
 	}
 	var run, step string
 	if after != "" {
-		run, step, _ = after.Position()
+		p, _ := after.Position() // checked
+		run, step = p.Run, p.ID
 		d.First = d.Filter.URL("")
 	}
 	more := true

@@ -90,7 +90,7 @@ func checkCursor(c durable.Cursor) error {
 	if c == "" {
 		return nil
 	}
-	if _, _, err := c.Position(); err != nil {
+	if _, err := c.Position(); err != nil {
 		return badRequest("There is no such page", "Start at the first page of the list.")
 	}
 	return nil

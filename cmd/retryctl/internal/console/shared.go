@@ -74,7 +74,8 @@ func (s *Server) breakers(ctx context.Context, d *sharedData) error {
 func (s *Server) budgets(ctx context.Context, d *sharedData, after durable.Cursor) error {
 	f := durable.Filter{Limit: 4 * pageSize}
 	if after != "" {
-		f.AfterRun, f.AfterStep, _ = after.Position()
+		p, _ := after.Position() // checked
+		f.AfterRun, f.AfterStep = p.Run, p.ID
 	}
 	next := func(last durable.BudgetInfo) { d.Next = link("/shared", "after", durable.After(last.Run, last.Name)) }
 	n := 0
