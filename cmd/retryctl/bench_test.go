@@ -49,7 +49,8 @@ func BenchmarkCommands(b *testing.B) {
 	}
 	b.Setenv("RETRYCTL_STORE", "sqlite:"+path)
 	for _, command := range []string{
-		"runs", "runs -status paused", "run " + largest, "dead list", "dead list -class timeout",
+		"runs", "runs -order oldest", "runs -status paused", "runs -handler settle -status failed",
+		"runs -prefix settle-2026", "run " + largest, "dead list", "dead list -class timeout",
 		"dead list -class " + string(bigstore.Rare), "dead list -class other", "breakers", "budgets",
 		"stats -patterns 5", "verify", "export",
 	} {

@@ -3,8 +3,9 @@ package main
 // This file has the help texts of the commands.
 
 const runsHelp = `
-Runs are listed by id, a page at a time. A page that is not the last one ends
-with the flag for the next one.`
+Runs are listed from the one that was created last to the one that was created
+first, or with -order oldest the other way round, a page at a time. A page that is
+not the last one ends with the flag for the next one, which new runs do not change.`
 
 const tailHelp = `
 It prints the runs that change, and the steps that begin, wait, fail or end. With

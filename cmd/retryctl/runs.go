@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,69 +97,105 @@ func (v *statusValue) Set(text string) error {
 	return nil
 }
 
+// An orderValue is the value of the flag -order.
+type orderValue durable.Order
+
+// orders are the orders of runs, by their words.
+var orders = map[string]durable.Order{"newest": durable.OrderNewest, "oldest": durable.OrderOldest}
+
+// String returns the word of the order.
+func (v *orderValue) String() string {
+	for word, order := range orders {
+		if order == durable.Order(*v) {
+			return word
+		}
+	}
+	return ""
+}
+
+// Choices returns the words of the flag, for completion.
+func (v *orderValue) Choices() []string { return slices.Sorted(maps.Keys(orders)) }
+
+// Set sets the order from its word.
+func (v *orderValue) Set(text string) error {
+	order, found := orders[text]
+	if !found {
+		return fmt.Errorf("%q is none of %s", text, strings.Join(v.Choices(), ", "))
+	}
+	*v = orderValue(order)
+	return nil
+}
+
 // listRuns is the command runs.
 func listRuns(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	s.jsonFlag(flags)
 	var p page
 	p.flags(flags, "run")
-	var statuses statusFlag
-	statuses.flag(flags, runStatuses)
-	handler := flags.String("handler", "", "only the runs of this `handler`")
-	prefix := flags.String("prefix", "", "only runs whose id begins with this `text`")
-	attention := flags.Bool("attention", false, "only runs that wait for a person")
+	order := orderValue(durable.OrderNewest)
+	flags.Var(&order, "order", "`which` runs are listed first: those that were created last (newest), or first (oldest)")
 	var f runFilter
 	f.flags(flags)
 	const arguments = "runs takes no arguments: use retryctl run ID for one run"
 	return s.do(0, 0, arguments, func(ctx context.Context, _ []string) error {
-		if err := f.times(s.now); err != nil {
+		q, err := f.query(s.now)
+		if err != nil {
 			return err
 		}
-		q := durable.Query{Status: statuses, Attention: *attention}
-		if *handler != "" {
-			q.Handlers = []string{*handler}
-		}
+		q.Order = durable.Order(order)
 		if p.after != "" {
-			q.From = durable.After(p.after, "")
+			if q.From, err = s.afterRun(ctx, p.after); err != nil {
+				return err
+			}
 		}
-		return s.printRuns(ctx, q.Prefix(*prefix), f, p.limit)
+		return s.printRuns(ctx, q, f.error, p.limit)
 	})
 }
 
-// A runFilter selects runs by what no query does.
+// A runFilter selects runs.
 type runFilter struct {
-	since, until string // as the flags say
-	error        string // part of the text
-
-	from, to time.Time // of the creation; zero: no bound
+	statuses     statusFlag
+	handler      string
+	prefix       string // of the id
+	attention    bool
+	since, until string // the creation, as the flags say
+	error        string // part of the text: no query selects it
 }
 
 func (f *runFilter) flags(flags *flag.FlagSet) {
+	f.statuses.flag(flags, runStatuses)
+	flags.StringVar(&f.handler, "handler", "", "only the runs of this `handler`")
+	flags.StringVar(&f.prefix, "prefix", "", "only runs whose id begins with this `text`")
+	flags.BoolVar(&f.attention, "attention", false, "only runs that wait for a person")
 	flags.StringVar(&f.since, "since", "",
 		"only runs that were created since this `time`: 12h (ago), 2006-01-02, or RFC 3339")
 	flags.StringVar(&f.until, "until", "", "only runs that were created before this `time`")
 	flags.StringVar(&f.error, "error", "", "only runs whose error contains this `text`")
 }
 
-// times reads the times of the flags.
-func (f *runFilter) times(now time.Time) error {
+// query returns the query for the runs that f selects.
+func (f *runFilter) query(now time.Time) (durable.Query, error) {
+	q := durable.Query{Status: f.statuses, Attention: f.attention}
+	if f.handler != "" {
+		q.Handlers = []string{f.handler}
+	}
 	var err, last error
-	f.from, err = when("since", f.since, now)
-	f.to, last = when("until", f.until, now)
-	return errors.Join(err, last)
+	q.CreatedFrom, err = when("since", f.since, now)
+	q.CreatedBefore, last = when("until", f.until, now)
+	return q.Prefix(f.prefix), errors.Join(err, last)
 }
 
-// all reports whether f selects all runs.
-func (f *runFilter) all() bool { return f.from.IsZero() && f.to.IsZero() && f.error == "" }
-
-// selects reports whether f selects a run.
-func (f *runFilter) selects(r durable.RunInfo) bool {
-	return !r.Created.Before(f.from) && (f.to.IsZero() || r.Created.Before(f.to)) && strings.Contains(r.Error, f.error)
+// afterRun returns the position after a run in the order of creation.
+func (s *session) afterRun(ctx context.Context, id string) (durable.Cursor, error) {
+	for r, err := range s.engine.List(ctx, durable.Query{Run: id, Limit: 1}) {
+		return durable.AfterCreated(r.Created, r.ID), err
+	}
+	return "", usage("-after %.60q is not the id of a run: write the last one of a page", id)
 }
 
-// printRuns prints the runs that a query and a filter select.
-func (s *session) printRuns(ctx context.Context, q durable.Query, f runFilter, limit int) error {
-	if limit > 0 && limit < durable.MaxPage && f.all() {
+// printRuns prints the runs that a query selects and whose error contains a text.
+func (s *session) printRuns(ctx context.Context, q durable.Query, text string, limit int) error {
+	if limit > 0 && limit < durable.MaxPage && text == "" {
 		q.Limit = limit + 1 // one more, to know whether there is a next page
 	}
 	var t *term.Table
@@ -177,7 +214,7 @@ func (s *session) printRuns(ctx context.Context, q durable.Query, f runFilter, l
 		if err != nil {
 			return err
 		}
-		if !f.selects(r) {
+		if !strings.Contains(r.Error, text) {
 			continue
 		}
 		if limit > 0 && n == limit {
