@@ -26,6 +26,7 @@ var functions = template.FuncMap{
 	"stamp":    stamp,
 	"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 	"distance": distance,
+	"age":      age,
 	"tone":     tone,
 	"runURL":   func(run string) string { return link("/run", "id", run) },
 	"stepURL":  func(run, step string) string { return link("/step", "run", run, "id", step) },
@@ -132,6 +133,24 @@ func distance(t, now time.Time) string {
 		return "now"
 	default:
 		return length(-d) + " ago"
+	}
+}
+
+// age returns how long ago a time was, in whole minutes, hours or days: a page that is
+// kept up to date must not change each second.
+func age(t, now time.Time) string {
+	const day = 24 * time.Hour
+	switch d := now.Sub(t); {
+	case t.IsZero():
+		return ""
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return length(d.Truncate(time.Minute)) + " ago"
+	case d < 2*day:
+		return length(d.Truncate(time.Hour)) + " ago"
+	default:
+		return length(d.Truncate(day)) + " ago"
 	}
 }
 

@@ -21,7 +21,7 @@ func TestPages(t *testing.T) {
 	c.awaitCounts()
 	for path, texts := range map[string][]string{
 		"/":     {"Runs by state", "need a person", "ledger-close", "Bank.Transfer/2214", `id="hours"`},
-		"/runs": {"order/1000", "succeeded", `rel="next"`},
+		"/runs": {"order/1110", "succeeded", `rel="next"`},
 		"/runs?prefix=order%2F100&status=succeeded": {"order/1000", "order/1001"},
 		"/runs?status=paused":                       {"ledger-close", "transfer-2215"},
 		"/run?id=settle-today": {"Payments.Charge/4107", `class="fill-lost"`, `class="fill-wait"`,

@@ -29,23 +29,27 @@ type runsData struct {
 	Statuses []durable.Status
 	// Of the filter. Prefix is what the ids begin with.
 	Status, Handler, Prefix string
-	First                   string // the URL of the first page, or ""
-	Next                    string // the URL of the next one, or ""
+	First, Newer, Older     string // the URLs of other pages, or ""
 }
 
-// URL returns the URL of the list with the filter, after a cursor.
-func (d *runsData) URL(after durable.Cursor) string {
-	return link("/runs", "prefix", d.Prefix, "status", d.Status, "handler", d.Handler, "after", after)
+// url returns the URL of the list with the filter. where is after or before, and from
+// the cursor that the page comes after or before.
+func (d *runsData) url(where string, from durable.Cursor) string {
+	return link("/runs", "prefix", d.Prefix, "status", d.Status, "handler", d.Handler, where, from)
 }
 
-// runs lists runs by id.
+// runs lists runs, the newest first.
 func (s *Server) runs(ctx context.Context, r *http.Request) (*page, error) {
 	form := r.URL.Query()
 	d := &runsData{Statuses: runStatuses, Status: form.Get("status"), Handler: form.Get("handler"),
 		Prefix: form.Get("prefix")}
-	q := durable.Query{Limit: pageSize + 1, From: durable.Cursor(form.Get("after"))}.Prefix(d.Prefix)
-	if err := checkCursor(q.From); err != nil {
-		return nil, err
+	q := durable.Query{Limit: pageSize + 1, Order: durable.OrderNewest, From: durable.Cursor(form.Get("after"))}
+	if before := form.Get("before"); before != "" {
+		q.Order, q.From = durable.OrderOldest, durable.Cursor(before)
+	}
+	q = q.Prefix(d.Prefix)
+	if _, err := q.Position(); err != nil {
+		return nil, errPage
 	}
 	if d.Handler != "" {
 		q.Handlers = []string{d.Handler}
@@ -57,18 +61,36 @@ func (s *Server) runs(ctx context.Context, r *http.Request) (*page, error) {
 		}
 		q.Status = []durable.Status{status}
 	}
-	var more bool
-	var err error
-	if d.Runs, more, err = firstPage(s.Engine.List(ctx, q)); err != nil {
+	if err := s.listRuns(ctx, d, q); err != nil {
 		return nil, err
 	}
-	if q.From != "" {
-		d.First = d.URL("")
-	}
-	if more {
-		d.Next = d.URL(durable.After(d.Runs[len(d.Runs)-1].ID, ""))
-	}
 	return &page{Name: "runs", Title: "Runs", Data: d, Live: true}, nil
+}
+
+// listRuns adds the page of a query, and the URLs of those around it.
+func (s *Server) listRuns(ctx context.Context, d *runsData, q durable.Query) error {
+	runs, more, err := firstPage(s.Engine.List(ctx, q))
+	newer, older := q.From != "", more
+	if q.Order == durable.OrderOldest { // back: from the last run of the page to its first
+		if err == nil && !more { // that is where the list begins
+			q.Order, q.From = durable.OrderNewest, ""
+			return s.listRuns(ctx, d, q)
+		}
+		slices.Reverse(runs)
+		older = true // the page from which the link leads here
+	}
+	if d.Runs = runs; err != nil || len(runs) == 0 {
+		return err
+	}
+	if newer {
+		first := runs[0]
+		d.First, d.Newer = d.url("", ""), d.url("before", durable.AfterCreated(first.Created, first.ID))
+	}
+	if older {
+		last := runs[len(runs)-1]
+		d.Older = d.url("after", durable.AfterCreated(last.Created, last.ID))
+	}
+	return nil
 }
 
 // firstPage returns a page of a sequence, and whether there is more of it.
@@ -91,10 +113,12 @@ func checkCursor(c durable.Cursor) error {
 		return nil
 	}
 	if _, err := c.Position(); err != nil {
-		return badRequest("There is no such page", "Start at the first page of the list.")
+		return errPage
 	}
 	return nil
 }
+
+var errPage = badRequest("There is no such page", "Start at the first page of the list.")
 
 func badRequest(title, advice string) error { return &problem{http.StatusBadRequest, title, advice} }
 
