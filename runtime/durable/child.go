@@ -36,11 +36,6 @@ func (x *execution) withOthers(
 	}
 }
 
-// runIn returns the index of the record of a run, or -1.
-func (tx *Tx) runIn(run string) int {
-	return slices.IndexFunc(tx.Records, func(r Record) bool { return r.Key.Kind == KindRun && r.Key.Run == run })
-}
-
 // dueNow makes a run due at once.
 func dueNow(r *Record, now time.Time) {
 	if r.Due.IsZero() || r.Due.After(now) {
@@ -62,10 +57,10 @@ func (x *execution) link(tx Tx, r *Record, b *runBody, end ending) (w Writes, er
 	case endedRun(end.status):
 		var missing missingError
 		for _, run := range b.Awaiters {
-			i := tx.runIn(run)
-			if i < 0 {
+			other, found := tx.Lookup(x.e.key(KindRun, run, ""))
+			if !found {
 				missing.runs = append(missing.runs, run)
-			} else if other := tx.Records[i]; other.Status == StatusParked {
+			} else if other.Status == StatusParked {
 				dueNow(&other, tx.Now)
 				w.Put = append(w.Put, other)
 			}
@@ -82,12 +77,12 @@ func (x *execution) link(tx Tx, r *Record, b *runBody, end ending) (w Writes, er
 func (x *execution) linkAwaited(tx Tx, r *Record, b *runBody, awaits []string) (w Writes, err error) {
 	b.Awaits = awaits
 	get := func(run string) (r Record, b runBody, err error) {
-		i := tx.runIn(run)
-		if i < 0 {
+		r, found := tx.Lookup(x.e.key(KindRun, run, ""))
+		if !found {
 			return r, b, &missingError{[]string{run}}
 		}
-		b, err = open[runBody](tx.Records[i])
-		return tx.Records[i], b, err
+		b, err = open[runBody](r)
+		return r, b, err
 	}
 	for _, run := range awaits {
 		other, ob, err := get(run)

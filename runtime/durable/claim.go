@@ -54,7 +54,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 	if h, ok := e.store.(Holder); ok && holder != "" && holder != x.owner.id {
 		dead = h.Dead(holder)
 	}
-	keys := []Key{e.key(KindOwner, "", x.owner.id), e.key(KindOwner, "", holder), runKey}
+	keys := []Key{x.owner.key(), e.key(KindOwner, "", holder), runKey}
 	if o.budget != nil {
 		keys = append(keys, e.key(KindBudget, x.id, ""))
 	}
@@ -109,7 +109,7 @@ func (x *execution) own(ctx context.Context, c *claim) {
 func (x *execution) decideClaim(
 	tx Tx, o *runOptions, holder string, dead bool, waits time.Time,
 ) (w Writes, c claim, err error) {
-	self, other, r := tx.Records[0], tx.Records[1], tx.Records[2]
+	self, r := tx.Record(x.owner.key()), tx.Record(x.e.key(KindRun, x.id, ""))
 	b, err := open[runBody](r)
 	if err != nil {
 		return w, c, err
@@ -130,6 +130,7 @@ func (x *execution) decideClaim(
 		c.again = true
 		return w, c, nil
 	}
+	other := tx.Record(x.e.key(KindOwner, "", holder))
 	if r.Owner != "" && r.Owner != x.owner.id && !dead {
 		until, left, err := leaseOf(tx.Now, &other, &w)
 		if err != nil || left > 0 {
@@ -208,7 +209,7 @@ func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
 		Budget: o.budget != nil, Correlation: o.correlation,
 	}
 	b.limit(o, tx.Now)
-	r := tx.Records[2]
+	r := tx.Record(x.e.key(KindRun, x.id, ""))
 	r.Owner, r.Fence, r.Status, r.Bucket = x.owner.id, 1, StatusOpen, month(tx.Now)
 	r.Priority, r.Created = o.rank(0), tx.Now
 	if err := write(&r, &b); err != nil {
@@ -216,7 +217,7 @@ func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
 	}
 	w := Writes{Put: []Record{r}}
 	if o.budget != nil {
-		budget, err := newCountBudget(tx.Records[3], *o.budget, r.Bucket)
+		budget, err := newCountBudget(tx.Record(x.e.key(KindBudget, x.id, "")), *o.budget, r.Bucket)
 		if err != nil {
 			return Writes{}, claim{}, err
 		}

@@ -30,9 +30,9 @@ func (e *Engine) Cancel(ctx context.Context, run string, by ...Operator) error {
 }
 
 func (e *Engine) cancel(ctx context.Context, run string, by Operator) error {
-	idle := false
-	err := e.update(ctx, []Key{e.key(KindRun, run, "")}, func(tx Tx) (Writes, error) {
-		r := tx.Records[0]
+	idle, key := false, e.key(KindRun, run, "")
+	err := e.update(ctx, []Key{key}, func(tx Tx) (Writes, error) {
+		r := tx.Record(key)
 		b, err := open[runBody](r)
 		switch {
 		case err != nil:
@@ -73,9 +73,9 @@ func (e *Engine) Pause(ctx context.Context, run string, by ...Operator) error {
 }
 
 func (e *Engine) hold(ctx context.Context, run string, h *hold) error {
-	idle, fence := false, uint64(0)
-	err := e.update(ctx, []Key{e.key(KindRun, run, "")}, func(tx Tx) (Writes, error) {
-		r := tx.Records[0]
+	idle, fence, key := false, uint64(0), e.key(KindRun, run, "")
+	err := e.update(ctx, []Key{key}, func(tx Tx) (Writes, error) {
+		r := tx.Record(key)
 		fence = r.Fence
 		b, err := open[runBody](r)
 		switch {
@@ -144,7 +144,7 @@ func (e *Engine) resume(ctx context.Context, run, root string, by Operator) erro
 			}
 		}
 		err = e.update(ctx, []Key{key}, func(tx Tx) (Writes, error) {
-			r := tx.Records[0]
+			r := tx.Record(key)
 			b, err := open[runBody](r)
 			switch {
 			case err != nil:

@@ -71,8 +71,9 @@ func (x *execution) awaiting(ctx context.Context) error {
 	if x.awaited.Load() {
 		return nil
 	}
-	err := x.e.update(ctx, []Key{x.e.key(KindRun, x.id, "")}, func(tx Tx) (Writes, error) {
-		r := tx.Records[0]
+	run := x.e.key(KindRun, x.id, "")
+	err := x.e.update(ctx, []Key{run}, func(tx Tx) (Writes, error) {
+		r := tx.Record(run)
 		b, err := open[runBody](r)
 		if err != nil || r.Owner != x.owner.id || r.Fence != x.fence {
 			return Writes{}, err
@@ -113,9 +114,9 @@ func (x *execution) panics(ctx context.Context) {
 func (x *execution) blame(ctx context.Context, change func(*Record, *runBody, time.Time)) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.e.lease/3)
 	defer cancel()
-	keys := []Key{x.owner.key(), x.e.key(KindRun, x.id, "")}
-	return x.e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
-		o, r := tx.Records[0], tx.Records[1]
+	owner, run := x.owner.key(), x.e.key(KindRun, x.id, "")
+	return x.e.update(ctx, []Key{owner, run}, func(tx Tx) (w Writes, err error) {
+		o, r := tx.Record(owner), tx.Record(run)
 		if o.Version == 0 || r.Owner != x.owner.id || r.Fence != x.fence {
 			return w, nil
 		}

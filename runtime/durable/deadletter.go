@@ -214,8 +214,9 @@ func (b *bulkRequeue) leave(ctx context.Context) error {
 	if b.fence == 0 {
 		return nil
 	}
-	err := b.e.update(ctx, []Key{b.e.key(KindRun, b.run, "")}, func(tx Tx) (w Writes, err error) {
-		r := tx.Records[0]
+	key := b.e.key(KindRun, b.run, "")
+	err := b.e.update(ctx, []Key{key}, func(tx Tx) (w Writes, err error) {
+		r := tx.Record(key)
 		if r.Fence == b.fence && r.Owner == "" && r.Status == StatusOpen && r.Due.After(tx.Now) {
 			r.Due = tx.Now
 			w.Put = []Record{r}
@@ -241,8 +242,9 @@ func (e *Engine) Discard(ctx context.Context, run, step string, by Operator) err
 		return fmt.Errorf("discarding step %q of run %q: say why, as in By(name, reason)", step, run)
 	}
 	changed := false
-	err := e.update(ctx, []Key{e.key(KindRun, run, ""), e.key(KindStep, run, step)}, func(tx Tx) (Writes, error) {
-		o := operation{now: tx.Now, by: by, step: tx.Records[1]}
+	runKey, stepKey := e.key(KindRun, run, ""), e.key(KindStep, run, step)
+	err := e.update(ctx, []Key{runKey, stepKey}, func(tx Tx) (Writes, error) {
+		o := operation{now: tx.Now, by: by, step: tx.Record(stepKey)}
 		var err error
 		if o.body, err = open[stepBody](o.step); err != nil {
 			return Writes{}, err
@@ -252,7 +254,7 @@ func (e *Engine) Discard(ctx context.Context, run, step string, by Operator) err
 			return Writes{}, fmt.Errorf("step %q of run %q: %w", step, run, ErrNotFound)
 		case s == StatusDiscarded:
 			return Writes{}, nil
-		case s == StatusDead, blocked(s) && isOver(tx.Records[0].Status):
+		case s == StatusDead, blocked(s) && isOver(tx.Record(runKey).Status):
 		default:
 			return Writes{}, fmt.Errorf("step %q of run %q is %v, not a dead letter: %w", step, run, s, ErrConflict)
 		}

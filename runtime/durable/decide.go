@@ -15,11 +15,12 @@ import (
 // twice, or writes text that is not valid UTF-8 or has a NUL byte, which some
 // databases refuse.
 func (tx Tx) Decide(decide func(Tx) (Writes, error)) (Writes, error) {
+	find := finder(tx.Records)
+	tx.find = find
 	w, err := call(decide, tx)
 	if err != nil {
 		return Writes{}, err
 	}
-	find := finder(tx.Records)
 	w.Put = slices.Clone(w.Put)
 	written := make([]bool, len(tx.Records))
 	for i := range w.Put {

@@ -321,7 +321,7 @@ func (x *execution) ending(outer, inner context.Context, result payload, fnErr e
 
 // decideFinish decides about the end of an execution.
 func (x *execution) decideFinish(tx Tx, end ending, member *groupAnswer) (Writes, ending, error) {
-	r := tx.Records[0]
+	r := tx.Record(x.e.key(KindRun, x.id, ""))
 	b, err := open[runBody](r)
 	if err != nil {
 		return Writes{}, end, err

@@ -48,7 +48,7 @@ func (e *Engine) shorten(ctx context.Context, r Record, before time.Time, by Ope
 		return err
 	}
 	return e.update(ctx, []Key{r.Key}, func(tx Tx) (Writes, error) {
-		r := tx.Records[0]
+		r := tx.Record(r.Key)
 		b, err := open[runBody](r)
 		if err != nil || !slices.Contains(ends, r.Status) || !b.Ended.Before(before) || !r.Due.After(tx.Now) {
 			return Writes{}, err
@@ -140,7 +140,7 @@ func (e *Engine) expireOwners(ctx context.Context, now time.Time) error {
 			return err
 		}
 		return e.update(ctx, []Key{o.Key}, func(tx Tx) (Writes, error) {
-			if tx.Records[0].Due.After(tx.Now.Add(-ownerKeep)) {
+			if tx.Record(o.Key).Due.After(tx.Now.Add(-ownerKeep)) {
 				return Writes{}, nil // it lives
 			}
 			return Writes{Delete: []Key{o.Key}}, nil
@@ -225,7 +225,7 @@ func (e *Engine) expireRecords(
 	ctx context.Context, run Key, keys []Key, change func(*Record, *runBody, time.Time),
 ) (due bool, err error) {
 	err = e.store.Update(ctx, Select{Keys: append([]Key{run}, keys...)}, func(tx Tx) (Writes, error) {
-		r := tx.Records[0]
+		r := tx.Record(run)
 		b, err := open[runBody](r)
 		due = err == nil && slices.Contains(expiring, r.Status) && !r.Due.IsZero() && !r.Due.After(tx.Now)
 		if due = due && (r.Status == StatusExpired || !b.Tail); !due {

@@ -266,7 +266,7 @@ func (g *groupCall) tick(ctx context.Context) error {
 	}
 	var d *groupDecision
 	err := g.update(ctx, nil, func(t *groupTx) error {
-		d = t.body.decide(t.now)
+		d = t.body.decide(t.Now)
 		return nil
 	})
 	if err != nil {

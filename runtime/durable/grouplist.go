@@ -16,12 +16,11 @@ const unitPage = 500
 
 // A groupTx is a group in a transaction of the execution that calls it.
 type groupTx struct {
-	now      time.Time
+	Tx
 	run      Record
 	record   Record
 	body     groupBody
 	units    []Record
-	others   []Record // of other keys
 	canceled []string // runs that the change cancels
 	w        Writes
 }
@@ -42,10 +41,11 @@ func (t *groupTx) stop(s *stepBody) {
 	}
 }
 
-// keys returns the keys of the records that each transaction about the group has.
-func (g *groupCall) keys() []Key {
-	return []Key{g.x.e.key(KindRun, g.x.id, ""), g.x.e.key(KindGroup, g.x.id, g.ids.group)}
-}
+// key returns the key of the record of the group.
+func (g *groupCall) key() Key { return g.x.e.key(KindGroup, g.x.id, g.ids.group) }
+
+// unitKey returns the key of the record of a unit with an id.
+func (g *groupCall) unitKey(id string) Key { return g.x.e.key(KindStep, g.x.id, id) }
 
 // update changes the group, the records of units with ids, and those of other
 // keys. change is called again after a conflict.
@@ -54,21 +54,20 @@ func (g *groupCall) update(ctx context.Context, ids []string, change func(*group
 	if err := x.ready(ctx); err != nil {
 		return err
 	}
-	keys := g.keys()
+	runKey, budgetKey := x.e.key(KindRun, x.id, ""), x.e.key(KindBudget, x.id, g.ids.group)
+	keys := []Key{runKey, g.key()}
 	budget := g.group.Budget()
 	if budget != nil {
-		keys = append(keys, x.e.key(KindBudget, x.id, g.ids.group))
+		keys = append(keys, budgetKey)
 	}
 	for _, id := range ids {
-		keys = append(keys, x.e.key(KindStep, x.id, id))
+		keys = append(keys, g.unitKey(id))
 	}
-	fixed := len(keys) - len(ids)
-	keys = append(keys, others...)
 	var t *groupTx
-	err := x.e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
-		t = &groupTx{
-			now: tx.Now, run: tx.Records[0], record: tx.Records[1],
-			units: tx.Records[fixed : fixed+len(ids)], others: tx.Records[fixed+len(ids):],
+	err := x.e.update(ctx, append(keys, others...), func(tx Tx) (w Writes, err error) {
+		t = &groupTx{Tx: tx, run: tx.Record(runKey), record: tx.Record(g.key())}
+		for _, id := range ids {
+			t.units = append(t.units, tx.Record(g.unitKey(id)))
 		}
 		if t.run.Owner != x.owner.id || t.run.Fence != x.fence {
 			return Writes{}, ErrFenced
@@ -84,7 +83,7 @@ func (g *groupCall) update(ctx context.Context, ids []string, change func(*group
 		}
 		t.body.Policy = g.policy
 		if budget != nil && !t.body.Budget {
-			r, err := newCountBudget(tx.Records[2], budget.Policy(), t.run.Bucket)
+			r, err := newCountBudget(tx.Record(budgetKey), budget.Policy(), t.run.Bucket)
 			if err != nil {
 				return Writes{}, err
 			}
@@ -98,7 +97,7 @@ func (g *groupCall) update(ctx context.Context, ids []string, change func(*group
 		return t.w, err
 	})
 	if err == nil {
-		g.body, g.now, g.at = t.body, t.now, time.Now()
+		g.body, g.now, g.at = t.body, t.Now, time.Now()
 	}
 	return err
 }
@@ -106,7 +105,7 @@ func (g *groupCall) update(ctx context.Context, ids []string, change func(*group
 // open reads what is recorded of the group, or creates it, and finds the units that
 // have not ended.
 func (g *groupCall) open(ctx context.Context) error {
-	records, err := g.x.e.store.Get(ctx, g.keys()[1:])
+	records, err := g.x.e.store.Get(ctx, []Key{g.key()})
 	if err != nil {
 		return err
 	}
@@ -156,7 +155,7 @@ func (g *groupCall) decide(ctx context.Context) error {
 	}
 	var d *groupDecision
 	err := g.update(ctx, nil, func(t *groupTx) error {
-		d = t.body.decide(t.now)
+		d = t.body.decide(t.Now)
 		return nil
 	})
 	if err == nil {
@@ -261,7 +260,7 @@ func (l *listing) flush() error {
 			t.body.Units = l.digest
 		}
 		if t.body.End != nil {
-			t.body.decide(t.now) // for the same reason, with other numbers
+			t.body.decide(t.Now) // for the same reason, with other numbers
 		}
 		return nil
 	})

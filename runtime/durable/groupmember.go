@@ -3,7 +3,6 @@ package durable
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/retrygen/retrygen/runtime/job"
 )
@@ -51,11 +50,8 @@ func (x *execution) endMember(tx Tx, end ending, a *groupAnswer) (Writes, error)
 	if m == nil || !endedRun(end.status) {
 		return Writes{}, nil
 	}
-	at := func(key Key) Record {
-		return tx.Records[slices.IndexFunc(tx.Records, func(r Record) bool { return r.Key == key })]
-	}
 	keys := x.memberKeys()
-	parent, group, unit := at(keys[0]), at(keys[1]), at(keys[2])
+	parent, group, unit := tx.Record(keys[0]), tx.Record(keys[1]), tx.Record(keys[2])
 	if group.Version == 0 || unit.Version == 0 {
 		return Writes{}, nil // they have expired
 	}

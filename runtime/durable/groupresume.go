@@ -73,11 +73,11 @@ func reopenUnits(t *groupTx) (err error) {
 		if u.Removed { // it is back until the list changes again
 			t.restore(&t.units[i], u)
 		}
-		*p, _ = p.Report(&t.body.Policy, u.Counted, job.UnitPending, t.body.elapsed(t.now))
+		*p, _ = p.Report(&t.body.Policy, u.Counted, job.UnitPending, t.body.elapsed(t.Now))
 		u.Counted = job.UnitPending
 	}
 	p.Ended, t.body.End = 0, nil
-	t.body.decide(t.now)
+	t.body.decide(t.Now)
 	for i, r := range t.units {
 		bodies[i].Unit.Requeued = t.body.End != nil
 		if err := t.putUnit(r, &bodies[i]); err != nil {

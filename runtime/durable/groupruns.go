@@ -113,7 +113,7 @@ func (g *groupCall) await(ctx context.Context) error {
 
 // refresh reads what the ends of runs have changed.
 func (g *groupCall) refresh(ctx context.Context) error {
-	records, err := g.x.e.store.Get(ctx, g.keys()[1:])
+	records, err := g.x.e.store.Get(ctx, []Key{g.key()})
 	if err != nil {
 		return err
 	}
@@ -171,8 +171,9 @@ func (g *groupCall) found(ctx context.Context, unit Key, run Record) error {
 		return err
 	}
 	var a groupAnswer
-	keys := slices.Concat(g.keys(), []Key{unit}, letters)
-	err = g.x.e.update(ctx, keys, func(tx Tx) (Writes, error) { return g.x.decideUnit(tx, end, &a) })
+	err = g.x.e.update(ctx, g.unitKeys(unit, letters), func(tx Tx) (Writes, error) {
+		return g.decideUnit(tx, unit, end, &a)
+	})
 	if err != nil {
 		return err
 	}
@@ -217,22 +218,21 @@ func (g *groupCall) start(ctx context.Context) error {
 func (g *groupCall) startPage(ctx context.Context, units []string) error {
 	e := g.x.e
 	ids := make([]string, len(units))
-	runs := make([]Key, 0, 2*len(units))
-	inputs := make([]payload, len(units))
+	starts := make([]unitStart, len(units))
+	var keys []Key
 	for i, unit := range units {
 		ids[i] = g.ids.unit(unit)
 		run, err := g.runOf(ctx, ids[i])
 		if err := errors.Join(err, checkRunID(run)); err != nil {
 			return err
 		}
-		runs = append(runs, e.key(KindRun, run, ""))
-		if inputs[i] = g.starter.input(unit); inputs[i].Refuse != "" {
-			return &ResultError{Step: ids[i], Type: inputs[i].Type, Err: errors.New(inputs[i].Refuse)}
+		s := unitStart{unit: unit, run: e.key(KindRun, run, ""), budget: e.key(KindBudget, run, "")}
+		if s.input = g.starter.input(unit); s.input.Refuse != "" {
+			return &ResultError{Step: ids[i], Type: s.input.Type, Err: errors.New(s.input.Refuse)}
 		}
-	}
-	if g.starter.options.budget != nil {
-		for _, run := range runs[:len(units)] {
-			runs = append(runs, e.key(KindBudget, run.Run, ""))
+		starts[i], keys = s, append(keys, s.run)
+		if g.starter.options.budget != nil {
+			keys = append(keys, s.budget)
 		}
 	}
 	err := g.update(ctx, ids, func(t *groupTx) error {
@@ -241,20 +241,21 @@ func (g *groupCall) startPage(ctx context.Context, units []string) error {
 		} else if b.Hold != nil {
 			return b.Hold.err(g.x.id)
 		}
-		for i := range t.units {
-			if err := g.startUnit(t, i, units[i], &inputs[i]); err != nil {
+		for i, r := range t.units {
+			if err := g.startUnit(t, r, &starts[i]); err != nil {
 				return err
 			}
 		}
 		return nil
-	}, runs...)
+	}, keys...)
 	if err != nil {
 		return err
 	}
-	for i, run := range runs[:len(units)] {
+	for i := range starts {
+		run := starts[i].run.Run
 		g.started = append(g.started, ids[i])
-		e.event(ctx, Event{Kind: EventCreated, Run: run.Run})
-		e.notify(run.Run)
+		e.event(ctx, Event{Kind: EventCreated, Run: run})
+		e.notify(run)
 	}
 	return nil
 }
@@ -301,14 +302,22 @@ func (g *groupCall) runOf(ctx context.Context, unit string) (string, error) {
 	return s.Child, err
 }
 
+// A unitStart is what the run of a unit is started with.
+type unitStart struct {
+	unit   string
+	run    Key
+	budget Key // of the run
+	input  payload
+}
+
 // startUnit starts the run of a unit, or lets it be executed again.
-func (g *groupCall) startUnit(t *groupTx, i int, unit string, input *payload) error {
-	s, err := open[stepBody](t.units[i])
-	if err != nil || t.units[i].Status != StatusOpen || s.Unit.Started {
+func (g *groupCall) startUnit(t *groupTx, unit Record, u *unitStart) error {
+	s, err := open[stepBody](unit)
+	if err != nil || unit.Status != StatusOpen || s.Unit.Started {
 		return err
 	}
-	run := t.others[i]
-	if err := g.checkRun(run, unit); err != nil {
+	run := t.Record(u.run)
+	if err := g.checkRun(run, u.unit); err != nil {
 		return err
 	}
 	b, err := open[runBody](run)
@@ -316,26 +325,26 @@ func (g *groupCall) startUnit(t *groupTx, i int, unit string, input *payload) er
 	case err != nil:
 		return err
 	case run.Version == 0:
-		run, b = newRun(run, g.starter.handler, input, o, t.now)
+		run, b = newRun(run, g.starter.handler, &u.input, o, t.Now)
 		run.Bucket, run.Priority = t.run.Bucket, o.rank(t.run.Priority)
 		if o.budget != nil {
-			budget, err := newCountBudget(t.others[len(t.units)+i], *o.budget, run.Bucket)
+			budget, err := newCountBudget(t.Record(u.budget), *o.budget, run.Bucket)
 			if err != nil {
 				return err
 			}
 			t.w.Put = append(t.w.Put, budget)
 		}
 	case endedRun(run.Status):
-		run.Status, run.Due = StatusOpen, t.now
+		run.Status, run.Due = StatusOpen, t.Now
 		b.Ended, b.Result, b.Error, b.Recoveries = time.Time{}, nil, "", 0
 	}
-	m := g.member(unit)
+	m := g.member(u.unit)
 	b.Parent, b.Unit = g.x.id, &m
 	s.Child, s.Unit.Started = run.Key.Run, true
 	t.body.Started++
 	err = write(&run, &b)
 	t.w.Put = append(t.w.Put, run)
-	return errors.Join(err, t.putUnit(t.units[i], &s))
+	return errors.Join(err, t.putUnit(unit, &s))
 }
 
 // checkRun returns an error for a run that is not that of a unit of this group.

@@ -3,7 +3,6 @@ package durable
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -144,8 +143,8 @@ func (u *unitCall) record(ctx context.Context, result payload, err error) {
 		letters, failed = x.e.lettersOf(ctx, x.id, g.ids.steps(u.name))
 	}
 	if failed == nil {
-		failed = x.insist(ctx, key, slices.Concat(g.keys(), []Key{key}, letters), func(tx Tx) (Writes, error) {
-			return x.decideUnit(tx, end, &u.answer)
+		failed = x.insist(ctx, key, g.unitKeys(key, letters), func(tx Tx) (Writes, error) {
+			return g.decideUnit(tx, key, end, &u.answer)
 		})
 	}
 	switch {
@@ -185,14 +184,21 @@ type unitEnd struct {
 	err    *UnitError
 }
 
+// unitKeys returns the keys of the records that the end of a unit changes: the run,
+// the group, the unit, and its dead letters.
+func (g *groupCall) unitKeys(unit Key, letters []Key) []Key {
+	return append([]Key{g.x.e.key(KindRun, g.x.id, ""), g.key(), unit}, letters...)
+}
+
 // decideUnit decides about the end of a unit that the execution of a run has
-// executed. The records are the run, the group, the unit, and its dead letters.
-func (x *execution) decideUnit(tx Tx, e *unitEnd, a *groupAnswer) (Writes, error) {
-	run := tx.Records[0]
+// executed. The records are those of unitKeys.
+func (g *groupCall) decideUnit(tx Tx, unit Key, e *unitEnd, a *groupAnswer) (Writes, error) {
+	x := g.x
+	run := tx.Record(x.e.key(KindRun, x.id, ""))
 	if run.Owner != x.owner.id || run.Fence != x.fence {
 		return Writes{}, ErrFenced
 	}
-	w, err := decideUnitEnd(tx, tx.Records[1], tx.Records[2], e, a)
+	w, err := decideUnitEnd(tx, tx.Record(g.key()), tx.Record(unit), e, a)
 	if err != nil || a.late || a.repeated {
 		return w, err
 	}

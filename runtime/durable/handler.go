@@ -125,19 +125,21 @@ func (e *Engine) startRun(
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("run %q: %w", id, err)
 	}
-	keys := []Key{e.key(KindRun, id, ""), e.key(KindBudget, id, "")}
-	parent := fromContext(ctx)
-	if parent != nil && parent.x.e == e {
+	s := runStart{
+		run: e.key(KindRun, id, ""), budget: e.key(KindBudget, id, ""), handler: key, input: input, options: &o,
+	}
+	keys := []Key{s.run, s.budget}
+	if parent := fromContext(ctx); parent != nil && parent.x.e == e {
 		if err := parent.x.ready(ctx); err != nil {
 			return nil, err
 		}
-		keys = append(keys, e.key(KindRun, parent.x.id, ""), e.key(KindStep, parent.x.id, childID(id)))
-	} else {
-		parent = nil
+		s.parent = parent.x
+		s.parentRun, s.link = e.key(KindRun, parent.x.id, ""), e.key(KindStep, parent.x.id, childID(id))
+		keys = append(keys, s.parentRun, s.link)
 	}
 	created := false
 	err = e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
-		w, known, err = decideStartRun(tx, key, input, &o, parent)
+		w, known, err = s.decide(tx)
 		created = len(w.Put) > 0
 		return w, err
 	})
@@ -191,10 +193,10 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 		return nil
 	}
 	o := newRunOptions(h.options)
-	keys := []Key{x.e.key(KindRun, x.id, ""), x.e.key(KindBudget, x.id, "")}
+	runKey, budgetKey := x.e.key(KindRun, x.id, ""), x.e.key(KindBudget, x.id, "")
 	var view runView
-	err := x.e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
-		r := tx.Records[0]
+	err := x.e.update(ctx, []Key{runKey, budgetKey}, func(tx Tx) (w Writes, err error) {
+		r := tx.Record(runKey)
 		if r.Owner != x.owner.id || r.Fence != x.fence {
 			return w, ErrFenced
 		}
@@ -215,7 +217,7 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 			}
 			if o.budget != nil && !b.Budget {
 				b.Budget = true
-				budget, err := newCountBudget(tx.Records[1], *o.budget, r.Bucket)
+				budget, err := newCountBudget(tx.Record(budgetKey), *o.budget, r.Bucket)
 				if err != nil {
 					return w, err
 				}
@@ -255,13 +257,21 @@ const childPrefix = "%start/"
 // childID returns the id of the step that records a child of a run.
 func childID(run string) string { return childPrefix + escape(run) }
 
-// decideStartRun creates a run, or writes nothing if it exists. The records are the
-// run, its budget and, for a child, its parent and the step that links them. known is
-// the input of a run of the same handler, if its encoding differs.
-func decideStartRun(
-	tx Tx, handler string, input *payload, o *runOptions, parent *runContext,
-) (w Writes, known *payload, err error) {
-	r := tx.Records[0]
+// A runStart is what a run is started with.
+type runStart struct {
+	run, budget Key
+	handler     string
+	input       *payload
+	options     *runOptions
+
+	parent          *execution // of the run that starts it, or nil
+	parentRun, link Key        // that run, and the step of it that records the start
+}
+
+// decide creates the run, or writes nothing if it exists. known is the input of a run
+// of the same handler, if its encoding differs.
+func (s *runStart) decide(tx Tx) (w Writes, known *payload, err error) {
+	r := tx.Record(s.run)
 	existing, err := open[runBody](r)
 	if err != nil {
 		return w, nil, err
@@ -269,17 +279,17 @@ func decideStartRun(
 	if r.Version != 0 {
 		err := fmt.Errorf("run %q exists with another function or input: %w", r.Key.Run, ErrConflict)
 		switch {
-		case r.Handler != handler:
+		case r.Handler != s.handler:
 			return w, nil, err
-		case r.Status == StatusExpired || string(existing.Input.data()) == string(input.data()):
+		case r.Status == StatusExpired || string(existing.Input.data()) == string(s.input.data()):
 			return w, nil, nil // with the results of a run, its input is deleted
 		}
 		return w, existing.Input, err
 	}
-	r, b := newRun(r, handler, input, o, tx.Now)
-	if parent != nil {
-		outer := tx.Records[2]
-		if outer.Owner != parent.x.owner.id || outer.Fence != parent.x.fence {
+	r, b := newRun(r, s.handler, s.input, s.options, tx.Now)
+	if s.parent != nil {
+		outer := tx.Record(s.parentRun)
+		if outer.Owner != s.parent.owner.id || outer.Fence != s.parent.fence {
 			return w, nil, ErrFenced
 		}
 		if outer.Status == StatusCanceled {
@@ -290,16 +300,16 @@ func decideStartRun(
 		} else if ob.Hold != nil {
 			return w, nil, ob.Hold.err(outer.Key.Run)
 		}
-		b.Parent, r.Bucket, r.Priority = outer.Key.Run, outer.Bucket, o.rank(outer.Priority)
-		link := tx.Records[3]
+		b.Parent, r.Bucket, r.Priority = outer.Key.Run, outer.Bucket, s.options.rank(outer.Priority)
+		link := tx.Record(s.link)
 		link.Status, link.Bucket, link.Fence = StatusSucceeded, outer.Bucket, outer.Fence
-		err = writeStep(&link, &stepBody{Name: "start " + handler, Child: r.Key.Run, First: tx.Now, Ended: tx.Now})
+		err = writeStep(&link, &stepBody{Name: "start " + s.handler, Child: r.Key.Run, First: tx.Now, Ended: tx.Now})
 		w.Put = append(w.Put, link)
 	}
 	err = errors.Join(err, write(&r, &b))
 	w.Put = append(w.Put, r)
-	if o.budget != nil {
-		budget, failed := newCountBudget(tx.Records[1], *o.budget, r.Bucket)
+	if o := s.options; o.budget != nil {
+		budget, failed := newCountBudget(tx.Record(s.budget), *o.budget, r.Bucket)
 		w.Put, err = append(w.Put, budget), errors.Join(err, failed)
 	}
 	return w, nil, err

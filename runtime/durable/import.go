@@ -117,7 +117,7 @@ func (im *importing) batch(ctx context.Context, e *Engine, run Key, keys []Key) 
 			return report, err
 		}
 		err = e.update(ctx, append([]Key{run}, keys...), func(tx Tx) (w Writes, err error) {
-			w, report, err = im.decide(tx)
+			w, report, err = im.decide(tx, run, keys)
 			return w, err
 		})
 		if err != errRunChanged {
@@ -173,9 +173,9 @@ func (im *importing) read(ctx context.Context, e *Engine, keys []Key) error {
 	return nil
 }
 
-// decide records steps. The first record is that of the run.
-func (im *importing) decide(tx Tx) (w Writes, report ImportReport, err error) {
-	run := tx.Records[0]
+// decide records steps of a run.
+func (im *importing) decide(tx Tx, runKey Key, steps []Key) (w Writes, report ImportReport, err error) {
+	run := tx.Record(runKey)
 	b, err := open[runBody](run)
 	switch {
 	case err != nil:
@@ -186,8 +186,8 @@ func (im *importing) decide(tx Tx) (w Writes, report ImportReport, err error) {
 	case b.Imports == 0:
 		return w, report, fmt.Errorf("run %q exists, and was not imported: %w", run.Key.Run, ErrConflict)
 	}
-	for _, r := range tx.Records[1:] {
-		if err := im.step(&w, &report, r, run, tx.Now); err != nil {
+	for _, step := range steps {
+		if err := im.step(&w, &report, tx.Record(step), run, tx.Now); err != nil {
 			return w, report, err
 		}
 	}

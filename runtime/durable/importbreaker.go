@@ -15,7 +15,7 @@ func (e *Engine) ImportBreaker(
 ) (added bool, err error) {
 	key := e.key(KindBreaker, "", name)
 	err = e.update(ctx, []Key{key}, func(tx Tx) (w Writes, err error) {
-		r := tx.Records[0]
+		r := tx.Record(key)
 		if added = r.Version == 0; !added {
 			return w, nil
 		}

@@ -35,7 +35,7 @@ func (e *Engine) accepted(ctx context.Context) (string, error) {
 	}
 	before := ""
 	err := e.update(ctx, []Key{e.incarnationKey()}, func(tx Tx) (Writes, error) {
-		r := tx.Records[0]
+		r := tx.Record(e.incarnationKey())
 		b, err := open[incarnationBody](r)
 		if before = b.Incarnation; err != nil || r.Version != 0 {
 			return Writes{}, err
@@ -71,7 +71,7 @@ func accept(now time.Time, r Record, incarnation string) (Writes, error) {
 // wait: workers ask the store with their next poll.
 func (e *Engine) Accept(ctx context.Context, by ...Operator) error {
 	return e.update(ctx, []Key{e.incarnationKey()}, func(tx Tx) (Writes, error) {
-		r := tx.Records[0]
+		r := tx.Record(e.incarnationKey())
 		w, err := accept(tx.Now, r, e.store.Guarantee().Incarnation)
 		r.Bucket = month(tx.Now)
 		w.Add = append(w.Add, newAudit(r, tx.Now, ActionAccepted, operator(by)))

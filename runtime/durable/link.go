@@ -296,7 +296,7 @@ func (b *sharedBreaker) update(
 	defer cancel()
 	var now time.Time
 	err = b.c.link.store.Update(ctx, Select{Keys: []Key{b.key}}, func(tx Tx) (w Writes, err error) {
-		r := tx.Records[0]
+		r := tx.Record(b.key)
 		if s, err = open[retry.BreakerSnapshot](r); err != nil {
 			return w, err
 		}

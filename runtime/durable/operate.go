@@ -183,12 +183,14 @@ type operand struct {
 	token string // distinguishes a repetition, after a lost reply, from another operation
 	step  string // its id
 
+	owner, stepKey Key // of the run, and the step
+
 	// As they were read before:
 	run     Record
 	dead    bool     // the process of its owner
 	blocked []string // its steps that wait for a person
-	units   []string // in which the step is called
-	failed  []string // steps of the unit, if the step records one
+	units   []Key    // in which the step is called
+	failed  []Key    // steps of the unit, if the step records one
 
 	fence uint64 // of the run, as it was written
 }
@@ -237,27 +239,27 @@ func (e *Engine) prepare(ctx context.Context, run string, p *operand) ([]Key, er
 	if err != nil {
 		return nil, err
 	}
-	if p.units = unitsOf(p.step, body.Unit != nil); body.Unit != nil {
+	p.units = nil
+	for _, id := range unitsOf(p.step, body.Unit != nil) {
+		p.units = append(p.units, e.key(KindStep, run, id))
+	}
+	if body.Unit != nil {
 		if p.failed, err = e.failedSteps(ctx, run, p.step); err != nil {
 			return nil, err
 		}
 	}
-	keys := []Key{e.key(KindOwner, "", holder), runKey, stepKey}
-	for _, id := range slices.Concat(p.units, p.failed) {
-		keys = append(keys, e.key(KindStep, run, id))
-	}
-	return keys, nil
+	p.owner, p.stepKey = e.key(KindOwner, "", holder), stepKey
+	return slices.Concat([]Key{p.owner, runKey, stepKey}, p.units, p.failed), nil
 }
 
-// decide decides about an operation. The records are those of the owner, the run,
-// the step, the units in which it is called, and the failed steps of a unit.
+// decide decides about an operation.
 func (p *operand) decide(tx Tx) (Writes, error) {
-	r := tx.Records[1]
+	r := tx.Record(p.run.Key)
 	b, err := open[runBody](r)
 	if err != nil {
 		return Writes{}, err
 	}
-	o := operation{now: tx.Now, by: p.by, over: isOver(r.Status), step: tx.Records[2]}
+	o := operation{now: tx.Now, by: p.by, over: isOver(r.Status), step: tx.Record(p.stepKey)}
 	p.fence = r.Fence
 	if o.body, err = open[stepBody](o.step); err != nil || o.body.Operated == p.token {
 		return Writes{}, err
@@ -291,7 +293,7 @@ func (p *operand) decide(tx Tx) (Writes, error) {
 	if o.over {
 		return w, err
 	}
-	return w, errors.Join(err, p.open(&w, tx, tx.Records[3:], r.Fence))
+	return w, errors.Join(err, p.open(&w, tx, r.Fence))
 }
 
 // isOver reports whether a run with a status is never executed again, whatever
@@ -300,7 +302,7 @@ func isOver(s Status) bool { return s == StatusCanceled || s == StatusTimedOut }
 
 // operable returns an error if an operator cannot change a run.
 func operable(tx Tx, r Record, p *operand) error {
-	owner := tx.Records[0]
+	owner := tx.Record(p.owner)
 	switch {
 	case r.Version == 0:
 		return fmt.Errorf("run %q: %w", r.Key.Run, ErrNotFound)

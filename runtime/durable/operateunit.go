@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 )
@@ -37,9 +38,9 @@ func unitsOf(step string, unit bool) (units []string) {
 	}
 }
 
-// failedSteps returns the ids of the steps that have failed in a unit, with those
+// failedSteps returns the keys of the steps that have failed in a unit, with those
 // of the groups that it has called.
-func (e *Engine) failedSteps(ctx context.Context, run, unit string) (ids []string, err error) {
+func (e *Engine) failedSteps(ctx context.Context, run, unit string) (keys []Key, err error) {
 	i := strings.LastIndex(unit, "/")
 	prefix := unit[:i] + ":/" + unit[i+1:] + ":"
 	for {
@@ -48,7 +49,7 @@ func (e *Engine) failedSteps(ctx context.Context, run, unit string) (ids []strin
 			FromID: prefix, BeforeID: following(prefix),
 		}
 		err = e.each(ctx, q, func(r Record) error {
-			ids = append(ids, r.Key.ID)
+			keys = append(keys, r.Key)
 			return nil
 		})
 		if err != nil {
@@ -57,7 +58,7 @@ func (e *Engine) failedSteps(ctx context.Context, run, unit string) (ids []strin
 		q.Kind, q.Status, q.Limit = KindGroup, nil, 1
 		groups, _, err := e.store.List(ctx, q)
 		if err != nil || len(groups) == 0 {
-			return ids, err
+			return keys, err
 		}
 		prefix = inGroups + prefix // of their units and steps
 	}
@@ -65,9 +66,9 @@ func (e *Engine) failedSteps(ctx context.Context, run, unit string) (ids []strin
 
 // open opens what an operation on a step opens with it: the units in which the
 // step was called and which have ended, and the failed steps of a unit.
-func (p *operand) open(w *Writes, tx Tx, records []Record, fence uint64) error {
-	for i, r := range records {
-		unit := i < len(p.units)
+func (p *operand) open(w *Writes, tx Tx, fence uint64) error {
+	for i, key := range slices.Concat(p.units, p.failed) {
+		r, unit := tx.Record(key), i < len(p.units)
 		ended := finished(r.Status) || r.Status == StatusAbandoned
 		if r.Version == 0 || unit && !ended || !unit && r.Status != StatusFailed && r.Status != StatusDead {
 			continue

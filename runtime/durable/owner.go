@@ -103,7 +103,7 @@ func (o *owner) renew(ctx context.Context) error {
 	var now time.Time
 	gap := false
 	err := o.e.store.Update(ctx, Select{Keys: []Key{o.key()}}, func(tx Tx) (Writes, error) {
-		r := tx.Records[0]
+		r := tx.Record(o.key())
 		now = tx.Now
 		b, err := open[ownerBody](r)
 		if err != nil {
@@ -244,7 +244,7 @@ func (o *owner) reconcileRun(ctx context.Context, r Record) {
 // disown releases a run that is not executed, so that any engine may claim it.
 func (e *Engine) disown(ctx context.Context, run Key, owner string, fence uint64) error {
 	return e.update(ctx, []Key{run}, func(tx Tx) (Writes, error) {
-		r := tx.Records[0]
+		r := tx.Record(run)
 		if r.Owner != owner || r.Fence != fence {
 			return Writes{}, nil
 		}

@@ -126,7 +126,7 @@ func changeShared[B any](
 	ctx context.Context, e *Engine, key Key, o sharedChange, change func(*Record, *B, time.Time) error,
 ) error {
 	err := e.update(ctx, []Key{key}, func(tx Tx) (Writes, error) {
-		r := tx.Records[0]
+		r := tx.Record(key)
 		b, err := open[B](r)
 		if err == nil {
 			err = change(&r, &b, tx.Now)

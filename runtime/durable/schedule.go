@@ -75,15 +75,21 @@ func (w *worker) look(ctx context.Context, p *periodic, s *scheduleView, now tim
 				return nil
 			}
 		}
-		keys := []Key{known.Key}
+		keys, last := []Key{known.Key}, Key{}
 		if n := len(b.Start); p.noOverlap && n > 0 {
-			keys = append(keys, w.e.key(KindRun, p.runOf(b.Start[n-1]), ""))
+			last = w.e.key(KindRun, p.runOf(b.Start[n-1]), "")
+			keys = append(keys, last)
 		}
 		err = w.e.update(ctx, keys, func(tx Tx) (Writes, error) {
-			if tx.Records[0].Version != known.Version {
+			r := tx.Record(known.Key)
+			if r.Version != known.Version {
 				return Writes{}, nil // another worker was faster
 			}
-			return p.decide(tx, b, begun, late, now)
+			overlaps := false
+			if last.Run != "" {
+				overlaps = unfinishedRun(tx.Record(last))
+			}
+			return p.decide(tx.Now, r, b, begun, overlaps, late, now)
 		})
 		if err != nil {
 			return err
@@ -135,12 +141,13 @@ func (p *periodic) between(after, until time.Time) (begun []time.Time) {
 }
 
 // decide decides which of the periods that have begun are to start. Those that have
-// begun before late were missed. The second record, if there is one, is the run that
-// was started last.
-func (p *periodic) decide(tx Tx, b scheduleBody, begun []time.Time, late, now time.Time) (Writes, error) {
-	r := tx.Records[0]
+// begun before late were missed. overlaps tells that the run that was started last is
+// unfinished.
+func (p *periodic) decide(
+	stored time.Time, r Record, b scheduleBody, begun []time.Time, overlaps bool, late, now time.Time,
+) (Writes, error) {
 	if r.Version == 0 {
-		r.Bucket, b.Until = month(tx.Now), now // the first period is the next one
+		r.Bucket, b.Until = month(stored), now // the first period is the next one
 	}
 	if n := len(begun); n > 0 {
 		b.Until = begun[n-1]
@@ -151,7 +158,7 @@ func (p *periodic) decide(tx Tx, b scheduleBody, begun []time.Time, late, now ti
 		start := begun[max(missed-p.catchUp, 0):]
 		if p.noOverlap {
 			start = start[max(len(start)-1, 0):]
-			if len(tx.Records) > 1 && unfinishedRun(tx.Records[1]) {
+			if overlaps {
 				start = nil
 			}
 		}

@@ -207,14 +207,16 @@ func (b *SharedBudget) exchange(ctx context.Context, l *link, why purpose) {
 	r, sent := b.report(l, why)
 	var g leaseGrant
 	var version uint64
-	err := l.store.Update(ctx, Select{Keys: []Key{l.key(KindBudget, b.policy.Name)}}, func(tx Tx) (w Writes, err error) {
-		record, err := openRatio(tx.Records[0], &b.policy, tx.Now)
+	key := l.key(KindBudget, b.policy.Name)
+	err := l.store.Update(ctx, Select{Keys: []Key{key}}, func(tx Tx) (w Writes, err error) {
+		known := tx.Record(key)
+		record, err := openRatio(known, &b.policy, tx.Now)
 		if err != nil {
 			return w, err
 		}
 		g = record.lease(r, tx.Now)
 		err = record.put(&w)
-		version = tx.Records[0].Version + uint64(len(w.Put))
+		version = known.Version + uint64(len(w.Put))
 		return w, err
 	})
 	b.mu.Lock()

@@ -23,7 +23,7 @@ func (e *Engine) Signal(ctx context.Context, run, step string, value any, by ...
 	if err := checkSignal(step); err != nil {
 		return err
 	}
-	s := signal{step: step, by: operator(by), value: encode(e.codec, value)}
+	s := signal{run: e.key(KindRun, run, ""), step: e.key(KindStep, run, step), by: operator(by), value: encode(e.codec, value)}
 	if s.value.Refuse != "" {
 		return s.value.decode(e.codec, step, nil)
 	}
@@ -31,7 +31,7 @@ func (e *Engine) Signal(ctx context.Context, run, step string, value any, by ...
 	if s.digest, err = digestOf(value); err != nil {
 		return fmt.Errorf("%w: %w", ErrArguments, err)
 	}
-	err = e.update(ctx, []Key{e.key(KindRun, run, ""), e.key(KindStep, run, step)}, s.decide)
+	err = e.update(ctx, []Key{s.run, s.step}, s.decide)
 	if err != nil {
 		return err
 	}
@@ -55,17 +55,17 @@ func checkSignal(step string) error {
 
 // A signal is a value for a step that waits for it.
 type signal struct {
-	step   string
+	run    Key
+	step   Key
 	value  payload
 	digest string // of the value before it was encoded
 	by     Operator
 	known  bool // it was sent before
 }
 
-// decide ends the step with the value, and wakes its run. The records are the
-// run and the step.
+// decide ends the step with the value, and wakes its run.
 func (s *signal) decide(tx Tx) (Writes, error) {
-	r, step := tx.Records[0], tx.Records[1]
+	r, step := tx.Record(s.run), tx.Record(s.step)
 	b, err := open[runBody](r)
 	switch {
 	case err != nil:
@@ -84,7 +84,7 @@ func (s *signal) decide(tx Tx) (Writes, error) {
 		return Writes{}, err
 	}
 	if step.Version == 0 {
-		o.body = stepBody{Name: s.step[strings.LastIndex(s.step, ":")+1:], Function: waitFunction, First: tx.Now}
+		o.body = stepBody{Name: step.Key.ID[strings.LastIndex(step.Key.ID, ":")+1:], Function: waitFunction, First: tx.Now}
 		o.step.Bucket = r.Bucket
 	}
 	o.step.Status, o.step.Fence = StatusSucceeded, r.Fence

@@ -38,8 +38,28 @@ type stepView struct {
 	policies bool  // those of the run are others now
 }
 
+// keys returns the keys of the records that decisions about a step need: see view.
+func (x *execution) keys(c *stepCall) []Key {
+	keys := []Key{x.e.key(KindRun, x.id, ""), c.key}
+	if x.run.Budget {
+		keys = append(keys, x.e.key(KindBudget, x.id, ""))
+	}
+	if m := x.budgeted(c); m != nil {
+		keys = append(keys, x.e.key(KindBudget, m.Run, m.Group), x.e.key(KindStep, m.Run, m.Step))
+	}
+	if b := c.policy.Budget; b != nil {
+		keys = append(keys, x.e.key(KindBudget, "", b.Name))
+	}
+	if b := c.policy.Breaker; b != nil {
+		keys = append(keys, x.e.key(KindBreaker, "", b.Name))
+	}
+	return keys
+}
+
+// view decodes the records of a transaction about a step: see keys.
 func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
-	v = &stepView{x: x, c: c, now: tx.Now, run: tx.Records[0], step: tx.Records[1]}
+	e := x.e
+	v = &stepView{x: x, c: c, now: tx.Now, run: tx.Record(e.key(KindRun, x.id, "")), step: tx.Record(c.key)}
 	if v.runBody, err = x.openRun(v.run); err != nil {
 		return nil, err
 	}
@@ -49,28 +69,26 @@ func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
 	if v.step.Status == StatusAbandoned && v.body.Before != 0 {
 		v.step.Status, v.recalled = v.body.Before, true
 	}
-	rest := tx.Records[2:]
 	if x.run.Budget {
-		if v.count, err = openBudget(rest[0]); err != nil {
+		if v.count, err = openBudget(tx.Record(e.key(KindBudget, x.id, ""))); err != nil {
 			return nil, err
 		}
-		rest = rest[1:]
 	}
 	if m := x.budgeted(c); m != nil {
-		if v.group, err = openUnitBudget(m, rest[0], rest[1]); err != nil {
+		budget, unit := tx.Record(e.key(KindBudget, m.Run, m.Group)), tx.Record(e.key(KindStep, m.Run, m.Step))
+		if v.group, err = openUnitBudget(m, budget, unit); err != nil {
 			return nil, err
 		}
-		rest = rest[2:]
 	}
-	if p := c.policy.Budget; p != nil {
-		if v.ratio, err = openRatio(rest[0], p, v.now); err != nil {
+	if b := c.policy.Budget; b != nil {
+		if v.ratio, err = openRatio(tx.Record(e.key(KindBudget, "", b.Name)), b, v.now); err != nil {
 			return nil, err
 		}
-		rest = rest[1:]
 	}
-	if c.policy.Breaker != nil {
-		v.breaker = &rest[0]
-		v.state, err = open[retry.BreakerSnapshot](rest[0])
+	if b := c.policy.Breaker; b != nil {
+		r := tx.Record(e.key(KindBreaker, "", b.Name))
+		v.breaker = &r
+		v.state, err = open[retry.BreakerSnapshot](r)
 	}
 	return v, err
 }

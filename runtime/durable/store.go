@@ -178,6 +178,29 @@ type Tx struct {
 	// in the order of their keys.
 	// Version 0: the record does not exist, and only Key is set.
 	Records []Record
+
+	find func(Key) int // the index of a record, or -1: see Decide
+}
+
+// Record returns the record with a key that was selected. For another key it
+// panics, and [Tx.Decide] returns an error: the decision has a defect.
+func (tx Tx) Record(key Key) Record {
+	r, ok := tx.Lookup(key)
+	if !ok {
+		panic(fmt.Sprintf("record %.100q was not selected", key))
+	}
+	return r
+}
+
+// Lookup returns the record with a key, and whether it was selected.
+func (tx Tx) Lookup(key Key) (Record, bool) {
+	if tx.find == nil {
+		tx.find = finder(tx.Records)
+	}
+	if i := tx.find(key); i >= 0 {
+		return tx.Records[i], true
+	}
+	return Record{}, false
 }
 
 // Writes is what an update changes: Delete, Put and Add are applied in this

@@ -85,12 +85,12 @@ func (e *Engine) abandonPage(ctx context.Context, run Key) (tail, more bool, err
 	}
 	var ids []string
 	err = e.store.Update(ctx, Select{Keys: append([]Key{run}, keys...)}, func(tx Tx) (w Writes, err error) {
-		r := tx.Records[0]
+		r := tx.Record(run)
 		b, err := open[runBody](r)
 		if tail, ids = err == nil && r.Status == StatusSucceeded && b.Tail, nil; !tail {
 			return w, err // another engine was faster, or an operator has requeued a step
 		}
-		if ids, err = abandon(run.Run, tx.Records[1:], &w); err != nil || more {
+		if ids, err = abandon(run.Run, tx.Records, &w); err != nil || more {
 			return w, err
 		}
 		b.Tail, r.Due = false, b.Ended.Add(b.Keep)

@@ -16,24 +16,6 @@ import (
 // pure functions of records, the time of the store, and what was prepared before
 // the transaction.
 
-// keys returns the records that decisions about a step need.
-func (x *execution) keys(c *stepCall) []Key {
-	keys := []Key{x.e.key(KindRun, x.id, ""), c.key}
-	if x.run.Budget {
-		keys = append(keys, x.e.key(KindBudget, x.id, ""))
-	}
-	if m := x.budgeted(c); m != nil {
-		keys = append(keys, x.e.key(KindBudget, m.Run, m.Group), x.e.key(KindStep, m.Run, m.Step))
-	}
-	if b := c.policy.Budget; b != nil {
-		keys = append(keys, x.e.key(KindBudget, "", b.Name))
-	}
-	if b := c.policy.Breaker; b != nil {
-		keys = append(keys, x.e.key(KindBreaker, "", b.Name))
-	}
-	return keys
-}
-
 // decideStart decides about the start of an attempt.
 func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next, error) {
 	v, err := x.view(tx, c)
