@@ -103,7 +103,7 @@ func (e *Engine) result(ctx context.Context, id, caller string) (result *payload
 		return &payload{}, true, nil
 	case r.Status == StatusSucceeded:
 		return b.Result, true, nil
-	case endedRun(r.Status):
+	case r.Status.EndsRun():
 		return nil, true, &RunError{Run: id, Status: r.Status, Text: b.Error}
 	case caller == "":
 		return nil, false, nil
@@ -171,13 +171,3 @@ const (
 	awaitPoll  = time.Second           // how often Await asks the store
 	awaitPause = 10 * time.Millisecond // the least time in between: notifications are for any run
 )
-
-// endedRun reports whether a run is not executed any more, unless somebody
-// reopens it.
-func endedRun(s Status) bool {
-	switch s {
-	case StatusSucceeded, StatusFailed, StatusCanceled, StatusTimedOut, StatusExpired:
-		return true
-	}
-	return false
-}

@@ -54,7 +54,7 @@ func (x *execution) link(tx Tx, r *Record, b *runBody, end ending) (w Writes, er
 		if r.Due = tx.Now; !errors.Is(end.err, context.Canceled) && !errors.Is(end.err, ErrClosed) && !isHeld(end.err) {
 			r.Due = tx.Now.Add(x.e.lease)
 		}
-	case endedRun(end.status):
+	case end.status.EndsRun():
 		var missing missingError
 		for _, run := range b.Awaiters {
 			other, found := tx.Lookup(x.e.key(KindRun, run, ""))
@@ -89,7 +89,7 @@ func (x *execution) linkAwaited(tx Tx, r *Record, b *runBody, awaits []string) (
 		if err != nil {
 			return w, err
 		}
-		if other.Version == 0 || endedRun(other.Status) {
+		if other.Version == 0 || other.Status.EndsRun() {
 			dueNow(r, tx.Now) // it has ended meanwhile
 			continue
 		}

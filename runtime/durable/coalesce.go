@@ -227,7 +227,7 @@ func merge(batch []*item) ([]Key, func(Tx) (Writes, error)) {
 	if len(batch) == 1 { // sees what the transaction sees
 		it := batch[0]
 		return it.keys, func(tx Tx) (w Writes, _ error) {
-			if w, it.refused = call(it.propose, tx); it.refused != nil {
+			if w, it.refused = tx.Decide(it.propose); it.refused != nil {
 				return Writes{}, nil
 			}
 			return w, nil
@@ -281,19 +281,22 @@ func (it *item) abandoned(ctx context.Context) error {
 // the writes of the items before.
 type view struct {
 	tx      Tx
-	records []Record // as after the writes
-	find    func(Key) int
-	put     []bool // records that were put and not deleted
-	deleted []bool // records that were deleted, and perhaps put again
+	records []Record // as after the writes, in the order of their keys
+	put     []bool   // records that were put and not deleted
+	deleted []bool   // records that were deleted, and perhaps put again
 	add     []Entry
 }
 
 func newView(tx Tx) *view {
 	n := len(tx.Records)
 	flags := make([]bool, 2*n)
-	return &view{
-		tx: tx, records: slices.Clone(tx.Records), find: finder(tx.Records), put: flags[:n], deleted: flags[n:],
-	}
+	return &view{tx: tx, records: slices.Clone(tx.Records), put: flags[:n], deleted: flags[n:]}
+}
+
+// find returns the index of the record with a key, which an item has selected.
+func (v *view) find(key Key) int {
+	i, _ := slices.BinarySearchFunc(v.records, key, func(r Record, key Key) int { return r.Key.Compare(key) })
+	return i
 }
 
 // apply lets it decide, and adds what it writes to the view. If it refuses or

@@ -41,7 +41,7 @@ func (e *Engine) cancel(ctx context.Context, run string, by Operator) error {
 			return Writes{}, fmt.Errorf("run %q: %w", run, ErrNotFound)
 		case r.Status == StatusCanceled:
 			return Writes{}, nil
-		case endedRun(r.Status) && r.Status != StatusFailed:
+		case r.Status.EndsRun() && r.Status != StatusFailed:
 			return Writes{}, fmt.Errorf("run %q has %v: %w", run, r.Status, ErrConflict)
 		}
 		idle = r.Owner == ""
@@ -85,7 +85,7 @@ func (e *Engine) hold(ctx context.Context, run string, h *hold) error {
 			return Writes{}, fmt.Errorf("run %q: %w", run, ErrNotFound)
 		case b.Hold != nil:
 			return Writes{}, nil
-		case endedRun(r.Status) && r.Status != StatusFailed:
+		case r.Status.EndsRun() && r.Status != StatusFailed:
 			return Writes{}, fmt.Errorf("run %q has %v: %w", run, r.Status, ErrConflict)
 		}
 		idle = r.Owner == ""

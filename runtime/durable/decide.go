@@ -68,7 +68,7 @@ func (tx Tx) Notifies(w Writes) (spaces []string) {
 		if at := find(r.Key); at >= 0 {
 			before = tx.Records[at]
 		}
-		if due(r) && !due(&before) || endedRun(r.Status) && !endedRun(before.Status) {
+		if due(r) && !due(&before) || r.Status.EndsRun() && !before.Status.EndsRun() {
 			spaces = append(spaces, r.Key.Space)
 		}
 	}

@@ -335,7 +335,7 @@ func (x *execution) decideFinish(tx Tx, end ending, member *groupAnswer) (Writes
 	}
 	r.Owner, r.Status, r.Due, r.Attention = "", end.status, end.due, end.status == StatusPaused
 	switch {
-	case endedRun(end.status):
+	case end.status.EndsRun():
 		b.end(&r, end.status, tx.Now)
 	case end.status == StatusPaused:
 		b.Ended = tx.Now
@@ -389,7 +389,7 @@ func (end ending) operated(r Record, b *runBody) ending {
 		return ending{status: StatusCanceled, err: ErrCanceled}
 	case b.Hold == nil && end.status == StatusPaused && isHeld(end.err):
 		end.status = StatusOpen // it was resumed
-	case b.Hold == nil || endedRun(end.status) && end.status != StatusFailed:
+	case b.Hold == nil || end.status.EndsRun() && end.status != StatusFailed:
 	case end.status == StatusOpen: // the caller has gone
 		end.status = StatusPaused
 	default:

@@ -22,7 +22,7 @@ func (x *execution) memberKeys() []Key {
 
 // memberLetters returns the dead letters of a run that is a unit and has not succeeded.
 func (x *execution) memberLetters(ctx context.Context, end ending) ([]Key, error) {
-	if x.run.Unit == nil || !endedRun(end.status) {
+	if x.run.Unit == nil || !end.status.EndsRun() {
 		return nil, nil
 	}
 	return x.e.lettersOf(ctx, x.id, "")
@@ -47,7 +47,7 @@ func memberEnd(b *runBody, run string, end ending, fence uint64) *unitEnd {
 func (x *execution) endMember(tx Tx, end ending, a *groupAnswer) (Writes, error) {
 	*a = groupAnswer{late: true}
 	m := x.run.Unit
-	if m == nil || !endedRun(end.status) {
+	if m == nil || !end.status.EndsRun() {
 		return Writes{}, nil
 	}
 	keys := x.memberKeys()
@@ -88,7 +88,7 @@ func (a *groupAnswer) wakes() bool {
 // reportMember reports the end of the unit that the run is.
 func (x *execution) reportMember(ctx context.Context, end ending, a *groupAnswer) {
 	m := x.run.Unit
-	if m == nil || !endedRun(end.status) {
+	if m == nil || !end.status.EndsRun() {
 		return
 	}
 	e := memberEnd(&x.run, x.id, end, x.fence)

@@ -148,7 +148,7 @@ func (g *groupCall) reconcile(ctx context.Context) error {
 			return err
 		}
 		for i, r := range records {
-			if !endedRun(r.Status) {
+			if !r.Status.EndsRun() {
 				continue
 			}
 			if err := g.found(ctx, units[i], r); err != nil {
@@ -334,7 +334,7 @@ func (g *groupCall) startUnit(t *groupTx, unit Record, u *unitStart) error {
 			}
 			t.w.Put = append(t.w.Put, budget)
 		}
-	case endedRun(run.Status):
+	case run.Status.EndsRun():
 		run.Status, run.Due = StatusOpen, t.Now
 		b.Ended, b.Result, b.Error, b.Recoveries = time.Time{}, nil, "", 0
 	}

@@ -191,7 +191,7 @@ func (im *importing) decide(tx Tx, runKey Key, steps []Key) (w Writes, report Im
 			return w, report, err
 		}
 	}
-	closed := run.Owner != "" || endedRun(run.Status) && run.Status != StatusFailed
+	closed := run.Owner != "" || run.Status.EndsRun() && run.Status != StatusFailed
 	if closed && report.Added+report.Changed > 0 {
 		return w, report, fmt.Errorf("run %q is %v or being executed: nothing is imported: %w",
 			run.Key.Run, run.Status, ErrConflict)

@@ -172,5 +172,5 @@ func (p *periodic) decide(
 
 // unfinishedRun reports whether a run exists and has not ended.
 func unfinishedRun(r Record) bool {
-	return r.Version != 0 && !endedRun(r.Status)
+	return r.Version != 0 && !r.Status.EndsRun()
 }

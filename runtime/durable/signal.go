@@ -111,7 +111,7 @@ func (s *signal) decide(tx Tx) (Writes, error) {
 // signalable returns why a signal cannot be sent to a step, or nil.
 func signalable(run, step Record, b *stepBody) error {
 	switch {
-	case endedRun(run.Status):
+	case run.Status.EndsRun():
 		return fmt.Errorf("run %q has ended: it is %v: %w", run.Key.Run, run.Status, ErrConflict)
 	case step.Version == 0:
 		return nil

@@ -333,6 +333,16 @@ func (s Status) String() string {
 	return fmt.Sprintf("Status(%d)", uint8(s))
 }
 
+// EndsRun reports whether a run with this status is not executed any more, unless
+// somebody reopens it.
+func (s Status) EndsRun() bool {
+	switch s {
+	case StatusSucceeded, StatusFailed, StatusCanceled, StatusTimedOut, StatusExpired:
+		return true
+	}
+	return false
+}
+
 // MarshalText implements [encoding.TextMarshaler].
 func (s Status) MarshalText() ([]byte, error) {
 	if int(s) >= len(statuses) || s == 0 {

@@ -178,14 +178,15 @@ func unreadable(err error) string {
 // wrongRun returns what is wrong with a run, or "".
 func wrongRun(r Record) string {
 	b, err := open[runBody](r)
+	_, unknown := r.Status.MarshalText()
 	switch {
 	case err != nil:
 		return unreadable(err)
-	case r.Status == 0 || int(r.Status) >= len(statuses):
+	case unknown != nil:
 		return fmt.Sprintf("it has the unknown status %d", uint8(r.Status))
 	case r.Owner != "" && r.Fence == 0:
 		return "it has an owner, but was never claimed"
-	case endedRun(r.Status) && b.Ended.IsZero():
+	case r.Status.EndsRun() && b.Ended.IsZero():
 		return fmt.Sprintf("it is %v without the time of its end", r.Status)
 	case r.Status == StatusOpen && r.Handler != "" && r.Owner == "" && r.Due.IsZero():
 		return "it waits for a worker, but is never due: no worker claims it"

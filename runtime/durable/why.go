@@ -122,7 +122,7 @@ func (e *Engine) Why(ctx context.Context, run string) (Standing, error) {
 	}
 	s := Standing{Status: r.Status, Handler: r.Handler, Owner: r.Owner}
 	switch {
-	case endedRun(r.Status):
+	case r.Status.EndsRun():
 		s.Cause = CauseEnded
 		return s, nil
 	case r.Owner != "":
