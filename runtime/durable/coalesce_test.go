@@ -85,7 +85,7 @@ func TestCoalescerShares(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 600 {
 			wg.Go(func() {
-				err := c.update(t.Context(), []Key{stepKey(i % 7), stepKey(1000)}, func(tx Tx) (Writes, error) {
+				err := c.update(t.Context(), []Key{counterKey(i % 7), counterKey(1000)}, func(tx Tx) (Writes, error) {
 					if v := tx.Records[1].Version; v > uint64(s.batches.Load()) {
 						t.Errorf("update %d sees version %d in transaction %d", i, v, s.batches.Load())
 					}
@@ -103,8 +103,8 @@ func TestCoalescerShares(t *testing.T) {
 		if got := s.batches.Load(); got != 4 { // 1 + 256 + 256 + 87
 			t.Errorf("got %d transactions, want 4", got)
 		}
-		s.want(t, stepKey(1000), 600)
-		s.want(t, stepKey(3), 86)
+		s.want(t, counterKey(1000), 600)
+		s.want(t, counterKey(3), 86)
 		if c.led || len(c.queue) > 0 {
 			t.Errorf("at the end: led %v, %d in the queue", c.led, len(c.queue))
 		}
@@ -120,7 +120,7 @@ func TestCoalescerIsolates(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 41 {
 			wg.Go(func() {
-				err := c.update(t.Context(), []Key{stepKey(1)}, func(tx Tx) (Writes, error) {
+				err := c.update(t.Context(), []Key{counterKey(1)}, func(tx Tx) (Writes, error) {
 					w, _ := increment(tx)
 					switch i % 4 {
 					case 1:
@@ -139,7 +139,7 @@ func TestCoalescerIsolates(t *testing.T) {
 			synctest.Wait()
 		}
 		wg.Wait()
-		s.want(t, stepKey(1), 11)
+		s.want(t, counterKey(1), 11)
 		if got := s.batches.Load(); got != 2 {
 			t.Errorf("got %d transactions, want 2", got)
 		}
@@ -152,7 +152,7 @@ func TestCoalescerRepeatsOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refusal := fmt.Errorf("%w: value too long", ErrStore)
 		s := &slowStore{Memory: NewMemory()}
-		bad := stepKey(13)
+		bad := counterKey(13)
 		s.before = func(_, keys int) error {
 			if keys > 1 {
 				return refusal
@@ -163,7 +163,7 @@ func TestCoalescerRepeatsOneByOne(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 11 {
 			wg.Go(func() {
-				keys := []Key{stepKey(i)}
+				keys := []Key{counterKey(i)}
 				if i == 5 {
 					keys = append(keys, bad)
 				}
@@ -177,7 +177,7 @@ func TestCoalescerRepeatsOneByOne(t *testing.T) {
 		if got := s.batches.Load(); got != 12 { // the first, the batch of 10, and those 10
 			t.Errorf("got %d transactions, want 12", got)
 		}
-		s.want(t, stepKey(10), 1)
+		s.want(t, counterKey(10), 1)
 		s.want(t, bad, 0)
 	})
 }
@@ -198,7 +198,7 @@ func TestCoalescerLostReply(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range 9 {
 				wg.Go(func() {
-					err := c.update(t.Context(), []Key{stepKey(i), stepKey(99)}, func(tx Tx) (Writes, error) {
+					err := c.update(t.Context(), []Key{counterKey(i), counterKey(99)}, func(tx Tx) (Writes, error) {
 						if tx.Records[0].Version > 0 {
 							return Writes{}, nil
 						}
@@ -215,7 +215,7 @@ func TestCoalescerLostReply(t *testing.T) {
 				synctest.Wait()
 			}
 			wg.Wait()
-			s.want(t, stepKey(99), 9)
+			s.want(t, counterKey(99), 9)
 			if got, want := s.batches.Load(), int64(2+min(lost, maxRepeats)); got != want {
 				t.Errorf("%d lost: got %d transactions, want %d", lost, got, want)
 			}
@@ -231,7 +231,7 @@ func TestCoalescerUnknownStays(t *testing.T) {
 		s.before = func(batch, _ int) error {
 			return []error{ErrUnknown, fmt.Errorf("%w: disk full", ErrStore)}[min(batch-1, 1)]
 		}
-		err := newCoalescer(s).update(t.Context(), []Key{stepKey(1)}, increment)
+		err := newCoalescer(s).update(t.Context(), []Key{counterKey(1)}, increment)
 		if !errors.Is(err, ErrUnknown) {
 			t.Errorf("got %v, want ErrUnknown", err)
 		}
@@ -248,7 +248,7 @@ func TestCoalescerContextEnds(t *testing.T) {
 		update := func(key int, timeout, want time.Duration, wantErr error) {
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
-			err := c.update(ctx, []Key{stepKey(key)}, increment)
+			err := c.update(ctx, []Key{counterKey(key)}, increment)
 			if got := time.Since(start); got != want || !errors.Is(err, wantErr) {
 				t.Errorf("update %d ended after %v with %v, want %v and %v", key, got, err, want, wantErr)
 			}
@@ -270,7 +270,7 @@ func TestCoalescerContextEnds(t *testing.T) {
 		}
 		wg.Wait()
 		for i, want := range []uint64{1, 0, 1, 1, 1, 0} {
-			s.want(t, stepKey(i), want)
+			s.want(t, counterKey(i), want)
 		}
 		update(9, -1, 2*time.Second, ErrStore)
 		if c.led || len(c.queue) > 0 || s.batches.Load() != 2 {
@@ -304,7 +304,7 @@ func TestCoalescerStuckStore(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), u.timeout)
 				defer cancel()
 				var gone bool
-				err := c.update(ctx, []Key{stepKey(i)}, func(tx Tx) (Writes, error) {
+				err := c.update(ctx, []Key{counterKey(i)}, func(tx Tx) (Writes, error) {
 					if gone { // and no race with the line below
 						t.Errorf("update %d decides after it has returned", i)
 					}
@@ -356,7 +356,7 @@ func TestCoalescerStorePanics(t *testing.T) {
 						panics.Add(1)
 					}
 				}()
-				if err := c.update(t.Context(), []Key{stepKey(i)}, increment); err != nil {
+				if err := c.update(t.Context(), []Key{counterKey(i)}, increment); err != nil {
 					t.Error(err)
 				}
 			})
@@ -364,7 +364,7 @@ func TestCoalescerStorePanics(t *testing.T) {
 		}
 		wg.Wait()
 		for i, want := range []uint64{1, 0, 1, 1} {
-			s.want(t, stepKey(i), want)
+			s.want(t, counterKey(i), want)
 		}
 		if panics.Load() != 1 {
 			t.Errorf("got %d panics, want 1", panics.Load())
@@ -378,7 +378,7 @@ func TestCoalescerDeletes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowStore{Memory: NewMemory()}
 		c := newCoalescer(s)
-		key := stepKey(1)
+		key := counterKey(1)
 		add := func(attempt int) func(tx Tx) (Writes, error) {
 			return func(tx Tx) (Writes, error) {
 				w, err := increment(tx)
@@ -386,7 +386,7 @@ func TestCoalescerDeletes(t *testing.T) {
 				return w, err
 			}
 		}
-		remove := writing(Writes{Delete: []Key{key}})
+		remove := func(Tx) (Writes, error) { return Writes{Delete: []Key{key}}, nil }
 		var wg sync.WaitGroup
 		for _, decide := range []func(Tx) (Writes, error){add(1), add(2), remove, add(3), add(4)} {
 			wg.Go(func() {
@@ -418,7 +418,7 @@ func BenchmarkCoalescer(b *testing.B) {
 			b.SetParallelism(callers)
 			var id atomic.Int64
 			b.RunParallel(func(pb *testing.PB) {
-				keys := []Key{{Kind: KindRun, Space: "s", Run: "r"}, stepKey(int(id.Add(1)))}
+				keys := []Key{{Kind: KindRun, Space: "s", Run: "r"}, counterKey(int(id.Add(1)))}
 				for pb.Next() {
 					err := c.update(ctx, keys, func(tx Tx) (Writes, error) {
 						return Writes{Put: []Record{incremented(tx.Records[1])}}, nil
@@ -447,4 +447,8 @@ func TestCoalescerRefusedWrites(t *testing.T) {
 	if records, err := m.Get(t.Context(), []Key{key}); err != nil || records[0].Version != 0 {
 		t.Errorf("got record %+v, %v; want none", records[0], err)
 	}
+}
+
+func counterKey(i int) Key {
+	return Key{Kind: KindStep, Space: "s", Run: "r", ID: fmt.Sprintf("%04d", i)}
 }

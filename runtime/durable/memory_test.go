@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -16,7 +17,7 @@ func TestKeyList(t *testing.T) {
 	var want []Key
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
-		key := stepKey(r.IntN(3000))
+		key := recordKey(r.IntN(3000))
 		at, found := slices.BinarySearchFunc(want, key, Key.Compare)
 		if r.IntN(3) == 0 {
 			l.remove(key)
@@ -34,7 +35,7 @@ func TestKeyList(t *testing.T) {
 		t.Fatalf("got %d keys, want %d, or others", len(got), len(want))
 	}
 	for range 1000 {
-		key := stepKey(r.IntN(3000))
+		key := recordKey(r.IntN(3000))
 		at, _ := slices.BinarySearchFunc(want, key, Key.Compare)
 		if got := slices.Collect(l.after(key)); !slices.Equal(got, want[at:]) {
 			t.Fatalf("from %v: got %d keys, want %d, or others", key, len(got), len(want)-at)
@@ -53,7 +54,7 @@ func TestKeyList(t *testing.T) {
 func TestMemoryLocksInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMemory()
-		key := Select{Keys: []Key{stepKey(1)}}
+		key := Select{Keys: []Key{recordKey(1)}}
 		var order []int
 		var wg sync.WaitGroup
 		for i := range 5 {
@@ -93,10 +94,10 @@ func TestMemoryClosed(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
-	err := m.Update(t.Context(), Select{Keys: []Key{stepKey(1)}}, writing(Writes{}))
+	err := m.Update(t.Context(), Select{Keys: []Key{recordKey(1)}}, func(Tx) (Writes, error) { return Writes{}, nil })
 	_, got := m.Get(t.Context(), nil)
 	_, _, list := m.List(t.Context(), Query{Kind: KindStep})
-	_, _, history := m.History(t.Context(), stepKey(1), "")
+	_, _, history := m.History(t.Context(), recordKey(1), "")
 	for _, err := range []error{err, got, list, history} {
 		if !errors.Is(err, ErrStore) {
 			t.Errorf("got %v from a closed store, want ErrStore", err)
@@ -105,17 +106,17 @@ func TestMemoryClosed(t *testing.T) {
 }
 
 func TestMemoryRefusesSelections(t *testing.T) {
-	if err := NewMemory().Update(t.Context(), Select{}, writing(Writes{})); !errors.Is(err, ErrStore) {
+	if err := NewMemory().Update(t.Context(), Select{}, func(Tx) (Writes, error) { return Writes{}, nil }); !errors.Is(err, ErrStore) {
 		t.Errorf("got %v for an empty selection, want ErrStore", err)
 	}
-	if _, _, err := NewMemory().History(t.Context(), stepKey(1), "x"); !errors.Is(err, ErrStore) {
+	if _, _, err := NewMemory().History(t.Context(), recordKey(1), "x"); !errors.Is(err, ErrStore) {
 		t.Errorf("got %v for a cursor of something else, want ErrStore", err)
 	}
 }
 
 func BenchmarkMemoryUpdate(b *testing.B) {
 	m := NewMemory()
-	keys := []Key{{Kind: KindRun, Space: "s", Run: "r"}, stepKey(1)}
+	keys := []Key{{Kind: KindRun, Space: "s", Run: "r"}, recordKey(1)}
 	body := make([]byte, 265)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -128,4 +129,8 @@ func BenchmarkMemoryUpdate(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+func recordKey(i int) Key {
+	return Key{Kind: KindStep, Space: "s", Run: "r", ID: fmt.Sprintf("%04d", i)}
 }
