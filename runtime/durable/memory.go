@@ -145,7 +145,7 @@ func (m *Memory) lockFound(ctx context.Context, queries []Query) (found []Key, e
 func (m *Memory) claimable(q Query) (keys []Key) {
 	limit := page(q.Limit)
 	add := func(key Key) bool {
-		if _, taken := m.locks[key]; !taken && q.selects(m.records[key]) {
+		if _, taken := m.locks[key]; !taken && q.Selects(m.records[key]) {
 			keys = append(keys, key)
 		}
 		return len(keys) < limit
@@ -155,7 +155,7 @@ func (m *Memory) claimable(q Query) (keys []Key) {
 		return keys
 	}
 	for key := range m.candidates(q) {
-		if !q.covers(key) || !add(key) && q.DueBy.IsZero() {
+		if !covers(&q, key) || !add(key) && q.DueBy.IsZero() {
 			break
 		}
 	}
@@ -215,7 +215,7 @@ func (m *Memory) commit(w Writes) error {
 		m.keys.remove(key)
 	}
 	for _, r := range w.Put {
-		r = r.clone()
+		r = cloned(r)
 		m.due.replace(m.records[r.Key], r)
 		m.labels.replace(m.records[r.Key], r)
 		m.created.replace(m.records[r.Key], r)
@@ -224,9 +224,9 @@ func (m *Memory) commit(w Writes) error {
 	}
 	for _, e := range w.Add {
 		all := m.entries[e.Step]
-		at, found := slices.BinarySearchFunc(all, e, Entry.compare)
+		at, found := slices.BinarySearchFunc(all, e, Entry.Compare)
 		if !found {
-			m.entries[e.Step] = slices.Insert(all, at, e.clone())
+			m.entries[e.Step] = slices.Insert(all, at, clonedEntry(e))
 		}
 	}
 	return nil
@@ -241,7 +241,7 @@ func (m *Memory) Get(ctx context.Context, keys []Key) ([]Record, error) {
 	}
 	records := make([]Record, len(keys))
 	for i, key := range keys {
-		records[i] = m.records[key].clone()
+		records[i] = cloned(m.records[key])
 		records[i].Key = key
 	}
 	return records, nil
@@ -260,7 +260,7 @@ func (m *Memory) List(ctx context.Context, q Query) ([]Record, Cursor, error) {
 	keys, more := m.find(q)
 	records := make([]Record, len(keys))
 	for i, key := range keys {
-		records[i] = m.records[key].clone()
+		records[i] = cloned(m.records[key])
 	}
 	if !more {
 		return records, "", nil
@@ -274,9 +274,9 @@ func (m *Memory) find(q Query) (keys []Key, more bool) {
 	limit := page(q.Limit)
 	for key := range m.candidates(q) {
 		switch {
-		case !q.covers(key):
+		case !covers(&q, key):
 			return keys, false
-		case !q.selects(m.records[key]):
+		case !q.Selects(m.records[key]):
 			continue
 		case len(keys) == limit:
 			return keys, true
@@ -293,9 +293,9 @@ func (m *Memory) candidates(q Query) iter.Seq[Key] {
 	case q.Order != OrderKey:
 		return m.created.of(q)
 	case q.Label != "":
-		return m.labels.after(q.first(), q.Label)
+		return m.labels.after(firstKey(&q), q.Label)
 	}
-	return m.keys.after(q.first())
+	return m.keys.after(firstKey(&q))
 }
 
 // page returns the size of a page that was asked for.
@@ -306,8 +306,8 @@ func page(limit int) int {
 	return limit
 }
 
-// first returns the first key that q may select.
-func (q *Query) first() Key {
+// firstKey returns the first key that q may select.
+func firstKey(q *Query) Key {
 	key := Key{Kind: q.Kind, Space: q.Space, Run: max(q.Run, q.FromRun)}
 	if q.Run != "" {
 		key.ID = q.FromID
@@ -320,34 +320,11 @@ func (q *Query) first() Key {
 
 // covers reports whether key has the Kind and Space of q and, in the order of keys,
 // precedes the end of the runs of q and, if q has one Run, of the IDs of q.
-func (q *Query) covers(key Key) bool {
+func covers(q *Query, key Key) bool {
 	return q.Order != OrderKey || key.Kind == q.Kind && key.Space == q.Space &&
-		(q.BeforeRun == "" || key.Run < q.BeforeRun) && (q.Run == "" || key.Run == q.Run && q.precedes(key.ID))
+		(q.BeforeRun == "" || key.Run < q.BeforeRun) &&
+		(q.Run == "" || key.Run == q.Run && (q.BeforeID == "" || key.ID < q.BeforeID))
 }
-
-// selects reports whether r, which has the Kind and Space of q, has the other fields,
-// too.
-func (q *Query) selects(r Record) bool {
-	return (q.Run == "" || r.Key.Run == q.Run) && (q.Owner == "" || r.Owner == q.Owner) &&
-		(len(q.Handlers) == 0 || slices.Contains(q.Handlers, r.Handler)) &&
-		(len(q.Status) == 0 || slices.Contains(q.Status, r.Status)) &&
-		(q.DueBy.IsZero() || !r.Due.IsZero() && !r.Due.After(q.DueBy)) &&
-		(!q.Attention || r.Attention) && (q.Label == "" || r.Label == q.Label) &&
-		r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
-		r.Key.ID >= q.FromID && q.precedes(r.Key.ID) && q.selectsCreated(r.Created)
-}
-
-// selectsCreated reports whether q selects records that were created at t, which is
-// zero for those without such a time.
-func (q *Query) selectsCreated(t time.Time) bool {
-	if t.IsZero() {
-		return q.Order == OrderKey && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero()
-	}
-	return !t.Before(q.CreatedFrom) && (q.CreatedBefore.IsZero() || t.Before(q.CreatedBefore))
-}
-
-// precedes reports whether an ID is before the end of those that q selects.
-func (q *Query) precedes(id string) bool { return q.BeforeID == "" || id < q.BeforeID }
 
 // History implements [Store].
 func (m *Memory) History(ctx context.Context, step Key, from Cursor) ([]Entry, Cursor, error) {
@@ -362,7 +339,7 @@ func (m *Memory) History(ctx context.Context, step Key, from Cursor) ([]Entry, C
 		if _, err := fmt.Sscanf(string(from), "%d.%d", &last.Attempt, &last.Part); err != nil {
 			return nil, "", fmt.Errorf("%w: %.100q is not a cursor of a history", ErrStore, string(from))
 		}
-		at, found := slices.BinarySearchFunc(rest, last, Entry.compare)
+		at, found := slices.BinarySearchFunc(rest, last, Entry.Compare)
 		if found {
 			at++
 		}
@@ -371,7 +348,7 @@ func (m *Memory) History(ctx context.Context, step Key, from Cursor) ([]Entry, C
 	size := min(len(rest), MaxPage)
 	entries := make([]Entry, size)
 	for i, e := range rest[:size] {
-		entries[i] = e.clone()
+		entries[i] = clonedEntry(e)
 	}
 	if size == len(rest) {
 		return entries, "", nil
@@ -393,14 +370,14 @@ func (m *Memory) Entries(ctx context.Context, after Entry, limit int) (entries [
 			break
 		}
 		for _, e := range m.entries[key] {
-			if key == after.Step && e.compare(after) <= 0 {
+			if key == after.Step && e.Compare(after) <= 0 {
 				continue
 			}
 			if len(entries) == limit {
 				return entries, nil
 			}
 			e.Result = nil
-			entries = append(entries, e.clone())
+			entries = append(entries, clonedEntry(e))
 		}
 	}
 	return entries, nil
@@ -423,14 +400,14 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-// clone returns a copy as a database would return it: with times in UTC.
-func (r Record) clone() Record {
+// cloned returns a copy as a database would return it: with times in UTC.
+func cloned(r Record) Record {
 	r.Due, r.Created, r.Bucket = stored(r.Due), stored(r.Created), stored(r.Bucket)
 	r.Body = bytes.Clone(r.Body)
 	return r
 }
 
-func (e Entry) clone() Entry {
+func clonedEntry(e Entry) Entry {
 	e.At, e.Bucket = stored(e.At), stored(e.Bucket)
 	e.Body, e.Result = bytes.Clone(e.Body), bytes.Clone(e.Result)
 	return e
@@ -438,8 +415,3 @@ func (e Entry) clone() Entry {
 
 // stored returns t without its zone and its monotonic reading.
 func stored(t time.Time) time.Time { return t.UTC().Round(0) }
-
-// compare orders the entries of a step.
-func (e Entry) compare(other Entry) int {
-	return cmp.Or(cmp.Compare(e.Attempt, other.Attempt), cmp.Compare(e.Part, other.Part))
-}

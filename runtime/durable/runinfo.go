@@ -71,7 +71,7 @@ func (e *Engine) listIDs(ctx context.Context, q Query) iter.Seq2[RunInfo, error]
 		var runs []RunInfo
 		for _, r := range records {
 			run, _, wrong := runInfo(r)
-			if err = cmp.Or(err, wrong); q.selects(r) {
+			if err = cmp.Or(err, wrong); q.Selects(r) {
 				runs = append(runs, run)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -109,6 +110,11 @@ type Entry struct {
 	Result  []byte    // or nil
 }
 
+// Compare orders the entries of a record: by Attempt and Part.
+func (e Entry) Compare(other Entry) int {
+	return cmp.Or(cmp.Compare(e.Attempt, other.Attempt), cmp.Compare(e.Part, other.Part))
+}
+
 // A Query selects records. A zero field selects all, except Kind and Space,
 // which are always compared.
 type Query struct {
@@ -152,6 +158,28 @@ func (q Query) Prefix(prefix string) Query {
 		}
 	}
 	return q
+}
+
+// Selects reports whether q selects r: whether r is in the results of [Store.List]
+// without From and Limit. It defines what the fields of a query mean.
+func (q *Query) Selects(r Record) bool {
+	return r.Key.Kind == q.Kind && r.Key.Space == q.Space && (q.Run == "" || r.Key.Run == q.Run) &&
+		r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
+		r.Key.ID >= q.FromID && (q.BeforeID == "" || r.Key.ID < q.BeforeID) &&
+		(q.Owner == "" || r.Owner == q.Owner) &&
+		(len(q.Handlers) == 0 || slices.Contains(q.Handlers, r.Handler)) &&
+		(len(q.Status) == 0 || slices.Contains(q.Status, r.Status)) &&
+		(q.DueBy.IsZero() || !r.Due.IsZero() && !r.Due.After(q.DueBy)) &&
+		(!q.Attention || r.Attention) && (q.Label == "" || r.Label == q.Label) && q.selectsCreated(r.Created)
+}
+
+// selectsCreated reports whether q selects records that were created at t, which is
+// zero for those without such a time.
+func (q *Query) selectsCreated(t time.Time) bool {
+	if t.IsZero() {
+		return q.Order == OrderKey && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero()
+	}
+	return !t.Before(q.CreatedFrom) && (q.CreatedBefore.IsZero() || t.Before(q.CreatedBefore))
 }
 
 // MaxPage is the greatest number of records or entries of a page.
