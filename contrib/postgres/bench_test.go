@@ -18,6 +18,7 @@ import (
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -244,3 +245,6 @@ func twoAttempts(b *testing.B, store *postgres.Store, run, step, budget durable.
 		}
 	}
 }
+
+// BenchmarkResume resumes a run with finished steps.
+func BenchmarkResume(b *testing.B) { durabletest.BenchmarkResume(b, open(b, benchURL(b)), 100_000) }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 )
 
 // payload is the body of the records of benchmarks: 265 bytes.
@@ -270,3 +271,6 @@ func BenchmarkWork(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkResume resumes a run with finished steps.
+func BenchmarkResume(b *testing.B) { durabletest.BenchmarkResume(b, newStore(b), 100_000) }
