@@ -2,25 +2,31 @@ package durable
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
-	"unique"
+	"reflect"
 )
 
 // A ledger has what an execution knows of the steps of its run, outside of
 // groups, or of those of one unit of a group. The mutex of the execution guards
 // it.
 type ledger struct {
-	called   map[string]Status       // unfinished steps that were called
-	finished map[string]finishedStep // that were read ahead or executed
-	pending  map[string]bool         // unfinished steps that were read ahead
-	complete bool                    // finished and pending have all steps that were recorded
-	size     int                     // of finished, in bytes
-	limit    int                     // of size
+	called   map[string]Status        // unfinished steps that were called
+	finished map[string]*finishedStep // that were read ahead or executed
+	pending  map[string]bool          // unfinished steps that were read ahead
+	complete bool                     // finished and pending have all steps that were recorded
+	size     int                      // of finished, in bytes
+	limit    int                      // of size
+
+	// A run may have a million finished steps: each has a part of these.
+	steps    []finishedStep
+	text     []byte
+	function string // of the step that was kept last
 }
 
 func newLedger(limit int) *ledger {
 	return &ledger{
-		called: map[string]Status{}, finished: map[string]finishedStep{}, pending: map[string]bool{}, limit: limit,
+		called: map[string]Status{}, finished: map[string]*finishedStep{}, pending: map[string]bool{}, limit: limit,
 	}
 }
 
@@ -59,6 +65,9 @@ func (x *execution) readSteps(ctx context.Context) error {
 // uses yet.
 func (e *Engine) readAhead(ctx context.Context, q Query, l *ledger) error {
 	err := e.each(ctx, q, func(r Record) error {
+		if f, ok := l.scan(&r); ok {
+			return l.keep(r.Key.ID, f)
+		}
 		body, err := open[stepBody](r)
 		if err != nil {
 			return err
@@ -75,6 +84,56 @@ func (e *Engine) readAhead(ctx context.Context, q Query, l *ledger) error {
 	return err
 }
 
+// The parts of a body that [ledger.scan] finds.
+const (
+	scanFunction = iota
+	scanArguments
+	scanImported
+	scanJSON
+	scanBytes
+)
+
+var stepShape = shapeOf(reflect.TypeFor[stepBody](), "", "function", "arguments", "imported", "result.json", "result.bytes")
+
+// scan is open and finishedOf for steps that have succeeded, if their bodies are as
+// they usually are. It keeps nothing of r, whose body has much that nobody asks for.
+func (l *ledger) scan(r *Record) (f finishedStep, ok bool) {
+	if r.Status != StatusSucceeded {
+		return f, false
+	}
+	s, ok := stepShape.scan(r.Body)
+	if !ok {
+		return f, false
+	}
+	switch json, bytes := s.found[scanJSON], s.found[scanBytes]; {
+	case json != nil:
+		f.result = append(l.room(len(json)), json...)
+	case bytes != nil:
+		var err error
+		if f.result, err = base64.StdEncoding.AppendDecode(l.room(base64.StdEncoding.DecodedLen(len(bytes))), bytes); err != nil {
+			return f, false
+		}
+	default:
+		return f, false
+	}
+	if l.function != string(s.found[scanFunction]) {
+		l.function = string(s.found[scanFunction])
+	}
+	f.status, f.imported, f.function = r.Status, string(s.found[scanImported]) == "true", l.function
+	f.arguments = append(l.room(len(s.found[scanArguments])), s.found[scanArguments]...)
+	return f, true
+}
+
+// room returns an empty slice with a capacity. Small ones share an array.
+func (l *ledger) room(n int) []byte {
+	if n > len(l.text) {
+		l.text = make([]byte, max(n, min(l.size, 64<<10)))
+	}
+	part := l.text[:0:n]
+	l.text = l.text[n:]
+	return part
+}
+
 var errFull = errors.New("no room")
 
 // keep keeps a finished step, if there is room.
@@ -83,7 +142,11 @@ func (l *ledger) keep(id string, f finishedStep) error {
 		l.complete = false
 		return errFull
 	}
-	l.finished[id] = f
+	if len(l.steps) == cap(l.steps) {
+		l.steps = make([]finishedStep, 0, min(len(l.finished)+1, 256))
+	}
+	l.steps = append(l.steps, f)
+	l.finished[id] = &l.steps[len(l.steps)-1]
 	return nil
 }
 
@@ -92,20 +155,20 @@ func (l *ledger) keep(id string, f finishedStep) error {
 type finishedStep struct {
 	status    Status
 	imported  bool
-	returned  bool                  // to a caller in this execution
-	function  unique.Handle[string] // stepBody.Function
-	arguments string                // their digest
-	result    []byte                // JSON
-	body      *stepBody             // nil if result is all there is to know
+	returned  bool      // to a caller in this execution
+	function  string    // stepBody.Function
+	arguments []byte    // their digest
+	result    []byte    // as the codec has written it
+	body      *stepBody // nil if result is all there is to know
 }
 
 // finishedOf returns what to keep of a finished step.
 func finishedOf(s Status, body *stepBody) finishedStep {
 	f := finishedStep{
-		status: s, imported: body.Imported, function: unique.Make(body.Function), arguments: body.Arguments,
+		status: s, imported: body.Imported, function: body.Function, arguments: []byte(body.Arguments),
 	}
-	if r := body.Result; s == StatusSucceeded && r != nil && r.JSON != nil {
-		f.result = r.JSON
+	if r := body.Result; s == StatusSucceeded && r != nil && r.data() != nil {
+		f.result = r.data()
 		return f
 	}
 	kept := *body
@@ -186,8 +249,8 @@ func (x *execution) remember(c *stepCall, f finishedStep) {
 	delete(l.called, c.key.ID)
 	delete(l.pending, c.key.ID)
 	f.returned = true
-	if _, ok := l.finished[c.key.ID]; ok {
-		l.finished[c.key.ID] = f
+	if known := l.finished[c.key.ID]; known != nil {
+		*known = f
 	} else {
 		_ = l.keep(c.key.ID, f) // or it is read again
 	}

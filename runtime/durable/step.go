@@ -171,11 +171,10 @@ func (x *execution) step(ctx context.Context, c *stepCall) (*payload, error) {
 func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if f, ok := c.ledger.finished[c.key.ID]; ok {
-		kept := f
-		kept.returned = true
-		c.ledger.finished[c.key.ID] = kept
-		return nil, &f, nil
+	if f := c.ledger.finished[c.key.ID]; f != nil {
+		recorded := *f
+		f.returned = true
+		return nil, &recorded, nil
 	}
 	if f := x.flights[c.key.ID]; f != nil {
 		return f, nil, x.mistaken(c, f.policy.Function)
@@ -303,11 +302,14 @@ func (x *execution) mistaken(c *stepCall, recorded string) error {
 // changed returns the error for a recorded step that is called with other
 // arguments, or reports it.
 func (x *execution) changed(ctx context.Context, c *stepCall, f *finishedStep) error {
-	if err := x.mistaken(c, f.function.Value()); err != nil {
+	if err := x.mistaken(c, f.function); err != nil {
 		return err
 	}
-	names := otherArguments(f.arguments, c.digest)
-	if names == nil || f.imported {
+	if f.imported || string(f.arguments) == c.digest {
+		return nil
+	}
+	names := otherArguments(string(f.arguments), c.digest)
+	if names == nil {
 		return nil
 	}
 	if c.policy.OnChanged == ChangedReport {
