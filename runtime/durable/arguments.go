@@ -31,7 +31,7 @@ type Digest struct {
 // A value without a JSON form, or a name that is no string, makes the call that
 // uses the digest return an error that matches [ErrArguments].
 func Arguments(namesAndValues ...any) Digest {
-	var b strings.Builder
+	b := make([]byte, 0, 64)
 	for i := 0; i < len(namesAndValues); i += 2 {
 		name, ok := namesAndValues[i].(string)
 		if !ok || i+1 == len(namesAndValues) {
@@ -42,13 +42,11 @@ func Arguments(namesAndValues ...any) Digest {
 			return Digest{err: fmt.Errorf("%w: %s: %w", ErrArguments, name, err)}
 		}
 		if i > 0 {
-			b.WriteByte('/')
+			b = append(b, '/')
 		}
-		b.WriteString(escape(name))
-		b.WriteByte(':')
-		b.WriteString(digest)
+		b = append(append(append(b, escape(name)...), ':'), digest...)
 	}
-	return Digest{text: b.String()}
+	return Digest{text: string(b)}
 }
 
 // alike reports whether two values have the same digest. Values without one differ.

@@ -187,7 +187,7 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 		token: token(8), due: due, sample: rand.Float64(), correlation: x.e.correlation(ctx), timeout: p.CallTimeout(ctx),
 		local: time.Now(), spread: c.policy.patience(ctx),
 	}
-	c.call = p.Resume(retry.CallState{}, retry.Shared{Breaker: c.policy.Shared.Breaker})
+	c.resume()
 	if f, inputs, ok := c.call.TryAdmit(ctx); !ok {
 		in.refused, in.inputs = &f, inputs
 	}
@@ -205,6 +205,12 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 	}
 	n.token = in.token
 	return n, nil
+}
+
+// resume makes a call of the policy, for one attempt.
+func (c *stepCall) resume() {
+	call := c.policy.Policy.Resume(retry.CallState{}, retry.Shared{Breaker: c.policy.Shared.Breaker})
+	c.call = &call
 }
 
 // patience returns how long a retry may be delayed without parking its run: a
@@ -228,12 +234,12 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	end := &attemptEnd{token: n.token, number: n.body.Attempts, begun: time.Now()}
 	if n.record.Version == 0 {
 		end.unstarted = true
-		c.call = c.policy.Policy.Resume(retry.CallState{}, retry.Shared{Breaker: c.policy.Shared.Breaker})
+		c.resume()
 		if _, _, ok := c.call.TryAdmit(ctx); !ok {
 			return x.start(ctx, c, false) // which records the refusal, if there still is one
 		}
 	}
-	call := &c.call
+	call := c.call
 	call.Restore(shift(n.body.Call, end.begun.Sub(n.now)))
 	defer call.End()
 	result, err, called := x.invoke(ctx, c, n, call)

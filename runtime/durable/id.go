@@ -28,16 +28,15 @@ type StepID struct {
 // one whose MarshalText fails, makes the call that uses the id return an error
 // that matches [ErrID].
 func ID(parts ...any) StepID {
-	var b strings.Builder
+	b := make([]byte, 0, 64)
 	for i, part := range parts {
 		text, err := idText(part)
 		if err != nil {
 			return StepID{err: fmt.Errorf("%w: part %d (%T): %w", ErrID, i+1, part, err)}
 		}
-		b.WriteByte('/')
-		b.WriteString(escape(text))
+		b = append(append(b, '/'), escape(text)...)
 	}
-	return StepID{text: b.String()}
+	return StepID{text: string(b)}
 }
 
 func idText(part any) (string, error) {

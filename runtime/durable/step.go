@@ -73,14 +73,14 @@ type stepCall struct {
 	key      Key
 	digest   string
 	invoke   func(context.Context) (payload, error)
-	call     retry.Call // of the attempt that is executing
-	ledger   *ledger    // of the run, or of the unit
-	unit     *unitCall  // of a group, or nil
-	former   bool       // key has a name of StepPolicy.Formerly
-	reported bool       // EventChanged was reported
-	lapsed   bool       // the attempt was canceled, since another engine may repeat it
-	captures *captures  // of the attempt
-	pause    *pausing   // of a step that only waits, or nil
+	call     *retry.Call // of the attempt that is executing
+	ledger   *ledger     // of the run, or of the unit
+	unit     *unitCall   // of a group, or nil
+	former   bool        // key has a name of StepPolicy.Formerly
+	reported bool        // EventChanged was reported
+	lapsed   bool        // the attempt was canceled, since another engine may repeat it
+	captures *captures   // of the attempt
+	pause    *pausing    // of a step that only waits, or nil
 }
 
 func (x *execution) newCall(
