@@ -40,6 +40,10 @@ func (s *Store) querySQL(q durable.Query, order, locking string) (string, []any,
 		return "", nil, nil
 	}
 	table := s.texts.table(q.Kind)
+	list := table.list
+	if q.Brief {
+		list = table.brief
+	}
 	w := &where{args: []any{int16(q.Kind), q.Space}}
 	if err := w.fields(q); err != nil {
 		return "", nil, err
@@ -51,7 +55,7 @@ func (s *Store) querySQL(q durable.Query, order, locking string) (string, []any,
 		if len(q.Status) > 0 {
 			w.and("status = ANY (%s)", numbers(q.Status))
 		}
-		text := table.list + w.text.String() + order + fmt.Sprintf(" LIMIT $%d", len(w.args)+1) + locking
+		text := list + w.text.String() + order + fmt.Sprintf(" LIMIT $%d", len(w.args)+1) + locking
 		if order == byLevel {
 			text = table.due + text + fmt.Sprintf(") AS due LIMIT $%d", len(w.args)+1)
 		}
@@ -62,7 +66,7 @@ func (s *Store) querySQL(q durable.Query, order, locking string) (string, []any,
 	statuses := slices.Compact(slices.Sorted(slices.Values(q.Status)))
 	order += fmt.Sprintf(" LIMIT $%d", len(w.args)+len(statuses)+2)
 	w.args = append(w.args, numbers(statuses))
-	from := table.list + w.text.String()
+	from := list + w.text.String()
 	text := fmt.Sprintf("(%s AND owner > '' AND owner <> '' AND status = ANY ($%d)%s)", from, len(w.args), order)
 	for _, status := range statuses {
 		w.args = append(w.args, int16(status))
@@ -216,6 +220,7 @@ func distinct(keys []durable.Key, at []int) []int {
 // these it may find.
 func (s *Store) claim(b *pgx.Batch, q durable.Query, extra int, page *recordPage) error {
 	q.Order = durable.OrderKey
+	q.Brief = false // what an update selects, it may write
 	order := byKey
 	if !q.DueBy.IsZero() {
 		order = dueOrder(q)

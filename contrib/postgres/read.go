@@ -108,15 +108,20 @@ func (p *recordPage) cut(q durable.Query) ([]durable.Record, durable.Cursor) {
 func (s *Store) find(
 	b *pgx.Batch, q durable.Query, order string, limit int, locking string, page *recordPage,
 ) error {
+	q.Brief = q.Brief && q.Order == durable.OrderKey // a cursor of another order has more
 	text, args, err := s.querySQL(q, order, locking)
 	if err != nil || text == "" {
 		return err
+	}
+	read := scan
+	if q.Brief {
+		read = scanBrief
 	}
 	b.Queue(text, append(args, limit)...).Query(func(rows pgx.Rows) error {
 		page.records = nil
 		for rows.Next() {
 			r := durable.Record{Key: durable.Key{Kind: q.Kind, Space: q.Space}}
-			if err := scan(rows, &r, &r.Key.Run, &r.Key.ID); err != nil {
+			if err := read(rows, &r, &r.Key.Run, &r.Key.ID); err != nil {
 				return err
 			}
 			page.records = append(page.records, r)

@@ -32,6 +32,15 @@ func scan(rows pgx.Rows, r *durable.Record, first ...any) error {
 	return err
 }
 
+// scanBrief is scan for briefColumns.
+func scanBrief(rows pgx.Rows, r *durable.Record, first ...any) error {
+	var version int64
+	var status int16
+	err := rows.Scan(append(first, &version, &status, &r.Body)...)
+	r.Version, r.Status = uint64(version), durable.Status(status)
+	return err
+}
+
 // arguments of the statements for one record.
 func arguments(r *durable.Record) ([]any, error) {
 	due, err := toTime(r.Due)

@@ -9,6 +9,9 @@ import (
 // columns of a record besides its key.
 const columns = `version, status, owner, fence, handler, due, attention, bucket, body, label, priority, created`
 
+// briefColumns are those of the records of a query with Brief, besides their keys.
+const briefColumns = `version, status, body`
+
 // texts are the statements of a store. They name its schema, because a pooler may
 // give each transaction another session, in which no search_path is set.
 type texts struct {
@@ -29,9 +32,10 @@ type table struct {
 	get, lock, insert, update, remove                     string
 	getMany, lockMany, insertMany, updateMany, removeMany string
 
-	list string // begins a query
-	due  string // begins a query for the due records of the handler $3, with a priority that is levels.n
-	move string // changes the bucket, and with it the partition
+	list  string // begins a query
+	brief string // begins a query with Brief
+	due   string // begins a query for the due records of the handler $3, with a priority that is levels.n
+	move  string // changes the bucket, and with it the partition
 }
 
 const (
@@ -127,8 +131,9 @@ WHERE ` + qualified("r", isOf) + ofMany,
 	SELECT (SELECT priority FROM ` + name + ` WHERE ` + isDue + ` AND priority < levels.n ORDER BY priority DESC LIMIT 1)
 	FROM levels WHERE levels.n IS NOT NULL)
 SELECT due.* FROM levels CROSS JOIN LATERAL (`,
-		list: `SELECT run, id, ` + columns + ` FROM ` + name + ` WHERE kind = $1 AND space = $2`,
-		move: `UPDATE ` + name + ` SET bucket = $5 WHERE ` + isKey,
+		list:  `SELECT run, id, ` + columns + ` FROM ` + name + ` WHERE kind = $1 AND space = $2`,
+		brief: `SELECT run, id, ` + briefColumns + ` FROM ` + name + ` WHERE kind = $1 AND space = $2`,
+		move:  `UPDATE ` + name + ` SET bucket = $5 WHERE ` + isKey,
 	}
 }
 

@@ -76,9 +76,13 @@ func querySQL(q durable.Query, order string) (string, []any, error) {
 	if err := w.bounds(q); err != nil {
 		return "", nil, err
 	}
+	selected := columns
+	if q.Brief {
+		selected = briefColumns
+	}
 	if !merged(q) {
 		w.statuses(q.Status)
-		text := "SELECT " + columns + " FROM retry_record " + indexOf(q) + " WHERE " + w.text() + order + " LIMIT ?"
+		text := "SELECT " + selected + " FROM retry_record " + indexOf(q) + " WHERE " + w.text() + order + " LIMIT ?"
 		return text, w.args, nil
 	}
 	// In the index, the statuses follow one another. SQLite merges their keys, and reads
@@ -90,7 +94,7 @@ func querySQL(q durable.Query, order string) (string, []any, error) {
 			" WHERE "+w.text()+" AND status = ?")
 		args = append(append(args, w.args...), status)
 	}
-	return "WITH page AS MATERIALIZED (" + strings.Join(parts, " UNION ALL ") + order + " LIMIT ?) SELECT " + columns +
+	return "WITH page AS MATERIALIZED (" + strings.Join(parts, " UNION ALL ") + order + " LIMIT ?) SELECT " + selected +
 		" FROM page CROSS JOIN retry_record USING (kind, space, run, id, created)" + order, args, nil
 }
 

@@ -11,7 +11,9 @@ import (
 )
 
 const (
-	columns = `run, id, version, status, owner, fence, handler, due, attention, bucket, body, label, priority, created`
+	// briefColumns are those of the records of a query with Brief.
+	briefColumns = `run, id, version, status, body`
+	columns      = briefColumns + `, owner, fence, handler, due, attention, bucket, label, priority, created`
 
 	getSQL = `SELECT ` + columns + ` FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
 
@@ -55,15 +57,29 @@ func newRow() *row {
 
 // record reads a row of getSQL or of a query. Kind and Space are those of key.
 func (r *row) record(rows *sql.Rows, key durable.Key) (durable.Record, error) {
-	if err := rows.Scan(r.into[:]...); err != nil {
+	record, err := r.first(rows, key, len(r.into))
+	if err != nil {
+		return record, err
+	}
+	record.Owner, record.Fence, record.Handler, record.Due = r.text(5), uint64(r.integer(6)), r.text(7), r.time(8)
+	record.Attention, record.Bucket = r.integer(9) != 0, r.time(10)
+	record.Label, record.Priority, record.Created = r.text(11), int16(r.integer(12)), r.time(13)
+	return record, r.err
+}
+
+// brief reads a row of a query with Brief.
+func (r *row) brief(rows *sql.Rows, key durable.Key) (durable.Record, error) {
+	return r.first(rows, key, 5)
+}
+
+// first reads columns of a row, and converts briefColumns, which are the first ones.
+func (r *row) first(rows *sql.Rows, key durable.Key, columns int) (durable.Record, error) {
+	if err := rows.Scan(r.into[:columns]...); err != nil {
 		return durable.Record{}, err
 	}
 	key.Run, key.ID = r.text(0), r.text(1)
 	record := durable.Record{
-		Key: key, Version: uint64(r.integer(2)), Status: durable.Status(r.integer(3)),
-		Owner: r.text(4), Fence: uint64(r.integer(5)), Handler: r.text(6), Due: r.time(7),
-		Attention: r.integer(8) != 0, Bucket: r.time(9), Body: r.bytes(10), Label: r.text(11),
-		Priority: int16(r.integer(12)), Created: r.time(13),
+		Key: key, Version: uint64(r.integer(2)), Status: durable.Status(r.integer(3)), Body: r.bytes(4),
 	}
 	return record, r.err
 }
@@ -162,9 +178,9 @@ func (c *session) put(r durable.Record) error {
 	if err != nil {
 		return err
 	}
-	return c.exec(putSQL, r.Key.Kind, r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), r.Status,
-		orNull(r.Owner), int64(r.Fence), r.Handler, due, r.Attention, bucket, readable(r.Body), orNull(r.Label),
-		r.Priority, created)
+	return c.exec(putSQL, r.Key.Kind, r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), r.Status, readable(r.Body),
+		orNull(r.Owner), int64(r.Fence), r.Handler, due, r.Attention, bucket, orNull(r.Label), r.Priority,
+		created)
 }
 
 func (c *session) delete(key durable.Key) error {
@@ -239,13 +255,18 @@ func (c *session) due(q durable.Query, limit int) (records []durable.Record, err
 func (c *session) matching(
 	q durable.Query, order string, limit int, orderArgs ...any,
 ) (records []durable.Record, err error) {
+	q.Brief = q.Brief && q.Order == durable.OrderKey // a cursor of another order has more
 	text, args, err := querySQL(q, order)
 	if err != nil {
 		return nil, err
 	}
 	row, key := newRow(), durable.Key{Kind: q.Kind, Space: q.Space}
+	read := row.record
+	if q.Brief {
+		read = row.brief
+	}
 	err = c.query(func(rows *sql.Rows) error {
-		r, err := row.record(rows, key)
+		r, err := read(rows, key)
 		records = append(records, r)
 		return err
 	}, text, append(append(args, orderArgs...), limit)...)

@@ -102,6 +102,7 @@ func (c *session) find(records []durable.Record, queries []durable.Query) ([]dur
 	}
 	for _, q := range queries {
 		q.Order = durable.OrderKey
+		q.Brief = false // what an update selects, it may write
 		limit := pageSize(q.Limit)
 		var found []durable.Record
 		var err error

@@ -64,6 +64,7 @@ func (x *execution) readSteps(ctx context.Context) error {
 // readAhead adds the steps that q selects to a ledger that no other goroutine
 // uses yet.
 func (e *Engine) readAhead(ctx context.Context, q Query, l *ledger) error {
+	q.Brief = true
 	err := e.each(ctx, q, func(r Record) error {
 		if f, ok := l.scan(&r); ok {
 			return l.keep(r.Key.ID, f)

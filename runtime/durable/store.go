@@ -142,6 +142,10 @@ type Query struct {
 	Order Order
 	From  Cursor // where the page before ended, or ""
 	Limit int    // of the page: 1 to 1000; 0 means 1000
+	// Brief asks [Store.List] for nothing but the Key, Version, Status and Body of the
+	// records: a store may leave the other fields out, which takes less time. Updates
+	// ignore it.
+	Brief bool
 }
 
 // Prefix returns the query for those of q whose Run begins with prefix.

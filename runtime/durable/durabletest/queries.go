@@ -29,21 +29,34 @@ func testQueries(t *testing.T, p *place) {
 		if got := keysOf(listed); !slices.Equal(got, want) {
 			t.Fatalf("List(%+v): got %d records %v, want %d %v", q, len(got), got, len(want), want)
 		}
+		for i, r := range s.get(want...) {
+			got := listed[i]
+			if q.Brief { // the other fields may be missing
+				got = r
+				got.Key, got.Version, got.Status, got.Body = listed[i].Key, listed[i].Version, listed[i].Status, listed[i].Body
+			}
+			equalRecord(t, got, r)
+		}
 		if q.Limit > 0 && largest > q.Limit {
 			t.Errorf("List(%+v): got a page of %d records", q, largest)
 		}
 		q.Order, q.From = durable.OrderKey, ""
 		q.From = randomCursor(r, q)
 		want = keysOf(claimable(q, records))
+		var selected []durable.Record
 		sel := durable.Select{Queries: []durable.Query{q}}
 		err := s.Update(t.Context(), sel, func(tx durable.Tx) (durable.Writes, error) {
 			if got := keysOf(tx.Records); !slices.Equal(got, want) {
 				t.Errorf("Update(%+v): got %d records %v, want %d %v", q, len(got), got, len(want), want)
 			}
+			selected = tx.Records
 			return durable.Writes{}, nil
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+		for i, r := range s.get(want...) {
+			equalRecord(t, selected[i], r)
 		}
 	}
 }
@@ -81,7 +94,7 @@ func randomQuery(r *rand.Rand) durable.Query {
 	q := durable.Query{
 		Kind:  oneOf(r, []durable.Kind{durable.KindRun, durable.KindStep}),
 		Space: oneOf(r, someTexts), Run: oneOf(r, someTexts),
-		Attention: r.IntN(3) == 0, Limit: r.IntN(3) * r.IntN(40),
+		Attention: r.IntN(3) == 0, Limit: r.IntN(3) * r.IntN(40), Brief: r.IntN(2) == 0,
 	}
 	if r.IntN(3) == 0 {
 		q.Owner = oneOf(r, someTexts)
