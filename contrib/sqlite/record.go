@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
@@ -265,11 +266,14 @@ func (c *session) matching(
 	if q.Brief {
 		read = row.brief
 	}
+	c.page = c.page[:0]
 	err = c.query(func(rows *sql.Rows) error {
 		r, err := read(rows, key)
-		records = append(records, r)
+		c.page = append(c.page, r)
 		return err
 	}, text, append(append(args, orderArgs...), limit)...)
+	records = slices.Clone(c.page)
+	clear(c.page)
 	return records, err
 }
 

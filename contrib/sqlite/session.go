@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 // A session is a connection to the database with its prepared statements. Closing a
@@ -15,6 +17,7 @@ type session struct {
 	conn       *sql.Conn
 	statements map[string]*sql.Stmt // by their text
 	file       os.FileInfo          // of the database when it was opened
+	page       []durable.Record     // a buffer for the records of a query
 }
 
 // background is the context of statements. Their only waits, those for locks,
