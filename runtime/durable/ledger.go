@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"reflect"
+	"sync"
 )
 
 // A ledger has what an execution knows of the steps of its run, outside of
@@ -65,7 +66,7 @@ func (x *execution) readSteps(ctx context.Context) error {
 // uses yet.
 func (e *Engine) readAhead(ctx context.Context, q Query, l *ledger) error {
 	q.Brief = true
-	err := e.each(ctx, q, func(r Record) error {
+	err := e.eachAhead(ctx, q, func(r Record) error {
 		if f, ok := l.scan(&r); ok {
 			return l.keep(r.Key.ID, f)
 		}
@@ -85,6 +86,34 @@ func (e *Engine) readAhead(ctx context.Context, q Query, l *ledger) error {
 	return err
 }
 
+// eachAhead is each for a query of many records: while it calls f for those of a page, it
+// reads the next one.
+func (e *Engine) eachAhead(ctx context.Context, q Query, f func(Record) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer cancel()
+	records, from, err := e.store.List(ctx, q)
+	for {
+		if err != nil {
+			return err
+		}
+		page := records
+		if q.From = from; from != "" {
+			reading.Go(func() { records, from, err = e.store.List(ctx, q) })
+		}
+		for _, r := range page {
+			if err := f(r); err != nil {
+				return err
+			}
+		}
+		if q.From == "" {
+			return nil
+		}
+		reading.Wait()
+	}
+}
+
 // The parts of a body that [ledger.scan] finds.
 const (
 	scanFunction = iota
@@ -94,7 +123,9 @@ const (
 	scanBytes
 )
 
-var stepShape = shapeOf(reflect.TypeFor[stepBody](), "", "function", "arguments", "imported", "result.json", "result.bytes")
+var stepShape = shapeOf(
+	reflect.TypeFor[stepBody](), "", "function", "arguments", "imported", "result.json", "result.bytes",
+)
 
 // scan is open and finishedOf for steps that have succeeded, if their bodies are as
 // they usually are. It keeps nothing of r, whose body has much that nobody asks for.
@@ -111,7 +142,8 @@ func (l *ledger) scan(r *Record) (f finishedStep, ok bool) {
 		f.result = append(l.room(len(json)), json...)
 	case bytes != nil:
 		var err error
-		if f.result, err = base64.StdEncoding.AppendDecode(l.room(base64.StdEncoding.DecodedLen(len(bytes))), bytes); err != nil {
+		room := l.room(base64.StdEncoding.DecodedLen(len(bytes)))
+		if f.result, err = base64.StdEncoding.AppendDecode(room, bytes); err != nil {
 			return f, false
 		}
 	default:
@@ -250,8 +282,8 @@ func (x *execution) remember(c *stepCall, f finishedStep) {
 	delete(l.called, c.key.ID)
 	delete(l.pending, c.key.ID)
 	f.returned = true
-	if known := l.finished[c.key.ID]; known != nil {
-		*known = f
+	if l.finished[c.key.ID] != nil {
+		l.finished[c.key.ID] = &f
 	} else {
 		_ = l.keep(c.key.ID, f) // or it is read again
 	}

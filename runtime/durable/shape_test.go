@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"testing"
 	"time"
@@ -60,7 +59,8 @@ func FuzzScan(f *testing.F) {
 		`{"name":"a","attempts":01,"result":{"json":1}}`, `{"attempts":1,"name":"a","result":{"json":1}}`,
 		`{"name":"a","result":{"json":1.,"bytes":"AA=="}}`, `{"name":"a","result":{"json":[1e]}} `,
 		`{"name":"a","first":"2026-02-30T00:00:00Z","result":{"bytes":"AA="}}`, `{"Name":"a","":1}`,
-		`{"function":"\u12g0","result":{"json":"\ud800"}}`, `{"function":"` + "\xff" + `","result":{"json":"` + "\xff" + `"}}`,
+		`{"function":"\u12g0","result":{"json":"\ud800"}}`,
+		`{"function":"` + "\xff" + `","result":{"json":"` + "\xff" + `"}}`,
 		`{"keys":1234567890123456789,"open":{"fence":-1},"unit":{},"call":{},"result":null}`,
 	} {
 		f.Add([]byte(text))
@@ -84,7 +84,7 @@ func FuzzScan(f *testing.F) {
 
 // TestScanOfBytes: a scan leaves base64 that is wrong to the decoder.
 func TestScanOfBytes(t *testing.T) {
-	for text, want := range map[string]bool{base64.StdEncoding.EncodeToString([]byte("key")): true, "a2V": false, "%": false} {
+	for text, want := range map[string]bool{"a2V5": true, "a2V": false, "%": false} {
 		l := newLedger(readAhead)
 		r := Record{Status: StatusSucceeded, Body: []byte(`{"name":"a","attempts":1,"result":{"bytes":"` + text + `"}}`)}
 		if _, got := l.scan(&r); got != want {
