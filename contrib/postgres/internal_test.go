@@ -183,7 +183,7 @@ func TestPlans(t *testing.T) {
 			for i := range keys {
 				keys[i] = keyArguments(key(durable.KindStep, "r", fmt.Sprint(i)))
 			}
-			plan := s.explain(t, nil, text, arrays(keys)...)
+			plan := s.explain(t, false, nil, text, arrays(keys)...)
 			if !strings.Contains(plan, "_pkey") || strings.Contains(plan, "Hash") || strings.Contains(plan, "Merge Join") {
 				t.Errorf("%s\ngot\n%s", text, plan)
 			}
@@ -255,7 +255,7 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan := s.explain(t, &test.query, text, append(args, 10)...)
+			plan := s.explain(t, test.order != byLevel, &test.query, text, append(args, 10)...)
 			if test.want == "retry_record_ended" && !analyzed {
 				continue // in the order of keys, which no index has: without statistics, any will do
 			}
@@ -276,13 +276,69 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 	}
 }
 
-// explain returns the plan of a statement with the settings of an update, or of a query.
-func (s *Store) explain(t *testing.T, q *durable.Query, text string, args ...any) string {
+// TestPlanOfClaim: a claim finds many runs in the order of its index, also if it was
+// planned while there were none, and while PostgreSQL has no statistics of them. A sort
+// would read the whole backlog for each claim.
+func TestPlanOfClaim(t *testing.T) {
+	s := openInternal(t)
+	c, err := s.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Release()
+	q := durable.Query{
+		Kind: durable.KindRun, Space: "test", DueBy: time.Now(), Handlers: []string{"h"},
+		Status: []durable.Status{durable.StatusOpen, durable.StatusParked},
+	}
+	if needsPlan(q) {
+		t.Fatal("the claim is planned each time")
+	}
+	text, _, err := s.querySQL(q, orderOf(q), " FOR UPDATE SKIP LOCKED")
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute := func(statement string) {
+		if _, err := c.Exec(t.Context(), statement, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(when string) {
+		var plan []string
+		b := &pgx.Batch{}
+		b.Queue("BEGIN")
+		b.Queue(s.texts.settings, false)
+		b.Queue("EXPLAIN EXECUTE claim (2, 'test', 'h', now(), '{1,5}', 10)").Query(func(rows pgx.Rows) (err error) {
+			plan, err = pgx.CollectRows(rows, pgx.RowTo[string])
+			return err
+		})
+		b.Queue("ROLLBACK")
+		if err := c.SendBatch(t.Context(), b).Close(); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(plan, "\n")
+		if strings.Contains(got, "Sort") || !strings.Contains(got, "retry_record_handler") {
+			t.Errorf("%s: got\n%s\nwant retry_record_handler in its order", when, got)
+		}
+	}
+	prepare := "PREPARE claim (smallint, text, text, timestamptz, smallint[], bigint) AS " + text
+	execute(prepare)
+	check("without runs")
+	execute(`INSERT INTO retry.retry_record SELECT 2, 'test', 'r'||i, '', 1, 1, '', 0, 'h', now(), false, now(), '{}', '', 0, now()
+FROM generate_series(1, 30000) AS i`)
+	check("planned without runs")
+	execute("DEALLOCATE claim")
+	execute(prepare)
+	check("without statistics")
+}
+
+// explain returns the plan of a statement with the settings of an update, or of a query
+// that is not nil. planned tells that it is planned for its arguments.
+func (s *Store) explain(t *testing.T, planned bool, q *durable.Query, text string, args ...any) string {
 	t.Helper()
 	var plan []string
 	b := &pgx.Batch{}
 	b.Queue("BEGIN")
-	b.Queue(s.texts.settings, q != nil)
+	b.Queue(s.texts.settings, planned)
 	if q != nil && merged(*q) {
 		b.Queue(noSort)
 	}

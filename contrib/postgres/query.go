@@ -221,21 +221,24 @@ func distinct(keys []durable.Key, at []int) []int {
 func (s *Store) claim(b *pgx.Batch, q durable.Query, extra int, page *recordPage) error {
 	q.Order = durable.OrderKey
 	q.Brief = false // what an update selects, it may write
-	order := byKey
-	if !q.DueBy.IsZero() {
-		order = dueOrder(q)
-	}
-	return s.find(b, q, order, pageSize(q.Limit)+extra, " FOR UPDATE SKIP LOCKED", page)
+	return s.find(b, q, orderOf(q), pageSize(q.Limit)+extra, " FOR UPDATE SKIP LOCKED", page)
 }
 
-// dueOrder returns the order for a query with DueBy.
-func dueOrder(q durable.Query) string {
-	if len(q.Handlers) == 1 && q.Handlers[0] != "" && isText(q.Handlers[0]) &&
-		q.Run == "" && q.Owner == "" && q.Label == "" && !q.Attention {
+// orderOf returns the order for a query of an update.
+func orderOf(q durable.Query) string {
+	switch {
+	case q.DueBy.IsZero():
+		return byKey
+	case len(q.Handlers) == 1 && q.Handlers[0] != "" && isText(q.Handlers[0]) &&
+		q.Run == "" && q.Owner == "" && q.Label == "" && !q.Attention:
 		return byLevel
 	}
 	return byDue
 }
+
+// needsPlan reports whether a query of an update must be planned for its arguments.
+// Planning a claim takes longer than executing it, and one index has its order.
+func needsPlan(q durable.Query) bool { return orderOf(q) != byLevel }
 
 // overlap returns how many records of query i may be selected by what is before it.
 func overlap(sel durable.Select, i int) (n int) {

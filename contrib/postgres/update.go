@@ -85,7 +85,7 @@ func isLease(sel durable.Select) bool {
 func (s *Store) load(ctx context.Context, c *pgxpool.Conn, sel durable.Select) (tx durable.Tx, err error) {
 	b := &pgx.Batch{}
 	b.Queue(begin)
-	b.Queue(s.texts.settings, len(sel.Queries) > 0)
+	b.Queue(s.texts.settings, slices.ContainsFunc(sel.Queries, needsPlan))
 	tx.Records = s.lock(b, sel.Keys)
 	pages := make([]recordPage, len(sel.Queries))
 	for i, q := range sel.Queries {
