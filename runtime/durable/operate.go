@@ -384,6 +384,7 @@ func (o *operation) resolve(r Resolution, result *payload) {
 // limits of its policy say about those that were made.
 func (o *operation) reopen(outcome Outcome, text string) {
 	o.step.Status, o.body.Resolved = StatusOpen, false
+	o.body.Waited += o.body.Call.Waited
 	o.body.Call, o.body.Reason, o.body.Escalated, o.body.Granted = retry.CallState{}, "", false, 0
 	o.body.Interrupted = 0
 	o.body.Ended, o.body.NextAt, o.body.Delay = time.Time{}, time.Time{}, 0

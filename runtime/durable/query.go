@@ -15,26 +15,27 @@ import (
 
 // A StepInfo describes a step.
 type StepInfo struct {
-	Run, Step   string // Step is the id
-	Name        string
-	Policy      string // its name
-	Status      Status
-	Attempts    int // made, lost ones included
-	Failures    int
-	Lost        int
-	Refusals    int // by an open breaker: they count against MaxAttempts, but are no attempts
-	Interrupted int // in a row: since an attempt that ended by itself
-	Waited      time.Duration
-	NextAt      time.Time // of the next attempt, if it waits
-	First       time.Time // start of the first attempt
-	Started     time.Time // of the attempt that is executing, as far as is recorded
-	Ended       time.Time
-	Reason      retry.Reason // why it failed
-	Class       retry.Class  // of the last error
-	Error       string
-	Correlation string
-	Retries     int    // that budgets have granted; of a unit: to all its steps
-	Key         string // the idempotency key
+	Run, Step string // Step is the id
+	Name      string
+	Policy    string // its name
+	Status    Status
+	Attempts  int // made, lost ones included
+	// Failures, Lost and Refusals are what the policy counts: since the step was last
+	// requeued. Refusals, by an open breaker, count against MaxAttempts, but are no
+	// attempts.
+	Failures, Lost, Refusals int
+	Interrupted              int           // in a row: since an attempt that ended by itself
+	Waited                   time.Duration // sum of the waits before all attempts
+	NextAt                   time.Time     // of the next attempt, if it waits
+	First                    time.Time     // start of the first attempt
+	Started                  time.Time     // of the attempt that is executing, as far as is recorded
+	Ended                    time.Time
+	Reason                   retry.Reason // why it failed
+	Class                    retry.Class  // of the last error
+	Error                    string
+	Correlation              string
+	Retries                  int    // that budgets have granted; of a unit: to all its steps
+	Key                      string // the idempotency key
 	// Group is the id of the group of which the step records the end of a unit, or
 	// "". The steps that the unit calls have none.
 	Group string
@@ -188,7 +189,7 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 	s := StepInfo{
 		Run: r.Key.Run, Step: r.Key.ID, Name: b.Name, Policy: b.Policy, Status: r.Status, Attempts: b.Attempts,
 		Failures: b.Call.Attempts, Lost: b.Call.Lost, Refusals: b.Call.Refusals, Interrupted: b.Interrupted,
-		Waited: b.Call.Waited, NextAt: b.NextAt, Pause: pauses[b.Function], First: b.First, Ended: b.Ended, Reason: b.Reason,
+		Waited: b.Waited + b.Call.Waited, NextAt: b.NextAt, Pause: pauses[b.Function], First: b.First, Ended: b.Ended, Reason: b.Reason,
 		Correlation: b.Correlation, DeadLetter: b.Dead, Retries: b.Granted, operated: b.Operations > 0,
 		Key: idempotencyKey(e.space, r.Key.Run, r.Key.ID, b.Keys),
 	}

@@ -78,10 +78,11 @@ type stepBody struct {
 	Policy    string `json:"policy,omitempty"`    // its name
 
 	Call     retry.CallState `json:"call,omitzero"`
-	Attempts int             `json:"attempts"`       // the number of the last attempt
-	Open     *openAttempt    `json:"open,omitempty"` // whose end is not recorded
-	Last     string          `json:"last,omitempty"` // the token of the last end, or of a start that was refused
-	First    time.Time       `json:"first,omitzero"` // start of the first attempt
+	Waited   time.Duration   `json:"waited,omitempty"` // before Call was last set to zero
+	Attempts int             `json:"attempts"`         // the number of the last attempt
+	Open     *openAttempt    `json:"open,omitempty"`   // whose end is not recorded
+	Last     string          `json:"last,omitempty"`   // the token of the last end, or of a start that was refused
+	First    time.Time       `json:"first,omitzero"`   // start of the first attempt
 	Ended    time.Time       `json:"ended,omitzero"`
 
 	NextAt  time.Time     `json:"next_at,omitzero"` // the next attempt, in StatusWaiting

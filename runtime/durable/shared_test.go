@@ -235,6 +235,37 @@ func TestStats(t *testing.T) {
 	})
 }
 
+// A step that is requeued is counted from zero for its policy. What was spent on it
+// before stays in the statistics.
+func TestStatsAfterRequeue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		down := oneStep(careful("charge", 3, time.Second), func(context.Context) (int, error) {
+			return 0, errors.New("down")
+		})
+		var before durable.Stats
+		for n := 1; n <= 3; n++ {
+			_ = p.run("one", down)
+			got, err := p.Stats(t.Context(), durable.Filter{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == 1 {
+				before = got
+			}
+			if got.Attempts != n*3 || got.Failures != n*3 || got.Retries != n*3-1 || got.Waited != time.Duration(n)*before.Waited {
+				t.Errorf("after %d executions: %+v, want %d attempts and waits of %v", n, got, n*3, before.Waited)
+			}
+			if err := p.Requeue(t.Context(), "one", "charge"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if before.Waited == 0 {
+			t.Error("nothing was waited")
+		}
+	})
+}
+
 // A dead letter that a breaker has exhausted says so, and is found by its class: the
 // error of the last attempt alone would not say why there was no other.
 func TestRefusalsAreTold(t *testing.T) {
