@@ -52,7 +52,8 @@ func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
 	d.text("policy", i.Policy)
 	d.text("unit of", i.Group)
 	if i.Pause == "" {
-		d.text("attempts", fmt.Sprintf("%d: %d failed and %d were lost", i.Attempts, i.Failures, i.Lost))
+		d.text("attempts", strconv.Itoa(i.Attempts))
+		d.text("counted", counted(i))
 	}
 	d.text("waited", duration(i.Waited))
 	if text := s.moment(i.NextAt); i.Pause != "" && text != "" {
@@ -71,6 +72,23 @@ func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
 		return err
 	}
 	return s.printAttempts(ctx, i)
+}
+
+// counted describes what the policy of a step counts, and the interruptions, which
+// have an allowance of their own. It is "" if there is nothing.
+func counted(i durable.StepInfo) string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		text string
+	}{
+		{i.Failures, "failed"}, {i.Lost, "lost"}, {i.Refusals, "refused by a breaker"}, {i.Interrupted, "interrupted in a row"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprint(part.n, " ", part.text))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // printAttempts prints the history of a step, and what was captured of timeouts.
