@@ -54,6 +54,8 @@ type stepJSON struct {
 	Name        string              `json:"name"`
 	Policy      string              `json:"policy,omitempty"`
 	Group       string              `json:"group,omitempty"`
+	Unit        string              `json:"unit,omitempty"`
+	Child       string              `json:"child,omitempty"` // a run
 	Pause       durable.Pause       `json:"pause,omitempty"`
 	Status      durable.Status      `json:"status"`
 	Attempts    int                 `json:"attempts"`
@@ -78,7 +80,7 @@ type stepJSON struct {
 
 func newStep(i durable.StepInfo) stepJSON {
 	return stepJSON{
-		Run: i.Run, Step: i.Step, Name: i.Name, Policy: i.Policy, Group: i.Group, Pause: i.Pause,
+		Run: i.Run, Step: i.Step, Name: i.Name, Policy: i.Policy, Group: i.Group, Unit: i.Unit, Child: i.Child, Pause: i.Pause,
 		Status: i.Status, Attempts: i.Attempts,
 		Failures: i.Failures, Lost: i.Lost, Refusals: i.Refusals, Interrupted: i.Interrupted, Retries: i.Retries,
 		Waited: seconds(i.Waited), Next: i.NextAt, First: i.First, Started: i.Started, Ended: i.Ended, Dead: i.DeadLetter,

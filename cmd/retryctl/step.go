@@ -51,6 +51,7 @@ func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
 	d.text("error", i.Error)
 	d.text("policy", i.Policy)
 	d.text("unit of", i.Group)
+	d.text("calls run", i.Child)
 	if i.Pause == "" {
 		d.text("attempts", strconv.Itoa(i.Attempts))
 		d.text("counted", counted(i))

@@ -186,6 +186,19 @@ func TestGroupsNest(t *testing.T) {
 		wantStep(t, p.Engine, "one", "//first:import:/a:import:/x:load/x", durable.StatusSucceeded)
 		wantStep(t, p.Engine, "one", "//first:import:/a:import/x", durable.StatusSucceeded)
 		wantStep(t, p.Engine, "one", "/first:import/a", durable.StatusSucceeded)
+		for group, want := range map[string]string{
+			"first:import": "a b", "/first:import:/a:import": "x y", "import": "", "first": "",
+		} {
+			var units []string
+			for s, err := range p.Steps(t.Context(), durable.Filter{Run: "one", Group: group}) {
+				if units = append(units, s.Unit); err != nil || s.Group != group {
+					t.Errorf("the filter of group %q selects %+v, %v", group, s, err)
+				}
+			}
+			if got := strings.Join(units, " "); got != want {
+				t.Errorf("group %q has the units %q, want %q", group, got, want)
+			}
+		}
 	})
 }
 

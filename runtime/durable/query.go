@@ -37,8 +37,9 @@ type StepInfo struct {
 	Retries                  int    // that budgets have granted; of a unit: to all its steps
 	Key                      string // the idempotency key
 	// Group is the id of the group of which the step records the end of a unit, or
-	// "". The steps that the unit calls have none.
-	Group string
+	// "", and Unit the name of that unit. The steps that the unit calls have none.
+	Group, Unit string
+	Child       string // the run that it has started, or ""
 	// DeadLetter is since when the step is a dead letter, also if it was requeued
 	// and has not succeeded since; otherwise zero.
 	DeadLetter  time.Time
@@ -82,6 +83,7 @@ type Filter struct {
 	Status    []Status      // any of these
 	Class     []retry.Class // of the last error, or of that of an attempt: any of these
 	Attention bool          // only what a person, or a resumed run, has to look at
+	Group     string        // of steps, only the units of the group of the run with this id
 	Since     time.Time     // that ended, or began if it has not, at this time or later
 	Until     time.Time     // and earlier than this
 
@@ -102,6 +104,10 @@ func (f *Filter) query(space string) Query {
 	q.Limit = max(min(f.Limit, MaxPage), 0) // at a time
 	if len(f.Status) > 0 {                  // an index has the records with attention
 		q.Attention = f.Attention || !slices.ContainsFunc(f.Status, func(s Status) bool { return !attention(s) })
+	}
+	if f.Group != "" {
+		units := idsOf(f.Group).units
+		q.FromID, q.BeforeID = units, following(units)
 	}
 	switch {
 	case f.Run == "" && f.AfterRun != "":
@@ -136,7 +142,7 @@ func (f *Filter) queries(space string) []Query {
 // step reports whether f selects a step, apart from its class and time.
 func (f *Filter) step(s *StepInfo) bool {
 	return (f.Name == "" || f.Name == s.Name) && (!f.DeadLetter || !s.DeadLetter.IsZero()) &&
-		(f.Eligibility == "" || f.Eligibility == s.Eligibility)
+		(f.Eligibility == "" || f.Eligibility == s.Eligibility) && (f.Group == "" || f.Group == s.Group)
 }
 
 // within reports whether a time is selected.
@@ -191,10 +197,12 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 		Failures: b.Call.Attempts, Lost: b.Call.Lost, Refusals: b.Call.Refusals, Interrupted: b.Interrupted,
 		Waited: b.Waited + b.Call.Waited, NextAt: b.NextAt, Pause: pauses[b.Function], First: b.First, Ended: b.Ended, Reason: b.Reason,
 		Correlation: b.Correlation, DeadLetter: b.Dead, Retries: b.Granted, operated: b.Operations > 0,
-		Key: idempotencyKey(e.space, r.Key.Run, r.Key.ID, b.Keys),
+		Child: b.Child, Key: idempotencyKey(e.space, r.Key.Run, r.Key.ID, b.Keys),
 	}
 	if b.Unit != nil {
 		s.Group = groupOf(r.Key.ID)
+		ids := idsOf(s.Group)
+		s.Unit = ids.name(r.Key.ID)
 	}
 	if b.Open != nil {
 		s.Started = b.Open.Started

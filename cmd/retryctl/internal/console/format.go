@@ -30,6 +30,7 @@ var functions = template.FuncMap{
 	"tone":     tone,
 	"runURL":   func(run string) string { return link("/run", "id", run) },
 	"stepURL":  func(run, step string) string { return link("/step", "run", run, "id", step) },
+	"groupURL": func(run, group string) string { return link("/group", "run", run, "id", group) },
 	"link":     link,
 	"letter":   letter,
 	"words":    func(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") },

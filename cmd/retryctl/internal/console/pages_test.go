@@ -26,8 +26,11 @@ func TestPages(t *testing.T) {
 		"/runs?status=paused":                       {"ledger-close", "transfer-2215"},
 		"/run?id=settle-today": {"Payments.Charge/4107", `class="fill-lost"`, `class="fill-wait"`,
 			`class="fill-timed_out"`, `class="fill-executing"`},
-		"/run?id=import-7":      {"copy", "38", "all_dcs_reported", "of 50 used", `rel="next"`},
-		"/run?id=transfer-2215": {"paused", "ada", "the bank has announced maintenance"},
+		"/run?id=import-7": {"copy", "38", "all_dcs_reported", "of 50 used", `rel="next"`},
+		"/group?run=import-7&id=copy": {"copy", "Failed units", "shard-17", "connection refused", "/step?",
+			"shard-00"},
+		"/group?run=import-7&id=copy&only=failed": {"shard-17", "shard-31", "All units"},
+		"/run?id=transfer-2215":                   {"paused", "ada", "the bank has announced maintenance"},
 		"/step?run=settle-today&id=Payments.Charge%2F4104": {">timed out</span>", "503 Service Unavailable",
 			"Idempotency key"},
 		"/step?run=agent-run-12&id=implement%2Fauth": {"Timeout captured", "RUN_BASE/build/impl_changes.md",
@@ -46,6 +49,7 @@ func TestPages(t *testing.T) {
 	}
 	for path, text := range map[string]string{
 		"/runs?prefix=order%2F100": "ledger-close", "/runs?prefix=order%2F1000x": "order/1000<",
+		"/run?id=import-7": "No attempt yet", "/group?run=import-7&id=copy&only=failed": "shard-00",
 		"/dead?class=unknown": "connection refused", "/dead?class=network": "validation: the account",
 	} {
 		if r := c.get(path); strings.Contains(r.body, text) {
@@ -54,6 +58,7 @@ func TestPages(t *testing.T) {
 	}
 	for path, status := range map[string]int{
 		"/none": http.StatusNotFound, "/run?id=none": http.StatusNotFound, "/run": http.StatusBadRequest,
+		"/group?run=import-7&id=none": http.StatusNotFound, "/group?run=none&id=copy": http.StatusNotFound,
 		"/step?run=a&id=b": http.StatusNotFound, "/runs?after=x": http.StatusBadRequest,
 		"/dead?after=9:a":   http.StatusBadRequest,
 		"/runs?status=none": http.StatusBadRequest, "/policy?name=none": http.StatusNotFound,

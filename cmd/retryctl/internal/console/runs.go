@@ -149,13 +149,6 @@ type runData struct {
 	CanPause, CanResume, CanCancel bool
 }
 
-// A groupRow is a group of a run.
-type groupRow struct {
-	durable.GroupInfo
-	Done, Bad int                 // percentages of the units
-	Budget    *durable.BudgetInfo // or nil
-}
-
 // run shows a run with a page of its steps.
 func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 	form := r.URL.Query()
@@ -226,10 +219,8 @@ func (s *Server) addGroups(ctx context.Context, d *runData) error {
 		if err != nil {
 			return err
 		}
-		row := groupRow{GroupInfo: g, Budget: budgets[g.Group]}
-		if units := g.Progress.Units(); units > 0 {
-			row.Done, row.Bad = 100*g.Progress.Succeeded/units, 100*g.Progress.Failed/units
-		}
+		row := newGroupRow(g)
+		row.Budget = budgets[g.Group]
 		if d.Groups = append(d.Groups, row); len(d.Groups) == pageSize {
 			break
 		}

@@ -149,7 +149,7 @@ func (s *Server) routes() http.Handler {
 
 	inside := http.NewServeMux()
 	for pattern, v := range map[string]view{
-		"/{$}": s.overview, "/runs": s.runs, "/run": s.run, "/step": s.step, "/dead": s.dead, "/shared": s.shared,
+		"/{$}": s.overview, "/runs": s.runs, "/run": s.run, "/group": s.group, "/step": s.step, "/dead": s.dead, "/shared": s.shared,
 		"/policies": s.policies, "/policy": s.policy, "/task": s.task,
 	} {
 		inside.Handle("GET "+pattern, s.page(v))
