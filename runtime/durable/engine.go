@@ -29,8 +29,9 @@ type Engine struct {
 	lease   time.Duration
 	codec   Codec
 	observe func(context.Context, Event)
-	tracer  Tracer   // or nil
-	sharded *Sharded // that the engine belongs to, or nil
+	hidden  []func(path []string) bool // of values, from people
+	tracer  Tracer                     // or nil
+	sharded *Sharded                   // that the engine belongs to, or nil
 
 	owning chan struct{} // has room for the goroutine that begins the lease
 

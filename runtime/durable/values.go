@@ -1,0 +1,68 @@
+package durable
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Values are the values that a run or a step has recorded, for people.
+type Values struct {
+	Input  *Value // of a run, or nil: only those of [Start] have one
+	Result *Value // of what has succeeded, or nil
+}
+
+// A Value is a recorded value, as people may see it.
+type Value struct {
+	Size int             // of the encoded value in bytes
+	JSON json.RawMessage // the value, redacted, or nil if it cannot be shown
+	Note string          // why it cannot be shown, otherwise ""
+}
+
+// Values returns the values of a run, with the step "", or of a step of the run,
+// without the parts that [Redact] hides. A value that the codec of this engine cannot
+// decode to JSON, such as an encrypted one, has its size and a note only. The error
+// matches [ErrNotFound] if the run or the step does not exist.
+func (e *Engine) Values(ctx context.Context, run, step string) (Values, error) {
+	key := e.key(KindRun, run, "")
+	if step != "" {
+		key = e.key(KindStep, run, step)
+	}
+	records, err := e.store.Get(ctx, []Key{key})
+	switch {
+	case err != nil:
+		return Values{}, err
+	case records[0].Version == 0 && step == "":
+		return Values{}, fmt.Errorf("run %q: %w", run, ErrNotFound)
+	case records[0].Version == 0:
+		return Values{}, fmt.Errorf("step %q of run %q: %w", step, run, ErrNotFound)
+	case step == "":
+		b, err := open[runBody](records[0])
+		return Values{Input: e.shown(b.Input), Result: e.shown(b.Result)}, err
+	}
+	b, err := open[stepBody](records[0])
+	if err == nil && b.Result != nil && b.Result.Entry > 0 {
+		b.Result, err = e.large(ctx, key, b.Result.Entry)
+	}
+	return Values{Result: e.shown(b.Result)}, err
+}
+
+// shown returns a recorded value as people may see it, or nil.
+func (e *Engine) shown(p *payload) *Value {
+	if p == nil {
+		return nil
+	}
+	v := &Value{Size: len(p.data())}
+	if p.Refuse != "" {
+		v.Note = fmt.Sprintf("it has the type %s, and could not be recorded: %s", p.Type, p.Refuse)
+		return v
+	}
+	var err error
+	if decoded := json.RawMessage(nil); e.codec.Decode(p.data(), &decoded) == nil && json.Valid(decoded) {
+		v.JSON, err = e.redact(decoded)
+	}
+	if v.JSON == nil || err != nil {
+		v.JSON, v.Note = nil, "it is encoded: only a program with its codec can read it"
+	}
+	return v
+}
