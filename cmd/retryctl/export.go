@@ -17,6 +17,7 @@ import (
 // export is the command export.
 func export(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
+	s.valueFlags.flags(flags)
 	file := flags.String("o", "", "append to `file`, after the last run that it has whole")
 	after := flags.String("after", "", "continue after this `run`")
 	return s.do(0, 0, "export takes no arguments: use -o for the file", func(ctx context.Context, _ []string) error {
@@ -129,7 +130,13 @@ func write[T any](e *exporter, kind string, value T) error {
 
 // exportRun writes a run with everything that belongs to it.
 func (s *session) exportRun(ctx context.Context, out *exporter, r durable.RunInfo) error {
-	if err := write(out, "run", newRun(r)); err != nil {
+	run := newRun(r)
+	if s.values {
+		if err := s.addValues(ctx, &run); err != nil {
+			return err
+		}
+	}
+	if err := write(out, "run", run); err != nil {
 		return err
 	}
 	for a, err := range s.engine.Audit(ctx, durable.KindRun, r.ID, "") {
@@ -150,18 +157,32 @@ func (s *session) exportRun(ctx context.Context, out *exporter, r durable.RunInf
 	}
 	for i, err := range s.engine.Steps(ctx, durable.Filter{Run: r.ID}) {
 		if err == nil {
-			err = write(out, "step", newStep(i))
+			err = s.exportStep(ctx, out, i)
 		}
 		if err != nil {
 			return err
 		}
-		for a, err := range s.engine.Attempts(ctx, i.Run, i.Step) {
-			if err == nil {
-				err = write(out, "attempt", newAttempt(a))
-			}
-			if err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// exportStep writes a step with its attempts.
+func (s *session) exportStep(ctx context.Context, out *exporter, i durable.StepInfo) error {
+	step := newStep(i)
+	if s.values {
+		if err := s.addResult(ctx, &step); err != nil {
+			return err
+		}
+	}
+	if err := write(out, "step", step); err != nil {
+		return err
+	}
+	for a, err := range s.engine.Attempts(ctx, i.Run, i.Step) {
+		if err == nil {
+			err = write(out, "attempt", newAttempt(a))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -30,6 +30,8 @@ type runJSON struct {
 	Due        time.Time      `json:"due,omitzero"`
 	Recoveries int            `json:"recoveries,omitempty"`
 	Error      string         `json:"error,omitempty"`
+	Input      *valueJSON     `json:"input,omitempty"`
+	Result     *valueJSON     `json:"result,omitempty"`
 }
 
 func newRun(r durable.RunInfo) runJSON {
@@ -76,6 +78,7 @@ type stepJSON struct {
 	Error       string              `json:"error,omitempty"`
 	Correlation string              `json:"correlation,omitempty"`
 	Key         string              `json:"key"`
+	Result      *valueJSON          `json:"result,omitempty"`
 }
 
 func newStep(i durable.StepInfo) stepJSON {

@@ -26,7 +26,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(tests{m}, map[string]func(){"retryctl": main, "seed": seed, "refuse": refuse, "sql": execute, "cut": cut})
+	testscript.Main(tests{m}, map[string]func(){"retryctl": main, "seed": seed, "sql": execute, "cut": cut})
 }
 
 // tests stops the server of package pgtest after the tests.
@@ -65,12 +65,16 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// seed is the command seed FILE: it creates a store with runs in several states, by
-// executing them.
+// seed is the command seed FILE [KIND]: it creates a store by executing runs, those in
+// several states without a kind.
 func seed() {
+	kind := ""
+	if len(os.Args) > 2 {
+		kind = os.Args[2]
+	}
 	store, err := sqlite.Open(os.Args[1])
 	if err == nil {
-		err = errors.Join(fill(context.Background(), store), store.Close())
+		err = errors.Join(fills[kind](context.Background(), store), store.Close())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "seed:", err)
@@ -78,52 +82,8 @@ func seed() {
 	}
 }
 
-// refuse is the command refuse FILE: it creates a store with a step that was
-// interrupted, and one that its breaker has refused.
-func refuse() {
-	store, err := sqlite.Open(os.Args[1])
-	if err == nil {
-		err = errors.Join(fillRefused(context.Background(), store), store.Close())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "refuse:", err)
-		os.Exit(1)
-	}
-}
-
-// fillRefused executes the runs of the command refuse.
-func fillRefused(ctx context.Context, store durable.Store) error {
-	e, err := durable.New(store)
-	if err != nil {
-		return err
-	}
-	charge := durable.StepPolicy{
-		Name: "Charge", Idempotent: true,
-		Policy: &retry.Policy{
-			Name: "charge", RetryOn: []retry.Class{retry.ClassAny, retry.ClassBreakerOpen},
-			Schedule: retry.Schedule{MaxAttempts: 4, InitialDelay: time.Microsecond},
-		},
-		Breaker: &retry.BreakerPolicy{Name: "bank", Failures: 1, OpenFor: time.Hour},
-	}
-	load := durable.StepPolicy{Name: "Load", Policy: &retry.Policy{Name: "load"}, Idempotent: true}
-	_ = e.Run(ctx, "refused", func(ctx context.Context) error {
-		_, err := durable.Call(ctx, &charge, durable.ID("o1"), durable.Digest{},
-			func(context.Context) (int, error) { return 0, errors.New("down") })
-		return err
-	})
-	ending, cancel := context.WithCancel(ctx)
-	defer cancel()
-	_ = e.Run(ending, "interrupted", func(ctx context.Context) error {
-		_, err := durable.Call(ctx, &load, durable.ID("o1"), durable.Digest{},
-			func(ctx context.Context) (int, error) {
-				cancel()
-				<-ctx.Done()
-				return 0, ctx.Err()
-			})
-		return err
-	})
-	return e.Close(ctx)
-}
+// fills are what the command seed executes.
+var fills = map[string]func(context.Context, durable.Store) error{"": fill, "refused": fillRefused, "values": fillValues}
 
 // execute is the command sql FILE STATEMENT: it changes a store as no engine does.
 func execute() {

@@ -16,6 +16,7 @@ import (
 func showRun(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	s.jsonFlag(flags)
+	s.valueFlags.flags(flags)
 	var p page
 	p.flags(flags, "step")
 	var statuses statusFlag
@@ -114,6 +115,12 @@ func (s *session) printRun(ctx context.Context, r durable.RunInfo) error {
 		d.text("now", text)
 	}
 	d.text("error", r.Error)
+	values, err := s.engine.Values(ctx, r.ID, "")
+	if err != nil {
+		return err
+	}
+	d.text("input", s.value(values.Input))
+	d.text("result", s.value(values.Result))
 	d.text("handler", r.Handler)
 	d.text("priority", number(r.Priority))
 	d.text("version", number(r.Version))
@@ -242,6 +249,9 @@ func (s *session) runInJSON(ctx context.Context, r durable.RunInfo, f durable.Fi
 		Steps  []stepJSON  `json:"steps"`
 		After  string      `json:"after,omitempty"` // there are more
 	}{runJSON: newRun(r), Steps: []stepJSON{}}
+	if err := s.addValues(ctx, &out.runJSON); err != nil {
+		return err
+	}
 	why, err := s.engine.Why(ctx, r.ID)
 	if err != nil {
 		return err
@@ -269,7 +279,13 @@ func (s *session) runInJSON(ctx context.Context, r durable.RunInfo, f durable.Fi
 			out.After = out.Steps[limit-1].Step
 			break
 		}
-		out.Steps = append(out.Steps, newStep(i))
+		step := newStep(i)
+		if s.values {
+			if err := s.addResult(ctx, &step); err != nil {
+				return err
+			}
+		}
+		out.Steps = append(out.Steps, step)
 	}
 	return s.print(out)
 }

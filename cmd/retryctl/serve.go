@@ -26,7 +26,8 @@ const tokenVariable = "RETRYCTL_TOKEN"
 // serveHelp is the help text of retryctl serve.
 const serveHelp = `
 The console shows runs, steps, dead letters, breakers, budgets and policies in a
-browser. It changes nothing unless -write is set.
+browser. It changes nothing unless -write is set, and shows no inputs and results
+unless -values is.
 
 It listens on this machine only, unless users log in: with the token in the file
 of -token or in the variable RETRYCTL_TOKEN, or at a reverse proxy that passes on
@@ -46,6 +47,7 @@ type serving struct {
 // serve is the command retryctl serve.
 func serve(flags *flag.FlagSet) cli.Run {
 	s := &serving{session: newSession(flags)}
+	s.valueFlags.flags(flags)
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8046", "the `address` of the console")
 	flags.BoolVar(&s.write, "write", false, "allow changes")
 	flags.StringVar(&s.token, "token", "", "a `file` with the token to log in with; by default $"+tokenVariable)
@@ -94,7 +96,7 @@ func (s *serving) run(ctx context.Context, _ []string) error {
 // config returns what the flags say.
 func (s *serving) config() (*console.Config, error) {
 	c := &console.Config{
-		Engine: s.engine, Store: storeName(cmp.Or(s.store, os.Getenv(open.Variable))), Namespace: s.space, Write: s.write,
+		Engine: s.engine, Store: storeName(cmp.Or(s.store, os.Getenv(open.Variable))), Namespace: s.space, Write: s.write, Values: s.values,
 		UserHeader: s.header, Log: slog.New(slog.NewTextHandler(s.stderr, nil)),
 	}
 	var err error

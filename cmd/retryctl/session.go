@@ -26,6 +26,7 @@ type session struct {
 	store, space string // the flags
 	json, yes    bool
 	colors       *cli.Color
+	valueFlags
 
 	engine         *durable.Engine
 	stdout, stderr io.Writer
@@ -84,7 +85,7 @@ func (s *session) open(ctx context.Context, f func() error) error {
 	if err != nil {
 		return err
 	}
-	if s.engine, err = durable.New(store, durable.Namespace(s.space)); err == nil {
+	if s.engine, err = durable.New(store, durable.Namespace(s.space), s.redaction()); err == nil {
 		err = f()
 		err = errors.Join(err, s.engine.Close(context.WithoutCancel(ctx)))
 	}

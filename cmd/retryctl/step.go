@@ -18,6 +18,7 @@ import (
 func showStep(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	s.jsonFlag(flags)
+	s.valueFlags.flags(flags)
 	return s.do(2, 2, "step takes the ids of a run and of a step", func(ctx context.Context, args []string) error {
 		i, err := s.engine.Describe(ctx, args[0], args[1])
 		if err != nil {
@@ -34,6 +35,9 @@ func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
 			stepJSON
 			History []attemptJSON `json:"history"`
 		}{newStep(i), []attemptJSON{}}
+		if err := s.addResult(ctx, &out.stepJSON); err != nil {
+			return err
+		}
 		for a, err := range s.engine.Attempts(ctx, i.Run, i.Step) {
 			if err != nil {
 				return err
@@ -42,6 +46,10 @@ func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
 		}
 		return s.print(out)
 	}
+	values, err := s.engine.Values(ctx, i.Run, i.Step)
+	if err != nil {
+		return err
+	}
 	d := s.details()
 	d.text("run", i.Run)
 	d.text("step", i.Step)
@@ -49,6 +57,7 @@ func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
 	d.text("reason", string(i.Reason))
 	d.text("class", string(i.Class))
 	d.text("error", i.Error)
+	d.text("result", s.value(values.Result))
 	d.text("policy", i.Policy)
 	d.text("unit of", i.Group)
 	d.text("calls run", i.Child)

@@ -141,6 +141,7 @@ type runData struct {
 	Groups                         []groupRow
 	Steps                          []durable.StepInfo
 	Timeline                       *timeline
+	Values                         []shownValue // the input and the result
 	Audit                          []durable.AuditEntry
 	Budget                         *durable.BudgetInfo
 	After                          string // the id of the step that the page begins after
@@ -162,6 +163,9 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 	}
 	d := &runData{Run: info, Why: why, After: form.Get("after")}
 	d.permissions()
+	if d.Values, err = s.values(ctx, info.ID, ""); err != nil {
+		return nil, err
+	}
 	steps, more, err := firstPage(s.Engine.Steps(ctx,
 		durable.Filter{Run: info.ID, AfterStep: d.After, Limit: pageSize + 1}))
 	if err != nil {

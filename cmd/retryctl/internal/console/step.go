@@ -22,6 +22,7 @@ type stepData struct {
 	Attempts []attemptRow // the last one first
 	Older    int          // that are not shown
 	Timeline *timeline
+	Values   []shownValue // the result
 
 	CanRequeue, CanRepeat, CanResolve, CanDiscard bool
 }
@@ -53,6 +54,9 @@ func (s *Server) step(ctx context.Context, r *http.Request) (*page, error) {
 	}
 	d := &stepData{Step: info}
 	if d.Run, err = s.find(ctx, run); err != nil {
+		return nil, err
+	}
+	if d.Values, err = s.values(ctx, run, id); err != nil {
 		return nil, err
 	}
 	var attempts []durable.AttemptInfo

@@ -1,0 +1,65 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// A shownValue is an input or a result on a page.
+type shownValue struct {
+	Name string
+	Size int    // in bytes
+	Note string // why it is not shown, or ""
+	Text string
+	Cut  bool // Text is a part of it
+}
+
+// Lines returns the lines of the text.
+func (v *shownValue) Lines() []string { return strings.Split(v.Text, "\n") }
+
+// maxValue is how much of a value a page shows, in bytes.
+const maxValue = 8 << 10
+
+// values returns the input and the result of a run, or of a step of it.
+func (s *Server) values(ctx context.Context, run, step string) (list []shownValue, err error) {
+	values, err := s.Engine.Values(ctx, run, step)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range []struct {
+		name string
+		*durable.Value
+	}{{"Input", values.Input}, {"Result", values.Result}} {
+		if v.Value != nil {
+			list = append(list, s.shown(v.name, v.Value))
+		}
+	}
+	return list, nil
+}
+
+// shown returns a value on a page.
+func (s *Server) shown(name string, v *durable.Value) shownValue {
+	shown := shownValue{Name: name, Size: v.Size, Note: v.Note}
+	switch {
+	case v.Note != "":
+		return shown
+	case !s.Values:
+		shown.Note = "start the console with -values to see it"
+		return shown
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, v.JSON, "", "  ") != nil {
+		b.Reset()
+		b.Write(v.JSON)
+	}
+	text := b.Bytes()
+	if shown.Cut = len(text) > maxValue; shown.Cut {
+		text = text[:maxValue]
+	}
+	shown.Text = strings.ToValidUTF8(string(text), "")
+	return shown
+}
