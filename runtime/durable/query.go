@@ -195,14 +195,13 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 	s := StepInfo{
 		Run: r.Key.Run, Step: r.Key.ID, Name: b.Name, Policy: b.Policy, Status: r.Status, Attempts: b.Attempts,
 		Failures: b.Call.Attempts, Lost: b.Call.Lost, Refusals: b.Call.Refusals, Interrupted: b.Interrupted,
-		Waited: b.Waited + b.Call.Waited, NextAt: b.NextAt, Pause: pauses[b.Function], First: b.First, Ended: b.Ended, Reason: b.Reason,
-		Correlation: b.Correlation, DeadLetter: b.Dead, Retries: b.Granted, operated: b.Operations > 0,
+		Waited: b.Waited + b.Call.Waited, NextAt: b.NextAt, Pause: pauses[b.Function], First: b.First, Ended: b.Ended,
+		Reason: b.Reason, Correlation: b.Correlation, DeadLetter: b.Dead, Retries: b.Granted, operated: b.Operations > 0,
 		Child: b.Child, Key: idempotencyKey(e.space, r.Key.Run, r.Key.ID, b.Keys),
 	}
 	if b.Unit != nil {
 		s.Group = groupOf(r.Key.ID)
-		ids := idsOf(s.Group)
-		s.Unit = ids.name(r.Key.ID)
+		s.Unit = unescape(r.Key.ID[len(s.Group)+2:]) // see groupIDs
 	}
 	if b.Open != nil {
 		s.Started = b.Open.Started

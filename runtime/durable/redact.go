@@ -72,7 +72,7 @@ type redaction struct {
 
 // redact returns a value in JSON without the parts that are hidden.
 func (e *Engine) redact(value json.RawMessage) (json.RawMessage, error) {
-	r := redaction{hidden: append(e.hidden[:len(e.hidden):len(e.hidden)], secrets), in: json.NewDecoder(bytes.NewReader(value))}
+	r := redaction{hidden: append(slices.Clone(e.hidden), secrets), in: json.NewDecoder(bytes.NewReader(value))}
 	r.in.UseNumber()
 	err := r.value()
 	return r.out.Bytes(), err

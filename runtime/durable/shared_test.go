@@ -253,8 +253,9 @@ func TestStatsAfterRequeue(t *testing.T) {
 			if n == 1 {
 				before = got
 			}
-			if got.Attempts != n*3 || got.Failures != n*3 || got.Retries != n*3-1 || got.Waited != time.Duration(n)*before.Waited {
-				t.Errorf("after %d executions: %+v, want %d attempts and waits of %v", n, got, n*3, before.Waited)
+			waited := time.Duration(n) * before.Waited
+			if got.Attempts != n*3 || got.Failures != n*3 || got.Retries != n*3-1 || got.Waited != waited {
+				t.Errorf("after %d executions: %+v, want %d attempts and %v of waits", n, got, n*3, waited)
 			}
 			if err := p.Requeue(t.Context(), "one", "charge"); err != nil {
 				t.Fatal(err)
