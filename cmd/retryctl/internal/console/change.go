@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -76,12 +77,14 @@ var notices = map[string]string{
 	"requeue":  "The step is open again. It is executed when its run is.",
 	"discard":  "The dead letter is discarded. Its history stays.",
 	"resolve":  "The step is resolved.",
+	"retry":    "The next attempt is due now.",
+	"signal":   "The signal is sent: the run goes on.",
 	"breaker":  "The breaker is closed.",
 	"budget":   "The budget is full.",
 	"stopping": "The bulk change stops. What was done stays.",
 }
 
-// changeRun pauses, resumes or cancels a run.
+// changeRun pauses, resumes or cancels a run, or sends it a signal.
 func (s *Server) changeRun(ctx context.Context, r *http.Request, by durable.Operator) (string, error) {
 	run, action := r.URL.Query().Get("id"), r.PostForm.Get("action")
 	var err error
@@ -92,13 +95,27 @@ func (s *Server) changeRun(ctx context.Context, r *http.Request, by durable.Oper
 		err = s.Engine.Resume(ctx, run, by)
 	case "cancel":
 		err = s.Engine.Cancel(ctx, run, by)
+	case "signal":
+		err = s.signal(ctx, run, strings.TrimSpace(r.PostForm.Get("step")), r.PostForm.Get("value"), by)
 	default:
 		err = errAction
 	}
 	return link("/run", "id", run, "done", action), err
 }
 
-// changeStep requeues, discards or resolves a step.
+// signal sends a value that an operator has written to a step.
+func (s *Server) signal(ctx context.Context, run, step, value string, by durable.Operator) error {
+	value = cmp.Or(strings.TrimSpace(value), "null")
+	switch {
+	case step == "":
+		return badRequest("The step is missing", "Write the id of the step that waits for the signal.")
+	case !json.Valid([]byte(value)):
+		return badRequest("The value is not JSON", `Write the value of the signal as JSON, such as true, 7 or "text".`)
+	}
+	return s.Engine.Signal(ctx, run, step, json.RawMessage(value), by)
+}
+
+// changeStep requeues, discards or resolves a step, or ends its wait.
 func (s *Server) changeStep(ctx context.Context, r *http.Request, by durable.Operator) (string, error) {
 	form, q := r.PostForm, r.URL.Query()
 	run, step, action := q.Get("run"), q.Get("id"), form.Get("action")
@@ -115,6 +132,10 @@ func (s *Server) changeStep(ctx context.Context, r *http.Request, by durable.Ope
 		err = s.Engine.Requeue(ctx, run, step, options...)
 	case "discard":
 		err = s.Engine.Discard(ctx, run, step, by)
+	case "retry":
+		err = s.Engine.Resolve(ctx, run, step, durable.Retry(), by)
+	case "signal":
+		err = s.signal(ctx, run, step, form.Get("value"), by)
 	case "resolve":
 		var resolution durable.Resolution
 		if resolution, err = resolutionOf(form.Get("as"), form.Get("value")); err == nil {

@@ -87,6 +87,8 @@ func TestChanges(t *testing.T) {
 	done("resolve", change("/step", "run", "doubt/3", "id", "post", "action", "resolve", "as", "retry"))
 	expect("resolved", e.status("doubt/3", "post"), durable.StatusOpen)
 
+	testWaits(t, e, c, change, done)
+
 	done("pause", change("/run", "id", "failed", "action", "pause"))
 	expect("paused", e.runStatus("failed"), durable.StatusPaused)
 	c.want("audit", c.get("/run?id=failed"), http.StatusOK, "ada", "a drill", "paused")
@@ -185,5 +187,45 @@ func TestStopBulk(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the bulk change does not stop")
 		}
+	}
+}
+
+// testWaits changes steps that wait: for their next attempts, and for signals.
+func testWaits(
+	t *testing.T, e *testStore, c *client, change func(path string, pairs ...string) reply, done func(string, reply),
+) {
+	later := quick("later", 3)
+	later.Policy.InitialDelay, later.ParkAfter = time.Hour, time.Second
+	e.fail("later", later, "a", errDown)
+	for _, id := range []string{"wait/1", "wait/2", "wait/3"} {
+		_ = e.Run(t.Context(), id, func(ctx context.Context) error {
+			_, err := durable.Wait[bool](ctx, "approve", 24*time.Hour)
+			return err
+		})
+	}
+	const approve = "/step?run=wait%2F1&id=approve"
+	c.want("a wait", c.get(approve), http.StatusOK, "Send the signal", ">Fail<")
+	c.want("a retry", c.get("/step?run=later&id=later%2Fa"), http.StatusOK, "Try now", "Skip or fail")
+	c.want("a value", change("/step", "run", "wait/1", "id", "approve", "action", "signal", "value", "yes"),
+		http.StatusBadRequest, "not JSON")
+	done("signal", change("/step", "run", "wait/1", "id", "approve", "action", "signal", "value", " true\r\n"))
+	c.want("signaled", c.get(approve), http.StatusOK, ">succeeded</span>", ">signaled</span>", "by ada: a drill")
+	c.want("another", change("/step", "run", "wait/1", "id", "approve", "action", "signal", "value", "false"),
+		http.StatusConflict)
+	c.want("no step", change("/run", "id", "wait/2", "action", "signal"), http.StatusBadRequest, "step is missing")
+	done("by run", change("/run", "id", "wait/2", "action", "signal", "step", "approve", "value", "true"))
+	done("early", change("/run", "id", "wait/2", "action", "signal", "step", "later"))
+	done("fail", change("/step", "run", "wait/3", "id", "approve", "action", "resolve", "as", "failed", "value", "no"))
+	done("now", change("/step", "run", "later", "id", "later/a", "action", "retry"))
+	c.want("no retry", change("/step", "run", "wait/1", "id", "approve", "action", "retry"), http.StatusConflict)
+	for run, want := range map[string]durable.Status{
+		"wait/1": durable.StatusSucceeded, "wait/2": durable.StatusSucceeded, "wait/3": durable.StatusFailed,
+	} {
+		if got := e.status(run, "approve"); got != want {
+			t.Errorf("run %s: %v, want %v", run, got, want)
+		}
+	}
+	if s, err := e.Describe(t.Context(), "later", "later/a"); err != nil || !s.NextAt.IsZero() {
+		t.Errorf("the next attempt is at %v, %v; want now", s.NextAt, err)
 	}
 }

@@ -148,6 +148,7 @@ type runData struct {
 	First                          string
 	Next                           string
 	CanPause, CanResume, CanCancel bool
+	CanSignal                      bool
 }
 
 // run shows a run with a page of its steps.
@@ -199,11 +200,11 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 func (d *runData) permissions() {
 	switch d.Run.Status {
 	case durable.StatusOpen, durable.StatusParked:
-		d.CanPause, d.CanCancel = true, true
+		d.CanPause, d.CanCancel, d.CanSignal = true, true, true
 	case durable.StatusFailed:
 		d.CanPause, d.CanCancel, d.CanResume = true, true, true
 	case durable.StatusPaused:
-		d.CanResume, d.CanCancel = true, true
+		d.CanResume, d.CanCancel, d.CanSignal = true, true, true
 	}
 }
 

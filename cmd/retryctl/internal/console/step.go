@@ -25,6 +25,7 @@ type stepData struct {
 	Values   []shownValue // the result
 
 	CanRequeue, CanRepeat, CanResolve, CanDiscard bool
+	CanRetry, CanSignal                           bool // now
 }
 
 // An attemptRow is an entry of the history.
@@ -92,8 +93,11 @@ func (d *stepData) permissions() {
 		d.CanRequeue, d.CanDiscard = true, true
 	case durable.StatusPaused:
 		d.CanRequeue, d.CanResolve = true, true
-	case durable.StatusInDoubt, durable.StatusWaiting:
+	case durable.StatusInDoubt:
 		d.CanResolve = true
+	case durable.StatusWaiting:
+		d.CanResolve = true
+		d.CanRetry, d.CanSignal = d.Step.Pause == "", d.Step.Pause == durable.PauseSignal
 	case durable.StatusSucceeded:
 		d.CanRepeat = true
 	}
