@@ -49,7 +49,7 @@ func (e *Engine) Values(ctx context.Context, run, step string) (Values, error) {
 
 // shown returns a recorded value as people may see it, or nil.
 func (e *Engine) shown(p *payload) *Value {
-	if p == nil {
+	if p == nil || p.Refuse == "" && len(p.data()) == 0 { // the functions of Run return no value
 		return nil
 	}
 	v := &Value{Size: len(p.data())}

@@ -122,6 +122,12 @@ func TestNoValues(t *testing.T) {
 		if got, err := p.Values(t.Context(), "one", ""); err != nil || got != (durable.Values{}) {
 			t.Errorf("got %+v, %v", got, err)
 		}
+		if err := p.run("empty", func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Values(t.Context(), "empty", ""); err != nil || got != (durable.Values{}) {
+			t.Errorf("a run without a value: got %+v, %v", got, err)
+		}
 		_, err = p.Values(t.Context(), "two", "")
 		wantError(t, err, durable.ErrNotFound)
 		_, err = p.Values(t.Context(), "one", "none")
