@@ -110,7 +110,7 @@ func (t *timelinePlotter) drawRow(out *canvas, row timelineRow, top vg.Length, x
 		name.Y, middle, space = top-15, top-t.timelineLayout.row+t.bar/2+4, t.width-16
 	}
 	out.group(row.href, row.name, func() {
-		out.text(inkText, float64(t.font), name, "start", clipText(row.name, int(space/(t.font*0.56))))
+		out.text(inkText, float64(t.font), name, "start", clipText(row.name, int(space/(t.font*0.64))))
 	})
 	at := func(time time.Time) vg.Length {
 		return x(min(max(time.Sub(t.From).Seconds(), 0), t.To.Sub(t.From).Seconds()))
