@@ -38,12 +38,7 @@ func (f *facts) readText(text string, match MatchText) {
 			continue
 		}
 		word := buf[:end-start]
-		for i := range word {
-			word[i] = text[start+i]
-			if 'A' <= word[i] && word[i] <= 'Z' {
-				word[i] += 'a' - 'A'
-			}
-		}
+		lower(word, text[start:end])
 		rest := text[end:]
 		switch string(word) {
 		case "network", "connection", "refused", "unreachable":
@@ -94,6 +89,16 @@ func (f *facts) readText(text string, match MatchText) {
 	} else if match == MatchWords {
 		f.network, f.timeout, f.serverError = network, timeout, serverError
 		f.rateLimit = f.rateLimit || rateLimit // the error of a call inside may have asked for a wait
+	}
+}
+
+// lower copies a text of the same length to word, with ASCII letters in lower case.
+func lower(word []byte, text string) {
+	for i := range word {
+		word[i] = text[i]
+		if 'A' <= word[i] && word[i] <= 'Z' {
+			word[i] += 'a' - 'A'
+		}
 	}
 }
 
