@@ -29,7 +29,7 @@ func program() *cli.Program {
 	p := &cli.Program{
 		Name:     "retryctl",
 		Short:    "Retryctl shows and changes the state of durable retries.",
-		Main:     &cli.Command{Short: "print the help text", Words: nothing},
+		Main:     &cli.Command{Short: "print the help text"},
 		Commands: commands(),
 		Hints: map[string]string{
 			"list":    "run retryctl runs, or retryctl dead list",
@@ -62,80 +62,86 @@ Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 }
 
 // commands returns the commands in the order of the help text.
-func commands() []*cli.Command {
+func commands() []*cli.Command { return append(runCommands(), storeCommands()...) }
+
+// runCommands returns the commands about runs and steps.
+func runCommands() []*cli.Command {
 	run, runs, step := completeIDs(false, false), completeIDs(false, true), completeIDs(true, false)
 	dead := completeIDs(true, false, durable.StatusDead)
 	return []*cli.Command{
-		{Name: "runs", Short: "list runs", Long: runsHelp, Setup: listRuns, Words: nothing},
-		{Name: "run", Args: "RUN", Short: "show a run and its steps", Setup: showRun, Complete: run, Words: nothing},
+		{Name: "runs", Short: "list runs", Long: runsHelp, Setup: listRuns},
+		{Name: "run", Args: "RUN", Short: "show a run and its steps", Setup: showRun, Complete: run},
 		{
 			Name: "step", Args: "RUN STEP", Short: "show a step and every attempt",
-			Setup: showStep, Complete: step, Words: nothing,
+			Setup: showStep, Complete: step,
 		},
 		{
 			Name: "tail", Args: "[RUN]", Short: "print changes as they happen",
-			Long: tailHelp, Setup: tail, Complete: run, Words: nothing,
+			Long: tailHelp, Setup: tail, Complete: run,
 		},
-		{Name: "stats", Short: "summarize attempts, recoveries and failures", Long: statsHelp, Setup: stats, Words: nothing},
-		{Name: "dead list", Short: "list dead letters", Long: deadHelp, Setup: deadList, Words: nothing},
+		{Name: "stats", Short: "summarize attempts, recoveries and failures", Long: statsHelp, Setup: stats},
+		{Name: "dead list", Short: "list dead letters", Long: deadHelp, Setup: deadList},
 		{
 			Name: "dead show", Args: "RUN STEP", Short: "show a dead letter and every attempt",
-			Setup: deadShow, Complete: dead, Words: nothing,
+			Setup: deadShow, Complete: dead,
 		},
 		{
 			Name: "dead requeue", Args: "[RUN STEP]", Short: "execute dead letters again",
-			Long: requeueHelp, Setup: deadRequeue, Complete: dead, Words: nothing,
+			Long: requeueHelp, Setup: deadRequeue, Complete: dead,
 		},
 		{
 			Name: "dead discard", Args: "[RUN STEP]", Short: "give dead letters up",
-			Long: discardHelp, Setup: deadDiscard, Complete: dead, Words: nothing,
+			Long: discardHelp, Setup: deadDiscard, Complete: dead,
 		},
 		{
 			Name: "pause", Args: "[RUN...]", Short: "stop runs until they are resumed",
-			Long: pauseHelp, Setup: pause, Complete: runs, Words: nothing,
+			Long: pauseHelp, Setup: pause, Complete: runs,
 		},
 		{
 			Name: "resume", Args: "[RUN...]", Short: "continue paused or failed runs",
-			Setup: resume, Complete: runs, Words: nothing,
+			Setup: resume, Complete: runs,
 		},
 		{
 			Name: "cancel", Args: "[RUN...]", Short: "end runs for ever",
-			Long: cancelHelp, Setup: cancel, Complete: runs, Words: nothing,
+			Long: cancelHelp, Setup: cancel, Complete: runs,
 		},
 		{
 			Name: "resolve", Args: "RUN STEP", Short: "record what is known about a step in doubt",
-			Long: resolveHelp, Setup: resolve, Complete: step, Words: nothing,
+			Long: resolveHelp, Setup: resolve, Complete: step,
 		},
 		{
 			Name: "signal", Args: "RUN STEP [JSON]", Short: "send a value to a step that waits for it",
-			Long: signalHelp, Setup: sendSignal, Complete: step, Words: nothing,
+			Long: signalHelp, Setup: sendSignal, Complete: step,
 		},
-		{
-			Name: "breakers", Args: "[BREAKER]", Short: "show the breakers that processes share",
-			Setup: breakers, Words: nothing,
-		},
-		{
-			Name: "breakers open", Args: "BREAKER", Short: "force a breaker open until it is reset",
-			Setup: breakersOpen, Words: nothing,
-		},
-		{Name: "breakers reset", Args: "BREAKER", Short: "close a breaker", Setup: breakersReset, Words: nothing},
-		{Name: "budgets", Short: "show the budgets in the store", Setup: budgets, Words: nothing},
-		{Name: "budgets reset", Args: "[BUDGET]", Short: "fill a budget", Setup: budgetsReset, Words: nothing},
-		{
-			Name: "accept", Short: "let engines claim runs again after a failover",
-			Long: acceptHelp, Setup: accept, Words: nothing,
-		},
-		{Name: "owners", Short: "show the engines that execute runs", Setup: owners, Words: nothing},
-		{
-			Name: "import prodigy", Args: "FILE...", Short: "continue workflows of Prodigy",
-			Long: importHelp, Setup: importProdigy,
-		},
-		{Name: "export", Short: "write everything as JSON", Long: exportHelp, Setup: export, Words: nothing},
-		{Name: "verify", Short: "check the store", Long: verifyHelp, Setup: verify, Words: nothing},
-		{Name: "vacuum", Short: "delete results whose time has passed", Long: vacuumHelp, Setup: vacuum, Words: nothing},
-		{Name: "serve", Short: "show the store in a browser", Long: serveHelp, Setup: serve, Words: nothing},
 	}
 }
 
-// nothing completes no file names.
-func nothing() []string { return nil }
+// storeCommands returns the commands about what runs share, and about the whole store.
+func storeCommands() []*cli.Command {
+	return []*cli.Command{
+		{
+			Name: "breakers", Args: "[BREAKER]", Short: "show the breakers that processes share",
+			Setup: breakers,
+		},
+		{
+			Name: "breakers open", Args: "BREAKER", Short: "force a breaker open until it is reset",
+			Setup: breakersOpen,
+		},
+		{Name: "breakers reset", Args: "BREAKER", Short: "close a breaker", Setup: breakersReset},
+		{Name: "budgets", Short: "show the budgets in the store", Setup: budgets},
+		{Name: "budgets reset", Args: "[BUDGET]", Short: "fill a budget", Setup: budgetsReset},
+		{
+			Name: "accept", Short: "let engines claim runs again after a failover",
+			Long: acceptHelp, Setup: accept,
+		},
+		{Name: "owners", Short: "show the engines that execute runs", Setup: owners},
+		{
+			Name: "import prodigy", Args: "FILE...", Short: "continue workflows of Prodigy",
+			Long: importHelp, Setup: importProdigy, Files: true,
+		},
+		{Name: "export", Short: "write everything as JSON", Long: exportHelp, Setup: export},
+		{Name: "verify", Short: "check the store", Long: verifyHelp, Setup: verify},
+		{Name: "vacuum", Short: "delete results whose time has passed", Long: vacuumHelp, Setup: vacuum},
+		{Name: "serve", Short: "show the store in a browser", Long: serveHelp, Setup: serve},
+	}
+}

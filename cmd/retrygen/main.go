@@ -35,66 +35,9 @@ func program() *cli.Program {
 Without a command, it looks for retry.yaml next to the packages (./... by
 default) and writes retry_gen.go there. A policy file with a problem, or whose
 package has one, generates nothing; the others are not affected.`,
-			Setup: generate,
+			Setup: generate, Files: true,
 		},
-		Commands: []*cli.Command{
-			{
-				Name: "check", Args: "[files or folders]", Short: "check policy files without any Go code",
-				Long: `
-For a folder it checks all policy files below it: those named retry.yaml, and
-other YAML files with the keys version and policies. The default is the current
-folder.
-
-The file - is standard input: helm template . | retrygen check -
-
-A file may also have policies of another system, in YAML or JSON: a gRPC service
-config, for example. Its kind is recognized by its content, and problems are
-reported in the names of its fields. -info also lists the settings that are not
-checked. See retrygen help import for the kinds.`,
-				Setup: checkFiles,
-			},
-			{
-				Name: "explain", Args: "[rule or policy]", Short: "describe a rule, or the effect of a policy",
-				Long: `
-For a policy: its settings, its schedule and its worst case, also if another
-policy of the file has a problem. For a rule, such as P301: what it reports,
-with an example. Without an argument: all rules.`,
-				Setup: explain, Words: ruleIDs, Complete: policyNames,
-			},
-			{
-				Name: "export", Args: "-to kind [file]", Short: "convert a policy file to one of another system",
-				Long: exportHelp(), Setup: exportFile,
-			},
-			{
-				Name: "fmt", Args: "[files or folders]", Short: "rewrite policy files to the canonical spellings",
-				Long: `
-The result is printed; -d prints a diff and exits with 1 if there is any; -w
-rewrites the files. The default is the current folder; the file - is standard
-input.`,
-				Setup: formatFiles,
-			},
-			{
-				Name: "import", Args: "files", Short: "convert policies of other systems to a policy file",
-				Long: importHelp(), Setup: importFiles,
-			},
-			{
-				Name: "init", Args: "[folder]", Short: "write a commented retry.yaml to start from",
-				Setup: initialize,
-			},
-			{
-				Name: "list", Args: "[packages]", Short: "list what is bound to which policy, and where",
-				Setup: list,
-			},
-			{Name: "schema", Short: "print the JSON Schema of policy files", Setup: printSchema},
-			{
-				Name: "watch", Args: "[packages]", Short: "generate now and after every change of a file",
-				Long: `
-It watches policy files, the Go files of their packages and of what these
-import from the same module, and go.mod. It ends with Ctrl-C, or at once if
-there is no policy file.`,
-				Setup: watch,
-			},
-		},
+		Commands: commands(),
 		Hints: map[string]string{
 			"lint":     "run retrylint",
 			"generate": "retrygen generates without a command: retrygen ./...",
@@ -106,6 +49,68 @@ there is no policy file.`,
 		More: `
 Exit status: 0 done, 1 problems found, 2 usage error or failure.
 Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
+	}
+}
+
+// commands returns the commands in the order of the help text.
+func commands() []*cli.Command {
+	return []*cli.Command{
+		{
+			Name: "check", Args: "[files or folders]", Short: "check policy files without any Go code",
+			Long: `
+For a folder it checks all policy files below it: those named retry.yaml, and
+other YAML files with the keys version and policies. The default is the current
+folder.
+
+The file - is standard input: helm template . | retrygen check -
+
+A file may also have policies of another system, in YAML or JSON: a gRPC service
+config, for example. Its kind is recognized by its content, and problems are
+reported in the names of its fields. -info also lists the settings that are not
+checked. See retrygen help import for the kinds.`,
+			Setup: checkFiles, Files: true,
+		},
+		{
+			Name: "explain", Args: "[rule or policy]", Short: "describe a rule, or the effect of a policy",
+			Long: `
+For a policy: its settings, its schedule and its worst case, also if another
+policy of the file has a problem. For a rule, such as P301: what it reports,
+with an example. Without an argument: all rules.`,
+			Setup: explain, Words: ruleIDs, Complete: policyNames,
+		},
+		{
+			Name: "export", Args: "-to kind [file]", Short: "convert a policy file to one of another system",
+			Long: exportHelp(), Setup: exportFile, Files: true,
+		},
+		{
+			Name: "fmt", Args: "[files or folders]", Short: "rewrite policy files to the canonical spellings",
+			Long: `
+The result is printed; -d prints a diff and exits with 1 if there is any; -w
+rewrites the files. The default is the current folder; the file - is standard
+input.`,
+			Setup: formatFiles, Files: true,
+		},
+		{
+			Name: "import", Args: "files", Short: "convert policies of other systems to a policy file",
+			Long: importHelp(), Setup: importFiles, Files: true,
+		},
+		{
+			Name: "init", Args: "[folder]", Short: "write a commented retry.yaml to start from",
+			Setup: initialize, Files: true,
+		},
+		{
+			Name: "list", Args: "[packages]", Short: "list what is bound to which policy, and where",
+			Setup: list, Files: true,
+		},
+		{Name: "schema", Short: "print the JSON Schema of policy files", Setup: printSchema},
+		{
+			Name: "watch", Args: "[packages]", Short: "generate now and after every change of a file",
+			Long: `
+It watches policy files, the Go files of their packages and of what these
+import from the same module, and go.mod. It ends with Ctrl-C, or at once if
+there is no policy file.`,
+			Setup: watch, Files: true,
+		},
 	}
 }
 

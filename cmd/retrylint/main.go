@@ -50,7 +50,7 @@ arguments that end in .yaml or .yml. It also runs as a tool of go vet:
 A comment on the line of a finding, or on the line before, suppresses it:
 
   //retrylint:ignore RL101 the reason why the code is right`,
-			Setup: lintPackages,
+			Setup: lintPackages, Files: true,
 		},
 		Commands: []*cli.Command{
 			{

@@ -42,7 +42,9 @@ type Command struct {
 	Long  string // more, as paragraphs; may be empty
 	// Setup defines the flags of the command, and returns the function that runs it.
 	Setup func(*flag.FlagSet) Run
-	// Words returns the possible arguments, for completion. Nil means file names.
+	// Files reports that arguments are files or folders, for completion.
+	Files bool
+	// Words returns the possible arguments, for completion. It may be nil.
 	Words func() []string
 	// Complete returns possible arguments that are known only when the user asks for
 	// them. flags are those of Setup, args the complete arguments before the one that

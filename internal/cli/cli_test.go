@@ -43,7 +43,7 @@ func program() *Program {
 	}
 	return &Program{
 		Name: "greet", Short: "Greet greets.",
-		Main: &Command{Args: "[names]", Short: "greet names", Setup: echo},
+		Main: &Command{Args: "[names]", Short: "greet names", Setup: echo, Files: true},
 		Commands: []*Command{{Name: "farewell", Args: "[names]", Short: "it's time: say goodbye", Setup: echo,
 			Words: func() []string { return []string{"ann", "bob"} }},
 			{Name: "list add", Args: "names", Short: "add names", Setup: echo,
@@ -51,7 +51,7 @@ func program() *Program {
 					return []string{"x:" + flags.Lookup("name").Value.String(), fmt.Sprint("x:n", len(args)), "y"}
 				}},
 			{Name: "list clear", Short: "remove all names", Setup: echo},
-			{Name: "part", Short: "say goodbye", Setup: wait, Words: func() []string { return nil }},
+			{Name: "part", Short: "say goodbye", Setup: wait},
 			{Name: "part all", Short: "say goodbye to all", Setup: wait}},
 		Hints: map[string]string{"weep": "there is no reason to"},
 	}
@@ -178,7 +178,7 @@ func TestCandidates(t *testing.T) {
 		"-color ":               "auto|always|never",
 		"farewell -name ":       "<file>",
 		"part ":                 "all",
-		"list clear x":          "<file>",
+		"list clear x":          "",
 		"help fa":               "farewell",
 		"list add -name n1 a x": "x:n1|x:n1",
 		"list add a -name n1 x": "x:n1|x:n1",

@@ -69,7 +69,7 @@ func (p *Program) candidates(before arguments, prefix string) []candidate {
 	if c.Complete != nil && p.set(c, flags, before.options) == nil && enter(flags) == nil {
 		list = append(list, candidatesOf(c.Complete(flags, args, prefix), "")...)
 	}
-	if c.Words == nil && c.Complete == nil {
+	if c.Files {
 		list = append(list, candidate{fileNames, ""})
 	}
 	return list
