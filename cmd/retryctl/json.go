@@ -83,8 +83,8 @@ type stepJSON struct {
 
 func newStep(i durable.StepInfo) stepJSON {
 	return stepJSON{
-		Run: i.Run, Step: i.Step, Name: i.Name, Policy: i.Policy, Group: i.Group, Unit: i.Unit, Child: i.Child, Pause: i.Pause,
-		Status: i.Status, Attempts: i.Attempts,
+		Run: i.Run, Step: i.Step, Name: i.Name, Policy: i.Policy, Group: i.Group, Unit: i.Unit, Child: i.Child,
+		Pause: i.Pause, Status: i.Status, Attempts: i.Attempts,
 		Failures: i.Failures, Lost: i.Lost, Refusals: i.Refusals, Interrupted: i.Interrupted, Retries: i.Retries,
 		Waited: seconds(i.Waited), Next: i.NextAt, First: i.First, Started: i.Started, Ended: i.Ended, Dead: i.DeadLetter,
 		Eligibility: i.Eligibility, Reason: i.Reason,

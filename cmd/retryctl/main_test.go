@@ -83,7 +83,9 @@ func seed() {
 }
 
 // fills are what the command seed executes.
-var fills = map[string]func(context.Context, durable.Store) error{"": fill, "refused": fillRefused, "values": fillValues}
+var fills = map[string]func(context.Context, durable.Store) error{
+	"": fill, "refused": fillRefused, "values": fillValues,
+}
 
 // execute is the command sql FILE STATEMENT: it changes a store as no engine does.
 func execute() {

@@ -92,7 +92,8 @@ func counted(i durable.StepInfo) string {
 		n    int
 		text string
 	}{
-		{i.Failures, "failed"}, {i.Lost, "lost"}, {i.Refusals, "refused by a breaker"}, {i.Interrupted, "interrupted in a row"},
+		{i.Failures, "failed"}, {i.Lost, "lost"}, {i.Refusals, "refused by a breaker"},
+		{i.Interrupted, "interrupted in a row"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprint(part.n, " ", part.text))

@@ -83,7 +83,8 @@ func (s *session) value(v *durable.Value) string {
 	case !s.values:
 		return fmt.Sprintf("%d bytes: -values shows them", v.Size)
 	case len(v.JSON) > maxValue:
-		return fmt.Sprintf("%s… (%d bytes: -json prints all)", strings.ToValidUTF8(string(v.JSON[:maxValue]), ""), len(v.JSON))
+		start := strings.ToValidUTF8(string(v.JSON[:maxValue]), "")
+		return fmt.Sprintf("%s… (%d bytes: -json prints all)", start, len(v.JSON))
 	}
 	return string(v.JSON)
 }

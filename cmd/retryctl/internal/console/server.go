@@ -151,8 +151,8 @@ func (s *Server) routes() http.Handler {
 
 	inside := http.NewServeMux()
 	for pattern, v := range map[string]view{
-		"/{$}": s.overview, "/runs": s.runs, "/run": s.run, "/group": s.group, "/step": s.step, "/dead": s.dead, "/shared": s.shared,
-		"/policies": s.policies, "/policy": s.policy, "/task": s.task,
+		"/{$}": s.overview, "/runs": s.runs, "/run": s.run, "/group": s.group, "/step": s.step, "/dead": s.dead,
+		"/shared": s.shared, "/policies": s.policies, "/policy": s.policy, "/task": s.task,
 	} {
 		inside.Handle("GET "+pattern, s.page(v))
 		inside.Handle("GET /live"+pattern, s.live(v))
