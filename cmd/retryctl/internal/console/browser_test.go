@@ -265,6 +265,12 @@ func await(t *testing.T, ctx context.Context, expression string) {
 func testBrowserPages(t *testing.T, ctx context.Context, e *testStore, m *messages, url string) {
 	paths := []string{"/", "/runs", "/dead", "/shared", "/policies", "/policy?file=retry.yaml&name=charge",
 		"/run?id=group"}
+	for g, err := range e.Groups(t.Context(), durable.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, link("/group", "run", g.Run, "id", g.Group))
+	}
 	for _, text := range hostile {
 		paths = append(paths, link("/run", "id", text))
 		for s, err := range e.Steps(t.Context(), durable.Filter{Run: text}) {
@@ -277,7 +283,7 @@ func testBrowserPages(t *testing.T, ctx context.Context, e *testStore, m *messag
 	for _, screen := range []struct {
 		width int64
 		paths []string
-	}{{390, paths}, {1240, paths[:7]}} {
+	}{{390, paths}, {1240, paths[:8]}} {
 		width := screen.width
 		if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, 800)); err != nil {
 			t.Fatal(err)
@@ -291,6 +297,11 @@ func testBrowserPages(t *testing.T, ctx context.Context, e *testStore, m *messag
 			}
 			if wide := evaluate[int64](t, ctx, "document.documentElement.scrollWidth"); wide > width {
 				t.Errorf("%s: the page is %d pixels wide on a screen of %d", path, wide, width)
+			}
+			const cut = "[...document.querySelectorAll('.stack')]" +
+				".filter((t) => t.scrollWidth > t.parentElement.clientWidth).length"
+			if n := evaluate[int](t, ctx, cut); n > 0 {
+				t.Errorf("%s: %d lists are wider than a screen of %d pixels", path, n, width)
 			}
 			const foreign = "document.querySelectorAll('main script, main iframe, [onload], [onerror], [onmouseover]').length"
 			if n := evaluate[int](t, ctx, foreign); n > 0 {

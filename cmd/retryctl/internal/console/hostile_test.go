@@ -21,7 +21,7 @@ var hostile = []string{
 	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'onmouseover='alert(1)`, `javascript:alert(1)`,
 	`</title></textarea></style><svg onload=alert(1)>`, "{{.Server.Token}}", `?done=pause&x#y/../..`,
 	"\u202egnp.exe\u2028\u0085", `</pattern></svg><iframe src=//evil.example>`, `]]><!--`,
-	"\nfirst line\nsecond\r\n\tline\n",
+	"\nfirst line\nsecond\r\n\tline\n", strings.Repeat("W", 200),
 }
 
 // store keeps hostile texts wherever a store keeps texts.
@@ -79,6 +79,12 @@ func TestHostileTexts(t *testing.T) {
 			t.Fatal(err)
 		}
 		paths = append(paths, link("/step", "run", s.Run, "id", s.Step))
+	}
+	for g, err := range e.Groups(t.Context(), durable.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, link("/group", "run", g.Run, "id", g.Group))
 	}
 	c := newClient(t, serve(t, Config{Engine: e.Engine, Store: hostile[0], Namespace: "", Write: true}))
 	for _, path := range paths {
