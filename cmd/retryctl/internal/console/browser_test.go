@@ -102,7 +102,7 @@ var shots = []shot{
 	{name: "overview", path: "/", width: 1240, height: 1000},
 	{name: "run", path: "/run?id=settle-today", width: 1240, height: 800},
 	{name: "run-dark", path: "/run?id=settle-today", width: 1240, height: 800, dark: true},
-	{name: "group", path: "/run?id=import-7", width: 1240, height: 680},
+	{name: "group", path: "/group?run=import-7&id=copy", width: 1240, height: 680},
 	{name: "step", path: "/step?run=agent-run-12&id=implement%2Fauth", width: 1240, height: 760},
 	{name: "doubt", path: "/step?run=ledger-close&id=Ledger.Post%2F2026-11", width: 1240, height: 840, open: "summary"},
 	{name: "dead", path: "/dead", width: 1240, height: 760, open: ".bulk summary"},

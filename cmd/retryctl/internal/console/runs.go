@@ -141,7 +141,7 @@ type runData struct {
 	Groups                         []groupRow
 	Steps                          []durable.StepInfo
 	Timeline                       *timeline
-	Values                         []shownValue // the input and the result
+	Values                         pageValues
 	Audit                          []durable.AuditEntry
 	Budget                         *durable.BudgetInfo
 	After                          string // the id of the step that the page begins after

@@ -22,7 +22,7 @@ type stepData struct {
 	Attempts []attemptRow // the last one first
 	Older    int          // that are not shown
 	Timeline *timeline
-	Values   []shownValue // the result
+	Values   pageValues
 
 	CanRequeue, CanRepeat, CanResolve, CanDiscard bool
 	CanRetry, CanSignal                           bool // now

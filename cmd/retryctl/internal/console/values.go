@@ -24,21 +24,29 @@ func (v *shownValue) Lines() []string { return strings.Split(v.Text, "\n") }
 // maxValue is how much of a value a page shows, in bytes.
 const maxValue = 8 << 10
 
-// values returns the input and the result of a run, or of a step of it.
-func (s *Server) values(ctx context.Context, run, step string) (list []shownValue, err error) {
+// pageValues are the input and the result of a run, or the result of a step.
+type pageValues struct{ Shown, Hidden []shownValue }
+
+// values returns the values of a run, or of a step of it.
+func (s *Server) values(ctx context.Context, run, step string) (p pageValues, err error) {
 	values, err := s.Engine.Values(ctx, run, step)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	for _, v := range []struct {
 		name string
 		*durable.Value
 	}{{"Input", values.Input}, {"Result", values.Result}} {
-		if v.Value != nil {
-			list = append(list, s.shown(v.name, v.Value))
+		if v.Value == nil {
+			continue
+		}
+		if shown := s.shown(v.name, v.Value); shown.Note == "" {
+			p.Shown = append(p.Shown, shown)
+		} else {
+			p.Hidden = append(p.Hidden, shown)
 		}
 	}
-	return list, nil
+	return p, nil
 }
 
 // shown returns a value on a page.
