@@ -48,7 +48,8 @@ func loadPages(t testing.TB, e *durable.Engine) []string {
 	}
 	after := durable.After(letter.Run, letter.Step)
 	return []string{
-		"/", "/runs", link("/runs", "after", durable.After(failed.ID, "")), "/runs?status=timed+out", "/runs?handler=none",
+		"/", "/runs", link("/runs", "after", durable.AfterCreated(failed.Created, failed.ID)),
+		"/runs?status=timed+out", "/runs?handler=none",
 		link("/run", "id", failed.ID), link("/run", "id", failed.ID, "after", "Mail.Send/0000011"),
 		link("/step", "run", letter.Run, "id", letter.Step),
 		"/dead", link("/dead", "after", after), "/dead?class=timeout", "/dead?class=unknown",
