@@ -107,14 +107,15 @@ func (p *process) stopped() {
 // children are what this program does as the child of a test, by the value of
 // SQLITE_CHILD.
 var children = map[string]func(args []string){
-	"write":   childWrite,
-	"stop":    childStop,
-	"other":   childOther,
-	"limit":   childLimit,
-	"refused": childRefused,
-	"load":    childLoad,
-	"work":    childWork,
-	"group":   childGroup,
+	"limit-work": childLimitWork,
+	"write":      childWrite,
+	"stop":       childStop,
+	"other":      childOther,
+	"limit":      childLimit,
+	"refused":    childRefused,
+	"load":       childLoad,
+	"work":       childWork,
+	"group":      childGroup,
 
 	"group-work": childGroupWork,
 	"drain":      childDrain,

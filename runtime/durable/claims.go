@@ -1,6 +1,9 @@
 package durable
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // A claiming is what a worker claims in one transaction: runs that are due, or
 // those of an owner that is dead.
@@ -11,6 +14,7 @@ type claiming struct {
 	waits   map[string]time.Time // until when its runs only wait
 	slots   int                  // how many runs may be claimed
 	active  map[string]bool      // runs that the engine has not left yet
+	limiting
 }
 
 // A taking is the result of a claiming.
@@ -19,6 +23,12 @@ type taking struct {
 	runs       []claimed
 	selected   map[string]int   // how many runs of each handler were looked at
 	unreadable map[string]error // runs that a newer version has written
+	// later has the handlers whose rate has kept runs from being claimed, and for how
+	// long.
+	later map[string]time.Duration
+
+	slots int              // how many more runs may be claimed
+	gates map[string]*gate // of handlers with limits, by their names
 }
 
 // A claimed run is one that a worker owns, or has ended.
@@ -28,20 +38,20 @@ type claimed struct {
 	handler string
 }
 
-// keys returns the records that are locked before the runs: the owner of orphans,
-// too, which must not renew its lease meanwhile.
-func (c *claiming) keys(e *Engine) []Key {
+// records returns the records that are locked before the runs: the owner of orphans,
+// too, which must not renew its lease meanwhile, and the limits of handlers.
+func (c *claiming) records(e *Engine) []Key {
 	keys := []Key{e.key(KindOwner, "", c.owner)}
 	if c.orphans != "" {
 		keys = append(keys, e.key(KindOwner, "", c.orphans))
 	}
-	return keys
+	return append(keys, c.keys...)
 }
 
 // decide decides which of the selected runs the engine claims: in their order, as
-// long as there are slots.
+// long as there are slots, and as the limits of their handlers allow.
 func (c *claiming) decide(tx Tx) (w Writes, t taking, err error) {
-	t = taking{now: tx.Now, selected: map[string]int{}, unreadable: map[string]error{}}
+	t = taking{now: tx.Now, selected: map[string]int{}, unreadable: map[string]error{}, gates: map[string]*gate{}}
 	if err := leased(tx.Records[0]); err != nil {
 		return w, t, err
 	}
@@ -58,29 +68,82 @@ func (c *claiming) decide(tx Tx) (w Writes, t taking, err error) {
 			}
 		}
 	}
-	slots := c.slots
-	for _, r := range runs {
-		t.selected[r.Handler]++
-		b, err := open[runBody](r)
-		switch {
-		case err != nil:
-			t.unreadable[r.Key.Run] = err
-			continue
-		case slots == 0 || c.active[r.Key.Run]:
-			continue
-		case c.orphans == "" && (r.Owner != "" || r.Due.IsZero() || r.Due.After(tx.Now)):
-			continue // the clock of this process is ahead
+	for range c.limiting.keys {
+		if t.gates[runs[0].Key.ID], err = openGate(runs[0], c.free); err != nil {
+			return w, t, err
 		}
-		last.waits = c.waits[r.Key.Run]
-		put, taken, err := take(tx.Now, c.owner, r, b, last)
-		if err != nil {
+		runs = runs[1:]
+	}
+	t.slots = c.slots
+	for _, r := range runs {
+		if err := c.decideRun(r, last, &w, &t); err != nil {
 			return Writes{}, t, err
 		}
-		if taken.err == nil {
-			slots--
+	}
+	for _, g := range t.gates {
+		if err := g.write(&w, tx.Now); err != nil {
+			return Writes{}, t, err
 		}
-		w.Put = append(w.Put, put)
-		t.runs = append(t.runs, claimed{claim: taken, key: r.Key, handler: r.Handler})
 	}
 	return w, t, nil
+}
+
+// decideRun decides about one of the selected runs. last is how the owner of orphans
+// has crashed.
+func (c *claiming) decideRun(r Record, last crash, w *Writes, t *taking) error {
+	t.selected[r.Handler]++
+	b, err := open[runBody](r)
+	switch {
+	case err != nil:
+		t.unreadable[r.Key.Run] = err
+		return nil
+	case t.slots == 0 || c.active[r.Key.Run]:
+		return nil
+	case c.orphans == "" && (r.Owner != "" || r.Due.IsZero() || r.Due.After(t.now)):
+		return nil // the clock of this process is ahead
+	}
+	last.waits = c.waits[r.Key.Run]
+	put, taken, err := take(t.now, c.owner, r, b, last)
+	switch {
+	case err != nil:
+		return err
+	case taken.err != nil: // it has ended
+	case c.admits(t, r, taken.fence):
+		t.slots--
+	case c.orphans == "":
+		return nil
+	default:
+		put, err = giveUp(t.now, r, b, last)
+		w.Put = append(w.Put, put)
+		return err
+	}
+	w.Put = append(w.Put, put)
+	t.runs = append(t.runs, claimed{claim: taken, key: r.Key, handler: r.Handler})
+	return nil
+}
+
+// admits reports whether the limits of its handler allow the claim of a run.
+func (c *claiming) admits(t *taking, r Record, fence uint64) bool {
+	l, limited := c.handlers[r.Handler]
+	if !limited {
+		return true
+	}
+	name, _, _ := strings.Cut(r.Handler, "@")
+	ok, wait := t.gates[name].admit(l, r, fence, t.now)
+	if wait > 0 {
+		if t.later == nil {
+			t.later = map[string]time.Duration{}
+		}
+		t.later[r.Handler] = wait
+	}
+	return ok
+}
+
+// giveUp makes a run of a dead owner due that may not start yet: it starts as soon as
+// the limits of its handler allow it. The crash counts as if it were taken over.
+func giveUp(now time.Time, r Record, b runBody, last crash) (Record, error) {
+	last.count(now, &r, &b)
+	release(&r, now)
+	err := write(&r, &b)
+	return r, err
 }

@@ -52,7 +52,9 @@ type starter struct {
 }
 
 func newStarter(e *Engine, handler string, options []RunOption) (*starter, error) {
-	key, err := handlerKey(handler, newRunOptions(options).version)
+	given := newRunOptions(options)
+	key, err := handlerKey(handler, given.version)
+	err = errors.Join(err, given.limits.refuse())
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 type handler struct {
 	invoke  func(context.Context, *payload) (payload, error)
 	options []RunOption
+	limits  limits
 }
 
 // Handle registers a function that executes runs: those that [Start] creates with
@@ -22,7 +23,8 @@ type handler struct {
 // calls it, in this or in another process that has registered it. The options
 // apply to the runs of the name and version that have no such option of their own,
 // whichever process starts them: if it has not registered the handler, the first
-// worker that executes the run adds them. Handle panics if the name is empty or
+// worker that executes the run adds them. [Concurrency] and [StartRate] are options of
+// Handle alone. Handle panics if these have no sense, and if the name is empty or
 // has other characters than letters, digits, and ".-_", or if it is registered
 // already. A panic of the function ends the process, as any other panic does; the
 // run is then executed by another worker, and paused after 10 panics without
@@ -30,11 +32,12 @@ type handler struct {
 func Handle[In, Out any](
 	e *Engine, name string, fn func(context.Context, In) (Out, error), options ...RunOption,
 ) {
-	key, err := handlerKey(name, newRunOptions(options).version)
-	if err != nil {
+	o := newRunOptions(options)
+	key, err := handlerKey(name, o.version)
+	if err = errors.Join(err, o.limits.check()); err != nil {
 		panic("durable: " + err.Error())
 	}
-	h := &handler{options: options, invoke: func(ctx context.Context, input *payload) (payload, error) {
+	h := &handler{options: options, limits: o.limits, invoke: func(ctx context.Context, input *payload) (payload, error) {
 		var in In
 		if err := input.decode(e.codec, "", &in); err != nil {
 			return payload{}, fmt.Errorf("the input of the run: %w", err)
@@ -116,8 +119,9 @@ func (e *Engine) startRun(
 	if err := e.checkRun(ctx, id); err != nil {
 		return nil, err
 	}
-	key, err := handlerKey(name, newRunOptions(options).version)
-	if err != nil {
+	given := newRunOptions(options)
+	key, err := handlerKey(name, given.version)
+	if err = errors.Join(err, given.limits.refuse()); err != nil {
 		return nil, err
 	}
 	o := e.startOptions(key, options)

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -104,8 +105,10 @@ func Periodic[In any](
 	for _, option := range options {
 		option.periodic(&p.periodicOptions)
 	}
+	o := newRunOptions(p.run)
 	var err error
-	if p.key, err = handlerKey(name, newRunOptions(p.run).version); err != nil {
+	p.key, err = handlerKey(name, o.version)
+	if err = errors.Join(err, o.limits.refuse()); err != nil {
 		panic("durable: " + err.Error())
 	}
 	now := time.Now().UTC()

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -22,6 +23,7 @@ type runOptions struct {
 	at          time.Time
 	correlation string // of the caller
 	priority    *int   // nil: the priority of the parent, or 0
+	limits      limits // of a handler
 
 	// timed, kept and keptFailed report whether timeout, keep and keepFailed were
 	// given.
@@ -149,7 +151,7 @@ func (e *Engine) run(
 	}
 	o := newRunOptions(options)
 	o.correlation = e.spanID(ctx)
-	if err := o.check(); err != nil {
+	if err := errors.Join(o.check(), o.limits.refuse()); err != nil {
 		return payload{}, fmt.Errorf("run %q: %w", id, err)
 	}
 	if !o.at.IsZero() {

@@ -25,9 +25,12 @@ const (
 	KindBreaker                     // a breaker that engines share
 	KindIncarnation                 // of the store, as it was accepted
 	KindSchedule                    // what workers agree on about the periods of a handler
+	KindLimit                       // of the executions of a handler, by all workers
 )
 
-var kinds = [...]string{"", "owner", "run", "group", "step", "budget", "breaker", "incarnation", "schedule"}
+var kinds = [...]string{
+	"", "owner", "run", "group", "step", "budget", "breaker", "incarnation", "schedule", "limit",
+}
 
 // String returns the name of the kind.
 func (k Kind) String() string {
@@ -42,7 +45,7 @@ type Key struct {
 	Kind  Kind
 	Space string // the namespace of the engine
 	Run   string // the run that a record belongs to, or ""
-	ID    string // the rest: of a step, an owner, a budget or a breaker
+	ID    string // the rest: of a step, an owner, a budget, a breaker or a limit
 }
 
 // Compare orders keys as stores lock them: by Kind, Space, Run and ID, the

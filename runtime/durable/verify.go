@@ -47,7 +47,7 @@ func (e *Engine) Verify(ctx context.Context, progress ...func(steps int)) iter.S
 	return func(yield func(Violation, error) bool) {
 		v := &verifier{e: e, ctx: ctx, yield: yield, progress: progress, histories: e.newHistories()}
 		err := v.store()
-		for _, kind := range [...]Kind{KindRun, KindGroup, KindBudget, KindBreaker, KindSchedule, KindStep} {
+		for _, kind := range [...]Kind{KindRun, KindGroup, KindBudget, KindBreaker, KindSchedule, KindLimit, KindStep} {
 			if err == nil {
 				err = e.each(ctx, Query{Kind: kind, Space: e.space}, v.record)
 			}
@@ -108,6 +108,9 @@ func (v *verifier) record(r Record) error {
 		text = wrongBreaker(r)
 	case KindSchedule:
 		_, err := open[scheduleBody](r)
+		text = unreadable(err)
+	case KindLimit:
+		_, err := open[limitBody](r)
 		text = unreadable(err)
 	case KindStep:
 		return v.step(r)

@@ -22,6 +22,8 @@ const (
 	CauseStep      Cause = "step"      // a step waits for its next attempt, a time, or a signal
 	CauseRuns      Cause = "runs"      // it awaits other runs
 	CauseWorker    Cause = "worker"    // no worker has its handler
+	CauseFull      Cause = "full"      // the handler executes as many runs as it may: see [Concurrency]
+	CauseRate      Cause = "rate"      // the handler starts no run yet: see [StartRate]
 	CauseDue       Cause = "due"       // a worker will execute it soon
 	CauseCaller    Cause = "caller"    // it has no handler: it goes on when Run is called
 )
@@ -37,6 +39,11 @@ type Standing struct {
 	Root    string     // the run that was paused, if it is another one
 	Steps   []StepInfo // that it waits for, at most 10
 	Runs    []string   // that it awaits
+
+	// Executing is how many runs of its handler count for the limit that keeps the run
+	// waiting, and Limit is that limit: of these, or of starts in a period of Per.
+	Executing, Limit int
+	Per              time.Duration
 }
 
 // String says in a sentence why the run does not go on, without times.
@@ -67,6 +74,10 @@ func (s Standing) String() string {
 		return "it waits for the end of " + strings.Join(s.Runs, ", ")
 	case CauseWorker:
 		return "no worker has the handler " + s.Handler + ": start one"
+	case CauseFull:
+		return fmt.Sprintf("handler %s executes %d of %d runs: it waits for the end of one", s.Handler, s.Executing, s.Limit)
+	case CauseRate:
+		return fmt.Sprintf("handler %s starts at most %d in %v: it waits for its turn", s.Handler, s.Limit, s.Per)
 	case CauseDue:
 		return "it is due: a worker executes it when it has room"
 	}
@@ -155,10 +166,36 @@ func (e *Engine) Why(ctx context.Context, run string) (Standing, error) {
 		return s, nil
 	}
 	found, err := e.hasWorker(ctx, r.Handler)
-	if s.Cause = CauseWorker; found {
-		s.Cause = CauseDue
+	if s.Cause = CauseWorker; !found || err != nil {
+		return s, err
 	}
-	return s, err
+	s.Cause = CauseDue
+	return e.whyLimited(ctx, s)
+}
+
+// whyLimited is [Engine.Why] for a run that is due. The limits are those of the last
+// claim.
+func (e *Engine) whyLimited(ctx context.Context, s Standing) (Standing, error) {
+	records, err := e.store.Get(ctx, []Key{e.limitKey(s.Handler)})
+	if err != nil {
+		return s, err
+	}
+	b, err := open[limitBody](records[0])
+	if err != nil {
+		return s, err
+	}
+	now, l := time.Now(), b.limits()
+	free, err := e.freeSlots(ctx, now, b.Executing, func(string) bool { return true })
+	if err != nil {
+		return s, err
+	}
+	b.without(free)
+	if l.bounded && len(b.Executing) >= l.most {
+		s.Cause, s.Executing, s.Limit = CauseFull, len(b.Executing), l.most
+	} else if wait := l.wait(b.Arrival, now); wait > 0 {
+		s.Cause, s.Until, s.Limit, s.Per = CauseRate, now.Add(wait).UTC(), l.starts, l.per
+	}
+	return s, nil
 }
 
 // hasWorker reports whether a worker that lives has a handler.

@@ -3,6 +3,7 @@ package durable_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -119,6 +120,32 @@ func TestWhy(t *testing.T) {
 			startOne(t, p)
 			synctest.Wait()
 		}, durable.CauseDue, "it is due: a worker executes it when it has room"},
+		{"full", func(t *testing.T, p *process) {
+			block := make(chan struct{})
+			durable.Handle(p.Engine, "copy", func(context.Context, string) (int, error) { <-block; return 0, nil },
+				durable.Concurrency(2))
+			t.Cleanup(work(t, p.Engine))
+			t.Cleanup(func() { close(block) })
+			for _, id := range []string{"first", "second"} {
+				if err := durable.Start(t.Context(), p.Engine, "copy", id, "a"); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+			}
+			startOne(t, p)
+			time.Sleep(time.Second)
+		}, durable.CauseFull, "handler copy executes 2 of 2 runs: it waits for the end of one"},
+		{"a rate", func(t *testing.T, p *process) {
+			durable.Handle(p.Engine, "copy", func(context.Context, string) (int, error) { return 0, nil },
+				durable.StartRate(60, time.Hour, 1))
+			t.Cleanup(work(t, p.Engine))
+			if err := durable.Start(t.Context(), p.Engine, "copy", "first", "a"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			startOne(t, p)
+			time.Sleep(time.Second)
+		}, durable.CauseRate, "handler copy starts at most 60 in 1h0m0s: it waits for its turn"},
 		{"a caller", func(t *testing.T, p *process) {
 			ctx, cancel := context.WithCancel(p.ctx)
 			_ = p.Run(ctx, "one", func(context.Context) error { cancel(); return fails })
@@ -136,7 +163,7 @@ func TestWhy(t *testing.T) {
 				if why.Cause != test.cause || !strings.HasSuffix(why.String(), test.text) {
 					t.Errorf("got %s, %q; want %s, %q", why.Cause, why, test.cause, test.text)
 				}
-				waits := why.Cause == durable.CauseStep || why.Cause == durable.CauseStart
+				waits := slices.Contains([]durable.Cause{durable.CauseStep, durable.CauseStart, durable.CauseRate}, why.Cause)
 				if waits != why.Until.After(time.Now()) {
 					t.Errorf("%s: until %v", why.Cause, why.Until)
 				}

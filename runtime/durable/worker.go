@@ -64,7 +64,7 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 		e: e, options: o, listener: e.listen(""), inner: inner,
 		slots: make(chan struct{}, o.runs), owned: make(chan struct{}, 2*o.runs),
 		unreadable: map[string]bool{}, swept: map[string]time.Time{},
-		schedules: map[*periodic]scheduleView{},
+		schedules: map[*periodic]scheduleView{}, later: map[string]time.Time{},
 	}
 	defer w.listener.close()
 	defer owner.serve(ctx)()
@@ -91,7 +91,8 @@ type worker struct {
 	looked     time.Time            // for orphans
 	swept      map[string]time.Time // dead owners without a run for this worker, and when that was
 	schedules  map[*periodic]scheduleView
-	unreadable map[string]bool // runs that a newer version has written, and that were reported
+	later      map[string]time.Time // handlers whose rate lets no run start before
+	unreadable map[string]bool      // runs that a newer version has written, and that were reported
 }
 
 // idlePause is the least time between a claim that has found nothing and the next
@@ -112,7 +113,7 @@ func (w *worker) work(ctx context.Context) error {
 		if idle {
 			pause(ctx, min(idlePause, w.options.poll))
 		}
-		w.listener.wait(ctx, w.options.poll)
+		w.listener.wait(ctx, w.patience())
 	}
 	return nil
 }
@@ -185,14 +186,22 @@ func (w *worker) query(limit int, handlers ...string) Query {
 // claimDue claims runs that are due: an equal share of each handler. It returns
 // the handlers that may have more.
 func (w *worker) claimDue(ctx context.Context, o *owner, handlers []string) (rest []string, found bool, err error) {
+	handlers, room, limiting, err := w.unlimited(ctx, o, handlers)
+	if err != nil || len(handlers) == 0 {
+		return nil, false, err
+	}
 	share := (w.free() + len(handlers) - 1) / len(handlers)
 	queries := make([]Query, len(handlers))
 	for i, handler := range handlers {
-		queries[i] = w.query(share, handler)
+		limit := share
+		if n, limited := room[handler]; limited {
+			limit = min(limit, n)
+		}
+		queries[i] = w.query(limit, handler)
 		queries[i].DueBy = o.now()
 	}
 	before := len(w.unreadable)
-	t, err := w.take(ctx, o, &claiming{}, queries)
+	t, err := w.take(ctx, o, &claiming{limiting: limiting}, queries)
 	if err != nil {
 		return nil, false, err
 	}
@@ -232,6 +241,9 @@ func (w *worker) claimOrphans(ctx context.Context, o *owner, handlers []string) 
 			if dead.waits[r.Key.Run], err = w.e.waitsUntil(ctx, r.Key.Run); err != nil {
 				return found, err
 			}
+		}
+		if dead.limiting, _, err = w.limiting(ctx, o, handlers); err != nil {
+			return found, err
 		}
 		t, err := w.take(ctx, o, &dead, []Query{q})
 		if err != nil {
@@ -274,7 +286,7 @@ func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []Quer
 	defer e.claims.RUnlock()
 	c.active = e.activeRuns()
 	sent := time.Since(o.begun)
-	err = e.store.Update(ctx, Select{Keys: c.keys(e), Queries: queries}, func(tx Tx) (w Writes, err error) {
+	err = e.store.Update(ctx, Select{Keys: c.records(e), Queries: queries}, func(tx Tx) (w Writes, err error) {
 		if t = (taking{now: tx.Now}); e.changed(accepted) {
 			return w, nil
 		}
@@ -285,6 +297,9 @@ func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []Quer
 		return taking{}, err
 	}
 	o.clock(sent, t.now)
+	for handler, wait := range t.later {
+		w.sleepUntil(handler, wait)
+	}
 	for run, err := range t.unreadable {
 		if !w.unreadable[run] {
 			w.unreadable[run] = true
