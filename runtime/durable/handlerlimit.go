@@ -102,6 +102,12 @@ func (l limits) ahead(arrival, now time.Time) time.Duration {
 	return min(max(arrival.Sub(now), 0), time.Duration(l.burst)*l.interval())
 }
 
+// stale reports whether a theoretical arrival time is further ahead of now than this
+// rate can move it. A claim brings it back, or it would stay ahead of each now.
+func (l limits) stale(arrival, now time.Time) bool {
+	return l.rated && arrival.Sub(now) > time.Duration(l.burst)*l.interval()
+}
+
 // wait returns how long it takes until an execution may start.
 func (l limits) wait(arrival, now time.Time) time.Duration {
 	if !l.rated {
@@ -110,7 +116,8 @@ func (l limits) wait(arrival, now time.Time) time.Duration {
 	return max(l.ahead(arrival, now)-l.tolerance(), 0)
 }
 
-// room returns how many executions may start now, in addition to those that count.
+// room returns for how many executions a claim is worth while: those that may start now,
+// in addition to those that count. With a stale arrival time, it is at least one.
 func (l limits) room(b *limitBody, now time.Time) int {
 	room := math.MaxInt
 	if l.bounded {
@@ -120,6 +127,9 @@ func (l limits) room(b *limitBody, now time.Time) int {
 		starts := 0
 		if ahead := l.ahead(b.Arrival, now); ahead <= l.tolerance() {
 			starts = 1 + int((l.tolerance()-ahead)/l.interval())
+		}
+		if l.stale(b.Arrival, now) {
+			starts = max(starts, 1)
 		}
 		room = min(room, starts)
 	}
@@ -175,6 +185,9 @@ func openGate(r Record, free map[slot]bool) (*gate, error) {
 // dead worker does, needs no further slot. wait is until the rate allows a start.
 func (g *gate) admit(l limits, r Record, fence uint64, now time.Time) (ok bool, wait time.Duration) {
 	i := slices.Index(g.body.Executing, slot{r.Key.Run, r.Fence})
+	if l.stale(g.body.Arrival, now) {
+		g.body.Arrival, g.changed = now.Add(l.ahead(g.body.Arrival, now)), true
+	}
 	if wait = l.wait(g.body.Arrival, now); wait > 0 {
 		return false, wait
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 )
 
 // startRuns starts n runs of a handler, with ids from the handler and 0.
@@ -395,4 +396,68 @@ func TestLimitsRefused(t *testing.T) {
 			t.Errorf("%s: got error %v", what, err)
 		}
 	}
+}
+
+// With workers that have different limits, as during a deployment, each claim keeps the
+// limit of its worker.
+func TestConcurrencyOfDeployments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		var g gauge
+		begin := func(limit int) (*durable.Engine, func()) {
+			e := newEngine(t, m)
+			durable.Handle(e, "charge", func(_ context.Context, n int) (int, error) {
+				defer g.enter()()
+				time.Sleep(time.Minute)
+				return n, nil
+			}, durable.Concurrency(limit))
+			return e, work(t, e)
+		}
+		e, stop := begin(2)
+		startRuns(t, e, "charge", 12)
+		time.Sleep(10 * time.Second)
+		if g.now != 2 {
+			t.Errorf("%d runs are executed, want 2", g.now)
+		}
+		_, stopNew := begin(5)
+		time.Sleep(10 * time.Second)
+		if g.now != 5 {
+			t.Errorf("%d runs are executed after a deployment with a higher limit, want 5", g.now)
+		}
+		stopNew()
+		awaitRuns(t, e, "charge", 12)
+		stop()
+		if g.most != 5 {
+			t.Errorf("at most %d at a time, want 5", g.most)
+		}
+	})
+}
+
+// A clock that is set back delays the next start by no more than the rate can.
+func TestStartRateClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &durabletest.Skewed{Store: durable.NewMemory()}
+		e := newEngine(t, s)
+		begun := time.Now()
+		var starts []time.Duration
+		durable.Handle(e, "charge", func(_ context.Context, n int) (int, error) {
+			starts = append(starts, time.Since(begun).Truncate(time.Minute))
+			return n, nil
+		}, durable.StartRate(1, 10*time.Minute, 1))
+		s.Set(6 * time.Hour)
+		startRuns(t, e, "charge", 1)
+		stop := work(t, e)
+		time.Sleep(time.Minute)
+		s.Set(0)
+		if err := durable.Start(t.Context(), e, "charge", "later", 2); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := durable.Await[int](t.Context(), e, "later"); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		if len(starts) != 2 || starts[1] > 20*time.Minute {
+			t.Errorf("starts after %v, want the second one within 20m", starts)
+		}
+	})
 }

@@ -134,8 +134,9 @@ func (w *worker) unlimited(
 			return false
 		}
 		b := bodies[w.e.limitKey(name)]
-		w.sleepUntil(name, limits.wait(b.Arrival, now))
-		room[name] = limits.room(&b, now)
+		if room[name] = limits.room(&b, now); room[name] == 0 {
+			w.sleepUntil(name, limits.wait(b.Arrival, now))
+		}
 		return room[name] == 0
 	})
 	return rest, room, l, nil
