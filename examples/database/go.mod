@@ -1,6 +1,8 @@
-module github.com/retrygen/retrygen/examples/import
+module github.com/retrygen/retrygen/examples/database
 
 go 1.26.0
+
+tool github.com/retrygen/retrygen/cmd/retrygen
 
 replace (
 	github.com/retrygen/retrygen => ../..
@@ -8,12 +10,11 @@ replace (
 	github.com/retrygen/retrygen/contrib/sqlite => ../../contrib/sqlite
 )
 
-tool github.com/retrygen/retrygen/cmd/retrygen
-
 require (
 	github.com/retrygen/retrygen v0.0.0
 	github.com/retrygen/retrygen/contrib/postgres v0.0.0
 	github.com/retrygen/retrygen/contrib/sqlite v0.0.0
+	modernc.org/sqlite v1.62.0
 )
 
 require (
@@ -30,14 +31,14 @@ require (
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/rogpeppe/go-internal v1.16.0 // indirect
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
+	github.com/stretchr/testify v1.12.1 // indirect
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	modernc.org/libc v1.79.0 // indirect
+	modernc.org/libc v1.80.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
-	modernc.org/sqlite v1.61.1 // indirect
 )

@@ -50,7 +50,7 @@ var acts = []string{
 // lease of the dead worker ends, the budget may have nothing left, and only on a slow
 // machine does one shard use its share before the others have used the rest.
 var asides = []string{
-	"worker # takes over SHARD: attempt # of import.Client.STEP was lost, another one follows",
+	"worker # takes over SHARD: attempt # of database.import.Client.STEP was lost, another one follows",
 	"worker #: no retry for SHARD: workflow_budget_exhausted (3/3)",
 	"provisional result: 140 of 200 shards, # rows (min_dcs_reached (140/140))",
 	"worker #: no retry for SHARD: job_budget_exhausted (40/40)",

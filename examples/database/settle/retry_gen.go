@@ -40,8 +40,8 @@ func Policies() []*retry.Policy {
 
 // stepBankCharge: a lost attempt is repeated, until 10 are lost.
 var stepBankCharge = durable.StepPolicy{
-	Name:       "settle.Bank.Charge",
-	Function:   "github.com/retrygen/retrygen/examples/settle.Bank.Charge",
+	Name:       "database.settle.Bank.Charge",
+	Function:   "github.com/retrygen/retrygen/examples/database/settle.Bank.Charge",
 	Policy:     &policyCharge,
 	Idempotent: true,
 	OnLost:     durable.OnLostRetry,
@@ -51,9 +51,9 @@ var stepBankCharge = durable.StepPolicy{
 // RetryCharge pays an order. It returns an *httpretry.StatusError for a response other
 // than 200.
 //
-// Policy: charge. It is the durable step settle.Bank.Charge of the run in ctx,
-// one for each orderID. If it was recorded with another cents, the call returns
-// durable.ErrChanged.
+// Policy: charge. It is the durable step database.settle.Bank.Charge of the run
+// in ctx, one for each orderID. If it was recorded with another cents, the call
+// returns durable.ErrChanged.
 func (b *Bank) RetryCharge(ctx context.Context, orderID string, cents int) (Receipt, error) {
 	return durable.Call(ctx, &stepBankCharge, durable.ID(orderID), durable.Arguments("cents", cents),
 		func(ctx context.Context) (Receipt, error) {
@@ -61,4 +61,4 @@ func (b *Bank) RetryCharge(ctx context.Context, orderID string, cents int) (Rece
 		})
 }
 
-// retrygen:sum 070418f44e4172ae44bcbdf2
+// retrygen:sum e296549bd14b7f691f074c25

@@ -80,8 +80,8 @@ func NewImport(jobID string) *Import {
 
 // stepClientRead: a lost attempt is repeated, until 10 are lost.
 var stepClientRead = durable.StepPolicy{
-	Name:       "import.Client.Read",
-	Function:   "github.com/retrygen/retrygen/examples/import.Client.Read",
+	Name:       "database.import.Client.Read",
+	Function:   "github.com/retrygen/retrygen/examples/database/import.Client.Read",
 	Policy:     &policyRead,
 	Idempotent: true,
 	OnLost:     durable.OnLostRetry,
@@ -90,8 +90,8 @@ var stepClientRead = durable.StepPolicy{
 
 // RetryRead returns the number of rows of a shard, such as south-17.
 //
-// Policy: read. It is the durable step import.Client.Read of the run in ctx,
-// one for each shard.
+// Policy: read. It is the durable step database.import.Client.Read of the run
+// in ctx, one for each shard.
 func (c *Client) RetryRead(ctx context.Context, shard string) (int, error) {
 	return durable.Call(ctx, &stepClientRead, durable.ID(shard), durable.Arguments(),
 		func(ctx context.Context) (int, error) {
@@ -101,8 +101,8 @@ func (c *Client) RetryRead(ctx context.Context, shard string) (int, error) {
 
 // stepClientWrite: a lost attempt is repeated, until 10 are lost.
 var stepClientWrite = durable.StepPolicy{
-	Name:       "import.Client.Write",
-	Function:   "github.com/retrygen/retrygen/examples/import.Client.Write",
+	Name:       "database.import.Client.Write",
+	Function:   "github.com/retrygen/retrygen/examples/database/import.Client.Write",
 	Policy:     &policyWrite,
 	Idempotent: true,
 	OnLost:     durable.OnLostRetry,
@@ -111,9 +111,9 @@ var stepClientWrite = durable.StepPolicy{
 
 // RetryWrite stores the rows of a shard, and returns how many were stored.
 //
-// Policy: write. It is the durable step import.Client.Write of the run in ctx,
-// one for each shard. If it was recorded with another rows, the call returns
-// durable.ErrChanged.
+// Policy: write. It is the durable step database.import.Client.Write of the run
+// in ctx, one for each shard. If it was recorded with another rows, the call
+// returns durable.ErrChanged.
 func (c *Client) RetryWrite(ctx context.Context, shard string, rows int) (int, error) {
 	return durable.Call(ctx, &stepClientWrite, durable.ID(shard), durable.Arguments("rows", rows),
 		func(ctx context.Context) (int, error) {
@@ -121,4 +121,4 @@ func (c *Client) RetryWrite(ctx context.Context, shard string, rows int) (int, e
 		})
 }
 
-// retrygen:sum 0c8dcc8f14d576bc85d6eb30
+// retrygen:sum 5345c23df2bcb91810419717
