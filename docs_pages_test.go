@@ -78,7 +78,7 @@ func TestPolicyBlocks(t *testing.T) {
 }
 
 // TestGoBlocks generates, compiles, tests and runs the packages on the pages that
-// need no other module; contrib/docs has the others.
+// need no other module; contrib/clients/docs has the others.
 func TestGoBlocks(t *testing.T) {
 	root, err := os.Getwd()
 	if err != nil {

@@ -58,7 +58,7 @@ var floors = map[string][]string{
 	"internal/sarif": {},
 	// Whatever they write is whole.
 	"internal/atomicfile": {},
-	// Tests in the root, in contrib/docs and of both commands read the pages.
+	// Tests in the root, in contrib/clients/docs and of both commands read the pages.
 	"internal/docpages": {"docs", "internal/cli"},
 	// The generator writes what the linter checks.
 	"internal/gensum": {},
@@ -114,6 +114,8 @@ var floors = map[string][]string{
 	"examples/quickstart": {"runtime", "runtime/httpretry"},
 	"examples/agent":      {"runtime", "runtime/recovery"},
 	"examples/orders":     {"runtime", "runtime/httpretry"},
+	// Runs the analyzers over sources that do not compile, for docs/precision.md.
+	"contrib/precision": {"internal/gocommand", "lint"},
 }
 
 // stdlibOnly are packages whose consumers pay for no other module; their tests

@@ -127,7 +127,7 @@ const (
 )
 
 // Retriers is what is known of the popular modules. A test next to the plugin in
-// contrib/golangci/integration compiles against every symbol.
+// contrib/linters/golangci compiles against every symbol.
 var Retriers = []Retrier{
 	{Pkg: cenkalti, Name: "Retry|RetryWithData", Context: -1, Policy: 1, Bounds: Delayed, Resets: true,
 		With: "WithContext", Limit: "WithMaxRetries, or a MaxElapsedTime above 0"},

@@ -1,6 +1,5 @@
 // Package docs compiles the code on the pages of docs that needs other modules:
-// clients to bind, and the libraries that a page migrates from. It is a module
-// of its own, so that retrygen does not require them.
+// clients to bind, and the libraries that a page migrates from.
 package docs
 
 import (
@@ -19,7 +18,7 @@ import (
 // TestPages generates, compiles, tests and runs the packages in a module with the
 // requirements of this one.
 func TestPages(t *testing.T) {
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +36,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(name)
+		text, err := os.ReadFile(filepath.Join("..", name))
 		if err != nil {
 			t.Fatal(err)
 		}
