@@ -46,7 +46,8 @@ func TestRulePages(t *testing.T) {
 		names = append(names, r.ID+".md")
 		m := rulePage.FindStringSubmatch(string(docs.Rule(r.ID)))
 		if m == nil {
-			t.Errorf("docs/rules/%s.md does not have the form of the other pages", r.ID)
+			t.Errorf("docs/rules/%s.md is missing, or does not have the headings of the other pages: compare it with "+
+				"docs/rules/P201.md", r.ID)
 			continue
 		}
 		if m[1] != r.ID || m[2] != severityLine(r) {

@@ -39,6 +39,22 @@ func samples(t testing.TB) []string {
 	return files
 }
 
+// TestKindsAreDocumented: each kind has samples, and a row in the table of systems.
+func TestKindsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "docs", "systems", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range Kinds() {
+		if found, _ := filepath.Glob(filepath.Join("testdata", kind.Name, "*.want")); len(found) == 0 {
+			t.Errorf("no samples of %s: put documents into testdata/%[1]s, and run go test ./foreign -update", kind.Name)
+		}
+		if !strings.Contains(string(text), "`"+kind.Name+"`") {
+			t.Errorf("%s is not in the table of docs/systems/README.md", kind.Name)
+		}
+	}
+}
+
 // TestSamples compares the problems of each file in testdata, its policy file and
 // the document that this policy file results in with its .want file.
 func TestSamples(t *testing.T) {

@@ -42,7 +42,8 @@ func TestTableAndSchema(t *testing.T) {
 	} {
 		properties := root.Definitions[name].Properties
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(properties)), slices.Sorted(slices.Values(keys))); diff != "" {
-			t.Errorf("%s (-schema +table):\n%s", name, diff)
+			t.Errorf("definitions.%s.properties of schema/policy.schema.json does not have the settings of the table "+
+				"(-schema +table):\n%s", name, diff)
 		}
 		for i := range table {
 			older, has := properties[table[i].older]
