@@ -43,7 +43,7 @@ const (
 	EventRefused       // the end of an attempt came after another engine had claimed the run
 	EventAbandoned     // a run has succeeded without an unfinished step that it had begun
 	EventChanged       // a recorded step is called with other arguments
-	EventPolicyChanged // a run continues under another policy: Err names both, once in a run
+	EventPolicyChanged // a run continues under another policy: Err names what has changed, once in a run
 	EventResolved      // an operator has resolved a step in doubt
 	EventRequeued      // an operator has requeued a step
 	EventDiscarded     // an operator has discarded a dead letter

@@ -2,10 +2,10 @@ package durable
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/job"
@@ -119,17 +119,21 @@ func (g *groupCall) open(ctx context.Context) error {
 			return err
 		}
 	}
-	changed := known && !samePolicy(&g.body.Policy, &g.policy)
-	if changed {
+	var changes []string
+	if known {
+		changes = groupChanges(&g.body.Policy, &g.policy)
+	}
+	if len(changes) > 0 {
 		g.x.e.event(ctx, Event{
 			Kind: EventPolicyChanged, Run: g.x.id, Step: g.ids.note(), Name: g.policy.Name, Fence: g.x.fence,
+			Err: fmt.Errorf("group %q: %s", g.policy.Name, strings.Join(changes, ", ")),
 		})
 	}
 	g.todo, g.fresh = g.units, !known
 	digest := listDigest(g.units)
 	if g.body.Units != digest {
 		err = g.list(ctx, digest)
-	} else if changed || g.group.Budget() != nil && !g.body.Budget {
+	} else if len(changes) > 0 || g.group.Budget() != nil && !g.body.Budget {
 		err = g.update(ctx, nil, func(*groupTx) error { return nil })
 	}
 	if err == nil && known {
@@ -139,13 +143,6 @@ func (g *groupCall) open(ctx context.Context) error {
 		err = g.decide(ctx)
 	}
 	return err
-}
-
-// samePolicy reports whether two policies are equal.
-func samePolicy(a, b *job.GroupPolicy) bool {
-	before, err := json.Marshal(a)
-	after, failed := json.Marshal(b)
-	return err == nil && failed == nil && string(before) == string(after)
 }
 
 // decide decides at the start of a call: all units may have ended.

@@ -1,19 +1,23 @@
 package durable_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
-	"strings"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // Two workers with different policy files continue a run in turns. The first step
-// under the second file is reported, with both policies, and nothing after that.
+// under the second file is reported, with what has changed, and nothing after that. The
+// run has the settings of both, and each step those that have decided about it.
 func TestPolicyFilesAlternate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
@@ -40,8 +44,22 @@ func TestPolicyFilesAlternate(t *testing.T) {
 			t.Fatalf("got %d reports, want 1: %+v", len(events), events)
 		}
 		ev := events[0]
-		if ev.Step != "charge/1" || ev.Err == nil || strings.Count(ev.Err.Error(), `"charge"`) != 2 {
-			t.Errorf("got %+v, want the step charge/1 and an error with both policies", ev)
+		const change = "max_attempts 3 → 4"
+		if ev.Step != "charge/1" || ev.Err == nil || ev.Err.Error() != `policy "charge": `+change {
+			t.Errorf("got %+v, want the step charge/1 and %s", ev, change)
+		}
+		r := wantRun(t, files[0].Engine, "one", durable.StatusFailed)
+		if got, want := r.PolicyChanges(), []string{"policy charge: " + change}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		for id, s := range steps(t, files[0].Engine, "one") {
+			want := "attempt 1 of 3, exponential 1s × 2"
+			if (id[len(id)-1]-'0')%2 == 1 {
+				want = "attempt 1 of 4, exponential 1s × 2"
+			}
+			if got := r.Progress(&s); got != want {
+				t.Errorf("%s: got %q, want %q", id, got, want)
+			}
 		}
 	})
 }
@@ -62,9 +80,9 @@ func TestPolicyRenamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		events := second.saw(durable.EventPolicyChanged)
-		if len(events) != 1 || !strings.Contains(events[0].Err.Error(), `"charge"`) ||
-			!strings.Contains(events[0].Err.Error(), `"patient"`) {
-			t.Errorf("got %+v, want one report with both policies", events)
+		const want = `policy "patient", with the same settings, decides instead of "charge"`
+		if len(events) != 1 || events[0].Err.Error() != want {
+			t.Errorf("got %+v, want one report: %s", events, want)
 		}
 	})
 }
@@ -96,4 +114,86 @@ func TestPolicyChanges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An attempt that is lost is decided about by the policy of the process that finds it,
+// which is reported although the step makes no further attempt.
+func TestPolicyChangedForLostAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		first, second := startProcess(t, m), startProcess(t, m)
+		s := careful("charge", 3, time.Minute)
+		s.OnLost = durable.OnLostFail
+		_ = first.run("one", oneStep(s, func(context.Context) (int, error) { first.kill(); return 0, nil }))
+		other, policy := *s, *s.Policy
+		policy.MaxElapsed = time.Hour
+		other.Policy = &policy
+		var j journal
+		wantError(t, second.run("one", oneStep(&other, failing(&j, 0))), retry.ErrLost)
+		events := second.saw(durable.EventPolicyChanged)
+		if len(events) != 1 || events[0].Err.Error() != `policy "charge": max_elapsed none → 1h` {
+			t.Errorf("got %+v, want one report", events)
+		}
+	})
+}
+
+// Nothing is said about the policies of a run that an older version has executed: it
+// has recorded digests.
+func TestPolicyOfOlderVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		var j journal
+		first, second := startProcess(t, m), startProcess(t, m)
+		s := careful("charge", 3, time.Minute)
+		first.killAfter(time.Second)
+		_ = first.run("one", oneStep(s, failing(&j, 1)))
+		key := []durable.Key{{Kind: durable.KindRun, Run: "one"}}
+		err := m.Update(t.Context(), durable.Select{Keys: key}, func(tx durable.Tx) (durable.Writes, error) {
+			r := tx.Records[0]
+			recorded, _ := json.Marshal(s.Policy.Settings())
+			r.Body = bytes.Replace(r.Body, recorded, []byte(`"a77041a81f2830d4"`), 1)
+			return durable.Writes{Put: []durable.Record{r}}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := wantRun(t, second.Engine, "one", durable.StatusOpen)
+		charge := wantStep(t, second.Engine, "one", "charge", durable.StatusWaiting)
+		if r.Policies["charge"][0] != "a77041a81f2830d4" || r.Settings(&charge) != "" || r.Progress(&charge) != "" {
+			t.Errorf("got %+v", r)
+		}
+		if err := second.run("one", oneStep(s, failing(&j, 1))); err != nil {
+			t.Fatal(err)
+		}
+		r = wantRun(t, second.Engine, "one", durable.StatusSucceeded)
+		charge = wantStep(t, second.Engine, "one", "charge", durable.StatusSucceeded)
+		if len(second.saw(durable.EventPolicyChanged)) > 0 || len(r.PolicyChanges()) > 0 {
+			t.Errorf("a change was reported: %+v", r)
+		}
+		if got, want := r.Progress(&charge), "attempt 2 of 3, "+r.Settings(&charge).Schedule(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// A group that goes on under another policy reports what has changed, once.
+func TestGroupPolicyChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t, job.GroupPolicy{Workers: 1, MaxFailures: 2}, "a b c", "b")
+		s.want(t, "a b c", "a c", "all_dcs_reported")
+		s.policy.MaxFailures, s.policy.Timeout, s.policy.OnUnitFailure = 3, time.Hour, job.FailureDeadLetter
+		s.policy.Budget = &job.BudgetPolicy{Retries: 10}
+		for range 2 {
+			if err := s.p.Requeue(t.Context(), "one", "/import/b"); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = s.run(t)
+		}
+		events := s.p.saw(durable.EventPolicyChanged)
+		const want = `group "import": timeout 0s → 1h0m0s, budget none → {retries 10}, ` +
+			`on_unit_failure skip → dead_letter, max_failures 2 → 3`
+		if len(events) != 1 || events[0].Err.Error() != want {
+			t.Errorf("got %+v\nwant one report: %s", events, want)
+		}
+	})
 }

@@ -47,6 +47,8 @@ type StepInfo struct {
 	Pause       Pause       // what it waits for if it calls no function, otherwise ""
 
 	operated bool // by a person
+	policyAt int  // of stepBody
+	imported bool // and not executed since
 }
 
 // An AttemptInfo is an entry of the history of a step.
@@ -197,6 +199,7 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 		Failures: b.Call.Attempts, Lost: b.Call.Lost, Refusals: b.Call.Refusals, Interrupted: b.Interrupted,
 		Waited: b.Waited + b.Call.Waited, NextAt: b.NextAt, Pause: pauses[b.Function], First: b.First, Ended: b.Ended,
 		Reason: b.Reason, Correlation: b.Correlation, DeadLetter: b.Dead, Retries: b.Granted, operated: b.Operations > 0,
+		policyAt: b.PolicyAt, imported: b.Imported,
 		Child: b.Child, Key: idempotencyKey(e.space, r.Key.Run, r.Key.ID, b.Keys),
 	}
 	if b.Unit != nil {

@@ -42,9 +42,9 @@ type runBody struct {
 	// Awaiting is the latest fence whose execution, in the process that has called
 	// Run, has waited for other runs.
 	Awaiting uint64 `json:"awaiting,omitempty"`
-	// Policies are the digests of the policies under which steps were executed, by
-	// their names: several of one name after its policy file was changed.
-	Policies map[string][]string `json:"policies,omitempty"`
+	// Policies are the settings of the policies under which steps were executed, by
+	// the names of the policies: several of one name after its policy file was changed.
+	Policies map[string][]retry.Settings `json:"policies,omitempty"`
 	// Awaits are the runs until whose end a parked run waits.
 	Awaits []string `json:"awaits,omitempty"`
 	// Awaiters are the runs that are parked until this one has ended.
@@ -76,6 +76,7 @@ type stepBody struct {
 	Function  string `json:"function,omitempty"`  // StepPolicy.Function
 	Arguments string `json:"arguments,omitempty"` // their digests: see [Arguments]
 	Policy    string `json:"policy,omitempty"`    // its name
+	PolicyAt  int    `json:"policy_at,omitempty"` // which settings of that name: an index in those of the run
 
 	Call     retry.CallState `json:"call,omitzero"`
 	Waited   time.Duration   `json:"waited,omitempty"` // before Call was last set to zero

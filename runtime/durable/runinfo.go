@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
 )
 
 // A RunInfo describes a run.
@@ -26,6 +28,10 @@ type RunInfo struct {
 	Due        time.Time // the end of a parked run's wait, or when the results of one that has ended are deleted
 	Recoveries int       // crashes that it may have caused since a step made progress
 	Error      string    // of a failed run
+	// Policies are the settings of the policies under which its steps were executed, by
+	// the names of the policies: several of one name after its policy file was changed,
+	// the latest last. At most 8 of each are kept.
+	Policies map[string][]retry.Settings
 }
 
 // runStatuses are the statuses of runs.
@@ -113,6 +119,6 @@ func runInfo(r Record) (RunInfo, bool, error) {
 		ID: r.Key.Run, Status: r.Status, Owner: r.Owner, Fence: r.Fence, Handler: r.Handler,
 		Priority: int(r.Priority), Version: b.Version, Parent: b.Parent,
 		Created: r.Created, Claimed: b.Claimed, Ended: b.Ended, Deadline: b.Deadline, Due: r.Due,
-		Recoveries: b.Recoveries, Error: b.Error,
+		Recoveries: b.Recoveries, Error: b.Error, Policies: b.Policies,
 	}, true, err
 }

@@ -43,6 +43,7 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 	case v.step.Version != 0 && x.differs(c, s) != nil:
 		return Writes{}, next{}, &ChangedError{Run: x.id, Step: c.key.ID, Arguments: x.differs(c, s)}
 	case s.Open != nil:
+		v.notePolicy()
 		outcome := OutcomeLost
 		if slices.Contains(v.runBody.Spared, s.Open.Fence) {
 			outcome = OutcomeInterrupted
