@@ -55,6 +55,7 @@ type stepJSON struct {
 	Step        string              `json:"step"`
 	Name        string              `json:"name"`
 	Policy      string              `json:"policy,omitempty"`
+	MaxAttempts int                 `json:"max_attempts,omitempty"` // unless it is not known, or there is none
 	Group       string              `json:"group,omitempty"`
 	Unit        string              `json:"unit,omitempty"`
 	Child       string              `json:"child,omitempty"` // a run
@@ -90,6 +91,27 @@ func newStep(i durable.StepInfo) stepJSON {
 		Eligibility: i.Eligibility, Reason: i.Reason,
 		Class: i.Class, Error: i.Error, Correlation: i.Correlation, Key: i.Key,
 	}
+}
+
+// withLimit adds the limit of the policy under which a step of a run was executed.
+func (j stepJSON) withLimit(r *durable.RunInfo, i *durable.StepInfo) stepJSON {
+	if most := r.Settings(i).MaxAttempts(); most != retry.Unlimited {
+		j.MaxAttempts = most
+	}
+	return j
+}
+
+// newPolicies returns the settings of the policies of a run, by their names.
+func newPolicies(r *durable.RunInfo) map[string][]map[string]string {
+	policies := map[string][]map[string]string{}
+	for name, list := range r.Policies {
+		for _, settings := range list {
+			if settings.Known() {
+				policies[name] = append(policies[name], settings.All())
+			}
+		}
+	}
+	return policies
 }
 
 // attemptJSON is an entry of the history of a step as JSON.

@@ -26,7 +26,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(tests{m}, map[string]func(){"retryctl": main, "seed": seed, "sql": execute, "cut": cut})
+	testscript.Main(tests{m}, map[string]func(){
+		"retryctl": main, "seed": seed, "sql": execute, "cut": cut,
+	})
 }
 
 // tests stops the server of package pgtest after the tests.
@@ -84,7 +86,7 @@ func seed() {
 
 // fills are what the command seed executes.
 var fills = map[string]func(context.Context, durable.Store) error{
-	"": fill, "refused": fillRefused, "values": fillValues,
+	"": fill, "refused": fillRefused, "values": fillValues, "standings": fillStandings,
 }
 
 // execute is the command sql FILE STATEMENT: it changes a store as no engine does.

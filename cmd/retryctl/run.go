@@ -123,6 +123,9 @@ func (s *session) printRun(ctx context.Context, r durable.RunInfo) error {
 	d.text("result", s.value(values.Result))
 	d.text("handler", r.Handler)
 	d.text("priority", number(r.Priority))
+	for _, change := range r.PolicyChanges() {
+		d.text("changed", change)
+	}
 	d.text("version", number(r.Version))
 	d.text("parent", r.Parent)
 	d.text("owner", r.Owner)
@@ -243,12 +246,14 @@ func failure(i durable.StepInfo) term.Cell {
 func (s *session) runInJSON(ctx context.Context, r durable.RunInfo, f durable.Filter, limit int) error {
 	out := struct {
 		runJSON
-		Now    *whyJSON    `json:"now,omitempty"` // of a run that has not ended
-		Audit  []auditJSON `json:"audit,omitempty"`
-		Groups []groupJSON `json:"groups,omitempty"`
-		Steps  []stepJSON  `json:"steps"`
-		After  string      `json:"after,omitempty"` // there are more
-	}{runJSON: newRun(r), Steps: []stepJSON{}}
+		Now      *whyJSON                       `json:"now,omitempty"`      // of a run that has not ended
+		Policies map[string][]map[string]string `json:"policies,omitempty"` // the latest settings last
+		Changed  []string                       `json:"changed,omitempty"`
+		Audit    []auditJSON                    `json:"audit,omitempty"`
+		Groups   []groupJSON                    `json:"groups,omitempty"`
+		Steps    []stepJSON                     `json:"steps"`
+		After    string                         `json:"after,omitempty"` // there are more
+	}{runJSON: newRun(r), Policies: newPolicies(&r), Changed: r.PolicyChanges(), Steps: []stepJSON{}}
 	if err := s.addValues(ctx, &out.runJSON); err != nil {
 		return err
 	}
@@ -279,7 +284,7 @@ func (s *session) runInJSON(ctx context.Context, r durable.RunInfo, f durable.Fi
 			out.After = out.Steps[limit-1].Step
 			break
 		}
-		step := newStep(i)
+		step := newStep(i).withLimit(&r, &i)
 		if s.values {
 			if err := s.addResult(ctx, &step); err != nil {
 				return err

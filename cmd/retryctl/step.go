@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,11 +31,18 @@ func showStep(flags *flag.FlagSet) cli.Run {
 
 // printStep prints a step with every attempt.
 func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
+	r, err := s.runInfo(ctx, i.Run)
+	if err != nil {
+		return err
+	}
+	changed := strings.Join(r.SettingsChanges(&i), ", ")
 	if s.json {
 		out := struct {
 			stepJSON
-			History []attemptJSON `json:"history"`
-		}{newStep(i), []attemptJSON{}}
+			Settings map[string]string `json:"settings,omitempty"` // of the policy
+			Changed  string            `json:"changed,omitempty"`  // in them, since the run knows the policy
+			History  []attemptJSON     `json:"history"`
+		}{newStep(i).withLimit(&r, &i), r.Settings(&i).All(), changed, []attemptJSON{}}
 		if err := s.addResult(ctx, &out.stepJSON); err != nil {
 			return err
 		}
@@ -58,7 +66,8 @@ func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
 	d.text("class", string(i.Class))
 	d.text("error", i.Error)
 	d.text("result", s.value(values.Result))
-	d.text("policy", i.Policy)
+	d.text("policy", joined(": ", i.Policy, r.Progress(&i)))
+	d.text("changed", changed)
 	d.text("unit of", i.Group)
 	d.text("calls run", i.Child)
 	if i.Pause == "" {
@@ -100,6 +109,11 @@ func counted(i durable.StepInfo) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// joined joins the texts that are not empty.
+func joined(by string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), by)
 }
 
 // printAttempts prints the history of a step, and what was captured of timeouts.

@@ -74,6 +74,15 @@ func (r *RunInfo) Settings(s *StepInfo) retry.Settings {
 	return settingsAt(r.Policies[s.Policy], s.policyAt)
 }
 
+// SettingsChanges returns what the policy that has decided last about a step of the run
+// has other than the settings that the run had of it before, as "max_attempts 3 → 5".
+func (r *RunInfo) SettingsChanges(s *StepInfo) []string {
+	if s.policyAt == 0 {
+		return nil
+	}
+	return r.Settings(s).Changes(settingsAt(r.Policies[s.Policy], s.policyAt-1))
+}
+
 // Progress describes how far a step of the run is within the limits of its policy, as
 // in "attempt 3 of 5, exponential 1s × 2 to 30s", or returns "" if the settings of the
 // policy are not known. Attempts that were lost or interrupted are not counted, nor
@@ -98,11 +107,12 @@ func (r *RunInfo) Progress(s *StepInfo) string {
 // by their names, as in "policy charge: max_attempts 3 → 5".
 func (r *RunInfo) PolicyChanges() (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.Policies)) {
-		for at, settings := range r.Policies[name] {
-			if at > 0 && len(settings.Changes(r.Policies[name][at-1])) > 0 {
-				list = append(list, fmt.Sprintf("policy %s: %s", name,
-					strings.Join(settings.Changes(r.Policies[name][at-1]), ", ")))
+		var before retry.Settings
+		for _, settings := range r.Policies[name] {
+			if changes := settings.Changes(before); len(changes) > 0 {
+				list = append(list, fmt.Sprintf("policy %s: %s", name, strings.Join(changes, ", ")))
 			}
+			before = settings
 		}
 	}
 	return list

@@ -32,7 +32,7 @@ func TestPages(t *testing.T) {
 		"/group?run=import-7&id=copy&only=failed": {"shard-17", "shard-31", "All units"},
 		"/run?id=transfer-2215":                   {"paused", "ada", "the bank has announced maintenance"},
 		"/step?run=settle-today&id=Payments.Charge%2F4104": {">timed out</span>", "503 Service Unavailable",
-			"Idempotency key"},
+			"Idempotency key", "charge: attempt 3 of 5, exponential 4s × 2 to 1m, attempt_timeout 20s"},
 		"/step?run=agent-run-12&id=implement%2Fauth": {"Timeout captured", "RUN_BASE/build/impl_changes.md",
 			"4096", "src/auth_test.go", "writing tests"},
 		"/dead":                                {"validation: the account of the customer is closed", "review"},
@@ -65,6 +65,21 @@ func TestPages(t *testing.T) {
 		"/picture?name=none": http.StatusNotFound, "/task?id=none": http.StatusNotFound, "/static/none": http.StatusNotFound,
 	} {
 		c.want(path, c.get(path), status)
+	}
+}
+
+// The pages of a run and of a step name what has changed in a policy.
+func TestPolicyChanged(t *testing.T) {
+	e := newStore(t)
+	e.fail("order", quick("charge", 1), "o1", errDown)
+	e.fail("order", quick("charge", 2), "o2", errDown)
+	c := newClient(t, serve(t, Config{Engine: e.Engine, Store: "test"}))
+	for path, texts := range map[string][]string{
+		"/run?id=order":                  {"<dt>Changed</dt><dd>policy charge: max_attempts 1 → 2</dd>"},
+		"/step?run=order&id=charge%2Fo1": {"charge: attempt 1 of 1, exponential 1µs × 2 to 30s"},
+		"/step?run=order&id=charge%2Fo2": {"charge: attempt 2 of 2,", "<dt>Policy changed</dt><dd>max_attempts 1 → 2</dd>"},
+	} {
+		c.want(path, c.get(path), http.StatusOK, texts...)
 	}
 }
 
