@@ -75,6 +75,8 @@ type stepJSON struct {
 	Dead        time.Time           `json:"dead,omitzero"`
 	Eligibility durable.Eligibility `json:"eligibility,omitempty"`
 	Reason      retry.Reason        `json:"reason,omitempty"`
+	Breaker     string              `json:"breaker,omitempty"`   // that has refused the next attempt
+	OpenUntil   time.Time           `json:"open_until,omitzero"` // if it was open
 	Class       retry.Class         `json:"class,omitempty"`
 	Error       string              `json:"error,omitempty"`
 	Correlation string              `json:"correlation,omitempty"`
@@ -83,7 +85,12 @@ type stepJSON struct {
 }
 
 func newStep(i durable.StepInfo) stepJSON {
+	refusal := retry.Refusal{}
+	if i.Refusal != nil {
+		refusal = *i.Refusal
+	}
 	return stepJSON{
+		Breaker: refusal.Breaker, OpenUntil: refusal.AdmitsAt,
 		Run: i.Run, Step: i.Step, Name: i.Name, Policy: i.Policy, Group: i.Group, Unit: i.Unit, Child: i.Child,
 		Pause: i.Pause, Status: i.Status, Attempts: i.Attempts,
 		Failures: i.Failures, Lost: i.Lost, Refusals: i.Refusals, Interrupted: i.Interrupted, Retries: i.Retries,
@@ -193,4 +200,15 @@ type whyJSON struct {
 	Cause durable.Cause `json:"cause"`
 	Text  string        `json:"text"`
 	Until time.Time     `json:"until,omitzero"`
+	With  string        `json:"with,omitempty"` // the run that was paused or canceled, if it is another one
+	// NoWorker reports that no worker has the handler of a run that waits.
+	NoWorker bool `json:"no_worker,omitempty"`
+}
+
+// newWhy returns why a run does not go on, or nil if the status says it all.
+func newWhy(why durable.Standing) *whyJSON {
+	if why.Cause == durable.CauseEnded && why.Root == "" {
+		return nil
+	}
+	return &whyJSON{why.Cause, why.String(), why.Until, why.Root, why.NoWorker}
 }

@@ -107,13 +107,7 @@ func (s *session) printRun(ctx context.Context, r durable.RunInfo) error {
 	d := s.details()
 	d.text("run", r.ID)
 	d.add("status", status(r.Status))
-	if why.Cause != durable.CauseEnded {
-		text := why.String()
-		if !why.Until.IsZero() && why.Until != r.Due { // which is below
-			text += ", " + s.moment(why.Until)
-		}
-		d.text("now", text)
-	}
+	d.text("now", s.standing(&r, why))
 	d.text("error", r.Error)
 	values, err := s.engine.Values(ctx, r.ID, "")
 	if err != nil {
@@ -150,6 +144,19 @@ func (s *session) printRun(ctx context.Context, r durable.RunInfo) error {
 		d.text("group", groupText(g))
 	}
 	return d.end(s)
+}
+
+// standing describes why a run does not go on, or returns "" if its status does.
+func (s *session) standing(r *durable.RunInfo, why durable.Standing) string {
+	switch {
+	case why.Cause == durable.CauseEnded && why.Root == "":
+		return ""
+	case why.Cause == durable.CauseBreaker:
+		return joined("; ", why.Wait()+" until "+s.moment(why.Until), why.Lack())
+	case !why.Until.IsZero() && why.Until != r.Due: // which is below
+		return joined("; ", why.Wait()+", "+s.moment(why.Until), why.Lack())
+	}
+	return why.String()
 }
 
 // audit adds what operators did.
@@ -246,7 +253,7 @@ func failure(i durable.StepInfo) term.Cell {
 func (s *session) runInJSON(ctx context.Context, r durable.RunInfo, f durable.Filter, limit int) error {
 	out := struct {
 		runJSON
-		Now      *whyJSON                       `json:"now,omitempty"`      // of a run that has not ended
+		Now      *whyJSON                       `json:"now,omitempty"`      // unless the status says it all
 		Policies map[string][]map[string]string `json:"policies,omitempty"` // the latest settings last
 		Changed  []string                       `json:"changed,omitempty"`
 		Audit    []auditJSON                    `json:"audit,omitempty"`
@@ -261,9 +268,7 @@ func (s *session) runInJSON(ctx context.Context, r durable.RunInfo, f durable.Fi
 	if err != nil {
 		return err
 	}
-	if why.Cause != durable.CauseEnded {
-		out.Now = &whyJSON{why.Cause, why.String(), why.Until}
-	}
+	out.Now = newWhy(why)
 	for a, err := range s.engine.Audit(ctx, durable.KindRun, r.ID, "") {
 		if err != nil {
 			return err

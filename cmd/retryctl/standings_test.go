@@ -7,6 +7,7 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // fillStandings executes runs on a store, so that there is one for each reason why a
@@ -39,5 +40,30 @@ func fillStandings(ctx context.Context, store durable.Store) error {
 	_ = e.Run(ctx, "changed", func(ctx context.Context) error {
 		return call(ctx, policy(5, 2*time.Hour), "o2", down)
 	})
-	return e.Close(ctx)
+
+	// A breaker refuses the attempts of two runs: of one that a worker should execute.
+	refused := policy(3, 3*time.Hour)
+	refused.Name, refused.Policy.RetryOn = "Refund", []retry.Class{retry.ClassAny, retry.ClassBreakerOpen}
+	refused.Breaker = &retry.BreakerPolicy{Name: "payments", Failures: 1, OpenFor: time.Hour}
+	_ = e.Run(ctx, "first", func(ctx context.Context) error { return call(ctx, refused, "r1", down) })
+	_ = e.Run(ctx, "refused", func(ctx context.Context) error { return call(ctx, refused, "r2", nil) })
+
+	// The budget of a run is empty.
+	spent := policy(3, time.Microsecond)
+	spent.OnExhausted = durable.ExhaustedPause
+	_ = e.Run(ctx, "spent", func(ctx context.Context) error { return call(ctx, spent, "o1", down) },
+		durable.Budget(job.BudgetPolicy{Retries: 1}))
+
+	// Runs are paused and canceled with their parents, and start later.
+	for _, id := range []string{"paused", "canceled"} {
+		_ = e.Run(ctx, id, func(ctx context.Context) error {
+			return errors.Join(durable.Start(ctx, e, "import", id+"/child", 1, durable.At(time.Now().Add(2*time.Hour))), down)
+		})
+	}
+	return errors.Join(
+		e.Pause(ctx, "paused", durable.By("ann", "the bank is down")),
+		e.Cancel(ctx, "canceled", durable.By("ann", "old")),
+		durable.Start(ctx, e, "import", "later", 1, durable.At(time.Now().Add(2*time.Hour))),
+		e.Close(ctx),
+	)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
+	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/recovery"
 )
@@ -80,6 +81,7 @@ func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
 	} else {
 		d.text("next", text)
 	}
+	d.text("refused", s.refusal(i.Refusal))
 	d.text("executing", s.moment(i.Started))
 	d.text("first", s.moment(i.First))
 	d.text("ended", s.moment(i.Ended))
@@ -109,6 +111,21 @@ func counted(i durable.StepInfo) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// refusal describes why a breaker has refused a step, which may be nil.
+func (s *session) refusal(r *retry.Refusal) string {
+	if r == nil {
+		return ""
+	}
+	text := "by the breaker"
+	if r.Breaker != "" {
+		text = "by breaker " + r.Breaker
+	}
+	if r.AdmitsAt.IsZero() {
+		return text
+	}
+	return text + ", open until " + s.moment(r.AdmitsAt)
 }
 
 // joined joins the texts that are not empty.

@@ -26,10 +26,11 @@ func (h *hold) err(run string) *PausedError { return &PausedError{Run: run, Held
 // cancellation is not an error. The runs that it has started are canceled as
 // well.
 func (e *Engine) Cancel(ctx context.Context, run string, by ...Operator) error {
-	return e.cancel(ctx, run, operator(by))
+	return e.cancel(ctx, run, run, operator(by))
 }
 
-func (e *Engine) cancel(ctx context.Context, run string, by Operator) error {
+// cancel cancels a run. root is the run that the operator has named.
+func (e *Engine) cancel(ctx context.Context, run, root string, by Operator) error {
 	idle, key := false, e.key(KindRun, run, "")
 	err := e.update(ctx, []Key{key}, func(tx Tx) (Writes, error) {
 		r := tx.Record(key)
@@ -46,6 +47,9 @@ func (e *Engine) cancel(ctx context.Context, run string, by Operator) error {
 		}
 		idle = r.Owner == ""
 		r.Attention, b.Hold = false, nil
+		if root != run {
+			b.CanceledWith = root
+		}
 		b.end(&r, StatusCanceled, tx.Now)
 		return writeRun(r, &b, newAudit(r, tx.Now, ActionCanceled, by))
 	})
@@ -58,7 +62,7 @@ func (e *Engine) cancel(ctx context.Context, run string, by Operator) error {
 	if x := e.execution(run); x != nil {
 		x.halt(ErrCanceled)
 	}
-	return e.eachChild(ctx, run, func(child string) error { return e.cancel(ctx, child, by) })
+	return e.eachChild(ctx, run, func(child string) error { return e.cancel(ctx, child, root, by) })
 }
 
 // Pause stops a run, and the runs that it has started, until [Engine.Resume]. An

@@ -31,11 +31,14 @@ type StepInfo struct {
 	Started                  time.Time     // of the attempt that is executing, as far as is recorded
 	Ended                    time.Time
 	Reason                   retry.Reason // why it failed
-	Class                    retry.Class  // of the last error
-	Error                    string
-	Correlation              string
-	Retries                  int    // that budgets have granted; of a unit: to all its steps
-	Key                      string // the idempotency key
+	// Refusal is why a breaker has refused to start the next attempt, of a step that
+	// waits for another try; otherwise nil.
+	Refusal     *retry.Refusal
+	Class       retry.Class // of the last error
+	Error       string
+	Correlation string
+	Retries     int    // that budgets have granted; of a unit: to all its steps
+	Key         string // the idempotency key
 	// Group is the id of the group of which the step records the end of a unit, or
 	// "", and Unit the name of that unit. The steps that the unit calls have none.
 	Group, Unit string
@@ -205,6 +208,9 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 	if b.Unit != nil {
 		s.Group = groupOf(r.Key.ID)
 		s.Unit = unescape(r.Key.ID[len(s.Group)+2:]) // see groupIDs
+	}
+	if r.Status == StatusWaiting {
+		s.Refusal = b.Refusal
 	}
 	if b.Open != nil {
 		s.Started = b.Open.Started

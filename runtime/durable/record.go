@@ -63,11 +63,13 @@ type runBody struct {
 	Abandoned bool `json:"abandoned,omitempty"`
 	// Tail says that more steps follow the end of the run than one transaction has
 	// changed: see tail.go.
-	Tail     bool     `json:"tail,omitempty"`
-	Result   *payload `json:"result,omitempty"`
-	Error    string   `json:"error,omitempty"`    // of a failed run
-	Hold     *hold    `json:"hold,omitempty"`     // why an operator has paused it
-	Operated string   `json:"operated,omitempty"` // the token of the last operation
+	Tail   bool     `json:"tail,omitempty"`
+	Result *payload `json:"result,omitempty"`
+	Error  string   `json:"error,omitempty"` // of a failed run
+	Hold   *hold    `json:"hold,omitempty"`  // why an operator has paused it
+	// CanceledWith is the run that an operator has canceled, with this one as its child.
+	CanceledWith string `json:"canceled_with,omitempty"`
+	Operated     string `json:"operated,omitempty"` // the token of the last operation
 }
 
 // stepBody is the body of a step.
@@ -92,6 +94,9 @@ type stepBody struct {
 	// Interrupted is the number of interrupted attempts since one that ended by itself.
 	Interrupted int `json:"interrupted,omitempty"`
 	Grant       int `json:"grant,omitempty"` // the attempt for which the last grant was taken
+
+	// Refusal is that of a breaker which has refused the start of the next attempt.
+	Refusal *retry.Refusal `json:"refusal,omitempty"`
 
 	Child       string         `json:"child,omitempty"`       // the run that the step has started
 	Imported    bool           `json:"imported,omitempty"`    // its arguments are not known

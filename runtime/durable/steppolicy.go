@@ -178,9 +178,17 @@ func (s *StepPolicy) startsRecorded() bool {
 func (s *StepPolicy) breakerName() string {
 	switch {
 	case s.Breaker != nil:
-		return "breaker " + s.Breaker.Name
-	case s.Shared.Breaker != nil && s.Shared.Breaker.Policy().Name != "":
-		return "breaker " + s.Shared.Breaker.Policy().Name
+		return nameBreaker(s.Breaker.Name)
+	case s.Shared.Breaker != nil:
+		return nameBreaker(s.Shared.Breaker.Policy().Name)
 	}
-	return "the breaker"
+	return nameBreaker("")
+}
+
+// nameBreaker returns what messages call a breaker with a name, which may be empty.
+func nameBreaker(name string) string {
+	if name == "" {
+		return "the breaker"
+	}
+	return "breaker " + name
 }

@@ -126,6 +126,7 @@ func (v *stepView) start(in *starting) (Writes, next, error) {
 		return v.refuse(in)
 	}
 	s.Attempts++
+	s.Refusal = nil
 	s.Open = &openAttempt{Token: in.token, Fence: v.x.fence, Owner: v.x.owner.id, Started: v.now, Permit: permit}
 	v.step.Status = StatusExecuting
 	w, _, err := v.commit()
@@ -302,6 +303,9 @@ func (v *stepView) decide(f *retry.Failure, in retry.Inputs, refusal error, corr
 		v.exhaust(verdict.Reason, verdict.Escalate)
 		return verdict
 	}
+	if f.Refused {
+		s.Refusal = &verdict.Refusal
+	}
 	v.step.Status, s.Delay, s.NextAt = StatusWaiting, verdict.Wait, v.now.Add(verdict.Wait)
 	return verdict
 }
@@ -368,7 +372,7 @@ func reasonOf(err error) retry.Reason {
 // exhaust ends a step with an error.
 func (v *stepView) exhaust(reason retry.Reason, escalate bool) {
 	s := &v.body
-	s.Reason, s.Ended, s.NextAt, s.Delay = reason, v.now, time.Time{}, 0
+	s.Reason, s.Ended, s.NextAt, s.Delay, s.Refusal = reason, v.now, time.Time{}, 0, nil
 	refused := reason == retry.ErrPermanent || reason == retry.ErrUnclassified // at an attempt that was left
 	s.Escalated = reason == retry.ErrEscalated || escalate && !refused || v.c.policy.OnExhausted == ExhaustedEscalate
 	v.event.Kind, v.event.Reason, v.event.Attempt = EventExhausted, reason, s.Attempts

@@ -2,10 +2,14 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // A Cause is why a run does not go on at present.
@@ -18,8 +22,10 @@ const (
 	CauseOrphaned  Cause = "orphaned"  // the engine that executed it is dead
 	CausePaused    Cause = "paused"    // an operator has paused it, or it has crashed too often
 	CauseInDoubt   Cause = "in doubt"  // steps wait for somebody to resolve them
+	CauseBudget    Cause = "budget"    // the same, since the budget of their retries is empty
 	CauseStart     Cause = "start"     // it starts later: see [At]
 	CauseStep      Cause = "step"      // a step waits for its next attempt, a time, or a signal
+	CauseBreaker   Cause = "breaker"   // a breaker that is open has refused the next attempt of a step
 	CauseRuns      Cause = "runs"      // it awaits other runs
 	CauseWorker    Cause = "worker"    // no worker has its handler
 	CauseFull      Cause = "full"      // the handler executes as many runs as it may: see [Concurrency]
@@ -36,9 +42,12 @@ type Standing struct {
 	Handler string     // of the run, or ""
 	Owner   string     // of a run that is executed, or was
 	By      Operator   // who has paused it
-	Root    string     // the run that was paused, if it is another one
-	Steps   []StepInfo // that it waits for, at most 10
+	Root    string     // the run that was paused or canceled, if it is another one
+	Steps   []StepInfo // that it waits for, at most 10; with CauseBreaker, that the breaker has refused
 	Runs    []string   // that it awaits
+	// NoWorker reports that no worker has the handler of a run that waits: it will not
+	// go on when the wait is over.
+	NoWorker bool
 
 	// Executing is how many runs of its handler count for the limit that keeps the run
 	// waiting, and Limit is that limit: of these, or of starts in a period of Per.
@@ -48,9 +57,33 @@ type Standing struct {
 
 // String says in a sentence why the run does not go on, without times.
 func (s Standing) String() string {
+	if s.NoWorker {
+		return s.Wait() + "; " + s.Lack()
+	}
+	return s.Wait()
+}
+
+// Lack says which worker a run lacks that waits for something else as well, or returns
+// "".
+func (s Standing) Lack() string {
+	if !s.NoWorker {
+		return ""
+	}
+	return s.noWorker()
+}
+
+func (s *Standing) noWorker() string { return "no worker has the handler " + s.Handler + ": start one" }
+
+// Wait is String without what a run lacks that waits. A text with Until puts it at the
+// end, after the word until for [CauseBreaker].
+func (s Standing) Wait() string {
 	switch s.Cause {
 	case CauseEnded:
-		return fmt.Sprintf("it is %v", s.Status)
+		text := fmt.Sprintf("it is %v", s.Status)
+		if s.Root != "" {
+			text += " with run " + s.Root
+		}
+		return text
 	case CauseExecuting:
 		return "it goes on: engine " + s.Owner + " executes it"
 	case CauseOrphaned:
@@ -64,16 +97,18 @@ func (s Standing) String() string {
 			return text + " by " + s.By.String() + ": resume it"
 		}
 		return text + " after too many crashes without progress: resume it when the cause is gone"
-	case CauseInDoubt:
+	case CauseInDoubt, CauseBudget:
 		return "a person has to resolve " + s.steps()
 	case CauseStart:
 		return "it starts later"
+	case CauseBreaker:
+		return "it waits for " + s.steps() + ", open"
 	case CauseStep:
 		return "it waits for " + s.steps()
 	case CauseRuns:
 		return "it waits for the end of " + strings.Join(s.Runs, ", ")
 	case CauseWorker:
-		return "no worker has the handler " + s.Handler + ": start one"
+		return s.noWorker()
 	case CauseFull:
 		return fmt.Sprintf("handler %s executes %d of %d runs: it waits for the end of one", s.Handler, s.Executing, s.Limit)
 	case CauseRate:
@@ -82,6 +117,20 @@ func (s Standing) String() string {
 		return "it is due: a worker executes it when it has room"
 	}
 	return "it has no handler: it goes on when the program calls Run with its id"
+}
+
+// waits completes the standing of a run that waits for its Steps, the first of them
+// until s.Until.
+func (s *Standing) waits() {
+	s.Cause = CauseStep
+	refusal := s.Steps[0].Refusal
+	if refusal == nil || !refusal.AdmitsAt.After(time.Now()) {
+		return
+	}
+	s.Cause, s.Until = CauseBreaker, refusal.AdmitsAt
+	s.Steps = slices.DeleteFunc(s.Steps, func(i StepInfo) bool {
+		return i.Refusal == nil || i.Refusal.Breaker != refusal.Breaker
+	})
 }
 
 // successor says who takes a run over whose engine is dead.
@@ -97,20 +146,38 @@ func (s *Standing) steps() string {
 	var list []string
 	for _, step := range s.Steps {
 		switch {
-		case s.Cause == CauseInDoubt:
-			list = append(list, step.Step)
+		case s.Cause == CauseInDoubt || s.Cause == CauseBudget:
+			list = append(list, step.Step+parenthesis(string(step.Reason)))
 		case step.Pause == PauseSignal:
 			list = append(list, "the signal "+step.Step)
 		case step.Pause == PauseSleep:
 			list = append(list, "the end of sleep "+step.Step)
 		case step.Reason != "":
-			list = append(list, fmt.Sprintf("step %s (%s)", step.Step, step.Reason))
+			list = append(list, "step "+step.Step+parenthesis(string(step.Reason)))
 		default:
 			list = append(list, fmt.Sprintf("attempt %d of step %s", step.Attempts+1, step.Step))
+			if step.Refusal != nil && s.Cause != CauseBreaker {
+				list[len(list)-1] += parenthesis("refused by " + nameBreaker(step.Refusal.Breaker))
+			}
 		}
 	}
-	return strings.Join(list, ", ")
+	text := strings.Join(list, ", ")
+	if s.Cause == CauseBreaker {
+		text += ", refused by " + nameBreaker(s.Steps[0].Refusal.Breaker)
+	}
+	return text
 }
+
+// parenthesis returns a text in parentheses after a space, or "" if it is empty.
+func parenthesis(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// outOfBudget reports whether a budget that is empty has stopped a step.
+func outOfBudget(s StepInfo) bool { return s.Reason == retry.ErrBudget || s.Reason == job.ErrBudget }
 
 // mostSteps is how many steps a Standing has.
 const mostSteps = 10
@@ -134,7 +201,7 @@ func (e *Engine) Why(ctx context.Context, run string) (Standing, error) {
 	s := Standing{Status: r.Status, Handler: r.Handler, Owner: r.Owner}
 	switch {
 	case r.Status.EndsRun():
-		s.Cause = CauseEnded
+		s.Cause, s.Root = CauseEnded, b.CanceledWith
 		return s, nil
 	case r.Owner != "":
 		return e.whyOwned(ctx, run, s)
@@ -149,18 +216,21 @@ func (e *Engine) Why(ctx context.Context, run string) (Standing, error) {
 		if s.Steps, err = e.stepsOf(ctx, run, StatusInDoubt, StatusPaused); len(s.Steps) > 0 {
 			s.Cause = CauseInDoubt
 		}
+		if len(s.Steps) > 0 && len(slices.DeleteFunc(slices.Clone(s.Steps), outOfBudget)) == 0 {
+			s.Cause = CauseBudget
+		}
 		return s, err
 	}
 	switch {
 	case r.Status == StatusParked && len(b.Awaits) > 0:
 		s.Cause, s.Runs = CauseRuns, b.Awaits
-		return s, nil
+		return s, e.lacks(ctx, &s)
 	case r.Due.After(time.Now()):
 		s.Cause, s.Until = CauseStart, r.Due
 		if s.Steps, err = e.stepsOf(ctx, run, StatusWaiting); len(s.Steps) > 0 {
-			s.Cause = CauseStep
+			s.waits()
 		}
-		return s, err
+		return s, errors.Join(err, e.lacks(ctx, &s))
 	case r.Handler == "":
 		s.Cause = CauseCaller
 		return s, nil
@@ -196,6 +266,16 @@ func (e *Engine) whyLimited(ctx context.Context, s Standing) (Standing, error) {
 		s.Cause, s.Until, s.Limit, s.Per = CauseRate, now.Add(wait).UTC(), l.starts, l.per
 	}
 	return s, nil
+}
+
+// lacks sets whether a run that waits has no worker.
+func (e *Engine) lacks(ctx context.Context, s *Standing) error {
+	if s.Handler == "" {
+		return nil
+	}
+	found, err := e.hasWorker(ctx, s.Handler)
+	s.NoWorker = !found
+	return err
 }
 
 // hasWorker reports whether a worker that lives has a handler.
@@ -247,7 +327,8 @@ func (e *Engine) whyExecuted(ctx context.Context, run string, s Standing) (Stand
 		return s, err
 	}
 	if s.Steps, err = e.stepsOf(ctx, run, StatusWaiting); len(s.Steps) > 0 {
-		s.Cause, s.Until = CauseStep, s.Steps[0].NextAt
+		s.Until = s.Steps[0].NextAt
+		s.waits()
 	}
 	return s, err
 }

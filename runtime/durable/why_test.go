@@ -9,7 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // Each state in which a run does not go on has a cause, and a sentence that says what
@@ -104,8 +106,12 @@ func TestWhy(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, durable.CausePaused, "it is paused with run outer by ann: resume it"},
-		{"later", func(t *testing.T, p *process) { startOne(t, p, durable.At(time.Now().Add(time.Hour))) },
-			durable.CauseStart, "it starts later"},
+		{"later", func(t *testing.T, p *process) {
+			durable.Handle(p.Engine, "copy", func(context.Context, string) (int, error) { return 0, nil })
+			t.Cleanup(work(t, p.Engine))
+			startOne(t, p, durable.At(time.Now().Add(time.Hour)))
+			synctest.Wait()
+		}, durable.CauseStart, "it starts later"},
 		{"no worker", func(t *testing.T, p *process) { startOne(t, p) },
 			durable.CauseWorker, "no worker has the handler copy: start one"},
 		{"no room", func(t *testing.T, p *process) {
@@ -150,6 +156,72 @@ func TestWhy(t *testing.T) {
 			ctx, cancel := context.WithCancel(p.ctx)
 			_ = p.Run(ctx, "one", func(context.Context) error { cancel(); return fails })
 		}, durable.CauseCaller, "it has no handler: it goes on when the program calls Run with its id"},
+		{"a breaker refuses", func(t *testing.T, p *process) {
+			s := refusable("charge")
+			_ = p.run("other", oneStep(s, func(context.Context) (int, error) { return 0, fails }))
+			durable.Handle(p.Engine, "copy", func(ctx context.Context, _ string) (int, error) {
+				return call(ctx, s, func(context.Context) (int, error) { return 0, fails })
+			})
+			t.Cleanup(work(t, p.Engine))
+			startOne(t, p)
+			time.Sleep(time.Second)
+		}, durable.CauseBreaker, "it waits for attempt 1 of step charge, refused by breaker payments, open"},
+		{"a breaker has refused", func(t *testing.T, p *process) {
+			s := refusable("charge")
+			_ = p.run("other", oneStep(s, func(context.Context) (int, error) { return 0, fails }))
+			durable.Handle(p.Engine, "copy", func(ctx context.Context, _ string) (int, error) {
+				return call(ctx, s, func(context.Context) (int, error) { return 0, fails })
+			})
+			t.Cleanup(work(t, p.Engine))
+			startOne(t, p)
+			time.Sleep(40 * time.Minute) // the breaker may admit it now, but it waits
+		}, durable.CauseStep, "it waits for attempt 1 of step charge (refused by breaker payments)"},
+		{"an engine waits for a breaker", func(t *testing.T, p *process) {
+			s := refusable("charge")
+			s.ParkAfter = 0
+			_ = p.run("other", oneStep(s, func(context.Context) (int, error) { return 0, fails }))
+			go func() { _ = p.run("one", oneStep(s, func(context.Context) (int, error) { return 0, fails })) }()
+			time.Sleep(time.Minute)
+		}, durable.CauseBreaker, "it waits for attempt 1 of step charge, refused by breaker payments, open"},
+		{"an empty budget", func(t *testing.T, p *process) {
+			s := idempotent("charge", 3, time.Second)
+			s.OnExhausted = durable.ExhaustedPause
+			var j journal
+			_ = p.run("one", oneStep(s, failing(&j, 9)), durable.Budget(job.BudgetPolicy{Retries: 1}))
+		}, durable.CauseBudget, "a person has to resolve charge (job budget exhausted)"},
+		{"a shared budget is empty", func(t *testing.T, p *process) {
+			s := idempotent("charge", 3, time.Second)
+			s.OnExhausted = durable.ExhaustedPause
+			s.Budget = &retry.BudgetPolicy{Name: "payments", Burst: 1, Ratio: 0.01, MinPerSecond: 0.001}
+			var j journal
+			_ = p.run("one", oneStep(s, failing(&j, 9)))
+		}, durable.CauseBudget, "a person has to resolve charge (retry budget exhausted)"},
+		{"canceled", func(t *testing.T, p *process) {
+			_ = p.run("one", func(context.Context) error { return fails })
+			if err := p.Cancel(t.Context(), "one", durable.By("ann", "")); err != nil {
+				t.Fatal(err)
+			}
+		}, durable.CauseEnded, "it is canceled"},
+		{"canceled with its parent", func(t *testing.T, p *process) {
+			_ = p.run("outer", func(ctx context.Context) error {
+				return errors.Join(durable.Start(ctx, p.Engine, "copy", "one", "a"), fails)
+			})
+			if err := p.Cancel(t.Context(), "outer", durable.By("ann", "")); err != nil {
+				t.Fatal(err)
+			}
+		}, durable.CauseEnded, "it is canceled with run outer"},
+		{"later, without a worker", func(t *testing.T, p *process) { startOne(t, p, durable.At(time.Now().Add(time.Hour))) },
+			durable.CauseStart, "it starts later; no worker has the handler copy: start one"},
+		{"a wait, without a worker", func(t *testing.T, p *process) {
+			durable.Handle(p.Engine, "copy", func(ctx context.Context, _ string) (int, error) {
+				return 0, durable.Sleep(ctx, "cool down", time.Hour)
+			})
+			stop := work(t, p.Engine)
+			startOne(t, p)
+			time.Sleep(time.Second)
+			stop()
+			time.Sleep(time.Minute)
+		}, durable.CauseStep, "it waits for the end of sleep cool down; no worker has the handler copy: start one"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -163,7 +235,9 @@ func TestWhy(t *testing.T) {
 				if why.Cause != test.cause || !strings.HasSuffix(why.String(), test.text) {
 					t.Errorf("got %s, %q; want %s, %q", why.Cause, why, test.cause, test.text)
 				}
-				waits := slices.Contains([]durable.Cause{durable.CauseStep, durable.CauseStart, durable.CauseRate}, why.Cause)
+				waits := slices.Contains([]durable.Cause{
+					durable.CauseStep, durable.CauseStart, durable.CauseBreaker, durable.CauseRate,
+				}, why.Cause)
 				if waits != why.Until.After(time.Now()) {
 					t.Errorf("%s: until %v", why.Cause, why.Until)
 				}
@@ -174,6 +248,17 @@ func TestWhy(t *testing.T) {
 		_, err := startProcess(t, durable.NewMemory()).Why(t.Context(), "none")
 		wantError(t, err, durable.ErrNotFound)
 	})
+}
+
+// refusable returns the policy of a step with a shared breaker that opens for half an
+// hour at its first failure, and whose refusals are retried an hour later.
+func refusable(name string) *durable.StepPolicy {
+	s := idempotent(name, 3, time.Hour)
+	s.Policy.RetryOn = []retry.Class{retry.ClassAny, retry.ClassBreakerOpen}
+	s.ParkAfter = time.Second
+	s.OnExhausted = durable.ExhaustedFail
+	s.Breaker = &retry.BreakerPolicy{Name: "payments", Failures: 1, OpenFor: 30 * time.Minute}
+	return s
 }
 
 // startOne starts run one of handler copy.
