@@ -20,6 +20,8 @@ type execution struct {
 	run    runBody // as it was claimed
 	latest atomic.Pointer[runView]
 
+	settings sync.Map // of policies: *retry.Policy to retry.Settings
+
 	awaited atomic.Bool // according to the record, it has waited for other runs
 
 	handler string   // that a worker has called, or ""

@@ -19,7 +19,7 @@ const maxPolicies = 8
 // policy files may execute it in turns.
 func (v *stepView) notePolicy() {
 	p, s := v.c.policy.Policy, &v.body
-	settings, known := p.Settings(), v.runBody.Policies[p.Name]
+	settings, known := v.x.settingsOf(p), v.runBody.Policies[p.Name]
 	before, old := s.Policy, settingsAt(v.runBody.Policies[s.Policy], s.PolicyAt)
 	if s.Policy != p.Name && len(known) > 0 {
 		before, old = p.Name, known[len(known)-1]
@@ -38,6 +38,17 @@ func (v *stepView) notePolicy() {
 	}
 	policies[p.Name] = append(slices.Clip(known), settings)
 	v.runBody.Policies, v.policies = policies, true
+}
+
+// settingsOf returns the settings of a policy, which it builds once: many steps have
+// the same one.
+func (x *execution) settingsOf(p *retry.Policy) retry.Settings {
+	if settings, ok := x.settings.Load(p); ok {
+		return settings.(retry.Settings)
+	}
+	settings := p.Settings()
+	x.settings.Store(p, settings)
+	return settings
 }
 
 // settingsAt returns the settings at an index, or "" if they are not known.
