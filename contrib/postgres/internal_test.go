@@ -332,7 +332,7 @@ FROM generate_series(1, 30000) AS i`)
 }
 
 // explain returns the plan of a statement with the settings of an update, or of a query
-// that is not nil. planned tells that it is planned for its arguments.
+// that is not nil. planned says that it is planned for its arguments.
 func (s *Store) explain(t *testing.T, planned bool, q *durable.Query, text string, args ...any) string {
 	t.Helper()
 	var plan []string

@@ -106,7 +106,8 @@ func TestMemoryClosed(t *testing.T) {
 }
 
 func TestMemoryRefusesSelections(t *testing.T) {
-	if err := NewMemory().Update(t.Context(), Select{}, func(Tx) (Writes, error) { return Writes{}, nil }); !errors.Is(err, ErrStore) {
+	err := NewMemory().Update(t.Context(), Select{}, func(Tx) (Writes, error) { return Writes{}, nil })
+	if !errors.Is(err, ErrStore) {
 		t.Errorf("got %v for an empty selection, want ErrStore", err)
 	}
 	if _, _, err := NewMemory().History(t.Context(), recordKey(1), "x"); !errors.Is(err, ErrStore) {

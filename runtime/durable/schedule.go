@@ -141,8 +141,8 @@ func (p *periodic) between(after, until time.Time) (begun []time.Time) {
 }
 
 // decide decides which of the periods that have begun are to start. Those that have
-// begun before late were missed. overlaps tells that the run that was started last is
-// unfinished.
+// begun before late were missed. overlaps reports whether the run that was started
+// last is unfinished.
 func (p *periodic) decide(
 	stored time.Time, r Record, b scheduleBody, begun []time.Time, overlaps bool, late, now time.Time,
 ) (Writes, error) {

@@ -23,7 +23,9 @@ func (e *Engine) Signal(ctx context.Context, run, step string, value any, by ...
 	if err := checkSignal(step); err != nil {
 		return err
 	}
-	s := signal{run: e.key(KindRun, run, ""), step: e.key(KindStep, run, step), by: operator(by), value: encode(e.codec, value)}
+	s := signal{
+		run: e.key(KindRun, run, ""), step: e.key(KindStep, run, step), by: operator(by), value: encode(e.codec, value),
+	}
 	if s.value.Refuse != "" {
 		return s.value.decode(e.codec, step, nil)
 	}
