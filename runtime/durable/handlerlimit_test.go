@@ -70,6 +70,13 @@ func (g *gauge) enter() (leave func()) {
 	}
 }
 
+// counts returns how many executions go on, and the most that went on at a time.
+func (g *gauge) counts() (now, most int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.now, g.most
+}
+
 // Three workers together execute as many runs of a handler as its limit allows, and no
 // other handler waits for it.
 func TestConcurrency(t *testing.T) {
@@ -98,8 +105,9 @@ func TestConcurrency(t *testing.T) {
 		wantAbout(t, "the runs of the other handler", time.Since(begun), 10*time.Second, 11*time.Second)
 		awaitRuns(t, last, "charge", 40)
 		wantAbout(t, "40 runs, 5 at a time", time.Since(begun), 80*time.Second, 90*time.Second)
-		if limited.most != 5 || free.most != 15 {
-			t.Errorf("at most %d and %d runs at a time, want 5 and 15", limited.most, free.most)
+		_, charges := limited.counts()
+		if _, mails := free.counts(); charges != 5 || mails != 15 {
+			t.Errorf("at most %d and %d runs at a time, want 5 and 15", charges, mails)
 		}
 	})
 }
@@ -209,8 +217,8 @@ func TestConcurrencyAfterCrash(t *testing.T) {
 				defer work(t, e)()
 				awaitRuns(t, e, "charge", 4)
 				wantAbout(t, "the runs", time.Since(killed), 20*time.Second+test.least/2, 70*time.Second)
-				if g.most != 2 {
-					t.Errorf("at most %d at a time, want 2", g.most)
+				if _, most := g.counts(); most != 2 {
+					t.Errorf("at most %d at a time, want 2", most)
 				}
 			})
 		})
@@ -362,6 +370,8 @@ func limitHistory(t *testing.T, random *rand.Rand) {
 	if n := statuses[durable.StatusSucceeded] + statuses[durable.StatusCanceled]; n != runs {
 		t.Errorf("%d of %d runs have ended: %v", n, runs, statuses)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if worst > most {
 		t.Errorf("%d runs had an owner at a time, want at most %d", worst, most)
 	}
@@ -416,19 +426,19 @@ func TestConcurrencyOfDeployments(t *testing.T) {
 		e, stop := begin(2)
 		startRuns(t, e, "charge", 12)
 		time.Sleep(10 * time.Second)
-		if g.now != 2 {
-			t.Errorf("%d runs are executed, want 2", g.now)
+		if n, _ := g.counts(); n != 2 {
+			t.Errorf("%d runs are executed, want 2", n)
 		}
 		_, stopNew := begin(5)
 		time.Sleep(10 * time.Second)
-		if g.now != 5 {
-			t.Errorf("%d runs are executed after a deployment with a higher limit, want 5", g.now)
+		if n, _ := g.counts(); n != 5 {
+			t.Errorf("%d runs are executed after a deployment with a higher limit, want 5", n)
 		}
 		stopNew()
 		awaitRuns(t, e, "charge", 12)
 		stop()
-		if g.most != 5 {
-			t.Errorf("at most %d at a time, want 5", g.most)
+		if _, most := g.counts(); most != 5 {
+			t.Errorf("at most %d at a time, want 5", most)
 		}
 	})
 }
