@@ -8,8 +8,8 @@ import (
 // A claiming is what a worker claims in one transaction: runs that are due, or
 // those of an owner that is dead.
 type claiming struct {
-	owner   string               // the id of the engine
-	orphans string               // the id of the dead owner, or ""
+	owner   Key                  // the record of the engine
+	orphans Key                  // that of the dead owner, or the zero Key
 	dead    bool                 // its process is known to be dead
 	waits   map[string]time.Time // until when its runs only wait
 	slots   int                  // how many runs may be claimed
@@ -40,10 +40,10 @@ type claimed struct {
 
 // records returns the records that are locked before the runs: the owner of orphans,
 // too, which must not renew its lease meanwhile, and the limits of handlers.
-func (c *claiming) records(e *Engine) []Key {
-	keys := []Key{e.key(KindOwner, "", c.owner)}
-	if c.orphans != "" {
-		keys = append(keys, e.key(KindOwner, "", c.orphans))
+func (c *claiming) records() []Key {
+	keys := []Key{c.owner}
+	if c.orphans.ID != "" {
+		keys = append(keys, c.orphans)
 	}
 	return append(keys, c.keys...)
 }
@@ -52,30 +52,32 @@ func (c *claiming) records(e *Engine) []Key {
 // long as there are slots, and as the limits of their handlers allow.
 func (c *claiming) decide(tx Tx) (w Writes, t taking, err error) {
 	t = taking{now: tx.Now, selected: map[string]int{}, unreadable: map[string]error{}, gates: map[string]*gate{}}
-	if err := leased(tx.Records[0]); err != nil {
+	if err := leased(tx.Record(c.owner)); err != nil {
 		return w, t, err
 	}
-	runs := tx.Records[1:]
 	var last crash
-	if c.orphans != "" {
-		if last, err = crashOf(tx.Records[1], time.Time{}); err != nil {
+	if c.orphans.ID != "" {
+		orphans := tx.Record(c.orphans)
+		if last, err = crashOf(orphans, time.Time{}); err != nil {
 			return w, t, err
 		}
-		if runs = runs[1:]; !c.dead {
-			_, left, err := leaseOf(tx.Now, &tx.Records[1], &w)
+		if !c.dead {
+			_, left, err := leaseOf(tx.Now, &orphans, &w)
 			if err != nil || left > 0 {
 				return w, t, err
 			}
 		}
 	}
-	for range c.limiting.keys {
-		if t.gates[runs[0].Key.ID], err = openGate(runs[0], c.free); err != nil {
+	for _, key := range c.limiting.keys {
+		if t.gates[key.ID], err = openGate(tx.Record(key), c.free); err != nil {
 			return w, t, err
 		}
-		runs = runs[1:]
 	}
 	t.slots = c.slots
-	for _, r := range runs {
+	for _, r := range tx.Records {
+		if r.Key.Kind != KindRun {
+			continue
+		}
 		if err := c.decideRun(r, last, &w, &t); err != nil {
 			return Writes{}, t, err
 		}
@@ -99,18 +101,18 @@ func (c *claiming) decideRun(r Record, last crash, w *Writes, t *taking) error {
 		return nil
 	case t.slots == 0 || c.active[r.Key.Run]:
 		return nil
-	case c.orphans == "" && (r.Owner != "" || r.Due.IsZero() || r.Due.After(t.now)):
+	case c.orphans.ID == "" && (r.Owner != "" || r.Due.IsZero() || r.Due.After(t.now)):
 		return nil // the clock of this process is ahead
 	}
 	last.waits = c.waits[r.Key.Run]
-	put, taken, err := take(t.now, c.owner, r, b, last)
+	put, taken, err := take(t.now, c.owner.ID, r, b, last)
 	switch {
 	case err != nil:
 		return err
 	case taken.err != nil: // it has ended
 	case c.admits(t, r, taken.fence):
 		t.slots--
-	case c.orphans == "":
+	case c.orphans.ID == "":
 		return nil
 	default:
 		put, err = giveUp(t.now, r, b, last)

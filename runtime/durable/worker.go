@@ -223,17 +223,17 @@ func (w *worker) claimOrphans(ctx context.Context, o *owner, handlers []string) 
 	}
 	maps.DeleteFunc(w.swept, func(_ string, at time.Time) bool { return time.Since(at) >= w.e.lease })
 	for _, dead := range owners {
-		if _, swept := w.swept[dead.orphans]; swept || w.free() == 0 {
+		if _, swept := w.swept[dead.orphans.ID]; swept || w.free() == 0 {
 			continue
 		}
 		q := w.query(w.free(), handlers...)
-		q.Owner = dead.orphans
+		q.Owner = dead.orphans.ID
 		runs, _, err := w.e.store.List(ctx, q)
 		if err != nil {
 			return found, err
 		}
 		if len(runs) == 0 {
-			w.swept[dead.orphans] = time.Now()
+			w.swept[dead.orphans.ID] = time.Now()
 			continue
 		}
 		dead.waits = make(map[string]time.Time, len(runs))
@@ -261,7 +261,7 @@ func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claiming, err
 	now := o.now()
 	err = e.each(ctx, Query{Kind: KindOwner, Space: e.space}, func(r Record) error {
 		b, err := open[ownerBody](r)
-		c := claiming{orphans: r.Key.ID, dead: knows && h.Dead(r.Key.ID)}
+		c := claiming{orphans: r.Key, dead: knows && h.Dead(r.Key.ID)}
 		switch {
 		case r.Key.ID == o.id || err != nil:
 		case c.dead, !b.Until.After(now), b.Until.After(now.Add(b.Lease)): // its clock was set back
@@ -280,13 +280,13 @@ func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []Quer
 	if err != nil {
 		return t, err
 	}
-	c.owner, c.slots = o.id, w.free()
+	c.owner, c.slots = o.key(), w.free()
 	gaps := o.gaps.Load()
 	e.claims.RLock() // until the runs are active
 	defer e.claims.RUnlock()
 	c.active = e.activeRuns()
 	sent := time.Since(o.begun)
-	err = e.store.Update(ctx, Select{Keys: c.records(e), Queries: queries}, func(tx Tx) (w Writes, err error) {
+	err = e.store.Update(ctx, Select{Keys: c.records(), Queries: queries}, func(tx Tx) (w Writes, err error) {
 		if t = (taking{now: tx.Now}); e.changed(accepted) {
 			return w, nil
 		}
