@@ -72,17 +72,6 @@ func (b *budgetRecord) event(e job.Event) *job.Event {
 	return &e
 }
 
-// A member is a unit of a group, as its steps know it.
-type member struct {
-	Run    string `json:"run"` // of the group
-	Group  string `json:"group"`
-	Step   string `json:"step"` // the id of the unit's record
-	Unit   string `json:"unit"`
-	Name   string `json:"name"` // of the group's policy
-	JobID  string `json:"job_id,omitempty"`
-	Budget bool   `json:"budget,omitempty"` // the group limits the retries of its units
-}
-
 // A unitBudget is the budget of a group in a transaction about a step of one of
 // its units.
 type unitBudget struct {

@@ -3,7 +3,6 @@ package durable
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"sync"
 
 	"github.com/retrygen/retrygen/internal/captured"
@@ -65,14 +64,4 @@ func (c *stepCall) captureDoubt(ctx context.Context, call *retry.Call, f retry.F
 		v.Escalate = true
 	}
 	c.capture(ctx, call, f, in, v)
-}
-
-// lines returns rows as the lines of a file.
-func lines(rows []json.RawMessage) string {
-	var b strings.Builder
-	for _, row := range rows {
-		b.Write(row)
-		b.WriteByte('\n')
-	}
-	return b.String()
 }

@@ -114,6 +114,3 @@ func (x *execution) linkAwaited(tx Tx, r *Record, b *runBody, awaits []string) (
 	}
 	return w, nil
 }
-
-// earlier reports whether a is before b, where zero is later than all times.
-func earlier(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }

@@ -208,7 +208,7 @@ func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
 		Claimed: tx.Now, Version: o.version, Keep: o.keep, KeepFailed: o.keepFailed, Parent: x.parent,
 		Budget: o.budget != nil, Correlation: o.correlation,
 	}
-	b.limit(o, tx.Now)
+	b.limit(o.timeout, tx.Now)
 	r := tx.Record(x.e.key(KindRun, x.id, ""))
 	r.Owner, r.Fence, r.Status, r.Bucket = x.owner.id, 1, StatusOpen, month(tx.Now)
 	r.Priority, r.Created = o.rank(0), tx.Now

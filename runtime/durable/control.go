@@ -9,13 +9,6 @@ import (
 
 // This file has what operators do to whole runs.
 
-// A hold is why a run is paused: see [Engine.Pause].
-type hold struct {
-	By   Operator  `json:"by,omitzero"`
-	Root string    `json:"root"`         // the run that was named: this one, or one of which it is a child
-	Due  time.Time `json:"due,omitzero"` // of the run when it was paused
-}
-
 // err returns the error of a run that is paused by an operator.
 func (h *hold) err(run string) *PausedError { return &PausedError{Run: run, Held: true, By: h.By} }
 

@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -34,13 +33,6 @@ func (c *crash) count(now time.Time, r *Record, b *runBody) {
 	default:
 		b.Recoveries++
 	}
-}
-
-// spare notes that the execution under a fence was ended by a shutdown or by another
-// run: its attempts are not lost, but interrupted.
-func (b *runBody) spare(fence uint64) {
-	b.Spared = append(slices.Clip(b.Spared), fence)
-	b.Spared = b.Spared[max(len(b.Spared)-maxRecoveries, 0):]
 }
 
 // waitsUntil returns until when a run only waits: the latest time that a step waits

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"encoding/json"
 	"time"
 )
 
@@ -104,20 +103,6 @@ func (v *stepView) succeed(e *attemptEnd) {
 	}
 }
 
-// keepResult records a result: with the step, or as an entry of its own if it is
-// large.
-func (v *stepView) keepResult(result payload) {
-	s := &v.body
-	s.Result = &result
-	if data := result.data(); len(data) > maxInline {
-		s.Result = &payload{Entry: s.Attempts}
-		v.w.Add = append(v.w.Add, Entry{
-			Step: v.step.Key, Attempt: s.Attempts, Part: resultPart, At: v.now, Bucket: v.run.Bucket,
-			Body: json.RawMessage("{}"), Result: data,
-		})
-	}
-}
-
 // withdraw takes back the start of an attempt that was not executed. Its number
 // is not used again.
 func (v *stepView) withdraw(e *attemptEnd) {
@@ -149,7 +134,19 @@ func (v *stepView) entry(e *attemptEnd, refused bool) Entry {
 	return v.newEntry(e.number, part, body)
 }
 
+// newEntry returns an entry of the history of the step.
 func (v *stepView) newEntry(attempt, part int, body entryBody) Entry {
-	data, _ := json.Marshal(body) // of strings and numbers
-	return Entry{Step: v.step.Key, Attempt: attempt, Part: part, At: v.now, Bucket: v.run.Bucket, Body: data}
+	return newEntry(v.bucketed(), v.now, attempt, part, body)
+}
+
+// keepResult records a result.
+func (v *stepView) keepResult(result payload) {
+	v.w.Add = append(v.w.Add, v.body.keepResult(v.bucketed(), v.now, result)...)
+}
+
+// bucketed returns the record of the step, which may be new, with its bucket.
+func (v *stepView) bucketed() Record {
+	r := v.step
+	r.Bucket = v.run.Bucket
+	return r
 }

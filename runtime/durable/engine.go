@@ -2,8 +2,6 @@ package durable
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -170,16 +168,6 @@ func (e *Engine) key(kind Kind, run, id string) Key {
 func (e *Engine) update(ctx context.Context, keys []Key, decide func(Tx) (Writes, error)) error {
 	return e.updates.update(ctx, keys, decide)
 }
-
-// token returns a random identifier.
-func token(bytes int) string {
-	b := make([]byte, bytes)
-	_, _ = rand.Read(b) // which never returns an error
-	return hex.EncodeToString(b)
-}
-
-// month returns the bucket of a run that was created at a time.
-func month(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
 
 // unsent reports whether err, of a call of the store with ctx, says no more than
 // that ctx has ended.

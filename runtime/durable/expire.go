@@ -65,19 +65,6 @@ var ends = []Status{StatusSucceeded, StatusFailed, StatusCanceled, StatusTimedOu
 // see tail.go.
 var expiring = append(slices.Clone(ends), StatusExpired)
 
-// keep returns how long the results of a run that has ended so are kept.
-func (b *runBody) keep(status Status) time.Duration {
-	if status == StatusSucceeded {
-		return b.Keep
-	}
-	return b.KeepFailed
-}
-
-// end ends a run at a time, from which on its results are kept for a while.
-func (b *runBody) end(r *Record, status Status, now time.Time) {
-	r.Status, r.Due, b.Ended = status, now.Add(b.keep(status)), now
-}
-
 // expirePage is the number of runs that are looked for at once.
 const expirePage = 100
 

@@ -168,27 +168,11 @@ func newRun(r Record, handler string, input *payload, o *runOptions, now time.Ti
 	if o.at.After(now) {
 		r.Due = o.at
 	}
-	b.limit(o, r.Due)
+	b.limit(o.timeout, r.Due)
 	if o.unhandled {
 		b.Lacks = &lacks{Start: r.Due, Timeout: !o.timed, Keep: !o.kept, KeepFailed: !o.keptFailed}
 	}
 	return r, b
-}
-
-// limit sets the deadline of a run that starts at a time.
-func (b *runBody) limit(o *runOptions, start time.Time) {
-	if o.timeout > 0 {
-		b.Deadline = start.Add(o.timeout)
-	}
-}
-
-// A lacks is what a run lacks that was started in a process without its handler:
-// options of Handle, which the worker adds that executes it first.
-type lacks struct {
-	Start      time.Time `json:"start"` // from which the timeout counts
-	Timeout    bool      `json:"timeout,omitempty"`
-	Keep       bool      `json:"keep,omitempty"`
-	KeepFailed bool      `json:"keep_failed,omitempty"`
 }
 
 // adopt adds the options of its handler to a run that was started without them.
@@ -211,7 +195,7 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 		if lacks := b.Lacks; lacks != nil { // or the reply was lost
 			b.Lacks = nil
 			if lacks.Timeout {
-				b.limit(&o, lacks.Start)
+				b.limit(o.timeout, lacks.Start)
 			}
 			if lacks.Keep {
 				b.Keep = o.keep
@@ -253,10 +237,6 @@ func (e *Engine) startOptions(handler string, options []RunOption) runOptions {
 	o.unhandled = h == nil
 	return o
 }
-
-// childPrefix is that of the steps that record the children of a run. No id of a
-// call has it: their escapes are hexadecimal.
-const childPrefix = "%start/"
 
 // childID returns the id of the step that records a child of a run.
 func childID(run string) string { return childPrefix + escape(run) }

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding"
 	"encoding/hex"
@@ -159,4 +160,11 @@ func idempotencyKey(space, run, step string, generation int) string {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
+}
+
+// token returns a random identifier.
+func token(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // which never returns an error
+	return hex.EncodeToString(b)
 }

@@ -211,16 +211,16 @@ func (i *importState) write(w *Writes, r, run Record, now time.Time) error {
 		i.body.Call.Previous = i.body.Delay
 	}
 	r.Status, r.Bucket = i.status, run.Bucket
-	v := stepView{now: now, step: r, run: run, body: i.body}
+	body := i.body
 	if i.status == StatusSucceeded && i.result != nil {
-		v.keepResult(*i.result)
+		w.Add = append(w.Add, body.keepResult(r, now, *i.result)...)
 	}
-	if err := writeStep(&r, &v.body); err != nil {
+	if err := writeStep(&r, &body); err != nil {
 		return err
 	}
-	w.Put, w.Add = append(w.Put, r), append(w.Add, v.w.Add...)
+	w.Put = append(w.Put, r)
 	for _, a := range i.history { // those that are recorded are not added again
-		w.Add = append(w.Add, v.newEntry(a.Attempt, 0, entryBody{
+		w.Add = append(w.Add, newEntry(r, now, a.Attempt, 0, entryBody{
 			Outcome: a.Outcome, Started: a.Started, Duration: a.Duration, Class: a.Class, Error: a.Error, Wait: a.Wait,
 			Reason: a.Reason, Owner: a.Owner, Correlation: a.Correlation,
 		}))

@@ -337,8 +337,7 @@ func (o *operation) lose() {
 // entry adds an entry to the history of the step.
 func (o *operation) entry(part int, body entryBody) {
 	body.Correlation = o.body.Correlation
-	v := stepView{now: o.now, step: o.step, run: Record{Bucket: o.step.Bucket}}
-	o.add = append(o.add, v.newEntry(o.body.Attempts, part, body))
+	o.add = append(o.add, newEntry(o.step, o.now, o.body.Attempts, part, body))
 }
 
 // resolvedPart is the Part of the first entry about what an operator did: those

@@ -24,54 +24,6 @@ type ownerBody struct {
 	Handlers []string `json:"handlers,omitempty"`
 }
 
-// runBody is the body of a run.
-type runBody struct {
-	Claimed  time.Time     `json:"claimed,omitzero"` // by its last owner
-	Ended    time.Time     `json:"ended,omitzero"`
-	Version  int           `json:"version,omitempty"`
-	Deadline time.Time     `json:"deadline,omitzero"`
-	Keep     time.Duration `json:"keep,omitempty"`
-	// KeepFailed is Keep for runs that end without success.
-	KeepFailed time.Duration `json:"keep_failed,omitempty"`
-	Parent     string        `json:"parent,omitempty"`
-	Unit       *member       `json:"unit,omitempty"`  // of a group of the parent, which the run is
-	Woken      bool          `json:"woken,omitempty"` // by the end of such a run, while it was executed
-	// Correlation is the id of the span in which it was created, or "".
-	Correlation string   `json:"correlation,omitempty"`
-	Input       *payload `json:"input,omitempty"` // of the function that a worker calls
-	// Awaiting is the latest fence whose execution, in the process that has called
-	// Run, has waited for other runs.
-	Awaiting uint64 `json:"awaiting,omitempty"`
-	// Policies are the settings of the policies under which steps were executed, by
-	// the names of the policies: several of one name after its policy file was changed.
-	Policies map[string][]retry.Settings `json:"policies,omitempty"`
-	// Awaits are the runs until whose end a parked run waits.
-	Awaits []string `json:"awaits,omitempty"`
-	// Awaiters are the runs that are parked until this one has ended.
-	Awaiters []string `json:"awaiters,omitempty"`
-	// Recoveries is the number of crashes since the last record of a step that the
-	// run may have caused: see crash.
-	Recoveries int `json:"recoveries,omitempty"`
-	Recovered  int `json:"recovered,omitempty"` // all crashes
-	// Spared are the latest fences whose executions a shutdown or another run has
-	// ended.
-	Spared  []uint64 `json:"spared,omitempty"`
-	Budget  bool     `json:"budget,omitempty"`  // its retries are limited by a record
-	Lacks   *lacks   `json:"lacks,omitempty"`   // options, until its first execution
-	Imports int      `json:"imports,omitempty"` // transactions that have imported steps
-	// Abandoned says that the run has succeeded without steps or units that it had begun.
-	Abandoned bool `json:"abandoned,omitempty"`
-	// Tail says that more steps follow the end of the run than one transaction has
-	// changed: see tail.go.
-	Tail   bool     `json:"tail,omitempty"`
-	Result *payload `json:"result,omitempty"`
-	Error  string   `json:"error,omitempty"` // of a failed run
-	Hold   *hold    `json:"hold,omitempty"`  // why an operator has paused it
-	// CanceledWith is the run that an operator has canceled, with this one as its child.
-	CanceledWith string `json:"canceled_with,omitempty"`
-	Operated     string `json:"operated,omitempty"` // the token of the last operation
-}
-
 // stepBody is the body of a step.
 type stepBody struct {
 	Name      string `json:"name"`
@@ -131,55 +83,6 @@ type recordedError struct {
 	Text    string      `json:"text"`
 	Targets []string    `json:"targets,omitempty"` // texts of the errors in StepPolicy.Errors that it matches
 }
-
-// budgetBody is the body of a count budget.
-type budgetBody struct {
-	Name     string `json:"name,omitempty"`    // of the policy of a count budget
-	Retries  int    `json:"retries,omitempty"` // the limits stay those of the first engine
-	PerUnit  int    `json:"per_unit,omitempty"`
-	Consumed int    `json:"consumed,omitempty"`
-	Refused  int    `json:"refused,omitempty"`
-}
-
-// ratioBody is the body of a ratio budget. Its capacity, the burst of the policy,
-// is divided between the budget itself and the leases.
-type ratioBody struct {
-	Tokens   float64               `json:"tokens"` // that are not leased
-	Refilled time.Time             `json:"refilled,omitzero"`
-	Full     bool                  `json:"full,omitempty"`   // an operator has filled it
-	Leases   map[string]tokenLease `json:"leases,omitempty"` // by the process
-}
-
-// A tokenLease is the part of a ratio budget that a process may use without the
-// store until a time.
-type tokenLease struct {
-	Capacity float64   `json:"capacity"` // the process has no more tokens than this
-	Until    time.Time `json:"until"`
-}
-
-// entryBody is the body of an entry of the history.
-type entryBody struct {
-	Outcome     Outcome       `json:"outcome"`
-	Started     time.Time     `json:"started,omitzero"`
-	Duration    time.Duration `json:"duration,omitempty"`
-	Class       retry.Class   `json:"class,omitempty"`
-	Error       string        `json:"error,omitempty"`
-	Wait        time.Duration `json:"wait,omitempty"` // applied before the next attempt
-	Reason      retry.Reason  `json:"reason,omitempty"`
-	Owner       string        `json:"owner,omitempty"`
-	Fence       uint64        `json:"fence,omitempty"`
-	Correlation string        `json:"correlation,omitempty"`
-	// Timeouts are the rows of those that were captured during the attempt.
-	Timeouts []json.RawMessage `json:"timeouts,omitempty"`
-	// Refused marks evidence: an end that came after another engine had claimed the
-	// run.
-	Refused bool     `json:"refused,omitempty"`
-	By      Operator `json:"by,omitzero"`
-}
-
-// resultPart is the Part of the entry that holds a large result, next to that
-// of its attempt. The parts of refused ends follow it.
-const resultPart = 1
 
 // open decodes the body of a record. A body with an unknown field was written by
 // a newer version: what it means would be lost.
@@ -271,23 +174,3 @@ func errorText(err error) (text string) {
 	}()
 	return err.Error()
 }
-
-// An Outcome is how an attempt ended.
-type Outcome string
-
-// The outcomes.
-const (
-	OutcomeSucceeded Outcome = "succeeded"
-	OutcomeFailed    Outcome = "failed"
-	OutcomeTimedOut  Outcome = "timed_out" // by the limit of the attempt
-	// OutcomeInterrupted is that of an attempt which was ended by the end of its
-	// context, by a shutdown, or by the panic of another run: it may have taken effect.
-	OutcomeInterrupted Outcome = "interrupted"
-	OutcomeLost        Outcome = "lost"      // its process died, or lost the run: it may have taken effect
-	OutcomeWithdrawn   Outcome = "withdrawn" // before the call: it was not executed
-	OutcomeRefused     Outcome = "refused"   // by a breaker: it was not executed
-	OutcomeResolved    Outcome = "resolved"  // by an operator, who knew: see [Engine.Resolve]
-	OutcomeRequeued    Outcome = "requeued"  // by an operator: see [Engine.Requeue]
-	OutcomeDiscarded   Outcome = "discarded" // by an operator: see [Engine.Discard]
-	OutcomeSignaled    Outcome = "signaled"  // no attempt: a value was sent: see [Engine.Signal]
-)

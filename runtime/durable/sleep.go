@@ -8,25 +8,6 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// The functions whose calls are steps that only wait, as [StepPolicy.Function].
-const (
-	sleepFunction = "durable.Sleep"
-	untilFunction = "durable.SleepUntil"
-	waitFunction  = "durable.Wait"
-)
-
-// A Pause is what a step waits for that calls no function.
-type Pause string
-
-// The pauses.
-const (
-	PauseSleep  Pause = "sleep"  // a time: see [Sleep] and [SleepUntil]
-	PauseSignal Pause = "signal" // see [Wait]
-)
-
-// pauses are the pauses by the functions that are called.
-var pauses = map[string]Pause{sleepFunction: PauseSleep, untilFunction: PauseSleep, waitFunction: PauseSignal}
-
 // sleepPark is the longest sleep of a run that keeps the slot of a worker.
 const sleepPark = time.Minute
 

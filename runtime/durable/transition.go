@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -194,19 +193,6 @@ func (v *stepView) sample(outcome Outcome, f retry.Failure) {
 // putBreaker writes the shared breaker if it has changed.
 func (v *stepView) putBreaker() {
 	_ = putBreaker(&v.w, *v.breaker, &v.state, v.now) // plain data: it has a form in JSON
-}
-
-// putBreaker appends the record of a breaker if its state has changed.
-func putBreaker(w *Writes, r Record, s *retry.BreakerSnapshot, now time.Time) error {
-	before := r.Body
-	if r.Bucket.IsZero() {
-		r.Bucket = month(now)
-	}
-	if err := write(&r, s); err != nil || bytes.Equal(r.Body, before) {
-		return err
-	}
-	w.Put = append(w.Put, r)
-	return nil
 }
 
 // lose decides about an open attempt whose process has died.
