@@ -333,7 +333,7 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 	if end.unstarted {
 		end.token = token(8)
 	}
-	end.err = recordError(c.policy, f.Class(), err)
+	end.err = recordError(c.policy.Errors, f.Class(), err)
 	end.deadline = call.State().Deadline
 	if in.Ended != "" || c.lapsed {
 		end.outcome = OutcomeInterrupted // it may have taken effect

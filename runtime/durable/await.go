@@ -52,7 +52,7 @@ func Await[Out any](ctx context.Context, e *Engine, id string) (Out, error) {
 	if err != nil {
 		return value, err
 	}
-	return value, result.decode(e.codec, "", &value)
+	return value, resultError("", result.decode(e.codec, &value))
 }
 
 func (e *Engine) await(ctx context.Context, id string) (*payload, error) {

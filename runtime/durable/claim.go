@@ -242,7 +242,7 @@ func ended(r Record, b *runBody) (*payload, error) {
 		return nil, ErrTimedOut
 	case StatusPaused:
 		if b.Hold != nil {
-			return nil, b.Hold.err(r.Key.Run)
+			return nil, held(r.Key.Run, b.Hold)
 		}
 		return nil, &PausedError{Run: r.Key.Run}
 	}

@@ -104,16 +104,38 @@ func readable(data []byte) bool {
 	return err == nil && bytes.Equal(kept, data)
 }
 
-// decode decodes the payload of a step into a value.
-func (p *payload) decode(c Codec, step string, into any) error {
-	if p.Refuse != "" {
-		return &ResultError{Step: step, Type: p.Type, Err: errors.New(p.Refuse)}
+// refused returns why the value could not be recorded, or nil.
+func (p *payload) refused() error {
+	if p.Refuse == "" {
+		return nil
+	}
+	return &payloadError{Type: p.Type, Err: errors.New(p.Refuse)}
+}
+
+// decode decodes the payload into a value. The error is a *payloadError.
+func (p *payload) decode(c Codec, into any) error {
+	if err := p.refused(); err != nil {
+		return err
 	}
 	if err := c.Decode(p.data(), into); err != nil {
-		return &ResultError{Step: step, Type: strings.TrimPrefix(fmt.Sprintf("%T", into), "*"), Err: err}
+		return &payloadError{Type: strings.TrimPrefix(fmt.Sprintf("%T", into), "*"), Err: err}
 	}
 	return nil
 }
+
+// A payloadError reports a value that cannot be recorded or read.
+type payloadError struct {
+	Type string // of the value, in Go
+	Err  error
+}
+
+// Error returns the type and the cause.
+func (e *payloadError) Error() string {
+	return fmt.Sprintf("the value (%s) cannot be recorded or read: %v", e.Type, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *payloadError) Unwrap() error { return e.Err }
 
 func (p *payload) data() []byte {
 	if p.Bytes != nil {

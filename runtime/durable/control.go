@@ -9,9 +9,6 @@ import (
 
 // This file has what operators do to whole runs.
 
-// err returns the error of a run that is paused by an operator.
-func (h *hold) err(run string) *PausedError { return &PausedError{Run: run, Held: true, By: h.By} }
-
 // Cancel ends a run for ever. An engine that executes it, here or elsewhere,
 // starts no further attempt; the contexts of those that are executing end, here
 // at once, elsewhere with the next renewal of the lease. A run that has ended is
@@ -94,20 +91,12 @@ func (e *Engine) hold(ctx context.Context, run string, h *hold) error {
 		return err
 	}
 	if idle { // or its execution reports it
-		e.event(ctx, Event{Kind: EventPaused, Run: run, By: h.By, Err: h.err(run)})
+		e.event(ctx, Event{Kind: EventPaused, Run: run, By: h.By})
 	}
 	if x := e.execution(run); x != nil {
 		x.hold(fence, h)
 	}
 	return e.eachChild(ctx, run, func(child string) error { return e.hold(ctx, child, h) })
-}
-
-// hold halts the execution if the run was paused under its fence: a later one goes
-// on, since the run was resumed meanwhile.
-func (x *execution) hold(fence uint64, h *hold) {
-	if x.claimed.Load() && x.fence == fence {
-		x.halt(h.err(x.id))
-	}
 }
 
 // Resume continues a run that is paused by [Engine.Pause], with the runs that it

@@ -89,6 +89,9 @@ func (e *PausedError) Error() string {
 	return fmt.Sprintf("run %q is paused: resolve %s", e.Run, some(e.Steps))
 }
 
+// held returns the error of a run that an operator has paused.
+func held(run string, h *hold) *PausedError { return &PausedError{Run: run, Held: true, By: h.By} }
+
 // some returns the first of some ids for a message.
 func some(ids []string) string {
 	const most = 3
@@ -180,6 +183,15 @@ func (e *ResultError) Error() string {
 
 // Unwrap returns [ErrResult] and the cause.
 func (e *ResultError) Unwrap() []error { return []error{ErrResult, e.Err} }
+
+// resultError returns the error for a payload of a step, or of a run if step is "",
+// that cannot be recorded or read, and other errors unchanged.
+func resultError(step string, err error) error {
+	if p, ok := errors.AsType[*payloadError](err); ok {
+		return &ResultError{Step: step, Type: p.Type, Err: p.Err}
+	}
+	return err
+}
 
 // A StepError is the recorded error of a step that has failed. The call that
 // made the last attempt and the calls after a restart return equal ones.

@@ -178,7 +178,7 @@ func (x *execution) execute(
 	x.halt(errReturned)
 	x.running.Wait()
 	if err == nil && result.Refuse != "" {
-		err = result.decode(x.e.codec, "", nil)
+		err = resultError("", result.refused())
 	}
 	patient, done := withGrace(x.ctx) // from now on, if that has ended
 	defer done()
@@ -395,7 +395,7 @@ func (end ending) operated(r Record, b *runBody) ending {
 	case end.status == StatusOpen: // the caller has gone
 		end.status = StatusPaused
 	default:
-		return ending{status: StatusPaused, err: b.Hold.err(r.Key.Run), text: end.text}
+		return ending{status: StatusPaused, err: held(r.Key.Run, b.Hold), text: end.text}
 	}
 	return end
 }

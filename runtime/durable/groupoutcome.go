@@ -58,7 +58,7 @@ func eachUnit[T any](
 			return g.x.failed(ctx, err)
 		}
 		var value T
-		if err := result.decode(g.x.e.codec, r.Key.ID, &value); err != nil {
+		if err := resultError(r.Key.ID, result.decode(g.x.e.codec, &value)); err != nil {
 			return each(unit, none, err)
 		}
 		return each(unit, value, nil)

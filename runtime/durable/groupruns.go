@@ -229,8 +229,9 @@ func (g *groupCall) startPage(ctx context.Context, units []string) error {
 			return err
 		}
 		s := unitStart{unit: unit, run: e.key(KindRun, run, ""), budget: e.key(KindBudget, run, "")}
-		if s.input = g.starter.input(unit); s.input.Refuse != "" {
-			return &ResultError{Step: ids[i], Type: s.input.Type, Err: errors.New(s.input.Refuse)}
+		s.input = g.starter.input(unit)
+		if err := s.input.refused(); err != nil {
+			return resultError(ids[i], err)
 		}
 		starts[i], keys = s, append(keys, s.run)
 		if g.starter.options.budget != nil {
@@ -241,7 +242,7 @@ func (g *groupCall) startPage(ctx context.Context, units []string) error {
 		if b, err := open[runBody](t.run); err != nil {
 			return err
 		} else if b.Hold != nil {
-			return b.Hold.err(g.x.id)
+			return held(g.x.id, b.Hold)
 		}
 		for i, r := range t.units {
 			if err := g.startUnit(t, r, &starts[i]); err != nil {

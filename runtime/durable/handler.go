@@ -39,7 +39,7 @@ func Handle[In, Out any](
 	}
 	h := &handler{options: options, limits: o.limits, invoke: func(ctx context.Context, input *payload) (payload, error) {
 		var in In
-		if err := input.decode(e.codec, "", &in); err != nil {
+		if err := resultError("", input.decode(e.codec, &in)); err != nil {
 			return payload{}, fmt.Errorf("the input of the run: %w", err)
 		}
 		out, err := fn(ctx, in)
@@ -97,7 +97,7 @@ func At(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
 func Start[In any](ctx context.Context, e *Engine, name, id string, in In, options ...RunOption) error {
 	input := encode(e.codec, in)
 	if input.Refuse != "" {
-		return &ResultError{Step: "", Type: input.Type, Err: errors.New(input.Refuse)}
+		return resultError("", input.refused())
 	}
 	known, err := e.startRun(ctx, name, id, &input, options)
 	if known == nil {
@@ -105,7 +105,7 @@ func Start[In any](ctx context.Context, e *Engine, name, id string, in In, optio
 	}
 	// A codec that encrypts encodes no value twice in the same way.
 	var other In
-	if known.decode(e.codec, "", &other) == nil && alike(other, in) {
+	if known.decode(e.codec, &other) == nil && alike(other, in) {
 		return nil
 	}
 	return err
@@ -282,7 +282,7 @@ func (s *runStart) decide(tx Tx) (w Writes, known *payload, err error) {
 		if ob, err := open[runBody](outer); err != nil {
 			return w, nil, err
 		} else if ob.Hold != nil {
-			return w, nil, ob.Hold.err(outer.Key.Run)
+			return w, nil, held(outer.Key.Run, ob.Hold)
 		}
 		b.Parent, r.Bucket, r.Priority = outer.Key.Run, outer.Bucket, s.options.rank(outer.Priority)
 		link := tx.Record(s.link)

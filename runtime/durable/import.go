@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -142,8 +141,8 @@ func (im *importing) add(ctx context.Context, e *Engine, run string, i int, s Im
 	}
 	if s.Status == StatusSucceeded && s.Result != nil {
 		p := encode(e.codec, s.Result)
-		if p.Refuse != "" {
-			return &ResultError{Step: id, Type: p.Type, Err: errors.New(p.Refuse)}
+		if err := p.refused(); err != nil {
+			return fmt.Errorf("step %q of the import: %w", id, err)
 		}
 		s.result = &p
 	}

@@ -48,8 +48,8 @@ func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution, by
 	var result *payload
 	if r.outcome == OutcomeSucceeded {
 		p := encode(e.codec, r.value)
-		if err := p.decode(e.codec, step, new(any)); p.Refuse != "" {
-			return err
+		if err := p.refused(); err != nil {
+			return fmt.Errorf("step %q of run %q: %w", step, run, err)
 		}
 		result = &p
 	}
@@ -320,7 +320,8 @@ func operable(tx Tx, r Record, p *operand) error {
 		return err
 	}
 	if b.Until.After(tx.Now) {
-		return fmt.Errorf("%w: %w", &OwnedError{Run: r.Key.Run, Owner: r.Owner, Until: b.Until}, ErrConflict)
+		return fmt.Errorf("run %q is executed by %s, whose lease ends at %s: %w",
+			r.Key.Run, r.Owner, b.Until.Format(time.RFC3339), ErrConflict)
 	}
 	return nil
 }

@@ -296,3 +296,11 @@ func (o *owner) unmark() error {
 	}
 	return o.release()
 }
+
+// hold halts the execution if the run was paused under its fence: a later one goes
+// on, since the run was resumed meanwhile.
+func (x *execution) hold(fence uint64, h *hold) {
+	if x.claimed.Load() && x.fence == fence {
+		x.halt(held(x.id, h))
+	}
+}

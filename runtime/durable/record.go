@@ -153,10 +153,11 @@ func attention(s Status) bool { return !finished(s) && s != StatusAbandoned || s
 // blocked reports whether a step waits for a person.
 func blocked(s Status) bool { return s == StatusInDoubt || s == StatusPaused }
 
-// recordError returns what is kept of the error of a step.
-func recordError(s *StepPolicy, class retry.Class, err error) *recordedError {
+// recordError returns what is kept of the error of a step. known are the errors that
+// errors.Is is to find in it later.
+func recordError(known []error, class retry.Class, err error) *recordedError {
 	r := &recordedError{Class: class, Text: clip(errorText(err))}
-	for _, target := range s.Errors {
+	for _, target := range known {
 		if errors.Is(err, target) {
 			r.Targets = append(r.Targets, target.Error())
 		}

@@ -138,7 +138,7 @@ func Run[T any](
 		return encode(e.codec, value), nil
 	}, options)
 	if err == nil {
-		err = result.decode(e.codec, "", &value)
+		err = resultError("", result.decode(e.codec, &value))
 	}
 	return value, err
 }

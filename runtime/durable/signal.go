@@ -26,10 +26,10 @@ func (e *Engine) Signal(ctx context.Context, run, step string, value any, by ...
 	s := signal{
 		run: e.key(KindRun, run, ""), step: e.key(KindStep, run, step), by: operator(by), value: encode(e.codec, value),
 	}
-	if s.value.Refuse != "" {
-		return s.value.decode(e.codec, step, nil)
+	err := s.value.refused()
+	if err != nil {
+		return resultError(step, err)
 	}
-	var err error
 	if s.digest, err = digestOf(value); err != nil {
 		return fmt.Errorf("%w: %w", ErrArguments, err)
 	}

@@ -62,7 +62,7 @@ func Wait[T any](ctx context.Context, name string, timeout time.Duration) (T, er
 	if err != nil {
 		return value, err
 	}
-	err = result.decode(fromContext(ctx).x.e.codec, name, &value)
+	err = resultError(name, result.decode(fromContext(ctx).x.e.codec, &value))
 	return value, err
 }
 

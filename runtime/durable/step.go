@@ -63,7 +63,7 @@ func Call[T any](
 	if err != nil {
 		return value, err
 	}
-	err = result.decode(codec, call.key.ID, &value)
+	err = resultError(call.key.ID, result.decode(codec, &value))
 	return value, err
 }
 

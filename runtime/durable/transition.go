@@ -36,7 +36,7 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 	case v.step.Version != 0 && (finished(v.step.Status) || blocked(v.step.Status)):
 		return Writes{}, v.next(), nil
 	case v.runBody.Hold != nil:
-		return Writes{}, next{}, v.runBody.Hold.err(x.id)
+		return Writes{}, next{}, held(x.id, v.runBody.Hold)
 	case v.step.Version != 0 && x.mistaken(c, s.Function) != nil:
 		return Writes{}, next{}, x.mistaken(c, s.Function)
 	case v.step.Version != 0 && x.differs(c, s) != nil:
