@@ -33,7 +33,39 @@ var floors = map[string][]string{
 	// Work that fans out over units is above single calls; most have none.
 	"runtime/job": {"runtime"},
 	// Calls that survive their process need a store; most calls do not.
-	"runtime/durable": {"internal/captured", "runtime", "runtime/job"},
+	"runtime/durable": {
+		"internal/captured", "runtime", "runtime/durable/admin", "runtime/durable/events", "runtime/durable/genapi",
+		"runtime/durable/internal/fault", "runtime/durable/internal/namespace", "runtime/durable/internal/record",
+		"runtime/durable/shared", "runtime/durable/storage", "runtime/job",
+	},
+	// Only those who write a store, or read one without an engine, need its contract.
+	"runtime/durable/storage": {},
+	// Programs with a database need no store in memory.
+	"runtime/durable/memory": {"runtime/durable/storage"},
+	// Engines and operators report alike, and contrib/otel needs neither.
+	"runtime/durable/events": {"runtime", "runtime/job"},
+	// Generated code, the rules and the linter need no engine.
+	"runtime/durable/genapi": {"runtime", "runtime/durable/internal/fault", "runtime/durable/internal/record"},
+	// Operators need no engine, and those who execute runs do nothing by hand.
+	"runtime/durable/admin": {
+		"runtime", "runtime/durable/events", "runtime/durable/genapi", "runtime/durable/internal/fault",
+		"runtime/durable/internal/namespace", "runtime/durable/internal/record", "runtime/durable/storage", "runtime/job",
+	},
+	// Calls that share a breaker through a store need no runs.
+	"runtime/durable/shared": {
+		"runtime", "runtime/durable/events", "runtime/durable/internal/record", "runtime/durable/storage",
+	},
+	// Several of these packages return the same errors.
+	"runtime/durable/internal/fault": {},
+	// What is in a record is one matter, and what is decided by it are several.
+	"runtime/durable/internal/record": {
+		"runtime", "runtime/durable/events", "runtime/durable/internal/fault", "runtime/durable/storage", "runtime/job",
+	},
+	// Engines and operators reach the records of a namespace in one way.
+	"runtime/durable/internal/namespace": {
+		"runtime/durable/events", "runtime/durable/internal/fault", "runtime/durable/internal/record",
+		"runtime/durable/storage",
+	},
 	// Most calls have nothing to clean up when their time runs out.
 	"runtime/recovery": {"internal/atomicfile", "internal/captured", "runtime"},
 	// Timeouts that are captured join the history of a step; neither side needs the
@@ -41,9 +73,15 @@ var floors = map[string][]string{
 	"internal/captured": {},
 	// Only those who come from Prodigy need to read its files; their durations are
 	// those of policy files.
-	"runtime/durable/prodigy": {"policy/duration", "runtime", "runtime/durable"},
+	"runtime/durable/prodigy": {
+		"policy/duration", "runtime", "runtime/durable/admin", "runtime/durable/events", "runtime/durable/genapi",
+		"runtime/durable/storage",
+	},
 	// Stores in other modules are tested like those here; programs need no tests.
-	"runtime/durable/durabletest": {"runtime", "runtime/durable", "runtime/job"},
+	"runtime/durable/durabletest": {
+		"runtime", "runtime/durable", "runtime/durable/admin", "runtime/durable/events", "runtime/durable/genapi",
+		"runtime/durable/memory", "runtime/durable/shared", "runtime/durable/storage", "runtime/job",
+	},
 	// Messages of the file check, the generator and the commands guess alike.
 	"internal/spelling": {},
 	// The commands and the analyzers print the pages of the rules.
@@ -65,21 +103,24 @@ var floors = map[string][]string{
 	// Both commands are tested by scripts in a consumer's module.
 	"internal/scripttest": {},
 	// contrib/prometheus and contrib/otel count the same.
-	"internal/measure": {"runtime", "runtime/durable", "runtime/job"},
+	"internal/measure": {
+		"runtime", "runtime/durable", "runtime/durable/admin", "runtime/durable/events", "runtime/durable/storage",
+		"runtime/job",
+	},
 	// Groups in memory and on a store pass the same tests.
 	"internal/grouptest": {"runtime", "runtime/job"},
 	// Tests of several packages walk the same numbers.
 	"internal/vectors": {},
 	// The file check reads durations; the rules and the generator write them.
 	"policy/duration": {},
-	"policy/rules":    {"internal/grpcstatus", "policy/duration", "runtime", "runtime/durable", "runtime/job"},
+	"policy/rules":    {"internal/grpcstatus", "policy/duration", "runtime", "runtime/durable/genapi", "runtime/job"},
 	"schema":          {},
 	// The file check, the formatter and the readers of foreign policies share the
 	// nodes and their places in the text.
 	"internal/syntax": {},
 	"policy": {
 		"internal/diagnostic", "internal/spelling", "internal/syntax", "policy/duration", "policy/rules", "runtime",
-		"runtime/durable", "runtime/job", "schema",
+		"runtime/durable/genapi", "runtime/job", "schema",
 	},
 	// The formatter is used by retrygen fmt alone; the file check does without.
 	"policy/format": {"internal/syntax", "policy", "policy/duration", "policy/rules", "runtime"},
@@ -89,7 +130,8 @@ var floors = map[string][]string{
 		"runtime"},
 	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
 	"gen/internal/emit": {
-		"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "policy/rules", "runtime", "runtime/durable",
+		"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "policy/rules", "runtime",
+		"runtime/durable/genapi",
 		"runtime/job",
 	},
 	"gen": {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "internal/gocommand", "policy",

@@ -11,7 +11,11 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-const durablePath = runtimePath + "/durable"
+// The import paths of what programs and generated code call for durable steps.
+const (
+	durablePath = runtimePath + "/durable"
+	genapiPath  = durablePath + "/genapi"
+)
 
 // StepLoop reports RL508.
 var StepLoop = newRule("steploop", runStepLoop, []string{"RL508"}, durableSteps)
@@ -182,7 +186,7 @@ var durableSteps = &analysis.Analyzer{
 	FactTypes:  []analysis.Fact{new(stepIdentity)},
 	ResultType: reflect.TypeFor[stepIdentities](),
 	Run: func(pass *analysis.Pass) (any, error) {
-		if imports(pass, durablePath) {
+		if imports(pass, durablePath) || imports(pass, genapiPath) {
 			for _, file := range pass.Files {
 				if ast.IsGenerated(file) {
 					exportSteps(pass, file)
@@ -241,7 +245,7 @@ func exportSteps(pass *analysis.Pass, file *ast.File) {
 				repeated = repeated || repeat[n.Name]
 			case *ast.CallExpr:
 				callee, _ := typeutil.Callee(pass.TypesInfo, n).(*types.Func)
-				if callee != nil && callee.Pkg() != nil && callee.Pkg().Path() == durablePath && callee.Name() == "Call" {
+				if callee != nil && callee.Pkg() != nil && callee.Pkg().Path() == genapiPath && callee.Name() == "Call" {
 					call = n
 				}
 			}

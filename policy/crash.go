@@ -9,7 +9,7 @@ import (
 
 	"github.com/retrygen/retrygen/policy/duration"
 	"github.com/retrygen/retrygen/policy/rules"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // explainCrashes writes what is recorded of a durable call, and the result of a
@@ -27,7 +27,7 @@ func (p *Policy) explainCrashes(w io.Writer) {
 		{"after the call, before its end is recorded", again},
 		{"after the end is recorded", "the recorded result or error, without a call; or the wait"},
 	}
-	if p.Durable.Record == durable.RecordFailures {
+	if p.Durable.Record == genapi.RecordFailures {
 		recorded[0][0] = "before a retry"
 		recorded = slices.Insert(recorded, 0,
 			[2]string{"a first success", "nothing: the call is made again whenever its run is"})
@@ -65,11 +65,11 @@ func (p *Policy) lost() string {
 		retried = "the step is exhausted"
 	}
 	switch p.Durable.OnLost {
-	case durable.OnLostFail:
+	case genapi.OnLostFail:
 		return "the step is exhausted"
-	case durable.OnLostPause:
+	case genapi.OnLostPause:
 		return "the run is paused until somebody resolves the step"
-	case durable.OnLostRetry:
+	case genapi.OnLostRetry:
 		return retried
 	}
 	return retried + "; the run is paused if the binding is not idempotent"
@@ -91,11 +91,11 @@ func (p *Policy) overdue() string {
 func (p *Policy) exhausted() string {
 	const again = "the call returns its error in every execution of the run, until the step is requeued"
 	switch p.OnExhausted {
-	case durable.ExhaustedEscalate:
+	case genapi.ExhaustedEscalate:
 		return again + "; the error is retry.ErrEscalated"
-	case durable.ExhaustedDeadLetter:
+	case genapi.ExhaustedDeadLetter:
 		return again + "; the step is a dead letter"
-	case durable.ExhaustedPause:
+	case genapi.ExhaustedPause:
 		return "the run is paused until somebody resolves or requeues the step"
 	}
 	return again

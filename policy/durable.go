@@ -8,7 +8,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // A Step describes the durable step of a bound symbol, with every default filled
@@ -64,7 +64,7 @@ var durableKeys = []string{"record", "on_lost", "lost_max", "result", "park_afte
 
 // durable reads true, false, or a map of settings. False is nil.
 func (d decoder) durable(e *syntax.Entry) (*rules.Durable, bool) {
-	set := &rules.Durable{LostMax: durable.DefaultLostMax, Result: "json"}
+	set := &rules.Durable{LostMax: genapi.DefaultLostMax, Result: "json"}
 	switch e.Value.Value {
 	case true:
 		return set, true
@@ -78,8 +78,8 @@ func (d decoder) durable(e *syntax.Entry) (*rules.Durable, bool) {
 	}
 	before := d.errors()
 	d.unknownKeys(n, "", durableKeys...)
-	set.Record = optional(d, n, word(d, durable.RecordAttempts, durable.RecordFailures), "record").value
-	set.OnLost = optional(d, n, word(d, durable.OnLostRetry, durable.OnLostFail, durable.OnLostPause), "on_lost").value
+	set.Record = optional(d, n, word(d, genapi.RecordAttempts, genapi.RecordFailures), "record").value
+	set.OnLost = optional(d, n, word(d, genapi.OnLostRetry, genapi.OnLostFail, genapi.OnLostPause), "on_lost").value
 	if lost := optional(d, n, d.atLeastOne, "lost_max"); lost.value > 0 {
 		set.LostMax = lost.value
 		if !set.Repeats() {
@@ -116,8 +116,8 @@ func oneOf(words []string) string {
 }
 
 // changed reads on_changed, which applies to calls with changed arguments.
-func (d decoder) changed(e *syntax.Entry) (durable.OnChanged, bool) {
-	return word(d, durable.ChangedFail, durable.ChangedReport)(e)
+func (d decoder) changed(e *syntax.Entry) (genapi.OnChanged, bool) {
+	return word(d, genapi.ChangedFail, genapi.ChangedReport)(e)
 }
 
 // spread reads a duration above zero, or none.

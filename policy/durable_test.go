@@ -11,7 +11,7 @@ import (
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // TestDurable: the settings of a durable policy are resolved with every default,
@@ -38,26 +38,26 @@ bind:
 	}
 	type want struct {
 		durable     *rules.Durable
-		onExhausted durable.OnExhausted
-		onChanged   durable.OnChanged
+		onExhausted genapi.OnExhausted
+		onChanged   genapi.OnChanged
 	}
 	byDefault := rules.Durable{LostMax: 3, Result: "json"}
 	parks := byDefault
 	parks.ParkAfter = 5 * time.Minute
 	full := rules.Durable{
-		Record: durable.RecordFailures, OnLost: durable.OnLostRetry, LostMax: 7, Result: "json",
+		Record: genapi.RecordFailures, OnLost: genapi.OnLostRetry, LostMax: 7, Result: "json",
 		ParkAfter: time.Minute, ResumeSpread: 10 * time.Second,
 	}
 	fails := byDefault
-	fails.OnLost, fails.ResumeSpread = durable.OnLostFail, retry.None
+	fails.OnLost, fails.ResumeSpread = genapi.OnLostFail, retry.None
 	wants := map[string]want{
-		"inherits": {&parks, durable.ExhaustedPause, durable.ChangedReport},
-		"simple":   {&byDefault, durable.ExhaustedDeadLetter, durable.ChangedFail},
-		"empty":    {&byDefault, durable.ExhaustedEscalate, durable.ChangedReport},
-		"full":     {&full, durable.ExhaustedPause, durable.ChangedReport},
-		"replaces": {&fails, durable.ExhaustedFail, durable.ChangedReport},
-		"plain":    {nil, durable.ExhaustedFail, durable.ChangedFail},
-		"resets":   {nil, durable.ExhaustedFail, durable.ChangedFail},
+		"inherits": {&parks, genapi.ExhaustedPause, genapi.ChangedReport},
+		"simple":   {&byDefault, genapi.ExhaustedDeadLetter, genapi.ChangedFail},
+		"empty":    {&byDefault, genapi.ExhaustedEscalate, genapi.ChangedReport},
+		"full":     {&full, genapi.ExhaustedPause, genapi.ChangedReport},
+		"replaces": {&fails, genapi.ExhaustedFail, genapi.ChangedReport},
+		"plain":    {nil, genapi.ExhaustedFail, genapi.ChangedFail},
+		"resets":   {nil, genapi.ExhaustedFail, genapi.ChangedFail},
 	}
 	for _, p := range file.Policies {
 		got := want{p.Durable, p.OnExhausted, p.OnChanged}
@@ -73,16 +73,16 @@ bind:
 // TestOnLost: without a word, what follows a lost attempt depends on the binding.
 func TestOnLost(t *testing.T) {
 	for _, tt := range []struct {
-		written    durable.OnLost
+		written    genapi.OnLost
 		idempotent rules.Idempotency
-		want       durable.OnLost
+		want       genapi.OnLost
 	}{
-		{durable.OnLostDefault, rules.Unknown, durable.OnLostPause},
-		{durable.OnLostDefault, rules.NotIdempotent, durable.OnLostPause},
-		{durable.OnLostDefault, rules.Idempotent, durable.OnLostRetry},
-		{durable.OnLostDefault, rules.IdempotentByKey, durable.OnLostRetry},
-		{durable.OnLostFail, rules.Idempotent, durable.OnLostFail},
-		{durable.OnLostRetry, rules.Unknown, durable.OnLostRetry},
+		{genapi.OnLostDefault, rules.Unknown, genapi.OnLostPause},
+		{genapi.OnLostDefault, rules.NotIdempotent, genapi.OnLostPause},
+		{genapi.OnLostDefault, rules.Idempotent, genapi.OnLostRetry},
+		{genapi.OnLostDefault, rules.IdempotentByKey, genapi.OnLostRetry},
+		{genapi.OnLostFail, rules.Idempotent, genapi.OnLostFail},
+		{genapi.OnLostRetry, rules.Unknown, genapi.OnLostRetry},
 	} {
 		d := rules.Durable{OnLost: tt.written}
 		if got := d.Lost(tt.idempotent); got != tt.want {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/syntax"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // A classSchedule is the entry of per_error for one class.
@@ -41,7 +41,7 @@ func (d decoder) perError(n *syntax.Node) (list []classSchedule) {
 
 // classExhausted reports an on_exhausted that only a whole policy may have.
 func (d decoder) classExhausted(w written) {
-	if v, _ := w.value.(durable.OnExhausted); v >= durable.ExhaustedDeadLetter {
+	if v, _ := w.value.(genapi.OnExhausted); v >= genapi.ExhaustedDeadLetter {
 		d.problem(w.at, "P102", "on_exhausted under per_error is fail or escalate: write %s under the policy", v)
 	}
 }

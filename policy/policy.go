@@ -14,7 +14,7 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // A File is a resolved policy file. Its lists are in the order of the file. Methods
@@ -54,8 +54,8 @@ type Policy struct {
 	Breaker     string              // "": none
 	Budget      string              // "": none
 	Durable     *rules.Durable      // nil: calls are not steps of a durable run
-	OnExhausted durable.OnExhausted
-	OnChanged   durable.OnChanged
+	OnExhausted genapi.OnExhausted
+	OnChanged   genapi.OnChanged
 	Broken      bool // it, or an entry that it refers to, has an error
 	retry.Policy
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/retrygen/retrygen/policy/duration"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // settings are the contents of one map: a policy, defaults, or an entry of
@@ -313,14 +313,14 @@ func (d decoder) positive(e *syntax.Entry, none string) (time.Duration, bool) {
 }
 
 // exhausted reads on_exhausted, or on_failure as Prodigy spells it.
-func (d decoder) exhausted(e *syntax.Entry) (durable.OnExhausted, bool) {
+func (d decoder) exhausted(e *syntax.Entry) (genapi.OnExhausted, bool) {
 	v, _ := e.Value.Value.(string)
 	switch {
 	case e.Key == "on_exhausted":
-		return word(d, durable.ExhaustedFail, durable.ExhaustedEscalate, durable.ExhaustedDeadLetter,
-			durable.ExhaustedPause)(e)
+		return word(d, genapi.ExhaustedFail, genapi.ExhaustedEscalate, genapi.ExhaustedDeadLetter,
+			genapi.ExhaustedPause)(e)
 	case v == "stop":
-		return durable.ExhaustedFail, true
+		return genapi.ExhaustedFail, true
 	case v == "continue" || e.Value.Get("fallback") != nil:
 		d.problem(e.Value.Span, "P102",
 			"on_failure: %s belongs to a workflow engine: write on_exhausted: fail, and a fallback: "+
@@ -332,8 +332,8 @@ func (d decoder) exhausted(e *syntax.Entry) (durable.OnExhausted, bool) {
 	return 0, false
 }
 
-func (p *Policy) setExhausted(v durable.OnExhausted) {
-	p.OnExhausted, p.Escalate = v, v == durable.ExhaustedEscalate
+func (p *Policy) setExhausted(v genapi.OnExhausted) {
+	p.OnExhausted, p.Escalate = v, v == genapi.ExhaustedEscalate
 }
 
 func (d decoder) scope(e *syntax.Entry) (string, bool) { return d.reference("scopes", "a scope")(e) }

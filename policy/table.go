@@ -10,7 +10,7 @@ import (
 	"github.com/retrygen/retrygen/policy/duration"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // A setting is one row of the table of settings. It describes one field of a policy
@@ -193,12 +193,12 @@ var table = []setting{
 	},
 	{
 		key: "record", within: "durable",
-		kind:   shown(func(p *Policy) *durable.Recording { return &p.Durable.Record }, durable.Recording.String),
+		kind:   shown(func(p *Policy) *genapi.Recording { return &p.Durable.Record }, genapi.Recording.String),
 		hidden: notDurable,
 	},
 	{
 		key: "on_lost", within: "durable",
-		kind:   shown(func(p *Policy) *durable.OnLost { return &p.Durable.OnLost }, durable.OnLost.String),
+		kind:   shown(func(p *Policy) *genapi.OnLost { return &p.Durable.OnLost }, genapi.OnLost.String),
 		hidden: notDurable,
 	},
 	{
@@ -223,15 +223,15 @@ var table = []setting{
 	},
 	{
 		key: "on_changed",
-		kind: field(decoder.changed, func(p *Policy) *durable.OnChanged { return &p.OnChanged },
-			durable.OnChanged.String),
+		kind: field(decoder.changed, func(p *Policy) *genapi.OnChanged { return &p.OnChanged },
+			genapi.OnChanged.String),
 		hidden: notDurable,
 	},
 	{
 		key: "on_exhausted", older: "on_failure", words: map[string]string{"stop": "fail"}, perError: true,
 		kind: fields(decoder.exhausted, (*Policy).setExhausted,
 			func(p *Policy) string { return p.OnExhausted.String() }),
-		hidden: func(p *Policy) bool { return p.OnExhausted == durable.ExhaustedFail },
+		hidden: func(p *Policy) bool { return p.OnExhausted == genapi.ExhaustedFail },
 	},
 }
 

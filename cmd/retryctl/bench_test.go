@@ -11,6 +11,7 @@ import (
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/bigstore"
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 var (
@@ -38,7 +39,8 @@ func BenchmarkCommands(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for r, err := range e.List(b.Context(), durable.Query{Status: []durable.Status{durable.StatusFailed}, Limit: 1}) {
+	q := storage.Query{Status: []storage.Status{storage.StatusFailed}, Limit: 1}
+	for r, err := range e.Admin().List(b.Context(), q) {
 		if err != nil {
 			b.Fatal(err)
 		}

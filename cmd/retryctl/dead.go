@@ -13,6 +13,9 @@ import (
 	"github.com/retrygen/retrygen/internal/cli"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A selection is what the flags of commands for dead letters select.
@@ -34,10 +37,10 @@ func (f *selection) flags(flags *flag.FlagSet) {
 func (f *selection) empty() bool { return *f == selection{} }
 
 // filter returns the filter of the selection.
-func (f *selection) filter(now time.Time) (durable.Filter, error) {
-	filter := durable.Filter{DeadLetter: true, Run: f.run, Name: f.name, Eligibility: durable.Eligibility(f.advice)}
+func (f *selection) filter(now time.Time) (admin.Filter, error) {
+	filter := admin.Filter{DeadLetter: true, Run: f.run, Name: f.name, Eligibility: admin.Eligibility(f.advice)}
 	switch filter.Eligibility {
-	case "", durable.EligibleReprocess, durable.EligibleReview, durable.EligibleUnknown:
+	case "", admin.EligibleReprocess, admin.EligibleReview, admin.EligibleUnknown:
 	default:
 		return filter, usage("-advice %.40q: write reprocess, review or unknown", f.advice)
 	}
@@ -90,7 +93,7 @@ func deadList(flags *flag.FlagSet) cli.Run {
 			return err
 		}
 		if p.after != "" {
-			after, err := durable.Cursor(p.after).Position()
+			after, err := storage.Cursor(p.after).Position()
 			if err != nil {
 				return usage("-after %.60q is not the position that the page before has printed", p.after)
 			}
@@ -163,10 +166,10 @@ func (c *deadCommand) one(args []string) (bool, error) {
 }
 
 // ask counts the dead letters that a filter selects, and asks.
-func (c *deadCommand) ask(ctx context.Context, f durable.Filter) (n int, err error) {
+func (c *deadCommand) ask(ctx context.Context, f admin.Filter) (n int, err error) {
 	progress := cli.NewProgress("retryctl", c.stderr)
 	defer progress.End()
-	f.Status = []durable.Status{durable.StatusDead}
+	f.Status = []storage.Status{storage.StatusDead}
 	for _, err := range c.engine.Steps(ctx, f) {
 		if err != nil {
 			return 0, err
@@ -212,7 +215,7 @@ func (c *deadCommand) summary(ctx context.Context, n, all, skipped int, err erro
 // value why no other is changed.
 type deadChange struct {
 	one func() error
-	all func(f durable.Filter) iter.Seq2[error, error]
+	all func(f admin.Filter) iter.Seq2[error, error]
 }
 
 // change makes a change to the dead letters that the arguments or the flags name.
@@ -276,26 +279,26 @@ func deadRequeue(flags *flag.FlagSet) cli.Run {
 		if err != nil {
 			return err
 		}
-		options := []durable.RequeueOption{durable.Rate(*rate), by}
+		options := []admin.RequeueOption{admin.Rate(*rate), admin.RequeueBy(by)}
 		if *newKey {
-			options = append(options, durable.NewKey())
+			options = append(options, admin.NewKey())
 		}
 		if *repeat {
 			if len(args) == 0 {
 				return usage("-repeat is for one step: name its run and its id")
 			}
-			options = append(options, durable.Repeat())
+			options = append(options, admin.Repeat())
 		}
 		return c.change(ctx, args, deadChange{
 			one: func() error { return c.engine.Requeue(ctx, args[0], args[1], options...) },
-			all: func(f durable.Filter) iter.Seq2[error, error] { return c.requeued(ctx, f, options) },
+			all: func(f admin.Filter) iter.Seq2[error, error] { return c.requeued(ctx, f, options) },
 		})
 	})
 }
 
 // requeued requeues the dead letters that a filter selects.
-func (c *deadCommand) requeued(ctx context.Context, f durable.Filter,
-	options []durable.RequeueOption) iter.Seq2[error, error] {
+func (c *deadCommand) requeued(ctx context.Context, f admin.Filter,
+	options []admin.RequeueOption) iter.Seq2[error, error] {
 	return func(yield func(skipped, stopped error) bool) {
 		for r, err := range c.engine.RequeueDead(ctx, f, options...) {
 			if !yield(r.Err, err) {
@@ -323,14 +326,14 @@ func deadDiscard(flags *flag.FlagSet) cli.Run {
 				}
 				return c.engine.Discard(ctx, args[0], args[1], by)
 			},
-			all: func(f durable.Filter) iter.Seq2[error, error] { return c.discarded(ctx, f, by) },
+			all: func(f admin.Filter) iter.Seq2[error, error] { return c.discarded(ctx, f, by) },
 		})
 	})
 }
 
 // discarded discards the dead letters that a filter selects.
-func (c *deadCommand) discarded(ctx context.Context, f durable.Filter, by durable.Operator) iter.Seq2[error, error] {
-	f.Status = []durable.Status{durable.StatusDead}
+func (c *deadCommand) discarded(ctx context.Context, f admin.Filter, by events.Operator) iter.Seq2[error, error] {
+	f.Status = []storage.Status{storage.StatusDead}
 	return func(yield func(skipped, stopped error) bool) {
 		for i, err := range c.engine.Steps(ctx, f) {
 			var skipped error

@@ -11,7 +11,8 @@ import (
 	"os"
 
 	"github.com/retrygen/retrygen/internal/cli"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // export is the command export.
@@ -94,9 +95,9 @@ func (s *session) export(ctx context.Context, w io.Writer, after string) error {
 	out := &exporter{out: bufio.NewWriterSize(w, 1<<16)}
 	progress := cli.NewProgress("retryctl", s.stderr)
 	defer progress.End()
-	q := durable.Query{}
+	q := storage.Query{}
 	if after != "" {
-		q.From = durable.After(after, "")
+		q.From = storage.After(after, "")
 	}
 	n := 0
 	for r, err := range s.engine.List(ctx, q) {
@@ -129,7 +130,7 @@ func write[T any](e *exporter, kind string, value T) error {
 }
 
 // exportRun writes a run with everything that belongs to it.
-func (s *session) exportRun(ctx context.Context, out *exporter, r durable.RunInfo) error {
+func (s *session) exportRun(ctx context.Context, out *exporter, r admin.RunInfo) error {
 	run := newRun(r)
 	if s.values {
 		if err := s.addValues(ctx, &run); err != nil {
@@ -139,7 +140,7 @@ func (s *session) exportRun(ctx context.Context, out *exporter, r durable.RunInf
 	if err := write(out, "run", run); err != nil {
 		return err
 	}
-	for a, err := range s.engine.Audit(ctx, durable.KindRun, r.ID, "") {
+	for a, err := range s.engine.Audit(ctx, storage.KindRun, r.ID, "") {
 		if err == nil {
 			err = write(out, "audit", newAudit(a))
 		}
@@ -147,7 +148,7 @@ func (s *session) exportRun(ctx context.Context, out *exporter, r durable.RunInf
 			return err
 		}
 	}
-	for g, err := range s.engine.Groups(ctx, durable.Filter{Run: r.ID}) {
+	for g, err := range s.engine.Groups(ctx, admin.Filter{Run: r.ID}) {
 		if err == nil {
 			err = write(out, "group", newGroup(g))
 		}
@@ -155,7 +156,7 @@ func (s *session) exportRun(ctx context.Context, out *exporter, r durable.RunInf
 			return err
 		}
 	}
-	for i, err := range s.engine.Steps(ctx, durable.Filter{Run: r.ID}) {
+	for i, err := range s.engine.Steps(ctx, admin.Filter{Run: r.ID}) {
 		if err == nil {
 			err = s.exportStep(ctx, out, i)
 		}
@@ -167,7 +168,7 @@ func (s *session) exportRun(ctx context.Context, out *exporter, r durable.RunInf
 }
 
 // exportStep writes a step with its attempts.
-func (s *session) exportStep(ctx context.Context, out *exporter, i durable.StepInfo) error {
+func (s *session) exportStep(ctx context.Context, out *exporter, i admin.StepInfo) error {
 	step := newStep(i)
 	if s.values {
 		if err := s.addResult(ctx, &step); err != nil {

@@ -10,15 +10,17 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // fillRefused executes a step that its breaker refuses, and one that is interrupted.
-func fillRefused(ctx context.Context, store durable.Store) error {
+func fillRefused(ctx context.Context, store storage.Store) error {
 	e, err := durable.New(store)
 	if err != nil {
 		return err
 	}
-	charge := durable.StepPolicy{
+	charge := genapi.StepPolicy{
 		Name: "Charge", Idempotent: true,
 		Policy: &retry.Policy{
 			Name: "charge", RetryOn: []retry.Class{retry.ClassAny, retry.ClassBreakerOpen},
@@ -26,16 +28,16 @@ func fillRefused(ctx context.Context, store durable.Store) error {
 		},
 		Breaker: &retry.BreakerPolicy{Name: "bank", Failures: 1, OpenFor: time.Hour},
 	}
-	load := durable.StepPolicy{Name: "Load", Policy: &retry.Policy{Name: "load"}, Idempotent: true}
+	load := genapi.StepPolicy{Name: "Load", Policy: &retry.Policy{Name: "load"}, Idempotent: true}
 	_ = e.Run(ctx, "refused", func(ctx context.Context) error {
-		_, err := durable.Call(ctx, &charge, durable.ID("o1"), durable.Digest{},
+		_, err := genapi.Call(ctx, &charge, genapi.ID("o1"), genapi.Digest{},
 			func(context.Context) (int, error) { return 0, errors.New("down") })
 		return err
 	})
 	ending, cancel := context.WithCancel(ctx)
 	defer cancel()
 	_ = e.Run(ending, "interrupted", func(ctx context.Context) error {
-		_, err := durable.Call(ctx, &load, durable.ID("o1"), durable.Digest{},
+		_, err := genapi.Call(ctx, &load, genapi.ID("o1"), genapi.Digest{},
 			func(ctx context.Context) (int, error) {
 				cancel()
 				<-ctx.Done()
@@ -47,7 +49,7 @@ func fillRefused(ctx context.Context, store durable.Store) error {
 }
 
 // fillValues executes a run with an input, results, and secrets in both.
-func fillValues(ctx context.Context, store durable.Store) error {
+func fillValues(ctx context.Context, store storage.Store) error {
 	e, err := durable.New(store)
 	if err != nil {
 		return err

@@ -5,24 +5,24 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // styles are the colors of statuses: red for what has failed, yellow for what needs a
 // person, green for what is done.
-var styles = map[durable.Status]term.Style{
-	durable.StatusInDoubt:   term.Yellow,
-	durable.StatusPaused:    term.Yellow,
-	durable.StatusSucceeded: term.Green,
-	durable.StatusFailed:    term.Red,
-	durable.StatusDead:      term.Red,
-	durable.StatusTimedOut:  term.Red,
-	durable.StatusExecuting: term.Blue,
-	durable.StatusExpired:   term.Faint,
-	durable.StatusDiscarded: term.Faint,
+var styles = map[storage.Status]term.Style{
+	storage.StatusInDoubt:   term.Yellow,
+	storage.StatusPaused:    term.Yellow,
+	storage.StatusSucceeded: term.Green,
+	storage.StatusFailed:    term.Red,
+	storage.StatusDead:      term.Red,
+	storage.StatusTimedOut:  term.Red,
+	storage.StatusExecuting: term.Blue,
+	storage.StatusExpired:   term.Faint,
+	storage.StatusDiscarded: term.Faint,
 }
 
-func status(s durable.Status) term.Cell { return term.Cell{Text: s.String(), Style: styles[s]} }
+func status(s storage.Status) term.Cell { return term.Cell{Text: s.String(), Style: styles[s]} }
 
 // stamp returns a time of the local zone to the second, "" for the zero time.
 func stamp(t time.Time) term.Cell {

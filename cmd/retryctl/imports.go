@@ -10,8 +10,8 @@ import (
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
-	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/prodigy"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // importProdigy is the command import prodigy.
@@ -105,7 +105,7 @@ type reportJSON struct {
 type importedJSON struct {
 	Command  string         `json:"command"`
 	Step     string         `json:"step"`
-	Status   durable.Status `json:"status"`
+	Status   storage.Status `json:"status"`
 	Attempts int            `json:"attempts"`
 	NextAt   time.Time      `json:"next,omitzero"`
 }

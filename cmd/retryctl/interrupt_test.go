@@ -17,6 +17,9 @@ import (
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/bigstore"
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // process returns a command that executes retryctl in a process of its own.
@@ -90,7 +93,7 @@ func TestInterruptedRequeue(t *testing.T) {
 					t.Errorf("%s of %s was requeued %d times", i.Step, i.Run, n)
 				}
 			}
-			for v, err := range e.Verify(t.Context()) {
+			for v, err := range e.Admin().Verify(t.Context()) {
 				t.Errorf("%v, %v", v, err)
 			}
 		})
@@ -130,7 +133,7 @@ func TestTail(t *testing.T) {
 	}()
 	want := map[string]bool{`{"run":"mails","status":"paused"}`: true, `{"run":"mails","status":"open"}`: true}
 	for deadline := time.Now().Add(30 * time.Second); len(want) > 0 && time.Now().Before(deadline); {
-		for _, change := range []func(context.Context, string, ...durable.Operator) error{e.Pause, e.Resume} {
+		for _, change := range []func(context.Context, string, ...events.Operator) error{e.Admin().Pause, e.Admin().Resume} {
 			if err := change(t.Context(), "mails"); err != nil {
 				t.Fatal(err)
 			}
@@ -152,10 +155,10 @@ func TestTail(t *testing.T) {
 }
 
 // dead returns the steps that are dead letters.
-func dead(t *testing.T, e *durable.Engine) (all []durable.StepInfo) {
+func dead(t *testing.T, e *durable.Engine) (all []admin.StepInfo) {
 	t.Helper()
-	f := durable.Filter{DeadLetter: true, Status: []durable.Status{durable.StatusDead}}
-	for i, err := range e.Steps(t.Context(), f) {
+	f := admin.Filter{DeadLetter: true, Status: []storage.Status{storage.StatusDead}}
+	for i, err := range e.Admin().Steps(t.Context(), f) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,13 +168,13 @@ func dead(t *testing.T, e *durable.Engine) (all []durable.StepInfo) {
 }
 
 // requeued returns how often a step was requeued.
-func requeued(t *testing.T, e *durable.Engine, i durable.StepInfo) (n int) {
+func requeued(t *testing.T, e *durable.Engine, i admin.StepInfo) (n int) {
 	t.Helper()
-	for a, err := range e.Attempts(context.Background(), i.Run, i.Step) {
+	for a, err := range e.Admin().Attempts(context.Background(), i.Run, i.Step) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Outcome == durable.OutcomeRequeued {
+		if a.Outcome == events.OutcomeRequeued {
 			n++
 		}
 	}

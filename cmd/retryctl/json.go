@@ -6,7 +6,9 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -16,7 +18,7 @@ import (
 // runJSON is a run as JSON.
 type runJSON struct {
 	Run        string         `json:"run"`
-	Status     durable.Status `json:"status"`
+	Status     storage.Status `json:"status"`
 	Handler    string         `json:"handler,omitempty"`
 	Priority   int            `json:"priority,omitempty"`
 	Version    int            `json:"version,omitempty"`
@@ -34,7 +36,7 @@ type runJSON struct {
 	Result     *valueJSON     `json:"result,omitempty"`
 }
 
-func newRun(r durable.RunInfo) runJSON {
+func newRun(r admin.RunInfo) runJSON {
 	return runJSON{
 		Run: r.ID, Status: r.Status, Handler: r.Handler, Priority: r.Priority, Version: r.Version,
 		Parent: r.Parent, Owner: r.Owner, Fence: r.Fence, Created: r.Created, Claimed: r.Claimed, Ended: r.Ended,
@@ -51,40 +53,40 @@ func (d seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Durati
 
 // stepJSON is a step as JSON.
 type stepJSON struct {
-	Run         string              `json:"run"`
-	Step        string              `json:"step"`
-	Name        string              `json:"name"`
-	Policy      string              `json:"policy,omitempty"`
-	MaxAttempts int                 `json:"max_attempts,omitempty"` // unless it is not known, or there is none
-	Group       string              `json:"group,omitempty"`
-	Unit        string              `json:"unit,omitempty"`
-	Child       string              `json:"child,omitempty"` // a run
-	Pause       durable.Pause       `json:"pause,omitempty"`
-	Status      durable.Status      `json:"status"`
-	Attempts    int                 `json:"attempts"`
-	Failures    int                 `json:"failures,omitempty"`
-	Lost        int                 `json:"lost,omitempty"`
-	Refusals    int                 `json:"refusals,omitempty"`    // by an open breaker
-	Interrupted int                 `json:"interrupted,omitempty"` // in a row
-	Retries     int                 `json:"retries,omitempty"`
-	Waited      seconds             `json:"waited,omitzero"`
-	Next        time.Time           `json:"next,omitzero"`
-	First       time.Time           `json:"first,omitzero"`
-	Started     time.Time           `json:"started,omitzero"`
-	Ended       time.Time           `json:"ended,omitzero"`
-	Dead        time.Time           `json:"dead,omitzero"`
-	Eligibility durable.Eligibility `json:"eligibility,omitempty"`
-	Reason      retry.Reason        `json:"reason,omitempty"`
-	Breaker     string              `json:"breaker,omitempty"`   // that has refused the next attempt
-	OpenUntil   time.Time           `json:"open_until,omitzero"` // if it was open
-	Class       retry.Class         `json:"class,omitempty"`
-	Error       string              `json:"error,omitempty"`
-	Correlation string              `json:"correlation,omitempty"`
-	Key         string              `json:"key"`
-	Result      *valueJSON          `json:"result,omitempty"`
+	Run         string            `json:"run"`
+	Step        string            `json:"step"`
+	Name        string            `json:"name"`
+	Policy      string            `json:"policy,omitempty"`
+	MaxAttempts int               `json:"max_attempts,omitempty"` // unless it is not known, or there is none
+	Group       string            `json:"group,omitempty"`
+	Unit        string            `json:"unit,omitempty"`
+	Child       string            `json:"child,omitempty"` // a run
+	Pause       admin.Pause       `json:"pause,omitempty"`
+	Status      storage.Status    `json:"status"`
+	Attempts    int               `json:"attempts"`
+	Failures    int               `json:"failures,omitempty"`
+	Lost        int               `json:"lost,omitempty"`
+	Refusals    int               `json:"refusals,omitempty"`    // by an open breaker
+	Interrupted int               `json:"interrupted,omitempty"` // in a row
+	Retries     int               `json:"retries,omitempty"`
+	Waited      seconds           `json:"waited,omitzero"`
+	Next        time.Time         `json:"next,omitzero"`
+	First       time.Time         `json:"first,omitzero"`
+	Started     time.Time         `json:"started,omitzero"`
+	Ended       time.Time         `json:"ended,omitzero"`
+	Dead        time.Time         `json:"dead,omitzero"`
+	Eligibility admin.Eligibility `json:"eligibility,omitempty"`
+	Reason      retry.Reason      `json:"reason,omitempty"`
+	Breaker     string            `json:"breaker,omitempty"`   // that has refused the next attempt
+	OpenUntil   time.Time         `json:"open_until,omitzero"` // if it was open
+	Class       retry.Class       `json:"class,omitempty"`
+	Error       string            `json:"error,omitempty"`
+	Correlation string            `json:"correlation,omitempty"`
+	Key         string            `json:"key"`
+	Result      *valueJSON        `json:"result,omitempty"`
 }
 
-func newStep(i durable.StepInfo) stepJSON {
+func newStep(i admin.StepInfo) stepJSON {
 	refusal := retry.Refusal{}
 	if i.Refusal != nil {
 		refusal = *i.Refusal
@@ -101,7 +103,7 @@ func newStep(i durable.StepInfo) stepJSON {
 }
 
 // withLimit adds the limit of the policy under which a step of a run was executed.
-func (j stepJSON) withLimit(r *durable.RunInfo, i *durable.StepInfo) stepJSON {
+func (j stepJSON) withLimit(r *admin.RunInfo, i *admin.StepInfo) stepJSON {
 	if most := r.Settings(i).MaxAttempts(); most != retry.Unlimited {
 		j.MaxAttempts = most
 	}
@@ -109,7 +111,7 @@ func (j stepJSON) withLimit(r *durable.RunInfo, i *durable.StepInfo) stepJSON {
 }
 
 // newPolicies returns the settings of the policies of a run, by their names.
-func newPolicies(r *durable.RunInfo) map[string][]map[string]string {
+func newPolicies(r *admin.RunInfo) map[string][]map[string]string {
 	policies := map[string][]map[string]string{}
 	for name, list := range r.Policies {
 		for _, settings := range list {
@@ -126,7 +128,7 @@ type attemptJSON struct {
 	Run         string            `json:"run"`
 	Step        string            `json:"step"`
 	Attempt     int               `json:"attempt"`
-	Outcome     durable.Outcome   `json:"outcome"`
+	Outcome     events.Outcome    `json:"outcome"`
 	Late        bool              `json:"late,omitempty"`
 	Started     time.Time         `json:"started,omitzero"`
 	Duration    seconds           `json:"duration,omitzero"`
@@ -142,7 +144,7 @@ type attemptJSON struct {
 	Timeouts    []json.RawMessage `json:"timeouts,omitempty"`
 }
 
-func newAttempt(a durable.AttemptInfo) attemptJSON {
+func newAttempt(a admin.AttemptInfo) attemptJSON {
 	j := attemptJSON{
 		Run: a.Run, Step: a.Step, Attempt: a.Attempt, Outcome: a.Outcome, Late: a.Late, Started: a.Started,
 		Duration: seconds(a.Duration), Wait: seconds(a.Wait), Reason: a.Reason, Class: a.Class, Error: a.Error,
@@ -156,16 +158,16 @@ func newAttempt(a durable.AttemptInfo) attemptJSON {
 
 // auditJSON is what an operator did to a run, a budget or a breaker as JSON.
 type auditJSON struct {
-	Kind   string         `json:"kind"`
-	Run    string         `json:"run,omitempty"`
-	Name   string         `json:"name,omitempty"`
-	Action durable.Action `json:"action"`
-	At     time.Time      `json:"at"`
-	By     string         `json:"by,omitempty"`
-	Why    string         `json:"why,omitempty"`
+	Kind   string       `json:"kind"`
+	Run    string       `json:"run,omitempty"`
+	Name   string       `json:"name,omitempty"`
+	Action admin.Action `json:"action"`
+	At     time.Time    `json:"at"`
+	By     string       `json:"by,omitempty"`
+	Why    string       `json:"why,omitempty"`
 }
 
-func newAudit(a durable.AuditEntry) auditJSON {
+func newAudit(a admin.AuditEntry) auditJSON {
 	return auditJSON{
 		Kind: a.Kind.String(), Run: a.Run, Name: a.Name, Action: a.Action, At: a.At, By: a.By.Name, Why: a.By.Reason,
 	}
@@ -187,7 +189,7 @@ type groupJSON struct {
 	Refused   int        `json:"refused,omitempty"`
 }
 
-func newGroup(g durable.GroupInfo) groupJSON {
+func newGroup(g admin.GroupInfo) groupJSON {
 	return groupJSON{
 		Run: g.Run, Group: g.Group, Job: g.JobID, Began: g.Began, Ended: g.Ended, TimedOut: g.TimedOut,
 		Reason: g.Decision.Reason, Pending: g.Progress.Pending, Succeeded: g.Progress.Succeeded,
@@ -197,17 +199,17 @@ func newGroup(g durable.GroupInfo) groupJSON {
 
 // whyJSON is why a run does not go on, as JSON.
 type whyJSON struct {
-	Cause durable.Cause `json:"cause"`
-	Text  string        `json:"text"`
-	Until time.Time     `json:"until,omitzero"`
-	With  string        `json:"with,omitempty"` // the run that was paused or canceled, if it is another one
+	Cause admin.Cause `json:"cause"`
+	Text  string      `json:"text"`
+	Until time.Time   `json:"until,omitzero"`
+	With  string      `json:"with,omitempty"` // the run that was paused or canceled, if it is another one
 	// NoWorker reports that no worker has the handler of a run that waits.
 	NoWorker bool `json:"no_worker,omitempty"`
 }
 
 // newWhy returns why a run does not go on, or nil if the status says it all.
-func newWhy(why durable.Standing) *whyJSON {
-	if why.Cause == durable.CauseEnded && why.Root == "" {
+func newWhy(why admin.Standing) *whyJSON {
+	if why.Cause == admin.CauseEnded && why.Root == "" {
 		return nil
 	}
 	return &whyJSON{why.Cause, why.String(), why.Until, why.Root, why.NoWorker}

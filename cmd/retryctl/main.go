@@ -15,7 +15,7 @@ import (
 	"os"
 
 	"github.com/retrygen/retrygen/internal/cli"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -67,7 +67,7 @@ func commands() []*cli.Command { return append(runCommands(), storeCommands()...
 // runCommands returns the commands about runs and steps.
 func runCommands() []*cli.Command {
 	run, runs, step := completeIDs(false, false), completeIDs(false, true), completeIDs(true, false)
-	dead := completeIDs(true, false, durable.StatusDead)
+	dead := completeIDs(true, false, storage.StatusDead)
 	return []*cli.Command{
 		{Name: "runs", Short: "list runs", Long: runsHelp, Setup: listRuns},
 		{Name: "run", Args: "RUN", Short: "show a run and its steps", Setup: showRun, Complete: run},

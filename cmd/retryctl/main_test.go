@@ -20,6 +20,8 @@ import (
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -85,7 +87,7 @@ func seed() {
 }
 
 // fills are what the command seed executes.
-var fills = map[string]func(context.Context, durable.Store) error{
+var fills = map[string]func(context.Context, storage.Store) error{
 	"": fill, "refused": fillRefused, "values": fillValues, "standings": fillStandings,
 }
 
@@ -122,7 +124,7 @@ func cut() {
 const hostile = "\x1b]0;owned\x07\x1b[31mred\u202e\u0085\xff\nsecond line"
 
 // fill executes runs on a store, so that there is one in each state.
-func fill(ctx context.Context, store durable.Store) error {
+func fill(ctx context.Context, store storage.Store) error {
 	e, err := durable.New(store)
 	if err != nil {
 		return err
@@ -132,13 +134,13 @@ func fill(ctx context.Context, store durable.Store) error {
 		Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: time.Microsecond}}
 	slow := retry.Policy{Name: "mail", RetryUnknown: true,
 		Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: time.Hour}}
-	charge := durable.StepPolicy{
-		Name: "Charge", Policy: &quick, Idempotent: true, OnExhausted: durable.ExhaustedDeadLetter,
+	charge := genapi.StepPolicy{
+		Name: "Charge", Policy: &quick, Idempotent: true, OnExhausted: genapi.ExhaustedDeadLetter,
 	}
-	book := durable.StepPolicy{Name: "Book", Policy: &quick, OnExhausted: durable.ExhaustedPause, Breaker: shared}
-	mail := durable.StepPolicy{Name: "Mail", Policy: &slow, Idempotent: true, ParkAfter: time.Second}
-	call := func(ctx context.Context, s *durable.StepPolicy, id string, err error) error {
-		_, err = durable.Call(ctx, s, durable.ID(id), durable.Digest{},
+	book := genapi.StepPolicy{Name: "Book", Policy: &quick, OnExhausted: genapi.ExhaustedPause, Breaker: shared}
+	mail := genapi.StepPolicy{Name: "Mail", Policy: &slow, Idempotent: true, ParkAfter: time.Second}
+	call := func(ctx context.Context, s *genapi.StepPolicy, id string, err error) error {
+		_, err = genapi.Call(ctx, s, genapi.ID(id), genapi.Digest{},
 			func(context.Context) (string, error) { return "receipt", err })
 		return err
 	}

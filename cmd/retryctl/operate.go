@@ -14,7 +14,8 @@ import (
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
 )
 
 // An operator is who makes a change and why, as the flags say.
@@ -34,11 +35,11 @@ func (o *operator) flags(flags *flag.FlagSet) {
 }
 
 // by returns who makes the change and why.
-func (o *operator) by() (durable.Operator, error) {
+func (o *operator) by() (events.Operator, error) {
 	if o.required && strings.TrimSpace(o.why) == "" {
-		return durable.Operator{}, usage("this cannot be undone: add -why with the reason, which is recorded")
+		return events.Operator{}, usage("this cannot be undone: add -why with the reason, which is recorded")
 	}
-	return durable.By(cmp.Or(o.name, self()), o.why), nil
+	return admin.By(cmp.Or(o.name, self()), o.why), nil
 }
 
 // self returns user@host.
@@ -144,7 +145,7 @@ func sendSignal(flags *flag.FlagSet) cli.Run {
 }
 
 // resolution returns the resolution that exactly one of three flags names.
-func resolution(result, failure string, again bool) (r durable.Resolution, text string, err error) {
+func resolution(result, failure string, again bool) (r admin.Resolution, text string, err error) {
 	set := 0
 	for _, is := range []bool{result != "", failure != "", again} {
 		if is {
@@ -155,13 +156,13 @@ func resolution(result, failure string, again bool) (r durable.Resolution, text 
 	case set != 1:
 		return r, "", usage("say what is known: one of -succeeded JSON, -failed TEXT and -retry")
 	case again:
-		return durable.Retry(), "it is executed again", nil
+		return admin.Retry(), "it is executed again", nil
 	case failure != "":
-		return durable.Failed(errors.New(failure)), "it has failed", nil
+		return admin.Failed(errors.New(failure)), "it has failed", nil
 	case !json.Valid([]byte(result)):
 		return r, "", usage("-succeeded %.40q is not JSON: write the result of the step, as 7, \"text\" or null", result)
 	}
-	return durable.Succeeded(json.RawMessage(result)), "it has succeeded", nil
+	return admin.Succeeded(json.RawMessage(result)), "it has succeeded", nil
 }
 
 // accept is the command accept.

@@ -10,6 +10,9 @@ import (
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A runChange is a command that changes runs: those that are named, or all that its
@@ -17,10 +20,10 @@ import (
 type runChange struct {
 	*session
 	verb, done string
-	from       []durable.Status // of the runs that flags select
+	from       []storage.Status // of the runs that flags select
 	operator   operator
 	asks       bool // also about runs that are named
-	change     func(*durable.Engine, context.Context, string, ...durable.Operator) error
+	change     func(*admin.Client, context.Context, string, ...events.Operator) error
 
 	prefix, handler string
 	all             bool
@@ -29,15 +32,15 @@ type runChange struct {
 // pause is the command pause.
 func pause(flags *flag.FlagSet) cli.Run {
 	return (&runChange{
-		verb: "pause", done: "paused", from: []durable.Status{durable.StatusOpen, durable.StatusParked},
-		change: (*durable.Engine).Pause,
+		verb: "pause", done: "paused", from: []storage.Status{storage.StatusOpen, storage.StatusParked},
+		change: (*admin.Client).Pause,
 	}).setUp(flags)
 }
 
 // resume is the command resume.
 func resume(flags *flag.FlagSet) cli.Run {
 	return (&runChange{
-		verb: "resume", done: "resumed", from: []durable.Status{durable.StatusPaused}, change: (*durable.Engine).Resume,
+		verb: "resume", done: "resumed", from: []storage.Status{storage.StatusPaused}, change: (*admin.Client).Resume,
 	}).setUp(flags)
 }
 
@@ -45,10 +48,10 @@ func resume(flags *flag.FlagSet) cli.Run {
 func cancel(flags *flag.FlagSet) cli.Run {
 	return (&runChange{
 		verb: "cancel", done: "canceled", asks: true, operator: operator{required: true},
-		from: []durable.Status{
-			durable.StatusOpen, durable.StatusParked, durable.StatusPaused, durable.StatusFailed,
+		from: []storage.Status{
+			storage.StatusOpen, storage.StatusParked, storage.StatusPaused, storage.StatusFailed,
 		},
-		change: (*durable.Engine).Cancel,
+		change: (*admin.Client).Cancel,
 	}).setUp(flags)
 }
 
@@ -120,7 +123,7 @@ func (c *runChange) run(ctx context.Context, runs []string) error {
 
 // selected returns the ids of the runs that the flags select.
 func (c *runChange) selected(ctx context.Context) (ids []string, err error) {
-	q := durable.Query{Status: c.from, Order: durable.OrderOldest}
+	q := storage.Query{Status: c.from, Order: storage.OrderOldest}
 	if c.handler != "" {
 		q.Handlers = []string{c.handler}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // A terminal is a command on a terminal of its own.
@@ -85,15 +86,15 @@ func deadLetters(t *testing.T, n int) (name string) {
 	}
 	defer e.Close(t.Context())
 	once := retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 1}}
-	charge := durable.StepPolicy{Name: "Charge", Policy: &once, Idempotent: true, OnExhausted: durable.ExhaustedDeadLetter}
+	charge := genapi.StepPolicy{Name: "Charge", Policy: &once, Idempotent: true, OnExhausted: genapi.ExhaustedDeadLetter}
 	for i := range n {
 		_ = e.Run(t.Context(), fmt.Sprintf("run%02d", i), func(ctx context.Context) error {
-			_, err := durable.Call(ctx, &charge, durable.ID("o1"), durable.Digest{},
+			_, err := genapi.Call(ctx, &charge, genapi.ID("o1"), genapi.Digest{},
 				func(context.Context) (string, error) { return "", errors.New("connection refused") })
 			return err
 		})
 	}
-	if err := e.Cancel(t.Context(), "run01"); err != nil {
+	if err := e.Admin().Cancel(t.Context(), "run01"); err != nil {
 		t.Fatal(err)
 	}
 	return "sqlite:" + path

@@ -10,6 +10,8 @@ import (
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // showRun is the command run.
@@ -26,7 +28,7 @@ func showRun(flags *flag.FlagSet) cli.Run {
 		if err != nil {
 			return err
 		}
-		f := durable.Filter{Run: r.ID, Status: statuses, AfterStep: p.after}
+		f := admin.Filter{Run: r.ID, Status: statuses, AfterStep: p.after}
 		if s.json {
 			return s.runInJSON(ctx, r, f, p.limit)
 		}
@@ -39,20 +41,20 @@ func showRun(flags *flag.FlagSet) cli.Run {
 
 // runInfo returns a run. The error for one that does not exist matches
 // [durable.ErrNotFound].
-func (s *session) runInfo(ctx context.Context, id string) (durable.RunInfo, error) {
+func (s *session) runInfo(ctx context.Context, id string) (admin.RunInfo, error) {
 	if id == "" {
-		return durable.RunInfo{}, usage("the id of the run is empty")
+		return admin.RunInfo{}, usage("the id of the run is empty")
 	}
-	for r, err := range s.engine.List(ctx, durable.Query{Run: id, Limit: 1}) {
+	for r, err := range s.engine.List(ctx, storage.Query{Run: id, Limit: 1}) {
 		return r, err
 	}
-	for _, err := range s.engine.List(ctx, durable.Query{Limit: 1}.Prefix(id)) {
+	for _, err := range s.engine.List(ctx, storage.Query{Limit: 1}.Prefix(id)) {
 		if err == nil {
 			err = fmt.Errorf("run %q: %w; others begin so: retryctl runs -prefix %s", id, durable.ErrNotFound, quote(id))
 		}
-		return durable.RunInfo{}, err
+		return admin.RunInfo{}, err
 	}
-	return durable.RunInfo{}, fmt.Errorf("run %q: %w", id, durable.ErrNotFound)
+	return admin.RunInfo{}, fmt.Errorf("run %q: %w", id, durable.ErrNotFound)
 }
 
 // details writes names and values below each other, without those that are empty.
@@ -99,7 +101,7 @@ func (s *session) moment(t time.Time) string {
 }
 
 // printRun prints a run without its steps.
-func (s *session) printRun(ctx context.Context, r durable.RunInfo) error {
+func (s *session) printRun(ctx context.Context, r admin.RunInfo) error {
 	why, err := s.engine.Why(ctx, r.ID)
 	if err != nil {
 		return err
@@ -129,15 +131,15 @@ func (s *session) printRun(ctx context.Context, r durable.RunInfo) error {
 	d.text("recoveries", number(r.Recoveries))
 	d.text("ended", s.moment(r.Ended))
 	d.text("deadline", s.moment(r.Deadline))
-	if why.Cause == durable.CauseEnded {
+	if why.Cause == admin.CauseEnded {
 		d.text("deleted", s.moment(r.Due))
 	} else {
 		d.text("next", s.moment(r.Due))
 	}
-	if err := s.audit(ctx, d, durable.KindRun, r.ID, ""); err != nil {
+	if err := s.audit(ctx, d, storage.KindRun, r.ID, ""); err != nil {
 		return err
 	}
-	for g, err := range s.engine.Groups(ctx, durable.Filter{Run: r.ID}) {
+	for g, err := range s.engine.Groups(ctx, admin.Filter{Run: r.ID}) {
 		if err != nil {
 			return err
 		}
@@ -147,11 +149,11 @@ func (s *session) printRun(ctx context.Context, r durable.RunInfo) error {
 }
 
 // standing describes why a run does not go on, or returns "" if its status does.
-func (s *session) standing(r *durable.RunInfo, why durable.Standing) string {
+func (s *session) standing(r *admin.RunInfo, why admin.Standing) string {
 	switch {
-	case why.Cause == durable.CauseEnded && why.Root == "":
+	case why.Cause == admin.CauseEnded && why.Root == "":
 		return ""
-	case why.Cause == durable.CauseBreaker:
+	case why.Cause == admin.CauseBreaker:
 		return joined("; ", why.Wait()+" until "+s.moment(why.Until), why.Lack())
 	case !why.Until.IsZero() && why.Until != r.Due: // which is below
 		return joined("; ", why.Wait()+", "+s.moment(why.Until), why.Lack())
@@ -160,7 +162,7 @@ func (s *session) standing(r *durable.RunInfo, why durable.Standing) string {
 }
 
 // audit adds what operators did.
-func (s *session) audit(ctx context.Context, d *details, kind durable.Kind, run, name string) error {
+func (s *session) audit(ctx context.Context, d *details, kind storage.Kind, run, name string) error {
 	for a, err := range s.engine.Audit(ctx, kind, run, name) {
 		if err != nil {
 			return err
@@ -171,7 +173,7 @@ func (s *session) audit(ctx context.Context, d *details, kind durable.Kind, run,
 }
 
 // groupText describes the progress of a group.
-func groupText(g durable.GroupInfo) string {
+func groupText(g admin.GroupInfo) string {
 	p := g.Progress
 	text := fmt.Sprintf("%s: %d of %d units succeeded, %d failed", g.Group, p.Succeeded, p.Units(), p.Failed)
 	if g.Retries+g.Refused > 0 {
@@ -185,20 +187,20 @@ func groupText(g durable.GroupInfo) string {
 
 // listSteps prints the steps that a filter selects, with their runs if there are
 // several.
-func (s *session) listSteps(ctx context.Context, f durable.Filter, limit int, runs bool) error {
+func (s *session) listSteps(ctx context.Context, f admin.Filter, limit int, runs bool) error {
 	header := []string{"STEP", "STATUS", "ATTEMPTS", "NEXT", "ERROR"}
 	if runs {
 		header = []string{"RUN", "STEP", "STATUS", "ATTEMPTS", "SINCE", "DO", "ERROR"}
 	}
 	t := s.table(header...)
-	n, last := 0, durable.StepInfo{}
+	n, last := 0, admin.StepInfo{}
 	for i, err := range s.engine.Steps(ctx, f) {
 		if err != nil {
 			return err
 		}
 		if limit > 0 && n == limit {
 			if runs {
-				s.more(string(durable.After(last.Run, last.Step)))
+				s.more(string(storage.After(last.Run, last.Step)))
 			} else {
 				s.more(last.Step)
 			}
@@ -220,25 +222,25 @@ func (s *session) listSteps(ctx context.Context, f durable.Filter, limit int, ru
 }
 
 // nextAttempt describes when the next attempt of a step starts.
-func (s *session) nextAttempt(i durable.StepInfo) term.Cell {
+func (s *session) nextAttempt(i admin.StepInfo) term.Cell {
 	switch i.Status {
-	case durable.StatusWaiting:
+	case storage.StatusWaiting:
 		return term.Text(waitsFor[i.Pause] + s.distance(i.NextAt))
-	case durable.StatusExecuting:
+	case storage.StatusExecuting:
 		return term.Cell{Text: "since " + s.distance(i.Started), Style: term.Blue}
-	case durable.StatusInDoubt, durable.StatusPaused:
+	case storage.StatusInDoubt, storage.StatusPaused:
 		return term.Cell{Text: "resolve it", Style: term.Yellow}
 	}
 	return term.Cell{}
 }
 
 // waitsFor are the words before the end of a wait.
-var waitsFor = map[durable.Pause]string{
-	durable.PauseSleep: "sleeping, ends ", durable.PauseSignal: "waits for a signal, ends ",
+var waitsFor = map[admin.Pause]string{
+	admin.PauseSleep: "sleeping, ends ", admin.PauseSignal: "waits for a signal, ends ",
 }
 
 // failure describes the last error of a step.
-func failure(i durable.StepInfo) term.Cell {
+func failure(i admin.StepInfo) term.Cell {
 	text := i.Error
 	if i.Class != "" {
 		text = string(i.Class) + ": " + text
@@ -250,7 +252,7 @@ func failure(i durable.StepInfo) term.Cell {
 }
 
 // runInJSON prints a run, its groups and its steps as one object.
-func (s *session) runInJSON(ctx context.Context, r durable.RunInfo, f durable.Filter, limit int) error {
+func (s *session) runInJSON(ctx context.Context, r admin.RunInfo, f admin.Filter, limit int) error {
 	out := struct {
 		runJSON
 		Now      *whyJSON                       `json:"now,omitempty"`      // unless the status says it all
@@ -269,13 +271,13 @@ func (s *session) runInJSON(ctx context.Context, r durable.RunInfo, f durable.Fi
 		return err
 	}
 	out.Now = newWhy(why)
-	for a, err := range s.engine.Audit(ctx, durable.KindRun, r.ID, "") {
+	for a, err := range s.engine.Audit(ctx, storage.KindRun, r.ID, "") {
 		if err != nil {
 			return err
 		}
 		out.Audit = append(out.Audit, newAudit(a))
 	}
-	for g, err := range s.engine.Groups(ctx, durable.Filter{Run: r.ID}) {
+	for g, err := range s.engine.Groups(ctx, admin.Filter{Run: r.ID}) {
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,8 @@ import (
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A page is what the flags of a list say about its length.
@@ -44,23 +45,23 @@ func (v *mostValue) Set(text string) error {
 }
 
 // statusFlag is a list of statuses, separated by commas.
-type statusFlag []durable.Status
+type statusFlag []storage.Status
 
 // runStatuses and stepStatuses are the statuses of runs and steps.
 var (
-	runStatuses = []durable.Status{
-		durable.StatusOpen, durable.StatusParked, durable.StatusPaused, durable.StatusSucceeded, durable.StatusFailed,
-		durable.StatusCanceled, durable.StatusTimedOut, durable.StatusExpired,
+	runStatuses = []storage.Status{
+		storage.StatusOpen, storage.StatusParked, storage.StatusPaused, storage.StatusSucceeded, storage.StatusFailed,
+		storage.StatusCanceled, storage.StatusTimedOut, storage.StatusExpired,
 	}
-	stepStatuses = []durable.Status{
-		durable.StatusOpen, durable.StatusWaiting, durable.StatusExecuting, durable.StatusInDoubt, durable.StatusPaused,
-		durable.StatusSucceeded, durable.StatusFailed, durable.StatusDead, durable.StatusCanceled,
-		durable.StatusAbandoned, durable.StatusDiscarded,
+	stepStatuses = []storage.Status{
+		storage.StatusOpen, storage.StatusWaiting, storage.StatusExecuting, storage.StatusInDoubt, storage.StatusPaused,
+		storage.StatusSucceeded, storage.StatusFailed, storage.StatusDead, storage.StatusCanceled,
+		storage.StatusAbandoned, storage.StatusDiscarded,
 	}
 )
 
 // status defines the flag -status.
-func (f *statusFlag) flag(flags *flag.FlagSet, allowed []durable.Status) {
+func (f *statusFlag) flag(flags *flag.FlagSet, allowed []storage.Status) {
 	names := make([]string, len(allowed))
 	for i, s := range allowed {
 		names[i] = statusName(s)
@@ -72,12 +73,12 @@ func (f *statusFlag) flag(flags *flag.FlagSet, allowed []durable.Status) {
 // A statusValue is the value of the flag -status.
 type statusValue struct {
 	list    *statusFlag
-	allowed []durable.Status
+	allowed []storage.Status
 	names   []string
 }
 
 // statusName returns the name of a status as one word.
-func statusName(s durable.Status) string { return strings.ReplaceAll(s.String(), " ", "-") }
+func statusName(s storage.Status) string { return strings.ReplaceAll(s.String(), " ", "-") }
 
 // String returns the value of the flag.
 func (v *statusValue) String() string { return "" }
@@ -98,15 +99,15 @@ func (v *statusValue) Set(text string) error {
 }
 
 // An orderValue is the value of the flag -order.
-type orderValue durable.Order
+type orderValue storage.Order
 
 // orders are the orders of runs, by their words.
-var orders = map[string]durable.Order{"newest": durable.OrderNewest, "oldest": durable.OrderOldest}
+var orders = map[string]storage.Order{"newest": storage.OrderNewest, "oldest": storage.OrderOldest}
 
 // String returns the word of the order.
 func (v *orderValue) String() string {
 	for word, order := range orders {
-		if order == durable.Order(*v) {
+		if order == storage.Order(*v) {
 			return word
 		}
 	}
@@ -132,7 +133,7 @@ func listRuns(flags *flag.FlagSet) cli.Run {
 	s.jsonFlag(flags)
 	var p page
 	p.flags(flags, "run")
-	order := orderValue(durable.OrderNewest)
+	order := orderValue(storage.OrderNewest)
 	flags.Var(&order, "order", "`which` runs are listed first: those that were created last (newest), or first (oldest)")
 	var f runFilter
 	f.flags(flags)
@@ -142,7 +143,7 @@ func listRuns(flags *flag.FlagSet) cli.Run {
 		if err != nil {
 			return err
 		}
-		q.Order = durable.Order(order)
+		q.Order = storage.Order(order)
 		if p.after != "" {
 			if q.From, err = s.afterRun(ctx, p.after); err != nil {
 				return err
@@ -174,8 +175,8 @@ func (f *runFilter) flags(flags *flag.FlagSet) {
 }
 
 // query returns the query for the runs that f selects.
-func (f *runFilter) query(now time.Time) (durable.Query, error) {
-	q := durable.Query{Status: f.statuses, Attention: f.attention}
+func (f *runFilter) query(now time.Time) (storage.Query, error) {
+	q := storage.Query{Status: f.statuses, Attention: f.attention}
 	if f.handler != "" {
 		q.Handlers = []string{f.handler}
 	}
@@ -186,16 +187,16 @@ func (f *runFilter) query(now time.Time) (durable.Query, error) {
 }
 
 // afterRun returns the position after a run in the order of creation.
-func (s *session) afterRun(ctx context.Context, id string) (durable.Cursor, error) {
-	for r, err := range s.engine.List(ctx, durable.Query{Run: id, Limit: 1}) {
-		return durable.AfterCreated(r.Created, r.ID), err
+func (s *session) afterRun(ctx context.Context, id string) (storage.Cursor, error) {
+	for r, err := range s.engine.List(ctx, storage.Query{Run: id, Limit: 1}) {
+		return storage.AfterCreated(r.Created, r.ID), err
 	}
 	return "", usage("-after %.60q is not the id of a run: write the last one of a page", id)
 }
 
 // printRuns prints the runs that a query selects and whose error contains a text.
-func (s *session) printRuns(ctx context.Context, q durable.Query, text string, limit int) error {
-	if limit > 0 && limit < durable.MaxPage && text == "" {
+func (s *session) printRuns(ctx context.Context, q storage.Query, text string, limit int) error {
+	if limit > 0 && limit < storage.MaxPage && text == "" {
 		q.Limit = limit + 1 // one more, to know whether there is a next page
 	}
 	var t *term.Table
@@ -239,7 +240,7 @@ func (s *session) printRuns(ctx context.Context, q durable.Query, text string, l
 }
 
 // next describes what happens next to a run. alive are the engines that are.
-func (s *session) next(r durable.RunInfo, alive map[string]bool) term.Cell {
+func (s *session) next(r admin.RunInfo, alive map[string]bool) term.Cell {
 	switch {
 	case alive[r.Owner]:
 		return term.Cell{Text: "executing", Style: term.Blue}
@@ -247,7 +248,7 @@ func (s *session) next(r durable.RunInfo, alive map[string]bool) term.Cell {
 		return term.Cell{Text: "its process is dead", Style: term.Yellow}
 	case r.Due.IsZero():
 		return term.Cell{}
-	case !r.Ended.IsZero() && r.Status != durable.StatusPaused:
+	case !r.Ended.IsZero() && r.Status != storage.StatusPaused:
 		return term.Cell{Text: "deleted " + s.distance(r.Due), Style: term.Faint}
 	}
 	if r.Due.Before(s.now) { // nobody has claimed it

@@ -19,6 +19,7 @@ import (
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 )
 
 // A session is one run of a command on a store.
@@ -28,7 +29,7 @@ type session struct {
 	colors       *cli.Color
 	valueFlags
 
-	engine         *durable.Engine
+	engine         *admin.Client
 	stdout, stderr io.Writer
 	color          bool // of stdout
 	now            time.Time
@@ -85,9 +86,8 @@ func (s *session) open(ctx context.Context, f func() error) error {
 	if err != nil {
 		return err
 	}
-	if s.engine, err = durable.New(store, durable.Namespace(s.space), s.redaction()); err == nil {
+	if s.engine, err = admin.New(store, admin.Namespace(s.space), s.redaction()); err == nil {
 		err = f()
-		err = errors.Join(err, s.engine.Close(context.WithoutCancel(ctx)))
 	}
 	return errors.Join(err, store.Close())
 }

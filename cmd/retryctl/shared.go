@@ -12,6 +12,9 @@ import (
 	"github.com/retrygen/retrygen/internal/cli"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // breakers is the command breakers.
@@ -66,7 +69,7 @@ func (s *session) printBreaker(ctx context.Context, name string) error {
 		for _, p := range b.Probes {
 			d.text("probe", "admitted "+s.moment(p.Started))
 		}
-		if err := s.audit(ctx, d, durable.KindBreaker, "", b.Name); err != nil {
+		if err := s.audit(ctx, d, storage.KindBreaker, "", b.Name); err != nil {
 			return err
 		}
 		return d.end(s)
@@ -112,7 +115,7 @@ type breakerJSON struct {
 	Calls      string             `json:"calls,omitempty"`
 }
 
-func newBreaker(b durable.BreakerInfo) breakerJSON {
+func newBreaker(b admin.BreakerInfo) breakerJSON {
 	return breakerJSON{
 		Breaker: b.Name, State: b.State, Failures: b.Failures, OpenUntil: b.OpenUntil, Generation: b.Generation,
 		Probes: len(b.Probes), Window: b.Window, Calls: b.Calls,
@@ -121,18 +124,18 @@ func newBreaker(b durable.BreakerInfo) breakerJSON {
 
 // breakersReset is the command breakers reset.
 func breakersReset(flags *flag.FlagSet) cli.Run {
-	return changeBreaker(flags, "breakers reset", "reset", (*durable.Engine).ResetBreaker)
+	return changeBreaker(flags, "breakers reset", "reset", (*admin.Client).ResetBreaker)
 }
 
 // breakersOpen is the command breakers open.
 func breakersOpen(flags *flag.FlagSet) cli.Run {
-	return changeBreaker(flags, "breakers open", "forced open", (*durable.Engine).ForceOpenBreaker)
+	return changeBreaker(flags, "breakers open", "forced open", (*admin.Client).ForceOpenBreaker)
 }
 
 // changeBreaker is a command that changes one breaker, and prints what it has done.
 func changeBreaker(
 	flags *flag.FlagSet, command, done string,
-	change func(*durable.Engine, context.Context, string, ...durable.Operator) error,
+	change func(*admin.Client, context.Context, string, ...events.Operator) error,
 ) cli.Run {
 	s := newSession(flags)
 	var o operator
@@ -157,19 +160,19 @@ func budgets(flags *flag.FlagSet) cli.Run {
 	p.flags(flags, "position")
 	run := flags.String("run", "", "only those of this `run`")
 	return s.do(0, 0, "budgets takes no arguments: use -run", func(ctx context.Context, _ []string) error {
-		f := durable.Filter{Run: *run}
+		f := admin.Filter{Run: *run}
 		if p.after != "" {
-			after, err := durable.Cursor(p.after).Position()
+			after, err := storage.Cursor(p.after).Position()
 			if err != nil {
 				return usage("-after %.60q is not the position that the page before has printed", p.after)
 			}
 			f.AfterRun, f.AfterStep = after.Run, after.ID
 		}
 		t := s.table("RUN", "BUDGET", "GRANTED", "LIMIT", "PER UNIT", "REFUSED", "TOKENS")
-		n, last := 0, durable.BudgetInfo{}
+		n, last := 0, admin.BudgetInfo{}
 		for b, err := range s.engine.Budgets(ctx, f) {
 			if err == nil && p.limit > 0 && n == p.limit {
-				s.more(string(durable.After(last.Run, last.Name)))
+				s.more(string(storage.After(last.Run, last.Name)))
 				break
 			}
 			n, last = n+1, b
@@ -192,7 +195,7 @@ func budgets(flags *flag.FlagSet) cli.Run {
 }
 
 // budgetRow returns the row of a budget: a count budget of a run, or a ratio budget.
-func (s *session) budgetRow(b durable.BudgetInfo) []term.Cell {
+func (s *session) budgetRow(b admin.BudgetInfo) []term.Cell {
 	name, none := term.Text(b.Name), term.Cell{}
 	if b.Run == "" {
 		return []term.Cell{none, name, none, none, none, none, term.Text(s.tokens(b))}
@@ -212,7 +215,7 @@ func limit(n int) string {
 }
 
 // tokens describes a ratio budget.
-func (s *session) tokens(b durable.BudgetInfo) string {
+func (s *session) tokens(b admin.BudgetInfo) string {
 	text := "full"
 	if !b.Refilled.IsZero() {
 		text = fmt.Sprintf("%.1f, %s", b.Tokens, s.distance(b.Refilled))
@@ -236,7 +239,7 @@ type budgetJSON struct {
 	Refilled time.Time `json:"refilled,omitzero"`
 }
 
-func newBudget(b durable.BudgetInfo) budgetJSON {
+func newBudget(b admin.BudgetInfo) budgetJSON {
 	return budgetJSON{
 		Run: b.Run, Budget: b.Name, Granted: b.Consumed, Refused: b.Refused, Limit: b.Retries, PerUnit: b.PerUnit,
 		Tokens: b.Tokens, Leased: b.Leased, Refilled: b.Refilled,

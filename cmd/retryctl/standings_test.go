@@ -7,18 +7,21 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // fillStandings executes runs on a store, so that there is one for each reason why a
 // run does not go on that needs more than one execution of a run, or another store.
-func fillStandings(ctx context.Context, store durable.Store) error {
+func fillStandings(ctx context.Context, store storage.Store) error {
 	e, err := durable.New(store)
 	if err != nil {
 		return err
 	}
-	policy := func(attempts int, delay time.Duration) *durable.StepPolicy {
-		return &durable.StepPolicy{
+	policy := func(attempts int, delay time.Duration) *genapi.StepPolicy {
+		return &genapi.StepPolicy{
 			Name: "Charge", Idempotent: true, ParkAfter: time.Second,
 			Policy: &retry.Policy{
 				Name: "charge", RetryUnknown: true,
@@ -26,8 +29,8 @@ func fillStandings(ctx context.Context, store durable.Store) error {
 			},
 		}
 	}
-	call := func(ctx context.Context, s *durable.StepPolicy, id string, err error) error {
-		_, err = durable.Call(ctx, s, durable.ID(id), durable.Digest{},
+	call := func(ctx context.Context, s *genapi.StepPolicy, id string, err error) error {
+		_, err = genapi.Call(ctx, s, genapi.ID(id), genapi.Digest{},
 			func(context.Context) (string, error) { return "receipt", err })
 		return err
 	}
@@ -50,7 +53,7 @@ func fillStandings(ctx context.Context, store durable.Store) error {
 
 	// The budget of a run is empty.
 	spent := policy(3, time.Microsecond)
-	spent.OnExhausted = durable.ExhaustedPause
+	spent.OnExhausted = genapi.ExhaustedPause
 	_ = e.Run(ctx, "spent", func(ctx context.Context) error { return call(ctx, spent, "o1", down) },
 		durable.Budget(job.BudgetPolicy{Retries: 1}))
 
@@ -61,8 +64,8 @@ func fillStandings(ctx context.Context, store durable.Store) error {
 		})
 	}
 	return errors.Join(
-		e.Pause(ctx, "paused", durable.By("ann", "the bank is down")),
-		e.Cancel(ctx, "canceled", durable.By("ann", "old")),
+		e.Admin().Pause(ctx, "paused", admin.By("ann", "the bank is down")),
+		e.Admin().Cancel(ctx, "canceled", admin.By("ann", "old")),
 		durable.Start(ctx, e, "import", "later", 1, durable.At(time.Now().Add(2*time.Hour))),
 		e.Close(ctx),
 	)

@@ -13,7 +13,8 @@ import (
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // stats is the command stats.
@@ -27,7 +28,7 @@ func stats(flags *flag.FlagSet) cli.Run {
 	patterns := 20
 	flags.Var((*mostValue)(&patterns), "patterns", "print at most `n` patterns of failures; 0: all")
 	return s.do(0, 0, "stats takes no arguments: use -run", func(ctx context.Context, _ []string) error {
-		f := durable.Filter{Run: *run, Name: *name}
+		f := admin.Filter{Run: *run, Name: *name}
 		var first, last error
 		f.Since, first = when("since", *since, s.now)
 		f.Until, last = when("until", *until, s.now)
@@ -50,7 +51,7 @@ func stats(flags *flag.FlagSet) cli.Run {
 }
 
 // printStats prints statistics for people.
-func (s *session) printStats(got *durable.Stats, patterns int) error {
+func (s *session) printStats(got *admin.Stats, patterns int) error {
 	d := s.details()
 	d.text("runs", counts(got.Runs))
 	d.text("steps", counts(got.Steps))
@@ -85,7 +86,7 @@ func (s *session) printStats(got *durable.Stats, patterns int) error {
 }
 
 // counts describes how many things have which status.
-func counts(by map[durable.Status]int) (text string) {
+func counts(by map[storage.Status]int) (text string) {
 	all := 0
 	for _, status := range slices.Sorted(maps.Keys(by)) {
 		all += by[status]
@@ -97,11 +98,11 @@ func counts(by map[durable.Status]int) (text string) {
 	return strconv.Itoa(all) + ": " + text[len(", "):]
 }
 
-// statsJSON is what [durable.Stats] has, as JSON.
+// statsJSON is what [admin.Stats] has, as JSON.
 type statsJSON struct {
-	Runs        map[durable.Status]int `json:"runs"`
-	Steps       map[durable.Status]int `json:"steps"`
-	Units       map[durable.Status]int `json:"units"`
+	Runs        map[storage.Status]int `json:"runs"`
+	Steps       map[storage.Status]int `json:"steps"`
+	Units       map[storage.Status]int `json:"units"`
 	Attempts    int                    `json:"attempts"`
 	Retries     int                    `json:"retries"`
 	Failures    int                    `json:"failures"`
@@ -127,7 +128,7 @@ type patternJSON struct {
 	Last     time.Time   `json:"last"`
 }
 
-func newStats(got *durable.Stats, patterns int) statsJSON {
+func newStats(got *admin.Stats, patterns int) statsJSON {
 	j := statsJSON{
 		Runs: got.Runs, Steps: got.Steps, Units: got.Units, Attempts: got.Attempts, Retries: got.Retries,
 		Failures: got.Failures, Lost: got.Lost, Interrupted: got.Interrupted, Late: got.Late, Recoveries: got.Recoveries,

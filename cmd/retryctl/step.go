@@ -12,7 +12,8 @@ import (
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/recovery"
 )
 
@@ -31,7 +32,7 @@ func showStep(flags *flag.FlagSet) cli.Run {
 }
 
 // printStep prints a step with every attempt.
-func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
+func (s *session) printStep(ctx context.Context, i admin.StepInfo) error {
 	r, err := s.runInfo(ctx, i.Run)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
 
 // counted describes what the policy of a step counts, and the interruptions, which
 // have an allowance of their own. It is "" if there is nothing.
-func counted(i durable.StepInfo) string {
+func counted(i admin.StepInfo) string {
 	var parts []string
 	for _, part := range []struct {
 		n    int
@@ -134,7 +135,7 @@ func joined(by string, texts ...string) string {
 }
 
 // printAttempts prints the history of a step, and what was captured of timeouts.
-func (s *session) printAttempts(ctx context.Context, i durable.StepInfo) error {
+func (s *session) printAttempts(ctx context.Context, i admin.StepInfo) error {
 	t := s.table("ATTEMPT", "OUTCOME", "STARTED", "TOOK", "WAIT", "OWNER", "ERROR")
 	var captured strings.Builder
 	for a, err := range s.engine.Attempts(ctx, i.Run, i.Step) {
@@ -150,7 +151,7 @@ func (s *session) printAttempts(ctx context.Context, i durable.StepInfo) error {
 		if a.Late {
 			outcome, text = term.Cell{Text: "late " + outcome.Text, Style: term.Yellow}, "not accepted: "+text
 		}
-		if a.By != (durable.Operator{}) {
+		if a.By != (events.Operator{}) {
 			text = strings.TrimSpace(text + " by " + a.By.String())
 		}
 		err := t.Row(term.Text(strconv.Itoa(a.Attempt)), outcome, stamp(a.Started), term.Text(duration(a.Duration)),
@@ -166,12 +167,12 @@ func (s *session) printAttempts(ctx context.Context, i durable.StepInfo) error {
 }
 
 // outcomes are the colors of outcomes.
-var outcomes = map[durable.Outcome]term.Style{
-	durable.OutcomeSucceeded:   term.Green,
-	durable.OutcomeFailed:      term.Red,
-	durable.OutcomeTimedOut:    term.Red,
-	durable.OutcomeLost:        term.Yellow,
-	durable.OutcomeInterrupted: term.Yellow,
+var outcomes = map[events.Outcome]term.Style{
+	events.OutcomeSucceeded:   term.Green,
+	events.OutcomeFailed:      term.Red,
+	events.OutcomeTimedOut:    term.Red,
+	events.OutcomeLost:        term.Yellow,
+	events.OutcomeInterrupted: term.Yellow,
 }
 
 // printTimeouts prints the rows that package recovery has captured.

@@ -9,7 +9,8 @@ import (
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // tail is the command tail.
@@ -50,7 +51,7 @@ type follower struct {
 
 // A state is what a change differs in.
 type state struct {
-	status   durable.Status
+	status   storage.Status
 	attempts int
 	look     int // the last one with it
 }
@@ -81,15 +82,15 @@ func (f *follower) follow(ctx context.Context, every time.Duration) error {
 // all. What has vanished from the unfinished ones has ended: it is read on its own.
 func (f *follower) once(ctx context.Context) error {
 	f.look++
-	for r, err := range f.s.engine.List(ctx, durable.Query{Run: f.run}) {
+	for r, err := range f.s.engine.List(ctx, storage.Query{Run: f.run}) {
 		if err != nil {
 			return err
 		}
-		if err := f.changed(durable.StepInfo{Run: r.ID, Status: r.Status, Error: r.Error}); err != nil {
+		if err := f.changed(admin.StepInfo{Run: r.ID, Status: r.Status, Error: r.Error}); err != nil {
 			return err
 		}
 	}
-	for i, err := range f.s.engine.Steps(ctx, durable.Filter{Run: f.run, Attention: f.run == ""}) {
+	for i, err := range f.s.engine.Steps(ctx, admin.Filter{Run: f.run, Attention: f.run == ""}) {
 		if err != nil {
 			return err
 		}
@@ -117,7 +118,7 @@ func (f *follower) once(ctx context.Context) error {
 }
 
 // changed prints a run or a step unless it is as it was.
-func (f *follower) changed(i durable.StepInfo) error {
+func (f *follower) changed(i admin.StepInfo) error {
 	id, now := [2]string{i.Run, i.Step}, state{i.Status, i.Attempts, f.look}
 	before, known := f.seen[id]
 	f.seen[id] = now
@@ -128,12 +129,12 @@ func (f *follower) changed(i durable.StepInfo) error {
 }
 
 // print prints the state of a run or a step.
-func (f *follower) print(i durable.StepInfo) error {
+func (f *follower) print(i admin.StepInfo) error {
 	if f.s.json {
 		if i.Step == "" {
 			return f.s.print(struct {
 				Run    string         `json:"run"`
-				Status durable.Status `json:"status"`
+				Status storage.Status `json:"status"`
 				Error  string         `json:"error,omitempty"`
 			}{i.Run, i.Status, i.Error})
 		}
@@ -144,7 +145,7 @@ func (f *follower) print(i durable.StepInfo) error {
 		attempts = strconv.Itoa(i.Attempts)
 	}
 	text := failure(i)
-	if i.Status == durable.StatusWaiting {
+	if i.Status == storage.StatusWaiting {
 		f.s.now = time.Now()
 		text.Text = fmt.Sprintf("next %s; %s", f.s.distance(i.NextAt), text.Text)
 	}

@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // valueFlags are the flags of commands that can show inputs and results.
@@ -24,14 +25,14 @@ func (v *valueFlags) flags(flags *flag.FlagSet) {
 }
 
 // redaction returns the option of the engine for -redact.
-func (v *valueFlags) redaction() durable.Option {
+func (v *valueFlags) redaction() admin.Option {
 	var names []string
 	for name := range strings.SplitSeq(v.redact, ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			names = append(names, name)
 		}
 	}
-	return durable.Redact(durable.Named(names...))
+	return admin.Redact(admin.Named(names...))
 }
 
 // valueJSON is an input or a result as JSON.
@@ -42,7 +43,7 @@ type valueJSON struct {
 }
 
 // newValue returns a value, or nil if there is none.
-func (s *session) newValue(v *durable.Value) *valueJSON {
+func (s *session) newValue(v *admin.Value) *valueJSON {
 	if v == nil {
 		return nil
 	}
@@ -62,7 +63,7 @@ func (s *session) addValues(ctx context.Context, r *runJSON) error {
 
 // addResult adds the result of a step to its JSON.
 func (s *session) addResult(ctx context.Context, i *stepJSON) error {
-	if i.Status != durable.StatusSucceeded {
+	if i.Status != storage.StatusSucceeded {
 		return nil
 	}
 	values, err := s.engine.Values(ctx, i.Run, i.Step)
@@ -74,7 +75,7 @@ func (s *session) addResult(ctx context.Context, i *stepJSON) error {
 const maxValue = 2 << 10
 
 // value describes a value as text: "" if there is none.
-func (s *session) value(v *durable.Value) string {
+func (s *session) value(v *admin.Value) string {
 	switch {
 	case v == nil:
 		return ""

@@ -10,7 +10,8 @@ import (
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // verify is the command verify.
@@ -87,7 +88,7 @@ type violationJSON struct {
 	Text string `json:"text"`
 }
 
-func newViolation(v durable.Violation) violationJSON {
+func newViolation(v admin.Violation) violationJSON {
 	j := violationJSON{Kind: "store", Run: v.Run, ID: v.ID, Text: v.Text}
 	if v.Kind > 0 {
 		j.Kind = v.Kind.String()
@@ -151,7 +152,7 @@ func owners(flags *flag.FlagSet) cli.Run {
 				return err
 			}
 			runs := 0
-			for _, err := range s.engine.List(ctx, durable.Query{Owner: o.Owner}) {
+			for _, err := range s.engine.List(ctx, storage.Query{Owner: o.Owner}) {
 				if err != nil {
 					return err
 				}
@@ -175,7 +176,7 @@ func owners(flags *flag.FlagSet) cli.Run {
 }
 
 // lease describes whether an engine is alive.
-func (s *session) lease(o durable.OwnerInfo) term.Cell {
+func (s *session) lease(o admin.OwnerInfo) term.Cell {
 	switch {
 	case o.Dead:
 		return term.Cell{Text: "dead", Style: term.Red}

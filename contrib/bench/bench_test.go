@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 // in is a variable, so that the compiler knows nothing about it.
@@ -104,19 +106,19 @@ func BenchmarkStatic(b *testing.B) {
 
 // BenchmarkDurable times a success that is not recorded.
 func BenchmarkDurable(b *testing.B) {
-	engine, err := durable.New(durable.NewMemory())
+	engine, err := durable.New(memory.New())
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer engine.Close(b.Context())
-	unrecorded := durable.StepPolicy{
-		Name: "fetch", Policy: &policyPlain, Record: durable.RecordFailures, Idempotent: true,
+	unrecorded := genapi.StepPolicy{
+		Name: "fetch", Policy: &policyPlain, Record: genapi.RecordFailures, Idempotent: true,
 	}
 	err = engine.Run(b.Context(), "bench", func(ctx context.Context) error {
 		b.Run("failures", func(b *testing.B) {
 			defer meter(b)()
 			for b.Loop() {
-				_, _ = durable.Call(ctx, &unrecorded, durable.ID(in), durable.Digest{}, func(ctx context.Context) (int, error) {
+				_, _ = genapi.Call(ctx, &unrecorded, genapi.ID(in), genapi.Digest{}, func(ctx context.Context) (int, error) {
 					return fetch(ctx, in)
 				})
 			}

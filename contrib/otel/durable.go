@@ -13,10 +13,11 @@ import (
 	"github.com/retrygen/retrygen/internal/measure"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// A tracer is the durable.Tracer of a Telemetry.
+// A tracer is the events.Tracer of a Telemetry.
 type tracer Telemetry
 
 type stepKey struct{}
@@ -40,7 +41,7 @@ func executesStep(ctx context.Context) bool {
 }
 
 // Start begins the span of an execution of a run or a step.
-func (t *tracer) Start(ctx context.Context, s durable.Span) (context.Context, func(error)) {
+func (t *tracer) Start(ctx context.Context, s events.Span) (context.Context, func(error)) {
 	name := "run"
 	attributes := []attribute.KeyValue{
 		attribute.String("retry.run", s.Run), attribute.Int64("retry.fence", int64(s.Fence)),
@@ -95,13 +96,13 @@ func parse(correlation string) trace.SpanContext {
 }
 
 // observe counts an event of an engine, and adds it to the current span.
-func (t *tracer) observe(ctx context.Context, e durable.Event) {
+func (t *tracer) observe(ctx context.Context, e events.Event) {
 	measure.Durable(ctx, &t.sink, &e)
 	span := trace.SpanFromContext(ctx)
-	if e.Kind == durable.EventRecalled || !span.IsRecording() {
+	if e.Kind == events.EventRecalled || !span.IsRecording() {
 		return // a resumed run may recall very many steps
 	}
-	if e.Kind == durable.EventJob {
+	if e.Kind == events.EventJob {
 		addJob(span, &e.Job)
 		return
 	}
@@ -110,12 +111,12 @@ func (t *tracer) observe(ctx context.Context, e durable.Event) {
 	if s, _ := ctx.Value(stepKey{}).(*step); s != nil && s.run == e.Run && s.id == e.Step {
 		s.link(e.Correlation)
 		attributes, e.Correlation = attributes[:0], "" // the span and its link have these
-		if e.Kind == durable.EventSucceeded {
+		if e.Kind == events.EventSucceeded {
 			s.span.SetAttributes(attribute.Int("retry.attempts", e.Attempt))
 		}
 	} else if e.Step != "" {
 		attributes = append(attributes, attribute.String("retry.step", e.Step))
-	} else if e.Run != "" && e.Kind != durable.EventStoreError {
+	} else if e.Run != "" && e.Kind != events.EventStoreError {
 		name = "retry.run_" + strings.ReplaceAll(e.Kind.String(), " ", "_")
 	}
 	if e.Attempt > 0 {

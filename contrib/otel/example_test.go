@@ -11,6 +11,7 @@ import (
 	otelretry "github.com/retrygen/retrygen/contrib/otel"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 var policy = &retry.Policy{Name: "quote", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: retry.None}}
@@ -65,7 +66,7 @@ func ExampleTelemetry_Engine() {
 		fmt.Println(err)
 		return
 	}
-	engine, err := durable.New(durable.NewMemory(), telemetry.Engine())
+	engine, err := durable.New(memory.New(), telemetry.Engine())
 	if err != nil {
 		fmt.Println(err)
 		return

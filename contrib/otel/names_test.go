@@ -10,6 +10,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/measure"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 // The exporter of OpenTelemetry for Prometheus gives the instruments the names that
@@ -27,7 +28,7 @@ func TestNamesInPrometheus(t *testing.T) {
 	for id, d := range measure.Instruments {
 		x.sink.Measure(t.Context(), measure.ID(id), 1, "job-1", make([]string, len(d.Labels))...)
 	}
-	e, err := durable.New(durable.NewMemory())
+	e, err := durable.New(memory.New())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,8 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -295,7 +297,7 @@ func steps(failures int) func(context.Context) error {
 func TestDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newExported(t, Options{})
-		e, err := durable.New(durable.NewMemory(), x.Engine())
+		e, err := durable.New(memory.New(), x.Engine())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,9 +353,9 @@ retry.wait (s) [retry.policy=fetch] 5
 
 // resumed executes a run until it is parked, then in another engine, and returns the
 // spans of both. correlate is called with its steps after each of them.
-func resumed(t *testing.T, x *exported, correlate func(durable.StepInfo)) []tracetest.SpanStub {
+func resumed(t *testing.T, x *exported, correlate func(admin.StepInfo)) []tracetest.SpanStub {
 	t.Helper()
-	store, run := durable.NewMemory(), steps(2)
+	store, run := memory.New(), steps(2)
 	for _, limit := range []time.Duration{2 * time.Second, time.Minute} { // the first one ends in the second wait
 		e, err := durable.New(store, x.Engine())
 		if err != nil {
@@ -364,7 +366,7 @@ func resumed(t *testing.T, x *exported, correlate func(durable.StepInfo)) []trac
 		_ = e.Run(caller, "one", run)
 		span.End()
 		cancel()
-		for s, err := range e.Steps(t.Context(), durable.Filter{Run: "one"}) {
+		for s, err := range e.Admin().Steps(t.Context(), admin.Filter{Run: "one"}) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -384,7 +386,7 @@ func TestLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newExported(t, Options{})
 		correlation := ""
-		spans := resumed(t, x, func(s durable.StepInfo) {
+		spans := resumed(t, x, func(s admin.StepInfo) {
 			if s.Name == "charge" {
 				correlation = s.Correlation
 			}
@@ -426,7 +428,7 @@ func TestNoLink(t *testing.T) {
 func TestWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newExported(t, Options{})
-		e, err := durable.New(durable.NewMemory(), x.Engine())
+		e, err := durable.New(memory.New(), x.Engine())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -16,18 +18,18 @@ import (
 func TestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newExported(t, Options{})
-		e, err := durable.New(durable.NewMemory())
+		e, err := durable.New(memory.New())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer e.Close(t.Context())
 		once := &retry.Policy{Name: "once", Schedule: retry.Schedule{MaxAttempts: 1}}
-		for run, on := range map[string]durable.OnExhausted{
-			"dead": durable.ExhaustedDeadLetter, "paused": durable.ExhaustedPause,
+		for run, on := range map[string]genapi.OnExhausted{
+			"dead": genapi.ExhaustedDeadLetter, "paused": genapi.ExhaustedPause,
 		} {
-			s := durable.StepPolicy{Name: "ping", Policy: once, OnExhausted: on}
+			s := genapi.StepPolicy{Name: "ping", Policy: once, OnExhausted: on}
 			_ = e.Run(t.Context(), run, func(ctx context.Context) error {
-				_, _ = durable.Call(ctx, &s, durable.ID(), durable.Arguments(), func(context.Context) (int, error) {
+				_, _ = genapi.Call(ctx, &s, genapi.ID(), genapi.Arguments(), func(context.Context) (int, error) {
 					return 0, errors.New("connection refused")
 				})
 				return nil

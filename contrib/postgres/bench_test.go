@@ -19,6 +19,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -55,7 +56,7 @@ func BenchmarkUpdate(b *testing.B) {
 	if _, err := conn.Exec(ctx, "CREATE TABLE raw (id bigint PRIMARY KEY, body bytea NOT NULL)"); err != nil {
 		b.Fatal(err)
 	}
-	put(b, store, durable.Record{Key: runKey("run"), Bucket: month, Body: payload})
+	put(b, store, storage.Record{Key: runKey("run"), Bucket: month, Body: payload})
 	var raws, starts, ends times
 	for i := 0; b.Loop(); i++ {
 		step := stepKey(fmt.Sprintf("Payments.Charge/%08d", i))
@@ -64,15 +65,15 @@ func BenchmarkUpdate(b *testing.B) {
 			b.Fatal(err)
 		}
 		raws = append(raws, time.Since(begin))
-		r := durable.Record{
-			Key: step, Status: durable.StatusExecuting, Fence: 1, Attention: true, Bucket: month, Body: payload,
+		r := storage.Record{
+			Key: step, Status: storage.StatusExecuting, Fence: 1, Attention: true, Bucket: month, Body: payload,
 		}
 		begin = time.Now()
-		write(b, store, durable.Writes{Put: []durable.Record{r}}, runKey("run"), step)
+		write(b, store, storage.Writes{Put: []storage.Record{r}}, runKey("run"), step)
 		starts = append(starts, time.Since(begin))
-		r.Status, r.Attention = durable.StatusSucceeded, false
+		r.Status, r.Attention = storage.StatusSucceeded, false
 		begin = time.Now()
-		write(b, store, durable.Writes{Put: []durable.Record{r}, Add: []durable.Entry{
+		write(b, store, storage.Writes{Put: []storage.Record{r}, Add: []storage.Entry{
 			{Step: step, Attempt: 1, At: month, Bucket: month, Body: payload},
 		}}, runKey("run"), step)
 		ends = append(ends, time.Since(begin))
@@ -86,9 +87,9 @@ func BenchmarkUpdate(b *testing.B) {
 }
 
 // write writes w, for which it locks keys.
-func write(b *testing.B, store *postgres.Store, w durable.Writes, keys ...durable.Key) {
-	err := store.Update(b.Context(), durable.Select{Keys: keys},
-		func(durable.Tx) (durable.Writes, error) { return w, nil })
+func write(b *testing.B, store *postgres.Store, w storage.Writes, keys ...storage.Key) {
+	err := store.Update(b.Context(), storage.Select{Keys: keys},
+		func(storage.Tx) (storage.Writes, error) { return w, nil })
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -200,8 +201,8 @@ func BenchmarkBudget(b *testing.B) {
 	b.Run("alone", func(b *testing.B) {
 		store := open(b, url, postgres.Schema(fmt.Sprint("alone", b.N)))
 		run := runKey("bench")
-		budget := durable.Key{Kind: durable.KindBudget, Space: "test", Run: "bench"}
-		put(b, store, durable.Record{Key: run, Bucket: month})
+		budget := storage.Key{Kind: storage.KindBudget, Space: "test", Run: "bench"}
+		put(b, store, storage.Record{Key: run, Bucket: month})
 		var next atomic.Int64
 		var all sync.WaitGroup
 		b.ResetTimer()
@@ -222,15 +223,15 @@ func BenchmarkBudget(b *testing.B) {
 }
 
 // twoAttempts makes the updates of a step whose first attempt fails.
-func twoAttempts(b *testing.B, store *postgres.Store, run, step, budget durable.Key) {
-	r := durable.Record{Key: step, Attention: true, Bucket: month, Body: payload}
+func twoAttempts(b *testing.B, store *postgres.Store, run, step, budget storage.Key) {
+	r := storage.Record{Key: step, Attention: true, Bucket: month, Body: payload}
 	for attempt := 1; attempt <= 2; attempt++ {
-		r.Status = durable.StatusExecuting
-		write(b, store, durable.Writes{Put: []durable.Record{r}}, run, step)
-		keys := []durable.Key{run, step, budget}
-		err := store.Update(b.Context(), durable.Select{Keys: keys}, func(tx durable.Tx) (durable.Writes, error) {
-			r.Status = durable.StatusSucceeded
-			w := durable.Writes{Put: []durable.Record{r}, Add: []durable.Entry{
+		r.Status = storage.StatusExecuting
+		write(b, store, storage.Writes{Put: []storage.Record{r}}, run, step)
+		keys := []storage.Key{run, step, budget}
+		err := store.Update(b.Context(), storage.Select{Keys: keys}, func(tx storage.Tx) (storage.Writes, error) {
+			r.Status = storage.StatusSucceeded
+			w := storage.Writes{Put: []storage.Record{r}, Add: []storage.Entry{
 				{Step: step, Attempt: attempt, At: tx.Now, Bucket: month, Body: payload},
 			}}
 			if attempt == 1 {

@@ -7,10 +7,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-var _ durable.Checker = (*Store)(nil)
+var _ admin.Checker = (*Store)(nil)
 
 // orphansSQL selects entries without a record. SCHEMA is the schema.
 const orphansSQL = `SELECT e.kind, e.run, e.id, count(*) FROM SCHEMA.retry_entry AS e
@@ -20,7 +21,7 @@ AND NOT EXISTS (SELECT FROM SCHEMA.retry_record AS r
 	WHERE r.kind = e.kind AND r.space = e.space AND r.run = e.run AND r.id = e.id)
 GROUP BY e.kind, e.space, e.run, e.id LIMIT 100`
 
-// Check implements [durable.Checker]: it checks that each entry belongs to a record.
+// Check implements [admin.Checker]: it checks that each entry belongs to a record.
 // For the files of the database, use pg_amcheck and the checksums of the server.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
 	text := strings.ReplaceAll(orphansSQL, "SCHEMA", pgx.Identifier{s.schema}.Sanitize())
@@ -35,9 +36,9 @@ func (s *Store) Check(ctx context.Context) ([]string, error) {
 	}
 	problems, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (string, error) {
 		var kind, n int
-		var key durable.Key
+		var key storage.Key
 		err := row.Scan(&kind, &key.Run, &key.ID, &n)
-		key.Kind = durable.Kind(kind)
+		key.Kind = storage.Kind(kind)
 		return fmt.Sprintf("%s does not exist; entries of its history: %d", key, n), err
 	})
 	return problems, s.fail(ctx, err)

@@ -5,18 +5,18 @@ import (
 	"testing"
 
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // TestCheck: an entry without a record is reported.
 func TestCheck(t *testing.T) {
 	store := open(t, pgtest.URL(t))
-	put(t, store, durable.Record{Key: stepKey("a"), Bucket: month})
+	put(t, store, storage.Record{Key: stepKey("a"), Bucket: month})
 	add := func(id string) {
 		t.Helper()
-		err := store.Update(t.Context(), durable.Select{Keys: []durable.Key{stepKey(id)}},
-			func(durable.Tx) (durable.Writes, error) {
-				return durable.Writes{Add: []durable.Entry{{Step: stepKey(id), Attempt: 1, Bucket: month, Body: []byte("{}")}}}, nil
+		err := store.Update(t.Context(), storage.Select{Keys: []storage.Key{stepKey(id)}},
+			func(storage.Tx) (storage.Writes, error) {
+				return storage.Writes{Add: []storage.Entry{{Step: stepKey(id), Attempt: 1, Bucket: month, Body: []byte("{}")}}}, nil
 			})
 		if err != nil {
 			t.Fatal(err)

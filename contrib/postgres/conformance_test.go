@@ -7,8 +7,9 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
-	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/shared"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // schema returns the option for the schema of a folder.
@@ -19,7 +20,7 @@ func schema(dir string) postgres.Option {
 
 func TestConformance(t *testing.T) {
 	url := pgtest.URL(t)
-	durabletest.Run(t, func(t *testing.T, dir string) durable.Store {
+	durabletest.Run(t, func(t *testing.T, dir string) storage.Store {
 		store, err := postgres.Open(t.Context(), url, schema(dir))
 		if err != nil {
 			t.Fatal(err)
@@ -30,10 +31,10 @@ func TestConformance(t *testing.T) {
 
 func TestSharedBudget(t *testing.T) {
 	url := pgtest.URL(t)
-	durabletest.RunBudget(t, func(t *testing.T, dir string) durable.SharedStore { return open(t, url, schema(dir)) })
+	durabletest.RunBudget(t, func(t *testing.T, dir string) shared.Store { return open(t, url, schema(dir)) })
 }
 
 func TestSharedBreaker(t *testing.T) {
 	url := pgtest.URL(t)
-	durabletest.RunBreaker(t, func(t *testing.T, dir string) durable.SharedStore { return open(t, url, schema(dir)) })
+	durabletest.RunBreaker(t, func(t *testing.T, dir string) shared.Store { return open(t, url, schema(dir)) })
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // toTime returns the value of a column for a time, NULL for the zero time.
@@ -55,10 +55,10 @@ func notNil(data []byte) []byte {
 }
 
 // isText reports whether PostgreSQL accepts s as text. No record has any other: see
-// [durable.Tx.Decide].
+// [storage.Tx.Decide].
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-func isTextKey(k durable.Key) bool { return isText(k.Space) && isText(k.Run) && isText(k.ID) }
+func isTextKey(k storage.Key) bool { return isText(k.Space) && isText(k.Run) && isText(k.ID) }
 
 // onlyText returns the values that PostgreSQL accepts.
 func onlyText(values []string) []string {
@@ -73,8 +73,8 @@ func onlyText(values []string) []string {
 
 // pageSize returns the most records that a query with this limit returns.
 func pageSize(limit int) int {
-	if limit <= 0 || limit > durable.MaxPage {
-		return durable.MaxPage
+	if limit <= 0 || limit > storage.MaxPage {
+		return storage.MaxPage
 	}
 	return limit
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/puddle/v2"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 const (
@@ -214,16 +214,16 @@ func (s *Store) fail(ctx context.Context, err error) error {
 	if stopped, ok := errors.AsType[*retry.Error](err); ok && stopped.Err != nil {
 		err = stopped.Err
 	}
-	kind := durable.ErrStore
+	kind := storage.ErrStore
 	switch failure, isFormat := errors.AsType[*formatError](err); {
 	case isFormat:
-		return fmt.Errorf("%w: %s: %s", durable.ErrFormat, s.name, failure.text)
+		return fmt.Errorf("%w: %s: %s", storage.ErrFormat, s.name, failure.text)
 	case isMissing(err):
 		return fmt.Errorf("%w: %s: the tables are missing: restore a backup, or open it again: %w",
-			durable.ErrFormat, s.name, err)
+			storage.ErrFormat, s.name, err)
 	case isUnknown(err):
-		kind = durable.ErrUnknown
-	case errors.Is(err, durable.ErrStore):
+		kind = storage.ErrUnknown
+	case errors.Is(err, storage.ErrStore):
 		return err
 	}
 	if ended := context.Cause(ctx); ended != nil && !errors.Is(err, ended) {

@@ -12,20 +12,21 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // increment adds 1 to the number in a record and returns it.
-func increment(ctx context.Context, store durable.Store, key durable.Key) (n int, err error) {
-	err = store.Update(ctx, durable.Select{Keys: []durable.Key{key}}, func(tx durable.Tx) (durable.Writes, error) {
+func increment(ctx context.Context, store storage.Store, key storage.Key) (n int, err error) {
+	err = store.Update(ctx, storage.Select{Keys: []storage.Key{key}}, func(tx storage.Tx) (storage.Writes, error) {
 		n = number(tx.Records[0]) + 1
-		r := durable.Record{Key: key, Status: durable.StatusOpen, Bucket: month, Body: []byte(strconv.Itoa(n))}
-		return durable.Writes{Put: []durable.Record{r}}, nil
+		r := storage.Record{Key: key, Status: storage.StatusOpen, Bucket: month, Body: []byte(strconv.Itoa(n))}
+		return storage.Writes{Put: []storage.Record{r}}, nil
 	})
 	return n, err
 }
 
 // number returns the number in a record, or 0 if it does not exist.
-func number(r durable.Record) int {
+func number(r storage.Record) int {
 	n, _ := strconv.Atoi(string(r.Body))
 	return n
 }
@@ -36,9 +37,9 @@ func TestLostReply(t *testing.T) {
 	url := pgtest.URL(t)
 	proxy, through := pgtest.NewProxy(t, url)
 	store, direct := open(t, through), open(t, url)
-	r := durable.Record{Key: stepKey("a"), Status: durable.StatusOpen, Bucket: month, Body: []byte("1")}
+	r := storage.Record{Key: stepKey("a"), Status: storage.StatusOpen, Bucket: month, Body: []byte("1")}
 	proxy.CutCommits(1)
-	if err := tryPut(t, store, r); !errors.Is(err, durable.ErrUnknown) || errors.Is(err, durable.ErrStore) {
+	if err := tryPut(t, store, r); !errors.Is(err, storage.ErrUnknown) || errors.Is(err, storage.ErrStore) {
 		t.Errorf("got error %v, want ErrUnknown", err)
 	}
 	if got := get(t, direct, r.Key); got.Version != 1 {
@@ -98,13 +99,13 @@ func TestCutConnections(t *testing.T) {
 func TestFrozenNetwork(t *testing.T) {
 	proxy, through := pgtest.NewProxy(t, pgtest.URL(t))
 	store := open(t, through)
-	put(t, store, durable.Record{Key: stepKey("a"), Bucket: month})
+	put(t, store, storage.Record{Key: stepKey("a"), Bucket: month})
 	proxy.Freeze(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
 	_, err := increment(ctx, store, stepKey("a"))
-	if !errors.Is(err, durable.ErrStore) || !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.Is(err, storage.ErrStore) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got error %v", err)
 	}
 	if d := time.Since(begin); d > 5*time.Second {
@@ -137,9 +138,9 @@ func TestServerKilled(t *testing.T) {
 				case err == nil:
 					acknowledged[w], unknown[w] = n, 0
 					total.Add(1)
-				case errors.Is(err, durable.ErrUnknown):
+				case errors.Is(err, storage.ErrUnknown):
 					unknown[w]++
-				case !errors.Is(err, durable.ErrStore):
+				case !errors.Is(err, storage.ErrStore):
 					t.Errorf("writer %d: %v", w, err)
 				}
 			}
@@ -202,7 +203,7 @@ func TestUnreplicatedCommit(t *testing.T) {
 				t.Fatal("no commit waits for a standby")
 			}
 		}
-		if !errors.Is(got, durable.ErrUnknown) || errors.Is(got, durable.ErrStore) {
+		if !errors.Is(got, storage.ErrUnknown) || errors.Is(got, storage.ErrStore) {
 			t.Errorf("%s: got error %v, want ErrUnknown", function, got)
 		}
 		if r := get(t, store, key); number(r) == 0 {

@@ -14,6 +14,9 @@ import (
 	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -39,7 +42,7 @@ func registerGroup(e *durable.Engine) {
 		if strings.HasSuffix(shard, "4") || strings.HasSuffix(shard, "9") {
 			return 0, errors.New("broken")
 		}
-		return durable.Call(ctx, &unit, durable.ID(), durable.Arguments(), func(ctx context.Context) (int, error) {
+		return genapi.Call(ctx, &unit, genapi.ID(), genapi.Arguments(), func(ctx context.Context) (int, error) {
 			info, _ := durable.Current(ctx)
 			fmt.Println(shard, info.Attempt)
 			<-time.After(2 * time.Millisecond) // the work
@@ -111,8 +114,8 @@ func TestGroupRuns(t *testing.T) {
 // with the history of their steps.
 func checkGroup(t *testing.T, engine *durable.Engine) {
 	t.Helper()
-	units, granted, waits := map[durable.Status]int{}, 0, 0
-	for s, err := range engine.Steps(t.Context(), durable.Filter{}) {
+	units, granted, waits := map[storage.Status]int{}, 0, 0
+	for s, err := range engine.Admin().Steps(t.Context(), admin.Filter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +124,7 @@ func checkGroup(t *testing.T, engine *durable.Engine) {
 			granted += s.Retries
 			continue
 		}
-		for a, err := range engine.Attempts(t.Context(), s.Run, s.Step) {
+		for a, err := range engine.Admin().Attempts(t.Context(), s.Run, s.Step) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,10 +133,10 @@ func checkGroup(t *testing.T, engine *durable.Engine) {
 			}
 		}
 	}
-	if units[durable.StatusSucceeded] != shards*4/5 || units[durable.StatusDead] != shards/5 || len(units) != 2 {
+	if units[storage.StatusSucceeded] != shards*4/5 || units[storage.StatusDead] != shards/5 || len(units) != 2 {
 		t.Errorf("units by status: %v", units)
 	}
-	for g, err := range engine.Groups(t.Context(), durable.Filter{}) {
+	for g, err := range engine.Admin().Groups(t.Context(), admin.Filter{}) {
 		if err != nil || !g.Ended || g.Progress.Succeeded != shards*4/5 || g.Progress.Failed != shards/5 ||
 			g.Retries != waits || granted != waits || waits < shards*4/5 {
 			t.Errorf("%+v, %v; %d retries of the units, %d waits in their history", g, err, granted, waits)

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 func openInternal(t *testing.T) *Store {
@@ -27,14 +27,14 @@ func openInternal(t *testing.T) *Store {
 	return s
 }
 
-func key(kind durable.Kind, run, id string) durable.Key {
-	return durable.Key{Kind: kind, Space: "test", Run: run, ID: id}
+func key(kind storage.Kind, run, id string) storage.Key {
+	return storage.Key{Kind: kind, Space: "test", Run: run, ID: id}
 }
 
 // apply writes w, whose keys it selects.
-func apply(t *testing.T, s *Store, w durable.Writes) {
+func apply(t *testing.T, s *Store, w storage.Writes) {
 	t.Helper()
-	var keys []durable.Key
+	var keys []storage.Key
 	for _, r := range w.Put {
 		keys = append(keys, r.Key)
 	}
@@ -42,22 +42,22 @@ func apply(t *testing.T, s *Store, w durable.Writes) {
 		keys = append(keys, e.Step)
 	}
 	keys = append(keys, w.Delete...)
-	err := s.Update(t.Context(), durable.Select{Keys: keys}, func(durable.Tx) (durable.Writes, error) { return w, nil })
+	err := s.Update(t.Context(), storage.Select{Keys: keys}, func(storage.Tx) (storage.Writes, error) { return w, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
 // ofMonth are the records and entries of a run with n steps.
-func ofMonth(run string, month time.Time, n int) (w durable.Writes) {
-	w.Put = []durable.Record{
-		{Key: key(durable.KindRun, run, ""), Bucket: month, Body: []byte("{}")},
-		{Key: key(durable.KindBudget, run, ""), Bucket: month, Body: []byte("{}")},
+func ofMonth(run string, month time.Time, n int) (w storage.Writes) {
+	w.Put = []storage.Record{
+		{Key: key(storage.KindRun, run, ""), Bucket: month, Body: []byte("{}")},
+		{Key: key(storage.KindBudget, run, ""), Bucket: month, Body: []byte("{}")},
 	}
 	for i := range n {
-		step := key(durable.KindStep, run, fmt.Sprint(i))
-		w.Put = append(w.Put, durable.Record{Key: step, Bucket: month, Body: []byte("{}")})
-		w.Add = append(w.Add, durable.Entry{Step: step, Attempt: 1, At: month, Bucket: month, Body: []byte("{}")})
+		step := key(storage.KindStep, run, fmt.Sprint(i))
+		w.Put = append(w.Put, storage.Record{Key: step, Bucket: month, Body: []byte("{}")})
+		w.Add = append(w.Add, storage.Entry{Step: step, Attempt: 1, At: month, Bucket: month, Body: []byte("{}")})
 	}
 	return w
 }
@@ -95,17 +95,17 @@ func TestMonths(t *testing.T) {
 	apply(t, s, deleted)
 	apply(t, s, open)
 	apply(t, s, recent)
-	var keys []durable.Key
+	var keys []storage.Key
 	for _, r := range deleted.Put {
 		keys = append(keys, r.Key)
 	}
-	apply(t, s, durable.Writes{Delete: keys})
+	apply(t, s, storage.Writes{Delete: keys})
 	if got := maintainNow(t, s); !slices.EqualFunc(got, next, time.Time.Equal) {
 		t.Errorf("got the partitions %v, want %v", got, next)
 	}
-	for _, w := range []durable.Writes{open, recent} {
+	for _, w := range []storage.Writes{open, recent} {
 		for _, r := range w.Put {
-			got, err := s.Get(t.Context(), []durable.Key{r.Key})
+			got, err := s.Get(t.Context(), []storage.Key{r.Key})
 			if err != nil || got[0].Version != 1 || !got[0].Bucket.Equal(current) {
 				t.Errorf("got %+v and error %v, want it in the current month", got, err)
 			}
@@ -124,7 +124,7 @@ func TestMonths(t *testing.T) {
 	if err != nil || len(got) != 1 {
 		t.Errorf("got %+v and error %v, want one entry", got, err)
 	}
-	steps, _, err := s.List(t.Context(), durable.Query{Kind: durable.KindStep, Space: "test", Run: "open"})
+	steps, _, err := s.List(t.Context(), storage.Query{Kind: storage.KindStep, Space: "test", Run: "open"})
 	if err != nil || len(steps) != 20 {
 		t.Errorf("got %d steps and error %v, want 20", len(steps), err)
 	}
@@ -144,13 +144,13 @@ func TestDropDuringUpdates(t *testing.T) {
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				w := ofMonth(fmt.Sprint(i), old, 1+n%12)
-				var keys []durable.Key
+				var keys []storage.Key
 				for _, r := range w.Put {
 					keys = append(keys, r.Key)
 				}
-				for _, w := range []durable.Writes{w, {Delete: keys}} {
-					err := s.Update(t.Context(), durable.Select{Keys: keys},
-						func(durable.Tx) (durable.Writes, error) { return w, nil })
+				for _, w := range []storage.Writes{w, {Delete: keys}} {
+					err := s.Update(t.Context(), storage.Select{Keys: keys},
+						func(storage.Tx) (storage.Writes, error) { return w, nil })
 					if err != nil {
 						t.Error(err)
 						return
@@ -181,7 +181,7 @@ func TestPlans(t *testing.T) {
 		for _, text := range []string{table.lockMany, table.removeMany} {
 			keys := make([][]any, 50)
 			for i := range keys {
-				keys[i] = keyArguments(key(durable.KindStep, "r", fmt.Sprint(i)))
+				keys[i] = keyArguments(key(storage.KindStep, "r", fmt.Sprint(i)))
 			}
 			plan := s.explain(t, false, nil, text, arrays(keys)...)
 			if !strings.Contains(plan, "_pkey") || strings.Contains(plan, "Hash") || strings.Contains(plan, "Merge Join") {
@@ -200,54 +200,54 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := []durable.Status{durable.StatusOpen, durable.StatusParked}
-	ended := []durable.Status{durable.StatusSucceeded, durable.StatusFailed}
-	failed := []durable.Status{durable.StatusFailed}
-	others := []durable.Status{durable.StatusPaused, durable.StatusCanceled, durable.StatusTimedOut}
+	open := []storage.Status{storage.StatusOpen, storage.StatusParked}
+	ended := []storage.Status{storage.StatusSucceeded, storage.StatusFailed}
+	failed := []storage.Status{storage.StatusFailed}
+	others := []storage.Status{storage.StatusPaused, storage.StatusCanceled, storage.StatusTimedOut}
 	all := slices.Concat(open, ended, others)
-	created := durable.AfterCreated(now.Add(-time.Hour), "r")
-	const newest, oldest = durable.OrderNewest, durable.OrderOldest
+	created := storage.AfterCreated(now.Add(-time.Hour), "r")
+	const newest, oldest = storage.OrderNewest, storage.OrderOldest
 	// Without statistics, as after a burst of jobs, and with them: a sort reads the whole
 	// backlog for each claim.
 	for _, analyzed := range []bool{false, true} {
 		for _, test := range []struct {
-			query durable.Query
+			query storage.Query
 			order string // "": that of the query
 			want  string
 		}{
-			{durable.Query{Kind: durable.KindRun}, byKey, "retry_record_pkey"},
-			{durable.Query{Kind: durable.KindRun, From: durable.After("r", "i")}, byKey, "retry_record_pkey"},
-			{durable.Query{Kind: durable.KindRun, DueBy: now, Status: ended}, byKey, "retry_record_ended"},
-			{durable.Query{Kind: durable.KindRun, DueBy: now, Handlers: []string{"h"}}, byLevel, "retry_record_handler"},
-			{durable.Query{Kind: durable.KindRun, DueBy: now, Handlers: []string{"h"}, Status: open}, byLevel,
+			{storage.Query{Kind: storage.KindRun}, byKey, "retry_record_pkey"},
+			{storage.Query{Kind: storage.KindRun, From: storage.After("r", "i")}, byKey, "retry_record_pkey"},
+			{storage.Query{Kind: storage.KindRun, DueBy: now, Status: ended}, byKey, "retry_record_ended"},
+			{storage.Query{Kind: storage.KindRun, DueBy: now, Handlers: []string{"h"}}, byLevel, "retry_record_handler"},
+			{storage.Query{Kind: storage.KindRun, DueBy: now, Handlers: []string{"h"}, Status: open}, byLevel,
 				"retry_record_handler"},
-			{durable.Query{Kind: durable.KindRun, Owner: "o"}, byKey, "retry_record_owner"},
-			{durable.Query{Kind: durable.KindRun, Order: newest, Status: all}, "", "retry_record_created"},
-			{durable.Query{Kind: durable.KindRun, Order: oldest, Status: all}, "", "retry_record_created"},
-			{durable.Query{Kind: durable.KindRun, Order: newest, Status: failed}, "", "retry_record_created"},
-			{durable.Query{Kind: durable.KindRun, Order: newest, Status: failed, From: created}, "", "retry_record_created"},
-			{durable.Query{Kind: durable.KindRun, Order: oldest, Status: ended, From: created}, "", "retry_record_created"},
+			{storage.Query{Kind: storage.KindRun, Owner: "o"}, byKey, "retry_record_owner"},
+			{storage.Query{Kind: storage.KindRun, Order: newest, Status: all}, "", "retry_record_created"},
+			{storage.Query{Kind: storage.KindRun, Order: oldest, Status: all}, "", "retry_record_created"},
+			{storage.Query{Kind: storage.KindRun, Order: newest, Status: failed}, "", "retry_record_created"},
+			{storage.Query{Kind: storage.KindRun, Order: newest, Status: failed, From: created}, "", "retry_record_created"},
+			{storage.Query{Kind: storage.KindRun, Order: oldest, Status: ended, From: created}, "", "retry_record_created"},
 			{
-				durable.Query{Kind: durable.KindRun, Order: newest, Status: all, Handlers: []string{"h"}}, "",
+				storage.Query{Kind: storage.KindRun, Order: newest, Status: all, Handlers: []string{"h"}}, "",
 				"retry_record_handler_created",
 			},
 			{
-				durable.Query{Kind: durable.KindRun, Order: newest, Status: failed, Handlers: []string{"h"}, From: created}, "",
+				storage.Query{Kind: storage.KindRun, Order: newest, Status: failed, Handlers: []string{"h"}, From: created}, "",
 				"retry_record_handler_created",
 			},
 			{
-				durable.Query{
-					Kind: durable.KindRun, Order: newest, Status: all, CreatedFrom: now.Add(-time.Hour), CreatedBefore: now,
+				storage.Query{
+					Kind: storage.KindRun, Order: newest, Status: all, CreatedFrom: now.Add(-time.Hour), CreatedBefore: now,
 				}, "", "retry_record_created",
 			},
-			{durable.Query{Kind: durable.KindStep, Run: "r"}, byKey, "_pkey"},
-			{durable.Query{Kind: durable.KindStep, Label: "l", Attention: true}, byKey, "_kind_space_label_run_id_idx"},
+			{storage.Query{Kind: storage.KindStep, Run: "r"}, byKey, "_pkey"},
+			{storage.Query{Kind: storage.KindStep, Label: "l", Attention: true}, byKey, "_kind_space_label_run_id_idx"},
 			{
-				durable.Query{Kind: durable.KindStep, Label: "l", From: durable.After("r", "i")}, byKey,
+				storage.Query{Kind: storage.KindStep, Label: "l", From: storage.After("r", "i")}, byKey,
 				"_kind_space_label_run_id_idx",
 			},
-			{durable.Query{Kind: durable.KindStep, Attention: true}, byKey, "_kind_space_run_id_idx"},
-			{durable.Query{Kind: durable.KindStep, Attention: true, Run: "r"}, byKey, "_kind_space_run_id_idx"},
+			{storage.Query{Kind: storage.KindStep, Attention: true}, byKey, "_kind_space_run_id_idx"},
+			{storage.Query{Kind: storage.KindStep, Attention: true, Run: "r"}, byKey, "_kind_space_run_id_idx"},
 		} {
 			test.query.Space = "test"
 			order := cmp.Or(test.order, listOrder(test.query))
@@ -286,9 +286,9 @@ func TestPlanOfClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Release()
-	q := durable.Query{
-		Kind: durable.KindRun, Space: "test", DueBy: time.Now(), Handlers: []string{"h"},
-		Status: []durable.Status{durable.StatusOpen, durable.StatusParked},
+	q := storage.Query{
+		Kind: storage.KindRun, Space: "test", DueBy: time.Now(), Handlers: []string{"h"},
+		Status: []storage.Status{storage.StatusOpen, storage.StatusParked},
 	}
 	if needsPlan(q) {
 		t.Fatal("the claim is planned each time")
@@ -333,7 +333,7 @@ FROM generate_series(1, 30000) AS i`)
 
 // explain returns the plan of a statement with the settings of an update, or of a query
 // that is not nil. planned says that it is planned for its arguments.
-func (s *Store) explain(t *testing.T, planned bool, q *durable.Query, text string, args ...any) string {
+func (s *Store) explain(t *testing.T, planned bool, q *storage.Query, text string, args ...any) string {
 	t.Helper()
 	var plan []string
 	b := &pgx.Batch{}
@@ -397,14 +397,14 @@ func TestMigration(t *testing.T) {
 	s := openInternal(t)
 	saved := migrations
 	t.Cleanup(func() { migrations = saved })
-	step := key(durable.KindStep, "r", "a")
+	step := key(storage.KindStep, "r", "a")
 	month := monthOf(time.Now().UTC())
 	n := 0
 	increment := func() error {
-		return s.Update(t.Context(), durable.Select{Keys: []durable.Key{step}}, func(tx durable.Tx) (durable.Writes, error) {
+		return s.Update(t.Context(), storage.Select{Keys: []storage.Key{step}}, func(tx storage.Tx) (storage.Writes, error) {
 			n++
-			r := durable.Record{Key: step, Bucket: month, Body: fmt.Append(nil, n)}
-			return durable.Writes{Put: []durable.Record{r}}, nil
+			r := storage.Record{Key: step, Bucket: month, Body: fmt.Append(nil, n)}
+			return storage.Writes{Put: []storage.Record{r}}, nil
 		})
 	}
 	upgrade := func(oldestWriter int) {
@@ -431,10 +431,10 @@ func TestMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := n
-	if err := increment(); !errors.Is(err, durable.ErrFormat) || n != before {
+	if err := increment(); !errors.Is(err, storage.ErrFormat) || n != before {
 		t.Errorf("got error %v, want ErrFormat without a decision", err)
 	}
-	if _, err := s.Get(t.Context(), []durable.Key{step}); !errors.Is(err, durable.ErrFormat) {
+	if _, err := s.Get(t.Context(), []storage.Key{step}); !errors.Is(err, storage.ErrFormat) {
 		t.Errorf("got error %v, want ErrFormat", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // partitioned are the tables that have a partition for each month, and the options
@@ -92,7 +92,7 @@ func (s *Store) createPartition(ctx context.Context, tx pgx.Tx, table, options s
 // addMonths creates the partitions that w needs, if err is about a missing one: that
 // of an old month which was dropped, or of one far ahead. It returns an error after
 // which the update is repeated.
-func (s *Store) addMonths(ctx context.Context, c *pgxpool.Conn, err error, w durable.Writes) error {
+func (s *Store) addMonths(ctx context.Context, c *pgxpool.Conn, err error, w storage.Writes) error {
 	if state(err) != "23514" { // check_violation: the tables have no other checks
 		return err
 	}

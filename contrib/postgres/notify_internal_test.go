@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // TestNotificationsEnd: when the connection cannot be made again, the channels are
@@ -55,8 +55,8 @@ WHERE datname = '%s' AND query LIKE 'LISTEN %%'`, database))
 		t.Fatal(err)
 	}
 	month := monthOf(time.Now().UTC())
-	apply(t, s, durable.Writes{Put: []durable.Record{
-		{Key: key(durable.KindRun, "r", ""), Status: durable.StatusOpen, Due: month, Bucket: month},
+	apply(t, s, storage.Writes{Put: []storage.Record{
+		{Key: key(storage.KindRun, "r", ""), Status: storage.StatusOpen, Due: month, Bucket: month},
 	}})
 	select {
 	case _, open := <-wakes:

@@ -12,7 +12,7 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // TestConcurrentOpen: many processes create the schema at once.
@@ -26,7 +26,7 @@ func TestConcurrentOpen(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if err := tryPut(t, store, durable.Record{Key: stepKey(fmt.Sprint(i)), Bucket: month}); err != nil {
+			if err := tryPut(t, store, storage.Record{Key: stepKey(fmt.Sprint(i)), Bucket: month}); err != nil {
 				t.Error(err)
 			}
 			if err := store.Close(); err != nil {
@@ -35,7 +35,7 @@ func TestConcurrentOpen(t *testing.T) {
 		})
 	}
 	all.Wait()
-	steps, _, err := open(t, url).List(t.Context(), durable.Query{Kind: durable.KindStep, Space: "test"})
+	steps, _, err := open(t, url).List(t.Context(), storage.Query{Kind: storage.KindStep, Space: "test"})
 	if len(steps) != 16 || err != nil {
 		t.Errorf("got %d steps and error %v, want 16", len(steps), err)
 	}
@@ -48,19 +48,19 @@ func TestSchemas(t *testing.T) {
 	names := []string{"a", `B "quoted"; DROP TABLE x`, "ü.ü", strings.Repeat("n", 50)}
 	for i, name := range names {
 		store := open(t, url, postgres.Schema(name))
-		put(t, store, durable.Record{Key: stepKey("a"), Status: durable.Status(i + 1), Bucket: month})
+		put(t, store, storage.Record{Key: stepKey("a"), Status: storage.Status(i + 1), Bucket: month})
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
 	}
 	for i, name := range names {
 		store := open(t, url, postgres.Schema(name))
-		if got := get(t, store, stepKey("a")); got.Status != durable.Status(i+1) || got.Version != 1 {
+		if got := get(t, store, stepKey("a")); got.Status != storage.Status(i+1) || got.Version != 1 {
 			t.Errorf("schema %q: got %+v", name, got)
 		}
 	}
 	for _, name := range []string{"", "pg_retry", "a\x00b", "a\xff", strings.Repeat("n", 51)} {
-		if _, err := postgres.Open(t.Context(), url, postgres.Schema(name)); !errors.Is(err, durable.ErrStore) ||
+		if _, err := postgres.Open(t.Context(), url, postgres.Schema(name)); !errors.Is(err, storage.ErrStore) ||
 			!strings.Contains(err.Error(), "use a name of 1 to 50 bytes without pg_") {
 			t.Errorf("schema %q: got error %v", name, err)
 		}
@@ -88,13 +88,13 @@ func TestRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			url := pgtest.URL(t)
 			store := open(t, url)
-			put(t, store, durable.Record{Key: stepKey("a"), Bucket: month})
+			put(t, store, storage.Record{Key: stepKey("a"), Bucket: month})
 			pgtest.Exec(t, url, test.change)
 			_, err := postgres.Open(t.Context(), url)
 			if test.name == "no tables" { // noticed when they are used
-				err = tryPut(t, store, durable.Record{Key: stepKey("b"), Bucket: month})
+				err = tryPut(t, store, storage.Record{Key: stepKey("b"), Bucket: month})
 			}
-			if !errors.Is(err, durable.ErrFormat) || !strings.Contains(err.Error(), "schema retry: "+test.want) {
+			if !errors.Is(err, storage.ErrFormat) || !strings.Contains(err.Error(), "schema retry: "+test.want) {
 				t.Errorf("got error %v, want %q", err, test.want)
 			}
 		})
@@ -113,7 +113,7 @@ func TestPrivileges(t *testing.T) {
 	pgtest.Exec(t, owner, "CREATE USER "+name+" PASSWORD '"+secret+"'")
 	t.Cleanup(func() { pgtest.Exec(t, owner, "DROP OWNED BY "+name+"; DROP USER "+name) })
 	u.User = url.UserPassword(name, secret)
-	if _, err := postgres.Open(t.Context(), u.String()); !errors.Is(err, durable.ErrStore) ||
+	if _, err := postgres.Open(t.Context(), u.String()); !errors.Is(err, storage.ErrStore) ||
 		!strings.Contains(err.Error(), "permission is denied: let the user create") {
 		t.Errorf("got error %v", err)
 	}
@@ -121,11 +121,11 @@ func TestPrivileges(t *testing.T) {
 	pgtest.Exec(t, owner, "GRANT USAGE ON SCHEMA retry TO "+name+
 		"; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA retry TO "+name)
 	user := open(t, u.String())
-	r := durable.Record{Key: stepKey("a"), Bucket: month}
+	r := storage.Record{Key: stepKey("a"), Bucket: month}
 	var now string
 	pgtest.Scan(t, owner, "SELECT to_char(now(), 'YYYY-MM')", &now)
 	put(t, admin, r)
-	r.Status = durable.StatusOpen
+	r.Status = storage.StatusOpen
 	put(t, user, r)
 	if got := get(t, admin, r.Key); got.Version != 2 {
 		t.Errorf("got %+v", got)
@@ -146,7 +146,7 @@ func TestEncoding(t *testing.T) {
 	pgtest.Exec(t, admin, "CREATE DATABASE "+name+" ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
 	t.Cleanup(func() { pgtest.Exec(t, admin, "DROP DATABASE "+name+" WITH (FORCE)") })
 	u.Path = "/" + name
-	if _, err := postgres.Open(t.Context(), u.String()); !errors.Is(err, durable.ErrStore) ||
+	if _, err := postgres.Open(t.Context(), u.String()); !errors.Is(err, storage.ErrStore) ||
 		!strings.Contains(err.Error(), "the database has the encoding LATIN1: create one with ENCODING 'UTF8'") {
 		t.Errorf("got error %v", err)
 	}
@@ -159,7 +159,7 @@ func TestIncarnation(t *testing.T) {
 	url := server.URL(t)
 	store := open(t, url)
 	first := store.Guarantee()
-	want := durable.Guarantee{SurvivesProcess: true, Shared: durable.SharedByCluster, Incarnation: first.Incarnation}
+	want := storage.Guarantee{SurvivesProcess: true, Shared: storage.SharedByCluster, Incarnation: first.Incarnation}
 	if first != want || first.Incarnation == "" {
 		t.Errorf("got %+v", first)
 	}
@@ -168,12 +168,12 @@ func TestIncarnation(t *testing.T) {
 	}
 	server.Kill()
 	server.Restart(t)
-	put(t, store, durable.Record{Key: stepKey("a"), Bucket: month})
+	put(t, store, storage.Record{Key: stepKey("a"), Bucket: month})
 	if got := store.Guarantee(); got != first {
 		t.Errorf("got %+v after a restart, %+v before", got, first)
 	}
 	server.Promote(t)
-	put(t, store, durable.Record{Key: stepKey("b"), Bucket: month})
+	put(t, store, storage.Record{Key: stepKey("b"), Bucket: month})
 	second := store.Guarantee().Incarnation
 	if second == first.Incarnation {
 		t.Errorf("got %s on another timeline, too", second)
@@ -199,7 +199,7 @@ func TestReadme(t *testing.T) {
 	}
 	url := pgtest.URL(t)
 	store := open(t, url)
-	put(t, store, durable.Record{Key: stepKey("a"), Attention: true, Bucket: month, Body: []byte(`{}`)})
+	put(t, store, storage.Record{Key: stepKey("a"), Attention: true, Bucket: month, Body: []byte(`{}`)})
 	before := store.Guarantee()
 	blocks := strings.Split(string(readme), "```sql\n")[1:]
 	if len(blocks) < 7 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // openPooled opens a store whose sessions forget everything after each transaction,
@@ -57,7 +58,7 @@ func TestPooler(t *testing.T) {
 	if got != 190 || err != nil {
 		t.Errorf("got %d and error %v, want 190", got, err)
 	}
-	steps, _, err := s.List(t.Context(), durable.Query{Kind: durable.KindStep})
+	steps, _, err := s.List(t.Context(), storage.Query{Kind: storage.KindStep})
 	if len(steps) != 20 || err != nil {
 		t.Errorf("got %d steps and error %v, want 20", len(steps), err)
 	}
@@ -71,9 +72,9 @@ func TestPoolerAdvice(t *testing.T) {
 	s := openPooled(t, pgtest.URL(t))
 	var err error
 	for i := 0; i < 100 && err == nil; i++ { // the first ones prepare on each connection
-		_, err = s.Get(t.Context(), []durable.Key{key(durable.KindStep, "r", "a")})
+		_, err = s.Get(t.Context(), []storage.Key{key(storage.KindStep, "r", "a")})
 	}
-	if !errors.Is(err, durable.ErrStore) ||
+	if !errors.Is(err, storage.ErrStore) ||
 		!strings.Contains(err.Error(), "add default_query_exec_mode=cache_describe to the URL") {
 		t.Errorf("got error %v", err)
 	}

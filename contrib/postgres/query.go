@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // Orders of the records that a query selects.
@@ -21,11 +21,11 @@ const (
 )
 
 // listOrder returns the order of the results of a query that is not for an update.
-func listOrder(q durable.Query) string {
+func listOrder(q storage.Query) string {
 	switch q.Order {
-	case durable.OrderOldest:
+	case storage.OrderOldest:
 		return " ORDER BY created, run, id"
-	case durable.OrderNewest:
+	case storage.OrderNewest:
 		return " ORDER BY created DESC, run DESC, id DESC"
 	}
 	return byKey
@@ -35,7 +35,7 @@ func listOrder(q durable.Query) string {
 // records, and its arguments, without the last one, the limit. The text depends only on
 // which fields are set and, in the order of creation, on the number of statuses. It is
 // empty for a query that selects nothing.
-func (s *Store) querySQL(q durable.Query, order, locking string) (string, []any, error) {
+func (s *Store) querySQL(q storage.Query, order, locking string) (string, []any, error) {
 	if !isText(q.Space) || !isText(q.Run) || !isText(q.Owner) || !isText(q.Label) {
 		return "", nil, nil
 	}
@@ -77,8 +77,8 @@ func (s *Store) querySQL(q durable.Query, order, locking string) (string, []any,
 
 // merged reports whether the records of each status of q are read in its order. With
 // one of the other fields, its index finds few records, which are sorted.
-func merged(q durable.Query) bool {
-	return q.Order != durable.OrderKey && len(q.Status) > 0 &&
+func merged(q storage.Query) bool {
+	return q.Order != storage.OrderKey && len(q.Status) > 0 &&
 		q.Run == "" && q.Owner == "" && q.Label == "" && q.DueBy.IsZero()
 }
 
@@ -104,7 +104,7 @@ func (w *where) and(condition string, values ...any) {
 
 // fields adds the conditions for the fields that records have, except their status. The
 // handler comes first: see table.due.
-func (w *where) fields(q durable.Query) error {
+func (w *where) fields(q storage.Query) error {
 	switch handlers := onlyText(q.Handlers); {
 	case len(q.Handlers) == 1 && len(handlers) == 1 && handlers[0] != "":
 		w.and("handler = %s AND handler <> ''", handlers[0]) // the predicate of the indexes
@@ -135,7 +135,7 @@ func (w *where) fields(q durable.Query) error {
 
 // bounds adds the conditions for ids and times of creation, and for where the page
 // before ended.
-func (w *where) bounds(q durable.Query) error {
+func (w *where) bounds(q storage.Query) error {
 	after, err := q.Position()
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (w *where) bounds(q durable.Query) error {
 	}
 	fromID, fromRun := q.FromID, q.FromRun
 	switch {
-	case q.Order != durable.OrderKey:
+	case q.Order != storage.OrderKey:
 		if err := w.after(q, after); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (w *where) bounds(q durable.Query) error {
 }
 
 // after adds the conditions for a query whose order is by creation.
-func (w *where) after(q durable.Query, after durable.Position) error {
+func (w *where) after(q storage.Query, after storage.Position) error {
 	w.and("created IS NOT NULL") // the predicate of the indexes
 	if q.From == "" {
 		return nil
@@ -193,7 +193,7 @@ func (w *where) after(q durable.Query, after durable.Position) error {
 	if err != nil {
 		return err
 	}
-	if q.Order == durable.OrderNewest {
+	if q.Order == storage.OrderNewest {
 		w.and("(created, run, id) < (%s, %s, %s)", at, after.Run, after.ID)
 	} else {
 		w.and("(created, run, id) > (%s, %s, %s)", at, after.Run, after.ID)
@@ -201,7 +201,7 @@ func (w *where) after(q durable.Query, after durable.Position) error {
 	return nil
 }
 
-func numbers(statuses []durable.Status) []int16 {
+func numbers(statuses []storage.Status) []int16 {
 	all := make([]int16, len(statuses))
 	for i, status := range statuses {
 		all[i] = int16(status)
@@ -210,7 +210,7 @@ func numbers(statuses []durable.Status) []int16 {
 }
 
 // distinct returns the positions at, of which each key has one, in the order of keys.
-func distinct(keys []durable.Key, at []int) []int {
+func distinct(keys []storage.Key, at []int) []int {
 	slices.SortStableFunc(at, func(i, j int) int { return keys[i].Compare(keys[j]) })
 	return slices.CompactFunc(at, func(i, j int) bool { return keys[i] == keys[j] })
 }
@@ -218,14 +218,14 @@ func distinct(keys []durable.Key, at []int) []int {
 // claim queues the statement of a query of an update, which skips records that
 // others have locked, but not those that the update itself has. extra is how many of
 // these it may find.
-func (s *Store) claim(b *pgx.Batch, q durable.Query, extra int, page *recordPage) error {
-	q.Order = durable.OrderKey
+func (s *Store) claim(b *pgx.Batch, q storage.Query, extra int, page *recordPage) error {
+	q.Order = storage.OrderKey
 	q.Brief = false // what an update selects, it may write
 	return s.find(b, q, orderOf(q), pageSize(q.Limit)+extra, " FOR UPDATE SKIP LOCKED", page)
 }
 
 // orderOf returns the order for a query of an update.
-func orderOf(q durable.Query) string {
+func orderOf(q storage.Query) string {
 	switch {
 	case q.DueBy.IsZero():
 		return byKey
@@ -238,10 +238,10 @@ func orderOf(q durable.Query) string {
 
 // needsPlan reports whether a query of an update must be planned for its arguments.
 // Planning a claim takes longer than executing it, and one index has its order.
-func needsPlan(q durable.Query) bool { return orderOf(q) != byLevel }
+func needsPlan(q storage.Query) bool { return orderOf(q) != byLevel }
 
 // overlap returns how many records of query i may be selected by what is before it.
-func overlap(sel durable.Select, i int) (n int) {
+func overlap(sel storage.Select, i int) (n int) {
 	q := sel.Queries[i]
 	for _, key := range sel.Keys {
 		if key.Kind == q.Kind && key.Space == q.Space {
@@ -257,7 +257,7 @@ func overlap(sel durable.Select, i int) (n int) {
 }
 
 // disjoint reports whether no record can be selected by both queries.
-func disjoint(a, b durable.Query) bool {
+func disjoint(a, b storage.Query) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	shares := func(handler string) bool { return slices.Contains(b.Handlers, handler) }
 	return a.Kind != b.Kind || a.Space != b.Space || differ(a.Run, b.Run) || differ(a.Owner, b.Owner) ||
@@ -267,11 +267,11 @@ func disjoint(a, b durable.Query) bool {
 
 // distinctRecords adds what queries have found to records, up to their limits and
 // except what is there.
-func distinctRecords(records []durable.Record, queries []durable.Query, pages []recordPage) []durable.Record {
+func distinctRecords(records []storage.Record, queries []storage.Query, pages []recordPage) []storage.Record {
 	if len(queries) == 0 {
 		return records
 	}
-	selected := make(map[durable.Key]bool, len(records))
+	selected := make(map[storage.Key]bool, len(records))
 	for _, r := range records {
 		selected[r.Key] = true
 	}

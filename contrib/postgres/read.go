@@ -6,14 +6,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Get implements [durable.Store], in one round trip.
-func (s *Store) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, error) {
-	var records []durable.Record
+// Get implements [storage.Store], in one round trip.
+func (s *Store) Get(ctx context.Context, keys []storage.Key) ([]storage.Record, error) {
+	var records []storage.Record
 	err := s.view(ctx, false, func(b *pgx.Batch) error {
-		records = make([]durable.Record, len(keys))
+		records = make([]storage.Record, len(keys))
 		at := make([]int, 0, len(keys))
 		for i, key := range keys {
 			if records[i].Key = key; isTextKey(key) {
@@ -30,8 +30,8 @@ func (s *Store) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, 
 	return records, nil
 }
 
-// List implements [durable.Store], in one round trip.
-func (s *Store) List(ctx context.Context, q durable.Query) ([]durable.Record, durable.Cursor, error) {
+// List implements [storage.Store], in one round trip.
+func (s *Store) List(ctx context.Context, q storage.Query) ([]storage.Record, storage.Cursor, error) {
 	var page recordPage
 	err := s.view(ctx, true, func(b *pgx.Batch) error {
 		if merged(q) {
@@ -46,10 +46,10 @@ func (s *Store) List(ctx context.Context, q durable.Query) ([]durable.Record, du
 	return records, next, nil
 }
 
-// History implements [durable.Store], in one round trip.
+// History implements [storage.Store], in one round trip.
 func (s *Store) History(
-	ctx context.Context, step durable.Key, from durable.Cursor,
-) ([]durable.Entry, durable.Cursor, error) {
+	ctx context.Context, step storage.Key, from storage.Cursor,
+) ([]storage.Entry, storage.Cursor, error) {
 	var page entryPage
 	err := s.view(ctx, false, func(b *pgx.Batch) error { return s.history(b, step, from, &page) })
 	if err != nil {
@@ -59,8 +59,8 @@ func (s *Store) History(
 	return entries, next, nil
 }
 
-// Entries implements [durable.Store], in one round trip.
-func (s *Store) Entries(ctx context.Context, after durable.Entry, limit int) ([]durable.Entry, error) {
+// Entries implements [storage.Store], in one round trip.
+func (s *Store) Entries(ctx context.Context, after storage.Entry, limit int) ([]storage.Entry, error) {
 	var page entryPage
 	err := s.view(ctx, true, func(b *pgx.Batch) error { return s.following(b, after, limit, &page) })
 	if err != nil {
@@ -92,11 +92,11 @@ func (s *Store) view(ctx context.Context, query bool, queue func(*pgx.Batch) err
 }
 
 type recordPage struct {
-	records []durable.Record
+	records []storage.Record
 }
 
 // cut returns the records of a page, and the cursor of the next or "".
-func (p *recordPage) cut(q durable.Query) ([]durable.Record, durable.Cursor) {
+func (p *recordPage) cut(q storage.Query) ([]storage.Record, storage.Cursor) {
 	limit := pageSize(q.Limit)
 	if len(p.records) <= limit {
 		return p.records, ""
@@ -106,9 +106,9 @@ func (p *recordPage) cut(q durable.Query) ([]durable.Record, durable.Cursor) {
 
 // find queues the statement of a query, which locks the records if locking says so.
 func (s *Store) find(
-	b *pgx.Batch, q durable.Query, order string, limit int, locking string, page *recordPage,
+	b *pgx.Batch, q storage.Query, order string, limit int, locking string, page *recordPage,
 ) error {
-	q.Brief = q.Brief && q.Order == durable.OrderKey // a cursor of another order has more
+	q.Brief = q.Brief && q.Order == storage.OrderKey // a cursor of another order has more
 	text, args, err := s.querySQL(q, order, locking)
 	if err != nil || text == "" {
 		return err
@@ -120,7 +120,7 @@ func (s *Store) find(
 	b.Queue(text, append(args, limit)...).Query(func(rows pgx.Rows) error {
 		page.records = nil
 		for rows.Next() {
-			r := durable.Record{Key: durable.Key{Kind: q.Kind, Space: q.Space}}
+			r := storage.Record{Key: storage.Key{Kind: q.Kind, Space: q.Space}}
 			if err := read(rows, &r, &r.Key.Run, &r.Key.ID); err != nil {
 				return err
 			}

@@ -7,19 +7,19 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // table returns the statements for the records of a kind.
-func (t *texts) table(kind durable.Kind) *table {
-	if kind == durable.KindStep {
+func (t *texts) table(kind storage.Kind) *table {
+	if kind == storage.KindStep {
 		return &t.steps
 	}
 	return &t.records
 }
 
 // scan reads a row whose last columns are those of a record.
-func scan(rows pgx.Rows, r *durable.Record, first ...any) error {
+func scan(rows pgx.Rows, r *storage.Record, first ...any) error {
 	var version, fence int64
 	var status int16
 	var due, created pgtype.Timestamptz
@@ -27,22 +27,22 @@ func scan(rows pgx.Rows, r *durable.Record, first ...any) error {
 	err := rows.Scan(append(first,
 		&version, &status, &r.Owner, &fence, &r.Handler, &due, &r.Attention, &bucket, &r.Body, &r.Label, &r.Priority,
 		&created)...)
-	r.Version, r.Status, r.Fence = uint64(version), durable.Status(status), uint64(fence)
+	r.Version, r.Status, r.Fence = uint64(version), storage.Status(status), uint64(fence)
 	r.Due, r.Created, r.Bucket = fromTime(due), fromTime(created), bucket.Time
 	return err
 }
 
 // scanBrief is scan for briefColumns.
-func scanBrief(rows pgx.Rows, r *durable.Record, first ...any) error {
+func scanBrief(rows pgx.Rows, r *storage.Record, first ...any) error {
 	var version int64
 	var status int16
 	err := rows.Scan(append(first, &version, &status, &r.Body)...)
-	r.Version, r.Status = uint64(version), durable.Status(status)
+	r.Version, r.Status = uint64(version), storage.Status(status)
 	return err
 }
 
 // arguments of the statements for one record.
-func arguments(r *durable.Record) ([]any, error) {
+func arguments(r *storage.Record) ([]any, error) {
 	due, err := toTime(r.Due)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func arguments(r *durable.Record) ([]any, error) {
 }
 
 // entryArguments are those of the statements for one entry.
-func entryArguments(e *durable.Entry) ([]any, error) {
+func entryArguments(e *storage.Entry) ([]any, error) {
 	at, err := toTime(e.At)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func entryArguments(e *durable.Entry) ([]any, error) {
 }
 
 // keyArguments are those of the statements for one key.
-func keyArguments(k durable.Key) []any { return []any{int16(k.Kind), k.Space, k.Run, k.ID} }
+func keyArguments(k storage.Key) []any { return []any{int16(k.Kind), k.Space, k.Run, k.ID} }
 
 // arrays returns the columns of rows, for the statements with unnest.
 func arrays(rows [][]any) []any {
@@ -114,7 +114,7 @@ func column[T any](rows [][]any, i int) []T {
 
 // same reports whether old and r differ at most in their version, and in the
 // nanoseconds that PostgreSQL does not keep.
-func same(old, r *durable.Record) bool {
+func same(old, r *storage.Record) bool {
 	due, err := toTime(r.Due)
 	created, other := toTime(r.Created)
 	return err == nil && other == nil &&
@@ -126,7 +126,7 @@ func same(old, r *durable.Record) bool {
 
 // history returns a page of the entries of a step, and the cursor of the next page
 // or "".
-func (s *Store) history(b *pgx.Batch, step durable.Key, from durable.Cursor, page *entryPage) error {
+func (s *Store) history(b *pgx.Batch, step storage.Key, from storage.Cursor, page *entryPage) error {
 	attempt, part := int64(math.MinInt64), int64(math.MinInt64)
 	if from != "" {
 		if _, err := fmt.Sscanf(string(from), "%d.%d", &attempt, &part); err != nil {
@@ -136,11 +136,11 @@ func (s *Store) history(b *pgx.Batch, step durable.Key, from durable.Cursor, pag
 	if !isTextKey(step) {
 		return nil
 	}
-	args := append(keyArguments(step), attempt, part, durable.MaxPage+1)
+	args := append(keyArguments(step), attempt, part, storage.MaxPage+1)
 	b.Queue(s.texts.history, args...).Query(func(rows pgx.Rows) error {
 		page.entries = nil
 		for rows.Next() {
-			e := durable.Entry{Step: step}
+			e := storage.Entry{Step: step}
 			var at pgtype.Timestamptz
 			var bucket pgtype.Date
 			if err := rows.Scan(&e.Attempt, &e.Part, &at, &bucket, &e.Body, &e.Result); err != nil {
@@ -155,7 +155,7 @@ func (s *Store) history(b *pgx.Batch, step durable.Key, from durable.Cursor, pag
 }
 
 // following queues the statement for at most limit entries that follow one.
-func (s *Store) following(b *pgx.Batch, after durable.Entry, limit int, page *entryPage) error {
+func (s *Store) following(b *pgx.Batch, after storage.Entry, limit int, page *entryPage) error {
 	if !isTextKey(after.Step) {
 		return fmt.Errorf("the key %.100q is not valid UTF-8, or has a NUL byte", after.Step.String())
 	}
@@ -163,7 +163,7 @@ func (s *Store) following(b *pgx.Batch, after durable.Entry, limit int, page *en
 	b.Queue(s.texts.entries, args...).Query(func(rows pgx.Rows) error {
 		page.entries = nil
 		for rows.Next() {
-			e := durable.Entry{Step: after.Step}
+			e := storage.Entry{Step: after.Step}
 			var at pgtype.Timestamptz
 			var bucket pgtype.Date
 			if err := rows.Scan(&e.Step.Run, &e.Step.ID, &e.Attempt, &e.Part, &at, &bucket, &e.Body); err != nil {
@@ -177,13 +177,13 @@ func (s *Store) following(b *pgx.Batch, after durable.Entry, limit int, page *en
 	return nil
 }
 
-type entryPage struct{ entries []durable.Entry }
+type entryPage struct{ entries []storage.Entry }
 
 // cut returns the entries of a page and the cursor of the next.
-func (p *entryPage) cut() ([]durable.Entry, durable.Cursor) {
-	if len(p.entries) <= durable.MaxPage {
+func (p *entryPage) cut() ([]storage.Entry, storage.Cursor) {
+	if len(p.entries) <= storage.MaxPage {
 		return p.entries, ""
 	}
-	last := p.entries[durable.MaxPage-1]
-	return p.entries[:durable.MaxPage], durable.Cursor(fmt.Sprintf("%d.%d", last.Attempt, last.Part))
+	last := p.entries[storage.MaxPage-1]
+	return p.entries[:storage.MaxPage], storage.Cursor(fmt.Sprintf("%d.%d", last.Attempt, last.Part))
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // OpenSharded opens the databases that divide the runs of a program, for
@@ -16,26 +16,26 @@ import (
 // database can record: see [durable.Sharded].
 //
 // Each database remembers which of how many shards it is. OpenSharded returns an
-// error that matches [durable.ErrFormat] if their number or order has changed, for
+// error that matches [storage.ErrFormat] if their number or order has changed, for
 // databases of different programs, and for one that has runs of a store that was
 // not sharded: the runs would be looked for on other shards. [Open] returns the
 // same for a shard. To change the number of shards, let all runs end, and begin
 // with empty schemas.
 //
 // The options apply to all databases, but [Listen] to none: it is the URL of one.
-func OpenSharded(ctx context.Context, urls []string, opts ...Option) ([]durable.Store, error) {
+func OpenSharded(ctx context.Context, urls []string, opts ...Option) ([]storage.Store, error) {
 	if len(urls) == 0 {
-		return nil, fmt.Errorf("%w: there are no shards: give at least one URL", durable.ErrStore)
+		return nil, fmt.Errorf("%w: there are no shards: give at least one URL", storage.ErrStore)
 	}
 	for _, option := range opts {
 		var o options
 		if option(&o); o.listen != "" {
 			return nil, fmt.Errorf("%w: Listen is the URL of one database: remove it, or open the pooler's servers directly",
-				durable.ErrStore)
+				storage.ErrStore)
 		}
 	}
 	set := rand.Text() // unless the first database has one
-	var stores []durable.Store
+	var stores []storage.Store
 	for i, url := range urls {
 		place := shard{set: set, index: i, count: len(urls)}
 		s, err := open(ctx, url, &place, opts)
@@ -73,7 +73,7 @@ func (s *Store) settle(ctx context.Context, c *pgx.Conn, place *shard) error {
 		var used bool
 		err := tx.QueryRow(ctx, `SELECT (SELECT value FROM `+meta+` WHERE key = 'shard'),
 	EXISTS (SELECT FROM `+pgx.Identifier{s.schema, "retry_record"}.Sanitize()+` WHERE kind = $1)`,
-			int16(durable.KindRun)).Scan(&text, &used)
+			int16(storage.KindRun)).Scan(&text, &used)
 		switch {
 		case err != nil:
 			return err

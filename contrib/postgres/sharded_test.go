@@ -11,10 +11,12 @@ import (
 	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // openSharded opens shards that are closed when the test ends.
-func openSharded(t *testing.T, urls ...string) ([]durable.Store, error) {
+func openSharded(t *testing.T, urls ...string) ([]storage.Store, error) {
 	t.Helper()
 	stores, err := postgres.OpenSharded(t.Context(), urls)
 	t.Cleanup(func() {
@@ -40,30 +42,30 @@ func TestPlacesOfShards(t *testing.T) {
 	for name, urls := range map[string][]string{
 		"one more": {a, b, c}, "one less": {a}, "another order": {b, a}, "twice the same": {a, a},
 	} {
-		if _, err := openSharded(t, urls...); !errors.Is(err, durable.ErrFormat) {
+		if _, err := openSharded(t, urls...); !errors.Is(err, storage.ErrFormat) {
 			t.Errorf("%s: err = %v, want ErrFormat", name, err)
 		}
 	}
-	if s, err := postgres.Open(t.Context(), b); !errors.Is(err, durable.ErrFormat) {
+	if s, err := postgres.Open(t.Context(), b); !errors.Is(err, storage.ErrFormat) {
 		t.Errorf("a shard alone: %v, %v; want ErrFormat", s, err)
 	}
 	alone := pgtest.URL(t)
-	put(t, open(t, alone), durable.Record{Key: runKey("run"), Status: durable.StatusOpen, Bucket: month,
+	put(t, open(t, alone), storage.Record{Key: runKey("run"), Status: storage.StatusOpen, Bucket: month,
 		Body: []byte("{}")})
-	if _, err := openSharded(t, alone, pgtest.URL(t)); !errors.Is(err, durable.ErrFormat) {
+	if _, err := openSharded(t, alone, pgtest.URL(t)); !errors.Is(err, storage.ErrFormat) {
 		t.Errorf("with runs that are not sharded: err = %v, want ErrFormat", err)
 	}
 	d, e := pgtest.URL(t), pgtest.URL(t)
 	if _, err := openSharded(t, d, e); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openSharded(t, a, e); !errors.Is(err, durable.ErrFormat) {
+	if _, err := openSharded(t, a, e); !errors.Is(err, storage.ErrFormat) {
 		t.Errorf("databases of two programs: err = %v, want ErrFormat", err)
 	}
-	if _, err := openSharded(t); !errors.Is(err, durable.ErrStore) {
+	if _, err := openSharded(t); !errors.Is(err, storage.ErrStore) {
 		t.Errorf("no shards: err = %v, want ErrStore", err)
 	}
-	if _, err := postgres.OpenSharded(t.Context(), []string{a, b}, postgres.Listen(a)); !errors.Is(err, durable.ErrStore) {
+	if _, err := postgres.OpenSharded(t.Context(), []string{a, b}, postgres.Listen(a)); !errors.Is(err, storage.ErrStore) {
 		t.Errorf("Listen: err = %v, want ErrStore", err)
 	}
 }
@@ -135,7 +137,7 @@ func TestShardedJobs(t *testing.T) {
 		t.Error(err)
 	}
 	var got []string
-	for info, err := range s.List(t.Context(), durable.Query{}) {
+	for info, err := range admin.ListAll(t.Context(), s.Admins(), storage.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +148,7 @@ func TestShardedJobs(t *testing.T) {
 	}
 	for i, e := range s.Engines() {
 		n := 0
-		for info, err := range e.List(t.Context(), durable.Query{}) {
+		for info, err := range e.Admin().List(t.Context(), storage.Query{}) {
 			if n++; err != nil || s.Engine(info.ID) != e {
 				t.Errorf("shard %d has run %q, %v", i, info.ID, err)
 			}

@@ -16,7 +16,7 @@
 // An update takes two round trips. Updates that were not committed are repeated
 // after conflicts, lost connections and restarts of the server, for about 15s. A
 // commit whose answer was lost is not repeated here: its error matches
-// [durable.ErrUnknown], and the engine finds out by reading the records.
+// [storage.ErrUnknown], and the engine finds out by reading the records.
 //
 // The store works with a pooler that gives each transaction another session, such
 // as PgBouncer in transaction mode. It keeps no state in sessions but prepared
@@ -24,7 +24,7 @@
 // default_query_exec_mode=cache_describe to the URL. Notifications need a session:
 // see [Listen].
 //
-// Open returns an error that matches [durable.ErrFormat] for a schema that a newer
+// Open returns an error that matches [storage.ErrFormat] for a schema that a newer
 // version of this module has written, and changes nothing.
 package postgres
 
@@ -45,12 +45,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Store is a [durable.Store] and a [durable.Notifier] in a PostgreSQL database.
-// Its methods may be called concurrently. Their errors match [durable.ErrStore],
-// [durable.ErrUnknown] or [durable.ErrFormat], and never contain a password.
+// A Store is a [storage.Store] and a [storage.Notifier] in a PostgreSQL database.
+// Its methods may be called concurrently. Their errors match [storage.ErrStore],
+// [storage.ErrUnknown] or [storage.ErrFormat], and never contain a password.
 type Store struct {
 	name    string // for messages: the server, the database and the schema
 	schema  string
@@ -69,8 +69,8 @@ type Store struct {
 }
 
 var (
-	_ durable.Store    = (*Store)(nil)
-	_ durable.Notifier = (*Store)(nil)
+	_ storage.Store    = (*Store)(nil)
+	_ storage.Notifier = (*Store)(nil)
 )
 
 // An Option changes a default of [Open].
@@ -127,7 +127,7 @@ func open(ctx context.Context, url string, place *shard, opts []Option) (*Store,
 	}
 	if o.schema == "" || len(o.schema) > maxSchema || !isText(o.schema) || strings.HasPrefix(o.schema, "pg_") {
 		return nil, fmt.Errorf("%w: the schema %.60q is not possible: use a name of 1 to %d bytes without pg_",
-			durable.ErrStore, o.schema, maxSchema)
+			storage.ErrStore, o.schema, maxSchema)
 	}
 	s := &Store{schema: o.schema, channel: "retrygen:" + o.schema, texts: newTexts(o.schema)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -160,7 +160,7 @@ func (s *Store) configure(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil { // which may contain the password
 		return nil, fmt.Errorf("%w: the URL of the database is not valid: "+
-			"write postgres://user:password@host:5432/database?sslmode=verify-full", durable.ErrStore)
+			"write postgres://user:password@host:5432/database?sslmode=verify-full", storage.ErrStore)
 	}
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = maxConns
@@ -237,13 +237,13 @@ FROM pg_control_system()`, pgx.QueryExecModeExec).Scan(&incarnation)
 // unless the server runs with fsync=off, and the loss of the machine if there is a
 // synchronous standby. The incarnation changes after a failover, and after backups
 // were restored: it is read again with each new connection.
-func (s *Store) Guarantee() durable.Guarantee {
+func (s *Store) Guarantee() storage.Guarantee {
 	now := s.server.Load()
-	return durable.Guarantee{
+	return storage.Guarantee{
 		SurvivesProcess: true,
 		SurvivesPower:   now.fsync,
 		SurvivesNode:    now.fsync && now.standby,
-		Shared:          durable.SharedByCluster,
+		Shared:          storage.SharedByCluster,
 		Incarnation:     now.incarnation,
 	}
 }

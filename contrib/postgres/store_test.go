@@ -12,7 +12,7 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // open opens a store that is closed when the test ends.
@@ -30,38 +30,38 @@ func open(t testing.TB, url string, options ...postgres.Option) *postgres.Store 
 	return store
 }
 
-func stepKey(id string) durable.Key {
-	return durable.Key{Kind: durable.KindStep, Space: "test", Run: "run", ID: id}
+func stepKey(id string) storage.Key {
+	return storage.Key{Kind: storage.KindStep, Space: "test", Run: "run", ID: id}
 }
 
-func runKey(id string) durable.Key {
-	return durable.Key{Kind: durable.KindRun, Space: "test", Run: id}
+func runKey(id string) storage.Key {
+	return storage.Key{Kind: storage.KindRun, Space: "test", Run: id}
 }
 
 // month is the bucket of the records of these tests.
 var month = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
 // put writes whole records.
-func put(t testing.TB, store durable.Store, records ...durable.Record) {
+func put(t testing.TB, store storage.Store, records ...storage.Record) {
 	t.Helper()
 	if err := tryPut(t, store, records...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func tryPut(t testing.TB, store durable.Store, records ...durable.Record) error {
-	var keys []durable.Key
+func tryPut(t testing.TB, store storage.Store, records ...storage.Record) error {
+	var keys []storage.Key
 	for _, r := range records {
 		keys = append(keys, r.Key)
 	}
-	return store.Update(t.Context(), durable.Select{Keys: keys}, func(durable.Tx) (durable.Writes, error) {
-		return durable.Writes{Put: records}, nil
+	return store.Update(t.Context(), storage.Select{Keys: keys}, func(storage.Tx) (storage.Writes, error) {
+		return storage.Writes{Put: records}, nil
 	})
 }
 
-func get(t testing.TB, store durable.Store, key durable.Key) durable.Record {
+func get(t testing.TB, store storage.Store, key storage.Key) storage.Record {
 	t.Helper()
-	records, err := store.Get(t.Context(), []durable.Key{key})
+	records, err := store.Get(t.Context(), []storage.Key{key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +70,10 @@ func get(t testing.TB, store durable.Store, key durable.Key) durable.Record {
 
 func TestRecordHasAllFields(t *testing.T) {
 	store := open(t, pgtest.URL(t))
-	for _, kind := range []durable.Kind{durable.KindRun, durable.KindStep} {
-		want := durable.Record{
-			Key: durable.Key{Kind: kind, Space: "naïve", Run: "a/b", ID: "c'd"}, Version: 1,
-			Status: durable.StatusParked, Owner: "o", Fence: 1<<63 - 1, Handler: "h",
+	for _, kind := range []storage.Kind{storage.KindRun, storage.KindStep} {
+		want := storage.Record{
+			Key: storage.Key{Kind: kind, Space: "naïve", Run: "a/b", ID: "c'd"}, Version: 1,
+			Status: storage.StatusParked, Owner: "o", Fence: 1<<63 - 1, Handler: "h",
 			Due: time.Date(2026, 11, 22, 1, 2, 3, 4000, time.UTC), Attention: true,
 			Bucket: month, Body: []byte(`{"text":"ü"}`),
 		}
@@ -81,7 +81,7 @@ func TestRecordHasAllFields(t *testing.T) {
 		if got := get(t, store, want.Key); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
-		least := durable.Record{Key: durable.Key{Kind: kind}, Version: 1, Body: []byte{}}
+		least := storage.Record{Key: storage.Key{Kind: kind}, Version: 1, Body: []byte{}}
 		put(t, store, least)
 		if got := get(t, store, least.Key); !reflect.DeepEqual(got, least) {
 			t.Errorf("got %+v, want %+v", got, least)
@@ -91,7 +91,7 @@ func TestRecordHasAllFields(t *testing.T) {
 
 func TestRepeatWritesNothing(t *testing.T) {
 	store := open(t, pgtest.URL(t))
-	r := durable.Record{Key: stepKey("a"), Status: durable.StatusOpen, Due: month.Add(1234), Bucket: month,
+	r := storage.Record{Key: stepKey("a"), Status: storage.StatusOpen, Due: month.Add(1234), Bucket: month,
 		Body: []byte("1")}
 	put(t, store, r)
 	put(t, store, r)
@@ -112,11 +112,11 @@ func TestClosed(t *testing.T) {
 	}
 	check := func(what string, err error) {
 		t.Helper()
-		if !errors.Is(err, durable.ErrStore) || !errors.Is(err, os.ErrClosed) {
+		if !errors.Is(err, storage.ErrStore) || !errors.Is(err, os.ErrClosed) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
-	check("Update", tryPut(t, store, durable.Record{Key: stepKey("a")}))
+	check("Update", tryPut(t, store, storage.Record{Key: stepKey("a")}))
 	_, err := store.Get(t.Context(), nil)
 	check("Get", err)
 	_, err = store.Notifications(t.Context(), "test")
@@ -151,7 +151,7 @@ func TestUnreachable(t *testing.T) {
 			defer cancel()
 			begin := time.Now()
 			_, err := postgres.Open(ctx, test.url)
-			if !errors.Is(err, durable.ErrStore) || !strings.Contains(err.Error(), test.want) {
+			if !errors.Is(err, storage.ErrStore) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 			if err != nil && strings.Contains(err.Error(), secret) {

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 const (
@@ -23,13 +23,13 @@ const (
 	undoTimeout   = 5 * time.Second  // for that to a rollback
 )
 
-// Update implements [durable.Store]. It takes two round trips: the first locks and
+// Update implements [storage.Store]. It takes two round trips: the first locks and
 // reads the records, the second writes and commits. It waits up to 10s for a lock.
 // After a conflict, a lost connection or a restart of the server it repeats the
 // update, unless the commit was sent: then it returns an error that matches
-// [durable.ErrUnknown].
+// [storage.ErrUnknown].
 func (s *Store) Update(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {
 	if len(sel.Keys)+len(sel.Queries) == 0 {
 		return s.fail(ctx, errors.New("a selection without keys and queries"))
@@ -47,7 +47,7 @@ func (s *Store) Update(
 
 // attempt runs one transaction. decision is the error of decide.
 func (s *Store) attempt(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) (decision, err error) {
 	patient, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
@@ -75,14 +75,14 @@ func (s *Store) attempt(
 
 // isLease reports whether sel is that of a renewal, which has a connection of its
 // own: a lease must not end because the pool is exhausted.
-func isLease(sel durable.Select) bool {
+func isLease(sel storage.Select) bool {
 	return len(sel.Queries) == 0 &&
-		!slices.ContainsFunc(sel.Keys, func(k durable.Key) bool { return k.Kind != durable.KindOwner })
+		!slices.ContainsFunc(sel.Keys, func(k storage.Key) bool { return k.Kind != storage.KindOwner })
 }
 
 // load begins the transaction, locks the records and reads them, and then the time:
 // a time that a statement returns with the lock is that before its wait.
-func (s *Store) load(ctx context.Context, c *pgxpool.Conn, sel durable.Select) (tx durable.Tx, err error) {
+func (s *Store) load(ctx context.Context, c *pgxpool.Conn, sel storage.Select) (tx storage.Tx, err error) {
 	b := &pgx.Batch{}
 	b.Queue(begin)
 	b.Queue(s.texts.settings, slices.ContainsFunc(sel.Queries, needsPlan))
@@ -104,8 +104,8 @@ func (s *Store) load(ctx context.Context, c *pgxpool.Conn, sel durable.Select) (
 
 // lock queues the statements that lock the records of keys, in the order of keys
 // and each once. It returns the records, which the statements fill.
-func (s *Store) lock(b *pgx.Batch, keys []durable.Key) []durable.Record {
-	records := make([]durable.Record, len(keys))
+func (s *Store) lock(b *pgx.Batch, keys []storage.Key) []storage.Record {
+	records := make([]storage.Record, len(keys))
 	for i, key := range keys {
 		records[i].Key = key
 	}
@@ -121,7 +121,7 @@ func (s *Store) lock(b *pgx.Batch, keys []durable.Key) []durable.Record {
 
 // queue queues the statements that read the records at some positions into them,
 // and lock them in this order if locked is set.
-func (s *Store) queue(b *pgx.Batch, records []durable.Record, at []int, locked bool) {
+func (s *Store) queue(b *pgx.Batch, records []storage.Record, at []int, locked bool) {
 	if len(at) <= few {
 		for _, i := range at {
 			r := &records[i]
@@ -141,7 +141,7 @@ func (s *Store) queue(b *pgx.Batch, records []durable.Record, at []int, locked b
 		}
 		return
 	}
-	for group := range byTable(s, at, func(i int) durable.Kind { return records[i].Key.Kind }) {
+	for group := range byTable(s, at, func(i int) storage.Kind { return records[i].Key.Kind }) {
 		rows := make([][]any, len(group.items))
 		for n, i := range group.items {
 			rows[n] = keyArguments(records[i].Key)
@@ -153,7 +153,7 @@ func (s *Store) queue(b *pgx.Batch, records []durable.Record, at []int, locked b
 		b.Queue(text, arrays(rows)...).Query(func(rows pgx.Rows) error {
 			for rows.Next() {
 				var n int64
-				var r durable.Record
+				var r storage.Record
 				if err := scan(rows, &r, &n); err != nil {
 					return err
 				}
@@ -166,11 +166,11 @@ func (s *Store) queue(b *pgx.Batch, records []durable.Record, at []int, locked b
 }
 
 // spread copies each record to the positions of the same key.
-func spread(keys []durable.Key, records []durable.Record) {
+func spread(keys []storage.Key, records []storage.Record) {
 	if len(keys) < 2 {
 		return
 	}
-	first := make(map[durable.Key]int, len(keys))
+	first := make(map[storage.Key]int, len(keys))
 	for i, key := range keys {
 		if at, found := first[key]; found && records[at].Version > 0 {
 			records[i] = records[at]
@@ -182,7 +182,7 @@ func spread(keys []durable.Key, records []durable.Record) {
 }
 
 // commit writes w and commits it, in one round trip.
-func (s *Store) commit(ctx context.Context, c *pgxpool.Conn, tx *durable.Tx, w durable.Writes) error {
+func (s *Store) commit(ctx context.Context, c *pgxpool.Conn, tx *storage.Tx, w storage.Writes) error {
 	b := &pgx.Batch{}
 	if err := s.write(b, tx.Records, w); err != nil {
 		rollback(c)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // TestManyKinds writes and deletes records of all kinds in one update, with a
@@ -21,24 +21,24 @@ import (
 func TestManyKinds(t *testing.T) {
 	store := open(t, pgtest.URL(t))
 	for _, n := range []int{1, 30} {
-		var w durable.Writes
-		var keys []durable.Key
+		var w storage.Writes
+		var keys []storage.Key
 		for i := range n {
-			for kind := durable.KindOwner; kind <= durable.KindBreaker; kind++ {
-				key := durable.Key{Kind: kind, Space: "test", Run: "r", ID: fmt.Sprint(i)}
+			for kind := storage.KindOwner; kind <= storage.KindBreaker; kind++ {
+				key := storage.Key{Kind: kind, Space: "test", Run: "r", ID: fmt.Sprint(i)}
 				keys = append(keys, key)
-				w.Put = append(w.Put, durable.Record{
+				w.Put = append(w.Put, storage.Record{
 					Key: key, Due: month.AddDate(0, 0, i%2), Bucket: month, Body: fmt.Append(nil, i),
 				})
-				w.Add = append(w.Add, durable.Entry{Step: key, Attempt: 1, Bucket: month,
+				w.Add = append(w.Add, storage.Entry{Step: key, Attempt: 1, Bucket: month,
 					Result: bytes.Repeat([]byte{0, 255}, i%2)})
 			}
 		}
 		rand.New(rand.NewPCG(1, 2)).Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-		update := func(w durable.Writes) {
+		update := func(w storage.Writes) {
 			t.Helper()
-			err := store.Update(t.Context(), durable.Select{Keys: keys},
-				func(durable.Tx) (durable.Writes, error) { return w, nil })
+			err := store.Update(t.Context(), storage.Select{Keys: keys},
+				func(storage.Tx) (storage.Writes, error) { return w, nil })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +55,7 @@ func TestManyKinds(t *testing.T) {
 				}
 			}
 		}
-		update(durable.Writes{Delete: keys})
+		update(storage.Writes{Delete: keys})
 		for _, e := range w.Add {
 			entries, _, err := store.History(t.Context(), e.Step, "")
 			if got := get(t, store, e.Step); got.Version != 0 || len(entries) > 0 || err != nil {
@@ -70,19 +70,19 @@ func TestManyKinds(t *testing.T) {
 func TestSkipLocked(t *testing.T) {
 	store := open(t, pgtest.URL(t))
 	for i := range 4 {
-		put(t, store, durable.Record{Key: runKey(fmt.Sprint(i)), Due: month, Bucket: month})
+		put(t, store, storage.Record{Key: runKey(fmt.Sprint(i)), Due: month, Bucket: month})
 	}
-	query := durable.Select{Queries: []durable.Query{{Kind: durable.KindRun, Space: "test", DueBy: month, Limit: 2}}}
+	query := storage.Select{Queries: []storage.Query{{Kind: storage.KindRun, Space: "test", DueBy: month, Limit: 2}}}
 	var claimed []string
-	var claim func(durable.Tx) (durable.Writes, error)
-	claim = func(tx durable.Tx) (durable.Writes, error) {
+	var claim func(storage.Tx) (storage.Writes, error)
+	claim = func(tx storage.Tx) (storage.Writes, error) {
 		if len(tx.Records) == 0 {
-			return durable.Writes{}, nil
+			return storage.Writes{}, nil
 		}
 		for _, r := range tx.Records {
 			claimed = append(claimed, r.Key.Run)
 		}
-		return durable.Writes{}, store.Update(t.Context(), query, claim) // while these are locked
+		return storage.Writes{}, store.Update(t.Context(), query, claim) // while these are locked
 	}
 	if err := store.Update(t.Context(), query, claim); err != nil {
 		t.Fatal(err)
@@ -100,11 +100,11 @@ func TestLeaseOfExhaustedPool(t *testing.T) {
 	done := make(chan struct{})
 	for i := range 2 {
 		all.Go(func() {
-			err := store.Update(t.Context(), durable.Select{Keys: []durable.Key{stepKey(fmt.Sprint(i))}},
-				func(durable.Tx) (durable.Writes, error) {
+			err := store.Update(t.Context(), storage.Select{Keys: []storage.Key{stepKey(fmt.Sprint(i))}},
+				func(storage.Tx) (storage.Writes, error) {
 					ready.Done()
 					<-done
-					return durable.Writes{}, nil
+					return storage.Writes{}, nil
 				})
 			if err != nil {
 				t.Error(err)
@@ -114,7 +114,7 @@ func TestLeaseOfExhaustedPool(t *testing.T) {
 	ready.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if _, err := increment(ctx, store, durable.Key{Kind: durable.KindOwner, ID: "o"}); err != nil {
+	if _, err := increment(ctx, store, storage.Key{Kind: storage.KindOwner, ID: "o"}); err != nil {
 		t.Error(err)
 	}
 	close(done)
@@ -130,14 +130,14 @@ func TestHostileTexts(t *testing.T) {
 	for i := range random {
 		random[i] = 'a' + byte(rand.IntN(26)) // an index compresses repetitions
 	}
-	for _, r := range []durable.Record{
+	for _, r := range []storage.Record{
 		{Key: stepKey(string(random)), Bucket: month},
 		{Key: stepKey("due"), Due: time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC), Bucket: month},
 		{Key: stepKey("day"), Bucket: month.AddDate(0, 0, 1)},
 		{Key: stepKey("handler\x00"), Handler: "\xff", Bucket: month},
 	} {
-		good := durable.Record{Key: stepKey("good"), Bucket: month, Body: []byte(large + "\x00\xff")}
-		if err := tryPut(t, store, good, r); !errors.Is(err, durable.ErrStore) || errors.Is(err, durable.ErrUnknown) {
+		good := storage.Record{Key: stepKey("good"), Bucket: month, Body: []byte(large + "\x00\xff")}
+		if err := tryPut(t, store, good, r); !errors.Is(err, storage.ErrStore) || errors.Is(err, storage.ErrUnknown) {
 			t.Errorf("%.50v: got error %v, want ErrStore", r.Key, err)
 		}
 		if got := get(t, store, good.Key); got.Version != 0 {
@@ -165,7 +165,7 @@ func TestNotified(t *testing.T) {
 		}
 	}
 	for i := range 3 {
-		put(t, writer, durable.Record{Key: runKey(fmt.Sprint(i)), Status: durable.StatusOpen, Due: month, Bucket: month})
+		put(t, writer, storage.Record{Key: runKey(fmt.Sprint(i)), Status: storage.StatusOpen, Due: month, Bucket: month})
 		wake()
 		proxy.Cut()
 		wake()

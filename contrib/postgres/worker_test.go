@@ -19,11 +19,15 @@ import (
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // unit is a step whose first attempt fails, and whose others may be lost.
-var unit = durable.StepPolicy{
+var unit = genapi.StepPolicy{
 	Name: "unit", Idempotent: true, LostMax: 1000,
 	Policy: &retry.Policy{
 		Name:     "unit",
@@ -41,7 +45,7 @@ func registerJob(e *durable.Engine) {
 		run, _ := durable.Current(ctx)
 		for i := range unitsOfJob {
 			attempt := 0
-			n, err := durable.Call(ctx, &unit, durable.ID(i), durable.Arguments(), func(ctx context.Context) (int, error) {
+			n, err := genapi.Call(ctx, &unit, genapi.ID(i), genapi.Arguments(), func(ctx context.Context) (int, error) {
 				info, _ := durable.Current(ctx)
 				attempt = info.Attempt
 				fmt.Printf("call %s unit/%d %d\n", info.Run, i, attempt)
@@ -125,7 +129,7 @@ func TestWorkers(t *testing.T) {
 func await(ctx context.Context, e *durable.Engine, id string) (int, error) {
 	for {
 		n, err := durable.Await[int](ctx, e, id)
-		if !errors.Is(err, durable.ErrStore) || ctx.Err() != nil {
+		if !errors.Is(err, storage.ErrStore) || ctx.Err() != nil {
 			return n, err
 		}
 	}
@@ -240,9 +244,9 @@ func (w *workplace) check() {
 			done[f[1]+" "+f[2]] = f[3]
 		}
 	}
-	outcomes, steps := map[durable.Outcome]int{}, 0
+	outcomes, steps := map[events.Outcome]int{}, 0
 	grants := map[string]int{} // by run
-	for s, err := range w.engine.Steps(w.t.Context(), durable.Filter{}) {
+	for s, err := range w.engine.Admin().Steps(w.t.Context(), admin.Filter{}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -260,7 +264,7 @@ func (w *workplace) check() {
 			w.t.Errorf("the budget of %s has counted %d retries, its histories have %d", run, got, want)
 		}
 	}
-	if outcomes[durable.OutcomeLost] == 0 {
+	if outcomes[events.OutcomeLost] == 0 {
 		w.t.Error("no attempt was lost: the test does not kill workers")
 	}
 	w.t.Logf("%d jobs, %d calls, outcomes %v", w.jobs, len(calls), outcomes)
@@ -269,13 +273,13 @@ func (w *workplace) check() {
 // checkStep compares a step with its history, and the history with the calls. It
 // returns the number of retries.
 func (w *workplace) checkStep(
-	s durable.StepInfo, calls map[string]int, outcomes map[durable.Outcome]int,
+	s admin.StepInfo, calls map[string]int, outcomes map[events.Outcome]int,
 ) (grants int) {
-	if s.Status != durable.StatusSucceeded || s.Failures > 1 {
+	if s.Status != storage.StatusSucceeded || s.Failures > 1 {
 		w.t.Errorf("%+v, want a step that has succeeded, and failed once at most", s)
 	}
-	var history []durable.Outcome
-	for a, err := range w.engine.Attempts(w.t.Context(), s.Run, s.Step) {
+	var history []events.Outcome
+	for a, err := range w.engine.Admin().Attempts(w.t.Context(), s.Run, s.Step) {
 		switch {
 		case err != nil:
 			w.t.Fatal(err)
@@ -290,12 +294,12 @@ func (w *workplace) checkStep(
 			grants++
 		}
 		called := calls[fmt.Sprintf("call %s %s %d", s.Run, s.Step, a.Attempt)] > 0
-		executed := a.Outcome == durable.OutcomeSucceeded || a.Outcome == durable.OutcomeFailed
-		if executed && !called || a.Outcome == durable.OutcomeWithdrawn && called {
+		executed := a.Outcome == events.OutcomeSucceeded || a.Outcome == events.OutcomeFailed
+		if executed && !called || a.Outcome == events.OutcomeWithdrawn && called {
 			w.t.Errorf("%s of %s: attempt %d is recorded as %s; called: %v", s.Step, s.Run, a.Attempt, a.Outcome, called)
 		}
 	}
-	if i := slices.Index(history, durable.OutcomeSucceeded); i != len(history)-1 || len(history) != s.Attempts {
+	if i := slices.Index(history, events.OutcomeSucceeded); i != len(history)-1 || len(history) != s.Attempts {
 		w.t.Errorf("%s of %s: %d attempts with the outcomes %v", s.Step, s.Run, s.Attempts, history)
 	}
 	return grants
@@ -303,7 +307,7 @@ func (w *workplace) checkStep(
 
 // consumed returns how many retries the budget of a run has counted.
 func (w *workplace) consumed(run string) int {
-	records, err := w.store.Get(w.t.Context(), []durable.Key{{Kind: durable.KindBudget, Run: run}})
+	records, err := w.store.Get(w.t.Context(), []storage.Key{{Kind: storage.KindBudget, Run: run}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -332,7 +336,7 @@ func TestNewTimeline(t *testing.T) {
 	if err := engine.Run(t.Context(), "after", nothing); !errors.Is(err, durable.ErrIncarnation) {
 		t.Fatalf("got error %v, want ErrIncarnation", err)
 	}
-	if err := engine.Accept(t.Context()); err != nil {
+	if err := engine.Admin().Accept(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := engine.Run(t.Context(), "after", nothing); err != nil {

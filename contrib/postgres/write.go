@@ -6,14 +6,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // write queues the statements for w. records are the stored ones, which the
 // transaction has locked: whoever writes a record that exists has its lock, so only
 // insertions can conflict. They are in the order of keys, as the locks are.
-func (s *Store) write(b *pgx.Batch, records []durable.Record, w durable.Writes) error {
-	stored := make(map[durable.Key]*durable.Record, len(records))
+func (s *Store) write(b *pgx.Batch, records []storage.Record, w storage.Writes) error {
+	stored := make(map[storage.Key]*storage.Record, len(records))
 	for i := range records {
 		stored[records[i].Key] = &records[i]
 	}
@@ -24,7 +24,7 @@ func (s *Store) write(b *pgx.Batch, records []durable.Record, w durable.Writes) 
 		delete(stored, key)
 	}
 	var inserts, updates [][]any
-	slices.SortFunc(w.Put, func(a, b durable.Record) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(w.Put, func(a, b storage.Record) int { return a.Key.Compare(b.Key) })
 	for i := range w.Put {
 		r := &w.Put[i]
 		old := stored[r.Key]
@@ -39,7 +39,7 @@ func (s *Store) write(b *pgx.Batch, records []durable.Record, w durable.Writes) 
 			inserts = append(inserts, args)
 			continue
 		}
-		if r.Key.Kind == durable.KindStep && !old.Bucket.Equal(r.Bucket) {
+		if r.Key.Kind == storage.KindStep && !old.Bucket.Equal(r.Bucket) {
 			s.move(b, r.Key, args[11])
 		}
 		updates = append(updates, args)
@@ -51,7 +51,7 @@ func (s *Store) write(b *pgx.Batch, records []durable.Record, w durable.Writes) 
 
 // apply queues a statement for rows of arguments, whose first is the kind.
 func (s *Store) apply(b *pgx.Batch, rows [][]any, text func(*table) (one, many string)) {
-	kind := func(row []any) durable.Kind { return durable.Kind(row[0].(int16)) }
+	kind := func(row []any) storage.Kind { return storage.Kind(row[0].(int16)) }
 	if len(rows) <= few {
 		for _, args := range rows {
 			one, _ := text(s.texts.table(kind(args)))
@@ -73,7 +73,7 @@ type tableGroup[T any] struct {
 
 // byTable returns the items, which are sorted by kind, in groups of one table. The
 // table of steps is between two groups of the other.
-func byTable[T any](s *Store, items []T, kind func(T) durable.Kind) iter.Seq[tableGroup[T]] {
+func byTable[T any](s *Store, items []T, kind func(T) storage.Kind) iter.Seq[tableGroup[T]] {
 	return func(yield func(tableGroup[T]) bool) {
 		for len(items) > 0 {
 			table := s.texts.table(kind(items[0]))
@@ -90,9 +90,9 @@ func byTable[T any](s *Store, items []T, kind func(T) durable.Kind) iter.Seq[tab
 }
 
 // remove queues the deletion of records and of their entries.
-func (s *Store) remove(b *pgx.Batch, keys []durable.Key) error {
+func (s *Store) remove(b *pgx.Batch, keys []storage.Key) error {
 	var rows [][]any
-	for _, key := range slices.SortedFunc(slices.Values(keys), durable.Key.Compare) {
+	for _, key := range slices.SortedFunc(slices.Values(keys), storage.Key.Compare) {
 		if isTextKey(key) {
 			rows = append(rows, keyArguments(key))
 		}
@@ -109,16 +109,16 @@ func (s *Store) remove(b *pgx.Batch, keys []durable.Key) error {
 }
 
 // move queues the move of a step and its entries to another month.
-func (s *Store) move(b *pgx.Batch, step durable.Key, bucket any) {
+func (s *Store) move(b *pgx.Batch, step storage.Key, bucket any) {
 	args := append(keyArguments(step), bucket)
 	b.Queue(s.texts.steps.move, args...)
 	b.Queue(s.texts.moveEntries, args...)
 }
 
 // add queues the insertion of entries, except those that exist.
-func (s *Store) add(b *pgx.Batch, entries []durable.Entry) error {
+func (s *Store) add(b *pgx.Batch, entries []storage.Entry) error {
 	var rows [][]any
-	byStep := func(a, b durable.Entry) int { return a.Step.Compare(b.Step) }
+	byStep := func(a, b storage.Entry) int { return a.Step.Compare(b.Step) }
 	for _, e := range slices.SortedStableFunc(slices.Values(entries), byStep) {
 		args, err := entryArguments(&e)
 		if err != nil {

@@ -12,6 +12,8 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -46,18 +48,18 @@ retry_durable_wait_seconds_total{step="ping"} 4
 func TestDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(Options{})
-		engine, err := durable.New(durable.NewMemory(), durable.OnEvent(m.ObserveDurable))
+		engine, err := durable.New(memory.New(), durable.OnEvent(m.ObserveDurable))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer engine.Close(t.Context())
-		s := durable.StepPolicy{Name: "ping", OnExhausted: durable.ExhaustedDeadLetter, Policy: &retry.Policy{
+		s := genapi.StepPolicy{Name: "ping", OnExhausted: genapi.ExhaustedDeadLetter, Policy: &retry.Policy{
 			Name: "ping", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second},
 		}}
 		err = engine.Run(t.Context(), "one", func(ctx context.Context) error {
 			for order, failures := range map[string]int{"a": 1, "b": 3} {
 				attempts := 0
-				_, _ = durable.Call(ctx, &s, durable.ID(order), durable.Arguments(), func(context.Context) (int, error) {
+				_, _ = genapi.Call(ctx, &s, genapi.ID(order), genapi.Arguments(), func(context.Context) (int, error) {
 					if attempts++; attempts <= failures {
 						return 0, errors.New("connection refused")
 					}

@@ -10,6 +10,7 @@ import (
 	promretry "github.com/retrygen/retrygen/contrib/prometheus"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -18,7 +19,7 @@ func Example() {
 	metrics := promretry.New(promretry.Options{})
 	registry.MustRegister(metrics)
 
-	engine, err := durable.New(durable.NewMemory(), durable.OnEvent(metrics.ObserveDurable))
+	engine, err := durable.New(memory.New(), durable.OnEvent(metrics.ObserveDurable))
 	if err != nil {
 		fmt.Println(err)
 		return

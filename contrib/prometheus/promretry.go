@@ -72,7 +72,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/measure"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -116,7 +116,7 @@ func (m *Metrics) ObserveJob(ctx context.Context, e job.Event) { measure.Job(ctx
 
 // ObserveDurable counts an event of an engine, and of its groups and budgets. Pass
 // it to [durable.OnEvent].
-func (m *Metrics) ObserveDurable(ctx context.Context, e durable.Event) {
+func (m *Metrics) ObserveDurable(ctx context.Context, e events.Event) {
 	measure.Durable(ctx, &m.sink, &e)
 }
 

@@ -13,6 +13,9 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 const wantState = `
@@ -56,12 +59,12 @@ retry_durable_steps{status="waiting"} 0
 func fill(t *testing.T, e *durable.Engine) {
 	t.Helper()
 	once := &retry.Policy{Name: "once", Schedule: retry.Schedule{MaxAttempts: 1}}
-	for run, on := range map[string]durable.OnExhausted{
-		"dead": durable.ExhaustedDeadLetter, "paused": durable.ExhaustedPause,
+	for run, on := range map[string]genapi.OnExhausted{
+		"dead": genapi.ExhaustedDeadLetter, "paused": genapi.ExhaustedPause,
 	} {
-		s := durable.StepPolicy{Name: "ping", Policy: once, OnExhausted: on}
+		s := genapi.StepPolicy{Name: "ping", Policy: once, OnExhausted: on}
 		_ = e.Run(t.Context(), run, func(ctx context.Context) error {
-			_, _ = durable.Call(ctx, &s, durable.ID(), durable.Arguments(), func(context.Context) (int, error) {
+			_, _ = genapi.Call(ctx, &s, genapi.ID(), genapi.Arguments(), func(context.Context) (int, error) {
 				return 0, errors.New("connection refused")
 			})
 			return nil
@@ -79,7 +82,7 @@ func fill(t *testing.T, e *durable.Engine) {
 
 func TestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := durable.New(durable.NewMemory())
+		e, err := durable.New(memory.New())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +113,7 @@ retry_durable_oldest_due_seconds 148
 // A read stops at the limit, and its number of runs would be wrong.
 func TestStateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := durable.New(durable.NewMemory())
+		e, err := durable.New(memory.New())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,14 +139,14 @@ retry_durable_state_truncated{of="steps"} 1
 }
 
 // broken is a store that does not answer.
-type broken struct{ durable.Store }
+type broken struct{ storage.Store }
 
-func (broken) List(context.Context, durable.Query) ([]durable.Record, durable.Cursor, error) {
-	return nil, "", durable.ErrStore
+func (broken) List(context.Context, storage.Query) ([]storage.Record, storage.Cursor, error) {
+	return nil, "", storage.ErrStore
 }
 
 func TestStateOfBrokenStore(t *testing.T) {
-	e, err := durable.New(broken{durable.NewMemory()})
+	e, err := durable.New(broken{memory.New()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,15 +3,15 @@
 //
 //	store, err := redisretry.New(client, "retry")
 //	…
-//	link := durable.Link{Store: store, Forgetful: true, OnEvent: durable.Log(logger)}
+//	link := shared.Link{Store: store, Forgetful: true, OnEvent: events.Log(logger)}
 //	conn, err := link.Connect(ctx, payments.DefaultShared.Stored())
 //
 // Redis may lose what it has acknowledged, so that it keeps neither runs nor steps:
-// a [Store] is no [durable.Store], and no engine accepts it. The guarantees of
+// a [Store] is no [storage.Store], and no engine accepts it. The guarantees of
 // budgets and breakers hold as long as the records exist. If they are lost, by
 // FLUSHALL, an eviction, a restart without persistence or a failover to a replica,
 // budgets are full again, breakers are closed, and the events of the link report the
-// leases that are void ([durable.ErrLeaseLost]). [durable.Link] has to accept that
+// leases that are void ([shared.ErrLeaseLost]). [shared.Link] has to accept that
 // with Forgetful.
 package redisretry
 
@@ -28,11 +28,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A Store keeps the records of breakers and ratio budgets in Redis. It implements
-// [durable.SharedStore]. Any number of goroutines may use one.
+// [shared.Store]. Any number of goroutines may use one.
 //
 // Each record is a hash with one key, so that a Store works with a server, with
 // Sentinel and with a cluster. An update reads the record and the time of the
@@ -66,10 +66,10 @@ func New(client redis.UniversalClient, prefix string) (*Store, error) {
 	return &Store{client: client, prefix: prefix}, nil
 }
 
-// Guarantee implements [durable.SharedStore]: any machine may share the store, and
+// Guarantee implements [shared.Store]: any machine may share the store, and
 // it promises to survive nothing.
-func (s *Store) Guarantee() durable.Guarantee {
-	return durable.Guarantee{Shared: durable.SharedByCluster}
+func (s *Store) Guarantee() storage.Guarantee {
+	return storage.Guarantee{Shared: storage.SharedByCluster}
 }
 
 // read returns the version and the body of a record, or false, and the time of the
@@ -95,15 +95,15 @@ redis.call('HSET', KEYS[1], 'version', ARGV[2], 'body', ARGV[3], 'token', ARGV[4
 return 1
 `)
 
-// Update implements [durable.SharedStore]. It updates one record of a breaker or of a
-// ratio budget. An error matches [durable.ErrUnknown] if the last script was sent
+// Update implements [shared.Store]. It updates one record of a breaker or of a
+// ratio budget. An error matches [storage.ErrUnknown] if the last script was sent
 // and not answered.
 func (s *Store) Update(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {
 	keys := slices.Compact(slices.Clone(sel.Keys))
 	if len(sel.Queries) > 0 || len(keys) != 1 {
-		return fmt.Errorf("%w: Redis updates one breaker or budget at a time, not %d records", durable.ErrStore, len(keys))
+		return fmt.Errorf("%w: Redis updates one breaker or budget at a time, not %d records", storage.ErrStore, len(keys))
 	}
 	key, err := s.key(keys[0])
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Store) Update(
 		if err != nil {
 			return err
 		}
-		tx := durable.Tx{Now: now, Records: slices.Repeat([]durable.Record{r}, len(sel.Keys))}
+		tx := storage.Tx{Now: now, Records: slices.Repeat([]storage.Record{r}, len(sel.Keys))}
 		w, err := tx.Decide(decide)
 		if err != nil {
 			return err
@@ -137,21 +137,21 @@ func pause(ctx context.Context, n int) error {
 	case <-time.After(rand.N(time.Duration(min(n, 20)) * time.Millisecond)):
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: other processes were faster %d times: %w", durable.ErrStore, n, context.Cause(ctx))
+		return fmt.Errorf("%w: other processes were faster %d times: %w", storage.ErrStore, n, context.Cause(ctx))
 	}
 }
 
 // key returns the key of a record in Redis.
-func (s *Store) key(k durable.Key) (string, error) {
-	if k.Kind != durable.KindBudget && k.Kind != durable.KindBreaker || k.Run != "" {
+func (s *Store) key(k storage.Key) (string, error) {
+	if k.Kind != storage.KindBudget && k.Kind != storage.KindBreaker || k.Run != "" {
 		return "", fmt.Errorf("%w: Redis keeps breakers and ratio budgets, not the record %q: use a durable.Store",
-			durable.ErrStore, k)
+			storage.ErrStore, k)
 	}
 	return s.prefix + ":" + k.Kind.String() + ":" + url.QueryEscape(k.Space) + ":" + url.QueryEscape(k.ID), nil
 }
 
-// Get implements [durable.SharedStore].
-func (s *Store) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, error) {
+// Get implements [shared.Store].
+func (s *Store) Get(ctx context.Context, keys []storage.Key) ([]storage.Record, error) {
 	commands := make([]*redis.SliceCmd, len(keys))
 	pipe := s.client.Pipeline()
 	for i, k := range keys {
@@ -166,7 +166,7 @@ func (s *Store) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, 
 			return nil, failed(err)
 		}
 	}
-	records := make([]durable.Record, len(keys))
+	records := make([]storage.Record, len(keys))
 	for i, c := range commands {
 		var err error
 		if records[i], err = record(keys[i], c.Val()); err != nil {
@@ -177,13 +177,13 @@ func (s *Store) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, 
 }
 
 // read returns a record and the time of the server.
-func (s *Store) read(ctx context.Context, key string, k durable.Key) (durable.Record, time.Time, error) {
+func (s *Store) read(ctx context.Context, key string, k storage.Key) (storage.Record, time.Time, error) {
 	values, err := read.Run(ctx, s.client, []string{key}).Slice()
 	if err != nil {
-		return durable.Record{}, time.Time{}, failed(err)
+		return storage.Record{}, time.Time{}, failed(err)
 	}
 	if len(values) != 4 {
-		return durable.Record{}, time.Time{}, unknown(k)
+		return storage.Record{}, time.Time{}, unknown(k)
 	}
 	r, err := record(k, values[:2])
 	var now [2]int64
@@ -196,8 +196,8 @@ func (s *Store) read(ctx context.Context, key string, k durable.Key) (durable.Re
 }
 
 // record returns the record with a version and a body, which may be nil.
-func record(k durable.Key, values []any) (durable.Record, error) {
-	r := durable.Record{Key: k}
+func record(k storage.Key, values []any) (storage.Record, error) {
+	r := storage.Record{Key: k}
 	if len(values) != 2 {
 		return r, unknown(k)
 	}
@@ -215,18 +215,18 @@ func record(k durable.Key, values []any) (durable.Record, error) {
 }
 
 // unknown returns the error for a record that this package has not written.
-func unknown(k durable.Key) error {
-	return fmt.Errorf("%w: the key of %s was written by another program", durable.ErrFormat, k)
+func unknown(k storage.Key) error {
+	return fmt.Errorf("%w: the key of %s was written by another program", storage.ErrFormat, k)
 }
 
 // write writes what was decided about a record, and reports false if another
 // process has written it meanwhile.
 func (s *Store) write(
-	ctx context.Context, key string, r durable.Record, now time.Time, w durable.Writes,
+	ctx context.Context, key string, r storage.Record, now time.Time, w storage.Writes,
 ) (bool, error) {
 	switch {
 	case len(w.Add) > 0 || len(w.Delete) > 0:
-		return false, fmt.Errorf("%w: Redis keeps no history and deletes nothing: use a durable.Store", durable.ErrStore)
+		return false, fmt.Errorf("%w: Redis keeps no history and deletes nothing: use a durable.Store", storage.ErrStore)
 	case len(w.Put) == 0:
 		return true, nil
 	}
@@ -245,7 +245,7 @@ func (s *Store) write(
 		return written, err
 	})
 	if err != nil && !answered(err) {
-		return false, fmt.Errorf("%w: %w", durable.ErrUnknown, err)
+		return false, fmt.Errorf("%w: %w", storage.ErrUnknown, err)
 	}
 	return written, failed(err)
 }
@@ -272,5 +272,5 @@ func failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: Redis: %w", durable.ErrStore, err)
+	return fmt.Errorf("%w: Redis: %w", storage.ErrStore, err)
 }

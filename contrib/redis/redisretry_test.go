@@ -14,34 +14,36 @@ import (
 	"github.com/redis/go-redis/v9"
 	redisretry "github.com/retrygen/retrygen/contrib/redis"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/shared"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	durabletest.RunBudget(t, func(_ *testing.T, dir string) durable.SharedStore { return s.store(dir) })
+	durabletest.RunBudget(t, func(_ *testing.T, dir string) shared.Store { return s.store(dir) })
 }
 
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	durabletest.RunBreaker(t, func(_ *testing.T, dir string) durable.SharedStore { return s.store(dir) })
+	durabletest.RunBreaker(t, func(_ *testing.T, dir string) shared.Store { return s.store(dir) })
 }
 
 // TestWeakGuarantee: nobody takes a Store for one that keeps runs, and a link has to
 // accept that it forgets.
 func TestWeakGuarantee(t *testing.T) {
 	store := startServer(t).store("test")
-	if _, is := any(store).(durable.Store); is {
+	if _, is := any(store).(storage.Store); is {
 		t.Error("an engine would accept it")
 	}
 	g := store.Guarantee()
-	if g.SurvivesProcess || g.SurvivesPower || g.SurvivesNode || g.Shared != durable.SharedByCluster {
+	if g.SurvivesProcess || g.SurvivesPower || g.SurvivesNode || g.Shared != storage.SharedByCluster {
 		t.Errorf("%+v promises too much", g)
 	}
-	if _, err := (durable.Link{Store: store}).Connect(t.Context()); !errors.Is(err, durable.ErrForgetful) {
+	if _, err := (shared.Link{Store: store}).Connect(t.Context()); !errors.Is(err, shared.ErrForgetful) {
 		t.Errorf("err = %v, want ErrForgetful", err)
 	}
 }
@@ -53,51 +55,51 @@ func TestRefused(t *testing.T) {
 	store := s.store("test")
 	s.do("SET", "test:budget::text", "x")
 	s.do("HSET", "test:budget::hash", "version", "one", "body", "{}")
-	decide := func(tx durable.Tx) (durable.Writes, error) { return durable.Writes{Put: tx.Records}, nil }
+	decide := func(tx storage.Tx) (storage.Writes, error) { return storage.Writes{Put: tx.Records}, nil }
 	for name, tt := range map[string]struct {
-		sel    durable.Select
-		decide func(durable.Tx) (durable.Writes, error)
+		sel    storage.Select
+		decide func(storage.Tx) (storage.Writes, error)
 		want   error
 	}{
-		"two records": {durable.Select{Keys: []durable.Key{budgetKey("a"), budgetKey("b")}}, decide, durable.ErrStore},
-		"a query":     {durable.Select{Queries: []durable.Query{{Kind: durable.KindBudget}}}, decide, durable.ErrStore},
-		"a step": {durable.Select{Keys: []durable.Key{{Kind: durable.KindStep, Run: "r", ID: "s"}}}, decide,
-			durable.ErrStore},
+		"two records": {storage.Select{Keys: []storage.Key{budgetKey("a"), budgetKey("b")}}, decide, storage.ErrStore},
+		"a query":     {storage.Select{Queries: []storage.Query{{Kind: storage.KindBudget}}}, decide, storage.ErrStore},
+		"a step": {storage.Select{Keys: []storage.Key{{Kind: storage.KindStep, Run: "r", ID: "s"}}}, decide,
+			storage.ErrStore},
 		"the budget of a run": {
-			durable.Select{Keys: []durable.Key{{Kind: durable.KindBudget, Run: "r"}}}, decide, durable.ErrStore,
+			storage.Select{Keys: []storage.Key{{Kind: storage.KindBudget, Run: "r"}}}, decide, storage.ErrStore,
 		},
-		"a string":       {durable.Select{Keys: []durable.Key{budgetKey("text")}}, decide, durable.ErrStore},
-		"a foreign hash": {durable.Select{Keys: []durable.Key{budgetKey("hash")}}, decide, durable.ErrFormat},
-		"a deletion": {durable.Select{Keys: []durable.Key{budgetKey("a")}}, func(tx durable.Tx) (durable.Writes, error) {
-			return durable.Writes{Delete: []durable.Key{budgetKey("a")}}, nil
-		}, durable.ErrStore},
-		"history": {durable.Select{Keys: []durable.Key{budgetKey("a")}}, func(tx durable.Tx) (durable.Writes, error) {
-			return durable.Writes{Add: []durable.Entry{{Step: budgetKey("a"), Attempt: 1}}}, nil
-		}, durable.ErrStore},
-		"an error of decide": {durable.Select{Keys: []durable.Key{budgetKey("a")}}, func(durable.Tx) (durable.Writes, error) {
-			return durable.Writes{}, io.ErrNoProgress
+		"a string":       {storage.Select{Keys: []storage.Key{budgetKey("text")}}, decide, storage.ErrStore},
+		"a foreign hash": {storage.Select{Keys: []storage.Key{budgetKey("hash")}}, decide, storage.ErrFormat},
+		"a deletion": {storage.Select{Keys: []storage.Key{budgetKey("a")}}, func(tx storage.Tx) (storage.Writes, error) {
+			return storage.Writes{Delete: []storage.Key{budgetKey("a")}}, nil
+		}, storage.ErrStore},
+		"history": {storage.Select{Keys: []storage.Key{budgetKey("a")}}, func(tx storage.Tx) (storage.Writes, error) {
+			return storage.Writes{Add: []storage.Entry{{Step: budgetKey("a"), Attempt: 1}}}, nil
+		}, storage.ErrStore},
+		"an error of decide": {storage.Select{Keys: []storage.Key{budgetKey("a")}}, func(storage.Tx) (storage.Writes, error) {
+			return storage.Writes{}, io.ErrNoProgress
 		}, io.ErrNoProgress},
 	} {
 		if err := store.Update(t.Context(), tt.sel, tt.decide); !errors.Is(err, tt.want) {
 			t.Errorf("%s: err = %v, want %v", name, err, tt.want)
 		}
 	}
-	if records, err := store.Get(t.Context(), []durable.Key{budgetKey("a")}); err != nil || records[0].Version != 0 {
+	if records, err := store.Get(t.Context(), []storage.Key{budgetKey("a")}); err != nil || records[0].Version != 0 {
 		t.Errorf("%+v, %v: want nothing written", records, err)
 	}
-	if _, err := store.Get(t.Context(), []durable.Key{{Kind: durable.KindRun, Run: "r"}}); !errors.Is(err,
-		durable.ErrStore) {
+	if _, err := store.Get(t.Context(), []storage.Key{{Kind: storage.KindRun, Run: "r"}}); !errors.Is(err,
+		storage.ErrStore) {
 		t.Errorf("Get of a run: err = %v, want ErrStore", err)
 	}
 }
 
 // count adds a byte to a record, and returns the time of the update.
-func count(ctx context.Context, store *redisretry.Store, key durable.Key) (now time.Time, err error) {
-	err = store.Update(ctx, durable.Select{Keys: []durable.Key{key}}, func(tx durable.Tx) (durable.Writes, error) {
+func count(ctx context.Context, store *redisretry.Store, key storage.Key) (now time.Time, err error) {
+	err = store.Update(ctx, storage.Select{Keys: []storage.Key{key}}, func(tx storage.Tx) (storage.Writes, error) {
 		now = tx.Now
 		r := tx.Records[0]
 		r.Body = append(r.Body[:len(r.Body):len(r.Body)], 'x')
-		return durable.Writes{Put: []durable.Record{r}}, nil
+		return storage.Writes{Put: []storage.Record{r}}, nil
 	})
 	return now, err
 }
@@ -117,7 +119,7 @@ func TestNoLostUpdate(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	records, err := s.store("test").Get(t.Context(), []durable.Key{budgetKey("n")})
+	records, err := s.store("test").Get(t.Context(), []storage.Key{budgetKey("n")})
 	if err != nil || len(records[0].Body) != 8*25 {
 		t.Errorf("%d updates are left, %v; want %d", len(records[0].Body), err, 8*25)
 	}
@@ -178,7 +180,7 @@ func TestLostReply(t *testing.T) {
 	for _, tt := range []struct {
 		lose int
 		want error
-	}{{2, nil}, {100, durable.ErrUnknown}} {
+	}{{2, nil}, {100, storage.ErrUnknown}} {
 		client := s.client()
 		client.AddHook(&lossy{after: 1, lose: tt.lose}) // the read is answered
 		key := budgetKey("lost")
@@ -186,7 +188,7 @@ func TestLostReply(t *testing.T) {
 		if _, err := count(t.Context(), s.storeOf(client, "test"), key); !errors.Is(err, tt.want) {
 			t.Errorf("%d replies lost: err = %v, want %v", tt.lose, err, tt.want)
 		}
-		records, err := s.store("test").Get(t.Context(), []durable.Key{key})
+		records, err := s.store("test").Get(t.Context(), []storage.Key{key})
 		if err != nil || string(records[0].Body) != "x" {
 			t.Errorf("%d replies lost: body %q, %v; want one update", tt.lose, records[0].Body, err)
 		}
@@ -195,7 +197,7 @@ func TestLostReply(t *testing.T) {
 
 // A process has a breaker and a budget on a server.
 type process struct {
-	budget  *durable.SharedBudget
+	budget  *shared.Budget
 	breaker *retry.Breaker
 
 	mu     sync.Mutex
@@ -205,16 +207,16 @@ type process struct {
 func (s *server) connect() *process {
 	s.t.Helper()
 	p := &process{
-		budget:  durable.NewSharedBudget(retry.BudgetPolicy{Name: "server", Burst: 20, MinPerSecond: retry.NoRefill}),
+		budget:  shared.NewBudget(retry.BudgetPolicy{Name: "server", Burst: 20, MinPerSecond: retry.NoRefill}),
 		breaker: retry.NewBreaker(retry.BreakerPolicy{Name: "server", Failures: 1, OpenFor: time.Hour}),
 	}
-	link := durable.Link{Store: s.store("test"), Forgetful: true, OnEvent: func(_ context.Context, ev durable.Event) {
+	link := shared.Link{Store: s.store("test"), Forgetful: true, OnEvent: func(_ context.Context, ev events.Event) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.events = append(p.events, ev.Err)
 	}}
-	c, err := link.Connect(s.t.Context(), durable.SharedSet{
-		Breakers: []*retry.Breaker{p.breaker}, Budgets: []*durable.SharedBudget{p.budget},
+	c, err := link.Connect(s.t.Context(), shared.Set{
+		Breakers: []*retry.Breaker{p.breaker}, Budgets: []*shared.Budget{p.budget},
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -261,13 +263,13 @@ func TestServerKilled(t *testing.T) {
 	for err = one.budget.Withdraw(); err == nil; err = one.budget.Withdraw() {
 		spent++
 	}
-	if spent > 20 || !errors.Is(err, retry.ErrBudget) || !errors.Is(err, durable.ErrStore) {
+	if spent > 20 || !errors.Is(err, retry.ErrBudget) || !errors.Is(err, storage.ErrStore) {
 		t.Errorf("%d retries, then %v; want at most 20, then ErrBudget and ErrStore", spent, err)
 	}
 	if !one.fail(t.Context()) || one.fail(t.Context()) {
 		t.Error("without the server, the breaker does not open for its process")
 	}
-	s.eventually("the failure is reported", func() bool { return one.saw(durable.ErrStore) && two.saw(durable.ErrStore) })
+	s.eventually("the failure is reported", func() bool { return one.saw(storage.ErrStore) && two.saw(storage.ErrStore) })
 	if two.breaker.State() != retry.StateClosed {
 		t.Errorf("the other breaker is %v without the server", two.breaker.State())
 	}
@@ -292,7 +294,7 @@ func TestFlushed(t *testing.T) {
 	s.eventually("closed", func() bool {
 		return one.breaker.State() == retry.StateClosed && two.breaker.State() == retry.StateClosed
 	})
-	s.eventually("the loss is reported", func() bool { return one.saw(durable.ErrLeaseLost) })
+	s.eventually("the loss is reported", func() bool { return one.saw(shared.ErrLeaseLost) })
 	spent := 0
 	for _, p := range []*process{one, two} {
 		for p.budget.Withdraw() == nil {
@@ -350,7 +352,7 @@ func TestNoMemory(t *testing.T) {
 	p := s.connect()
 	s.do("CONFIG", "SET", "maxmemory", "1")
 	err := p.budget.Withdraw()
-	if !errors.Is(err, retry.ErrBudget) || !errors.Is(err, durable.ErrStore) || errors.Is(err, durable.ErrUnknown) {
+	if !errors.Is(err, retry.ErrBudget) || !errors.Is(err, storage.ErrStore) || errors.Is(err, storage.ErrUnknown) {
 		t.Errorf("err = %v, want ErrBudget and ErrStore", err)
 	}
 	s.do("CONFIG", "SET", "maxmemory", "0")

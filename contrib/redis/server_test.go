@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	redisretry "github.com/retrygen/retrygen/contrib/redis"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A server is a redis-server of the test, without persistence.
@@ -97,4 +97,4 @@ func (s *server) eventually(what string, holds func() bool) {
 	}
 }
 
-func budgetKey(name string) durable.Key { return durable.Key{Kind: durable.KindBudget, ID: name} }
+func budgetKey(name string) storage.Key { return storage.Key{Kind: storage.KindBudget, ID: name} }

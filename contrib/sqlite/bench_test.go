@@ -18,6 +18,7 @@ import (
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // payload is the body of the records of benchmarks: 265 bytes.
@@ -79,7 +80,7 @@ func BenchmarkUpdate(b *testing.B) {
 		begin := time.Now()
 		byHand.write(b, id)
 		middle := time.Now()
-		put(b, store, durable.Record{Key: stepKey(id), Status: durable.StatusExecuting, Fence: 1, Body: payload})
+		put(b, store, storage.Record{Key: stepKey(id), Status: storage.StatusExecuting, Fence: 1, Body: payload})
 		raws, updates = append(raws, middle.Sub(begin)), append(updates, time.Since(middle))
 	}
 	b.ReportMetric(0, "ns/op")
@@ -129,7 +130,7 @@ func BenchmarkCallers(b *testing.B) {
 // BenchmarkRepeat updates a record to what it is.
 func BenchmarkRepeat(b *testing.B) {
 	store := newStore(b)
-	r := durable.Record{Key: stepKey("a"), Body: payload}
+	r := storage.Record{Key: stepKey("a"), Body: payload}
 	for b.Loop() {
 		put(b, store, r)
 	}
@@ -150,7 +151,7 @@ func BenchmarkList(b *testing.B) {
 	fill(b, store, 10_000)
 	for b.Loop() {
 		n := 0
-		q := durable.Query{Kind: durable.KindStep, Space: "test", Run: "run"}
+		q := storage.Query{Kind: storage.KindStep, Space: "test", Run: "run"}
 		for more := true; more; more = q.From != "" {
 			page, next, err := store.List(b.Context(), q)
 			if err != nil {
@@ -165,10 +166,10 @@ func BenchmarkList(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/10_000, "ns/record")
 }
 
-func fill(b *testing.B, store durable.Store, n int) {
-	var records []durable.Record
+func fill(b *testing.B, store storage.Store, n int) {
+	var records []storage.Record
 	for i := range n {
-		records = append(records, durable.Record{Key: stepKey(fmt.Sprintf("%08d", i)), Body: payload})
+		records = append(records, storage.Record{Key: stepKey(fmt.Sprintf("%08d", i)), Body: payload})
 	}
 	for chunk := range slices.Chunk(records, 1000) {
 		put(b, store, chunk...)
@@ -189,8 +190,8 @@ func childLoad(args []string) {
 		all.Go(func() {
 			for j := range updates {
 				begin := time.Now()
-				must(within(store, time.Minute, durable.Record{
-					Key: stepKey(fmt.Sprintf("%s-%d-%d", args[1], i, j)), Status: durable.StatusExecuting, Body: payload,
+				must(within(store, time.Minute, storage.Record{
+					Key: stepKey(fmt.Sprintf("%s-%d-%d", args[1], i, j)), Status: storage.StatusExecuting, Body: payload,
 				}))
 				mu.Lock()
 				longest = max(longest, time.Since(begin))

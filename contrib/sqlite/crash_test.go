@@ -15,13 +15,13 @@ import (
 	"testing"
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 var rounds = flag.Int("rounds", 100, "how often TestKill kills processes")
 
 // total is the key of the sum of what all writers have done.
-var total = durable.Key{Kind: durable.KindBudget, Space: "test", ID: "total"}
+var total = storage.Key{Kind: storage.KindBudget, Space: "test", ID: "total"}
 
 type count struct {
 	N int `json:"n"`
@@ -29,9 +29,9 @@ type count struct {
 
 // increment adds one to the counter of a writer and to the total, and an entry
 // with the new value, all in one update.
-func increment(store durable.Store, writer durable.Key) (n int, err error) {
-	err = store.Update(context.Background(), durable.Select{Keys: []durable.Key{writer, total}},
-		func(tx durable.Tx) (w durable.Writes, err error) {
+func increment(store storage.Store, writer storage.Key) (n int, err error) {
+	err = store.Update(context.Background(), storage.Select{Keys: []storage.Key{writer, total}},
+		func(tx storage.Tx) (w storage.Writes, err error) {
 			for _, r := range tx.Records {
 				var c count
 				if r.Version > 0 {
@@ -46,7 +46,7 @@ func increment(store durable.Store, writer durable.Key) (n int, err error) {
 				r.Body = body(c.N)
 				w.Put = append(w.Put, r)
 			}
-			w.Add = []durable.Entry{{Step: writer, Attempt: n, At: tx.Now, Body: body(n)}}
+			w.Add = []storage.Entry{{Step: writer, Attempt: n, At: tx.Now, Body: body(n)}}
 			return w, nil
 		})
 	return n, err
@@ -78,7 +78,7 @@ func TestKill(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	acknowledged := map[string]int{}
-	versions := map[durable.Key]uint64{}
+	versions := map[storage.Key]uint64{}
 	writers := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	for round := range *rounds {
 		processes := 1
@@ -151,7 +151,7 @@ func checkKill(
 
 // checkCounts compares the counters, the total and the entries.
 func checkCounts(
-	t *testing.T, path string, writers []string, acknowledged map[string]int, versions map[durable.Key]uint64,
+	t *testing.T, path string, writers []string, acknowledged map[string]int, versions map[storage.Key]uint64,
 ) {
 	store, err := sqlite.Open(path)
 	if err != nil {
@@ -165,10 +165,10 @@ func checkCounts(
 		if n < acknowledged[name] {
 			t.Errorf("writer %s: %d stored, %d acknowledged", name, n, acknowledged[name])
 		}
-		var entries []durable.Entry
-		var next durable.Cursor
+		var entries []storage.Entry
+		var next storage.Cursor
 		for more := true; more; more = next != "" {
-			var page []durable.Entry
+			var page []storage.Entry
 			if page, next, err = store.History(t.Context(), stepKey(name), next); err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,7 @@ func checkCounts(
 }
 
 // checkCounter returns a counter, whose version is the same and never falls.
-func checkCounter(t *testing.T, store durable.Store, key durable.Key, versions map[durable.Key]uint64) int {
+func checkCounter(t *testing.T, store storage.Store, key storage.Key, versions map[storage.Key]uint64) int {
 	r := get(t, store, key)
 	var c count
 	if r.Version > 0 {

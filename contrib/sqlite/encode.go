@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // toNanos returns the value of a column for a time: nanoseconds since 1970 UTC, or
@@ -48,8 +48,8 @@ func jsonList[T int | string](values []T) string {
 
 // pageSize returns the most records that a query with this limit returns.
 func pageSize(limit int) int {
-	if limit <= 0 || limit > durable.MaxPage {
-		return durable.MaxPage
+	if limit <= 0 || limit > storage.MaxPage {
+		return storage.MaxPage
 	}
 	return limit
 }

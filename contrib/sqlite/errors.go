@@ -8,7 +8,7 @@ import (
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // advice maps primary result codes of SQLite to what is wrong and what to do.
@@ -63,7 +63,7 @@ func (s *Store) fail(err error) error {
 	if failure := (*formatError)(nil); errors.As(err, &failure) {
 		return refuse(s.path, failure.text, nil)
 	}
-	return s.describe(durable.ErrStore, err)
+	return s.describe(storage.ErrStore, err)
 }
 
 // describe returns an error that matches kind, with the path and what to do.
@@ -81,7 +81,7 @@ func (s *Store) describe(kind, err error) error {
 
 // refuse returns an error for a database that this version cannot use.
 func refuse(path, text string, cause error) error {
-	err := fmt.Errorf("%w: %s: %s", durable.ErrFormat, path, text)
+	err := fmt.Errorf("%w: %s: %s", storage.ErrFormat, path, text)
 	if cause != nil {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
@@ -94,14 +94,14 @@ func (s *Store) unknown(err error) error {
 	if code(err) == sqlite3.SQLITE_FULL {
 		return s.fail(err)
 	}
-	return s.describe(durable.ErrUnknown, err)
+	return s.describe(storage.ErrUnknown, err)
 }
 
 // waiting returns the error of a call that stopped waiting for the lock.
 func (s *Store) waiting(cause error) error {
-	return fmt.Errorf("%w: %s: waiting for the lock of the database: %w", durable.ErrStore, s.path, cause)
+	return fmt.Errorf("%w: %s: waiting for the lock of the database: %w", storage.ErrStore, s.path, cause)
 }
 
 func isClassified(err error) bool {
-	return errors.Is(err, durable.ErrStore) || errors.Is(err, durable.ErrFormat) || errors.Is(err, durable.ErrUnknown)
+	return errors.Is(err, storage.ErrStore) || errors.Is(err, storage.ErrFormat) || errors.Is(err, storage.ErrUnknown)
 }

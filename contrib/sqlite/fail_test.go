@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // limitFiles makes writes beyond size fail with EFBIG, as they fail with ENOSPC
@@ -42,14 +42,14 @@ func childLimit(args []string) {
 			n, err := increment(store, stepKey("a"))
 			if err != nil {
 				fmt.Println("failed:", err)
-				if !errors.Is(err, durable.ErrStore) && !errors.Is(err, durable.ErrUnknown) {
+				if !errors.Is(err, storage.ErrStore) && !errors.Is(err, storage.ErrUnknown) {
 					must(err)
 				}
 				break
 			}
 			fmt.Println(n)
 		}
-		fmt.Println(len(must1(store.Get(context.Background(), []durable.Key{total}))), "read")
+		fmt.Println(len(must1(store.Get(context.Background(), []storage.Key{total}))), "read")
 	}
 	limitFiles(1 << 40)
 	for range 3 {
@@ -100,7 +100,7 @@ func TestNoSpace(t *testing.T) {
 			if failures != 3 {
 				t.Errorf("%d failures, want 3:\n%s", failures, strings.Join(lines, "\n"))
 			}
-			checkCounts(t, path, []string{"a"}, map[string]int{"a": last}, map[durable.Key]uint64{})
+			checkCounts(t, path, []string{"a"}, map[string]int{"a": last}, map[storage.Key]uint64{})
 		})
 	}
 }
@@ -114,9 +114,9 @@ func childRefused(args []string) {
 	}
 	store, err := sqlite.Open(args[0])
 	if err == nil {
-		err = within(store, time.Second, durable.Record{Key: stepKey("b"), Body: body(1)})
+		err = within(store, time.Second, storage.Record{Key: stepKey("b"), Body: body(1)})
 	}
-	fmt.Println(errors.Is(err, durable.ErrStore), err)
+	fmt.Println(errors.Is(err, storage.ErrStore), err)
 }
 
 // TestReadOnly opens databases that may not be written.

@@ -17,6 +17,9 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -54,7 +57,7 @@ func runShard(ctx context.Context, name string) (int, error) {
 	if n%5 == 4 {
 		return 0, errors.New("broken")
 	}
-	return durable.Call(ctx, &unit, durable.ID(name), durable.Arguments(), func(ctx context.Context) (int, error) {
+	return genapi.Call(ctx, &unit, genapi.ID(name), genapi.Arguments(), func(ctx context.Context) (int, error) {
 		info, _ := durable.Current(ctx)
 		fmt.Printf("%s %d\n", info.Step, info.Attempt)
 		if info.Attempt == 1 && n%3 == 0 {
@@ -175,9 +178,9 @@ func TestGroupKilled(t *testing.T) {
 // with the history of their steps.
 func checkGroup(t *testing.T, engine *durable.Engine) {
 	t.Helper()
-	ended := map[durable.Status]int{}
+	ended := map[storage.Status]int{}
 	granted, waits := 0, 0
-	for s, err := range engine.Steps(t.Context(), durable.Filter{}) {
+	for s, err := range engine.Admin().Steps(t.Context(), admin.Filter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +194,7 @@ func checkGroup(t *testing.T, engine *durable.Engine) {
 		if s.Name != unit.Name {
 			continue
 		}
-		for a, err := range engine.Attempts(t.Context(), s.Run, s.Step) {
+		for a, err := range engine.Admin().Attempts(t.Context(), s.Run, s.Step) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,10 +203,10 @@ func checkGroup(t *testing.T, engine *durable.Engine) {
 			}
 		}
 	}
-	if len(ended) != 2 || ended[durable.StatusSucceeded] != 32 || ended[durable.StatusDead] != 8 {
+	if len(ended) != 2 || ended[storage.StatusSucceeded] != 32 || ended[storage.StatusDead] != 8 {
 		t.Errorf("units by status: %v, want 32 successes and 8 dead letters", ended)
 	}
-	for g, err := range engine.Groups(t.Context(), durable.Filter{}) {
+	for g, err := range engine.Admin().Groups(t.Context(), admin.Filter{}) {
 		if err != nil || g.Progress.Succeeded != 32 || g.Progress.Failed != 8 || g.Progress.Pending != 0 ||
 			g.Retries != waits || granted != waits || !g.Ended {
 			t.Errorf("%+v, %v; %d retries of the units, %d waits in their history", g, err, granted, waits)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 func newStore(t *testing.T) *Store {
@@ -29,9 +29,9 @@ func newStore(t *testing.T) *Store {
 
 // put writes a record with a body of n bytes.
 func put(t *testing.T, s *Store, id string, n int) error {
-	r := durable.Record{Key: durable.Key{Kind: durable.KindStep, ID: id}, Body: make([]byte, n)}
-	return s.Update(t.Context(), durable.Select{Keys: []durable.Key{r.Key}}, func(durable.Tx) (durable.Writes, error) {
-		return durable.Writes{Put: []durable.Record{r}}, nil
+	r := storage.Record{Key: storage.Key{Kind: storage.KindStep, ID: id}, Body: make([]byte, n)}
+	return s.Update(t.Context(), storage.Select{Keys: []storage.Key{r.Key}}, func(storage.Tx) (storage.Writes, error) {
+		return storage.Writes{Put: []storage.Record{r}}, nil
 	})
 }
 
@@ -71,7 +71,7 @@ func TestMigrate(t *testing.T) {
 	if n, err := value[int](c, "SELECT count(*) FROM retry_record WHERE most IS NULL AND length(body) = 20"); n != 1 {
 		t.Errorf("%d records, %v after the migration", n, err)
 	}
-	if err := put(t, s, "a", 30); !errors.Is(err, durable.ErrFormat) {
+	if err := put(t, s, "a", 30); !errors.Is(err, storage.ErrFormat) {
 		t.Errorf("update of an old program: got %v", err)
 	}
 }
@@ -88,12 +88,12 @@ func TestTurns(t *testing.T) {
 	if err := s.lock.acquire(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	key := durable.Key{Kind: durable.KindStep, ID: "a"}
+	key := storage.Key{Kind: storage.KindStep, ID: "a"}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	err = other.Update(ctx, durable.Select{Keys: []durable.Key{key}}, func(durable.Tx) (durable.Writes, error) {
+	err = other.Update(ctx, storage.Select{Keys: []storage.Key{key}}, func(storage.Tx) (storage.Writes, error) {
 		t.Error("the update did not wait")
-		return durable.Writes{}, nil
+		return storage.Writes{}, nil
 	})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
@@ -149,7 +149,7 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := put(t, s, "b", 100_000)
-	if !errors.Is(err, durable.ErrStore) || !strings.Contains(err.Error(), s.path+": no space is left") {
+	if !errors.Is(err, storage.ErrStore) || !strings.Contains(err.Error(), s.path+": no space is left") {
 		t.Errorf("got %v", err)
 	}
 	if err := full.exec("SELECT 1"); err == nil {
@@ -168,35 +168,35 @@ func TestPlans(t *testing.T) {
 	}
 	now := time.Now()
 	for _, test := range []struct {
-		query durable.Query
+		query storage.Query
 		want  string
 	}{
-		{durable.Query{Handlers: []string{"h"}}, "PRIMARY KEY (kind=? AND space=?)"},
+		{storage.Query{Handlers: []string{"h"}}, "PRIMARY KEY (kind=? AND space=?)"},
 		{
-			durable.Query{Handlers: []string{"h"}, DueBy: now, Status: []durable.Status{durable.StatusOpen}},
+			storage.Query{Handlers: []string{"h"}, DueBy: now, Status: []storage.Status{storage.StatusOpen}},
 			"INDEX retry_handler (kind=? AND space=? AND handler=? AND priority=? AND due<?)",
 		},
-		{durable.Query{Handlers: []string{"h", "i"}, DueBy: now}, "INDEX retry_due (kind=? AND space=? AND due<?)"},
-		{durable.Query{Handlers: []string{""}, DueBy: now}, "INDEX retry_due (kind=? AND space=? AND due<?)"},
-		{durable.Query{}, "PRIMARY KEY (kind=? AND space=?)"},
-		{durable.Query{From: durable.After("r", "i")}, "PRIMARY KEY (kind=? AND space=? AND (run,id)>(?,?))"},
-		{durable.Query{Run: "r"}, "PRIMARY KEY (kind=? AND space=? AND run=?)"},
-		{durable.Query{Run: "r", From: durable.After("r", "i")}, "PRIMARY KEY (kind=? AND space=? AND run=? AND id>?)"},
-		{durable.Query{Run: "r", DueBy: now}, "PRIMARY KEY (kind=? AND space=? AND run=?)"},
-		{durable.Query{Run: "r", Owner: "o"}, "INDEX retry_owner (kind=? AND space=? AND owner=? AND run=?)"},
-		{durable.Query{Owner: "o"}, "INDEX retry_owner (kind=? AND space=? AND owner=?)"},
-		{durable.Query{Owner: "o", DueBy: now}, "INDEX retry_owner (kind=? AND space=? AND owner=?)"},
-		{durable.Query{DueBy: now}, "INDEX retry_due (kind=? AND space=? AND due<?)"},
-		{durable.Query{Label: "l", Attention: true}, "INDEX retry_label (kind=? AND space=? AND label=?)"},
-		{durable.Query{Label: "l", Run: "r"}, "INDEX retry_label (kind=? AND space=? AND label=? AND run=?)"},
+		{storage.Query{Handlers: []string{"h", "i"}, DueBy: now}, "INDEX retry_due (kind=? AND space=? AND due<?)"},
+		{storage.Query{Handlers: []string{""}, DueBy: now}, "INDEX retry_due (kind=? AND space=? AND due<?)"},
+		{storage.Query{}, "PRIMARY KEY (kind=? AND space=?)"},
+		{storage.Query{From: storage.After("r", "i")}, "PRIMARY KEY (kind=? AND space=? AND (run,id)>(?,?))"},
+		{storage.Query{Run: "r"}, "PRIMARY KEY (kind=? AND space=? AND run=?)"},
+		{storage.Query{Run: "r", From: storage.After("r", "i")}, "PRIMARY KEY (kind=? AND space=? AND run=? AND id>?)"},
+		{storage.Query{Run: "r", DueBy: now}, "PRIMARY KEY (kind=? AND space=? AND run=?)"},
+		{storage.Query{Run: "r", Owner: "o"}, "INDEX retry_owner (kind=? AND space=? AND owner=? AND run=?)"},
+		{storage.Query{Owner: "o"}, "INDEX retry_owner (kind=? AND space=? AND owner=?)"},
+		{storage.Query{Owner: "o", DueBy: now}, "INDEX retry_owner (kind=? AND space=? AND owner=?)"},
+		{storage.Query{DueBy: now}, "INDEX retry_due (kind=? AND space=? AND due<?)"},
+		{storage.Query{Label: "l", Attention: true}, "INDEX retry_label (kind=? AND space=? AND label=?)"},
+		{storage.Query{Label: "l", Run: "r"}, "INDEX retry_label (kind=? AND space=? AND label=? AND run=?)"},
 		{
-			durable.Query{Label: "l", From: durable.After("r", "i")},
+			storage.Query{Label: "l", From: storage.After("r", "i")},
 			"INDEX retry_label (kind=? AND space=? AND label=? AND (run,id)>(?,?))",
 		},
-		{durable.Query{Attention: true}, "INDEX retry_attention (kind=? AND space=?)"},
-		{durable.Query{Attention: true, Run: "r"}, "INDEX retry_attention (kind=? AND space=? AND run=?)"},
+		{storage.Query{Attention: true}, "INDEX retry_attention (kind=? AND space=?)"},
+		{storage.Query{Attention: true, Run: "r"}, "INDEX retry_attention (kind=? AND space=? AND run=?)"},
 		{
-			durable.Query{Attention: true, Run: "r", Owner: "o", DueBy: now, From: durable.After("r", "i")},
+			storage.Query{Attention: true, Run: "r", Owner: "o", DueBy: now, From: storage.After("r", "i")},
 			"INDEX retry_attention (kind=? AND space=? AND run=? AND id>?)",
 		},
 	} {
@@ -222,34 +222,34 @@ func TestPlansOfOrders(t *testing.T) {
 	if err := put(t, s, "a", 10); err != nil {
 		t.Fatal(err)
 	}
-	const newest, oldest = durable.OrderNewest, durable.OrderOldest
+	const newest, oldest = storage.OrderNewest, storage.OrderOldest
 	now := time.Now()
 	day := now.AddDate(0, 0, -1)
-	failed := []durable.Status{durable.StatusFailed}
+	failed := []storage.Status{storage.StatusFailed}
 	for _, test := range []struct {
-		query durable.Query
+		query storage.Query
 		want  string
 	}{
-		{durable.Query{Order: newest, Status: failed}, "retry_created (kind=? AND space=? AND status=? AND created>?)"},
-		{durable.Query{Order: oldest, Status: failed}, "retry_created (kind=? AND space=? AND status=? AND created>?)"},
+		{storage.Query{Order: newest, Status: failed}, "retry_created (kind=? AND space=? AND status=? AND created>?)"},
+		{storage.Query{Order: oldest, Status: failed}, "retry_created (kind=? AND space=? AND status=? AND created>?)"},
 		{
-			durable.Query{Order: newest, Status: []durable.Status{durable.StatusOpen, durable.StatusParked}},
+			storage.Query{Order: newest, Status: []storage.Status{storage.StatusOpen, storage.StatusParked}},
 			"retry_created (kind=? AND space=? AND status=? AND created>?)",
 		},
 		{
-			durable.Query{Order: newest, Status: failed, CreatedFrom: day, From: durable.AfterCreated(now, "r")},
+			storage.Query{Order: newest, Status: failed, CreatedFrom: day, From: storage.AfterCreated(now, "r")},
 			"retry_created (kind=? AND space=? AND status=? AND created>? AND (created,run,id)<(?,?,?))",
 		},
 		{
-			durable.Query{Order: oldest, Status: failed, CreatedBefore: now, From: durable.AfterCreated(day, "r")},
+			storage.Query{Order: oldest, Status: failed, CreatedBefore: now, From: storage.AfterCreated(day, "r")},
 			"retry_created (kind=? AND space=? AND status=? AND (created,run,id)>(?,?,?) AND created<?)",
 		},
 		{
-			durable.Query{Order: newest, Status: failed, Handlers: []string{"h"}},
+			storage.Query{Order: newest, Status: failed, Handlers: []string{"h"}},
 			"retry_handler_created (kind=? AND space=? AND handler=? AND status=? AND created>?)",
 		},
 		{
-			durable.Query{Order: newest, Status: failed}.Prefix("r"),
+			storage.Query{Order: newest, Status: failed}.Prefix("r"),
 			"retry_created (kind=? AND space=? AND status=? AND created>?)",
 		},
 	} {
@@ -268,7 +268,7 @@ func TestPlansOfOrders(t *testing.T) {
 }
 
 // explain returns how SQLite executes a query.
-func explain(t *testing.T, s *Store, q durable.Query, order string) (plan []string) {
+func explain(t *testing.T, s *Store, q storage.Query, order string) (plan []string) {
 	t.Helper()
 	text, args, err := querySQL(q, order)
 	if order == ofPriority {
@@ -296,10 +296,10 @@ func sorts(plan []string) bool {
 
 func TestCursor(t *testing.T) {
 	s := newStore(t)
-	if _, _, err := s.List(t.Context(), durable.Query{From: "x"}); !errors.Is(err, durable.ErrStore) {
+	if _, _, err := s.List(t.Context(), storage.Query{From: "x"}); !errors.Is(err, storage.ErrStore) {
 		t.Errorf("List: got %v", err)
 	}
-	if _, _, err := s.History(t.Context(), durable.Key{}, "x"); !errors.Is(err, durable.ErrStore) {
+	if _, _, err := s.History(t.Context(), storage.Key{}, "x"); !errors.Is(err, storage.ErrStore) {
 		t.Errorf("History: got %v", err)
 	}
 }

@@ -15,37 +15,37 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // childStop holds an owner and stops itself in the middle of a batch.
 func childStop(args []string) {
 	store := must1(sqlite.Open(args[0]))
 	must1(store.Hold("stopped"))
-	key := durable.Key{Kind: durable.KindRun, Run: "stopped"}
-	must(store.Update(context.Background(), durable.Select{Keys: []durable.Key{key}},
-		func(durable.Tx) (durable.Writes, error) {
+	key := storage.Key{Kind: storage.KindRun, Run: "stopped"}
+	must(store.Update(context.Background(), storage.Select{Keys: []storage.Key{key}},
+		func(storage.Tx) (storage.Writes, error) {
 			must(syscall.Kill(os.Getpid(), syscall.SIGSTOP))
-			return durable.Writes{Put: []durable.Record{{Key: key, Body: body(1)}}}, nil
+			return storage.Writes{Put: []storage.Record{{Key: key, Body: body(1)}}}, nil
 		}))
 	fmt.Println("committed")
 	waitForLine()
 }
 
 // within calls Update with a context that ends after d.
-func within(store durable.Store, d time.Duration, r durable.Record) error {
+func within(store storage.Store, d time.Duration, r storage.Record) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	return store.Update(ctx, durable.Select{Keys: []durable.Key{r.Key}}, func(durable.Tx) (durable.Writes, error) {
-		return durable.Writes{Put: []durable.Record{r}}, nil
+	return store.Update(ctx, storage.Select{Keys: []storage.Key{r.Key}}, func(storage.Tx) (storage.Writes, error) {
+		return storage.Writes{Put: []storage.Record{r}}, nil
 	})
 }
 
 // checkWaits checks that an update waits for its context, and that reads do not.
-func checkWaits(t *testing.T, store durable.Store, r durable.Record) {
+func checkWaits(t *testing.T, store storage.Store, r storage.Record) {
 	t.Helper()
 	err := within(store, 20*time.Millisecond, r)
-	if !errors.Is(err, durable.ErrStore) || !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.Is(err, storage.ErrStore) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Update: got %v", err)
 	}
 	if got := get(t, store, r.Key); got.Version != 0 {
@@ -62,7 +62,7 @@ func TestStoppedHolder(t *testing.T) {
 	child.stopped()
 
 	before := runtime.NumGoroutine()
-	r := durable.Record{Key: stepKey("a"), Body: body(1)}
+	r := storage.Record{Key: stepKey("a"), Body: body(1)}
 	for range 5 {
 		checkWaits(t, store, r)
 	}
@@ -90,7 +90,7 @@ func TestStoppedHolder(t *testing.T) {
 	}
 	child.expect("committed")
 	put(t, store, r)
-	if got := get(t, store, durable.Key{Kind: durable.KindRun, Run: "stopped"}); got.Version != 1 {
+	if got := get(t, store, storage.Key{Kind: storage.KindRun, Run: "stopped"}); got.Version != 1 {
 		t.Errorf("the update of the stopped process: got %+v", got)
 	}
 	child.kill()
@@ -107,8 +107,8 @@ func TestKilledHolder(t *testing.T) {
 	child := start(t, "stop", path)
 	child.stopped()
 	child.kill()
-	put(t, store, durable.Record{Key: stepKey("a"), Body: body(1)})
-	if got := get(t, store, durable.Key{Kind: durable.KindRun, Run: "stopped"}); got.Version != 0 {
+	put(t, store, storage.Record{Key: stepKey("a"), Body: body(1)})
+	if got := get(t, store, storage.Key{Kind: storage.KindRun, Run: "stopped"}); got.Version != 0 {
 		t.Errorf("the update of the killed process: got %+v", got)
 	}
 }
@@ -130,7 +130,7 @@ func childOther(args []string) {
 func TestOtherDriver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	store := open(t, path)
-	r := durable.Record{Key: stepKey("a"), Body: body(1)}
+	r := storage.Record{Key: stepKey("a"), Body: body(1)}
 	for _, end := range []func(*process){
 		func(p *process) { p.send(); p.expect("committed") },
 		(*process).kill,
@@ -144,7 +144,7 @@ func TestOtherDriver(t *testing.T) {
 		if err := <-updated; err != nil {
 			t.Errorf("Update after the other transaction: %v", err)
 		}
-		r = durable.Record{Key: stepKey("b"), Body: body(1)}
+		r = storage.Record{Key: stepKey("b"), Body: body(1)}
 	}
 }
 
@@ -160,10 +160,10 @@ func TestLongReader(t *testing.T) {
 		key := stepKey("a")
 		for range n {
 			attempt++
-			err := store.Update(t.Context(), durable.Select{Keys: []durable.Key{key}},
-				func(durable.Tx) (durable.Writes, error) {
-					e := durable.Entry{Step: key, Attempt: attempt, Body: body(1), Result: result}
-					return durable.Writes{Add: []durable.Entry{e}}, nil
+			err := store.Update(t.Context(), storage.Select{Keys: []storage.Key{key}},
+				func(storage.Tx) (storage.Writes, error) {
+					e := storage.Entry{Step: key, Attempt: attempt, Body: body(1), Result: result}
+					return storage.Writes{Add: []storage.Entry{e}}, nil
 				})
 			if err != nil {
 				t.Fatal(err)
@@ -206,7 +206,7 @@ func TestHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := two.Hold("a/b c"); !errors.Is(err, durable.ErrStore) {
+	if _, err := two.Hold("a/b c"); !errors.Is(err, storage.ErrStore) {
 		t.Errorf("held twice: got %v", err)
 	}
 	if one.Dead("a/b c") || two.Dead("a/b c") {
@@ -226,7 +226,7 @@ func TestHold(t *testing.T) {
 		t.Error(err)
 	}
 	for _, owner := range []string{"", string(make([]byte, 101))} {
-		if _, err := one.Hold(owner); !errors.Is(err, durable.ErrStore) {
+		if _, err := one.Hold(owner); !errors.Is(err, storage.ErrStore) {
 			t.Errorf("owner of %d bytes: got %v", len(owner), err)
 		}
 		if one.Dead(owner) {

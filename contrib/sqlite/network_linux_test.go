@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // TestNetwork opens databases on file systems that are there on every machine,
@@ -20,7 +20,7 @@ func TestNetwork(t *testing.T) {
 	defer delete(networks, procfs)
 	_, err := Open("/proc/self/task/state.db")
 	want := "SQLite cannot lock files on test file system"
-	if !errors.Is(err, durable.ErrStore) || !strings.Contains(err.Error(), want) {
+	if !errors.Is(err, storage.ErrStore) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := networkOf("/none"); !errors.Is(err, os.ErrNotExist) {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // resolve returns the absolute path of the database without symbolic links, so that
@@ -17,19 +17,19 @@ import (
 // file system.
 func resolve(path string) (string, error) {
 	if path == "" {
-		return "", fmt.Errorf("%w: the path of the database is empty", durable.ErrStore)
+		return "", fmt.Errorf("%w: the path of the database is empty", storage.ErrStore)
 	}
 	resolved, err := followLinks(path)
 	if err != nil {
-		return "", fmt.Errorf("%w: %s: the folder of the database must exist: %w", durable.ErrStore, path, err)
+		return "", fmt.Errorf("%w: %s: the folder of the database must exist: %w", storage.ErrStore, path, err)
 	}
 	network, err := networkOf(filepath.Dir(resolved))
 	if err != nil {
-		return "", fmt.Errorf("%w: %s: %w", durable.ErrStore, resolved, err)
+		return "", fmt.Errorf("%w: %s: %w", storage.ErrStore, resolved, err)
 	}
 	if network != "" {
 		return "", fmt.Errorf("%w: %s: SQLite cannot lock files on %s: choose a path on a disk of this machine",
-			durable.ErrStore, resolved, network)
+			storage.ErrStore, resolved, network)
 	}
 	return resolved, nil
 }

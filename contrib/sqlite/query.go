@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // Orders of the records that a query selects.
@@ -17,11 +17,11 @@ const (
 )
 
 // listOrder returns the order of the results of a query that is not for an update.
-func listOrder(q durable.Query) string {
+func listOrder(q storage.Query) string {
 	switch q.Order {
-	case durable.OrderOldest:
+	case storage.OrderOldest:
 		return " ORDER BY created, run, id"
-	case durable.OrderNewest:
+	case storage.OrderNewest:
 		return " ORDER BY created DESC, run DESC, id DESC"
 	}
 	return byKey
@@ -29,7 +29,7 @@ func listOrder(q durable.Query) string {
 
 // indexOf returns which index a query uses, or "" for the primary key: SQLite has
 // no statistics to choose one.
-func indexOf(q durable.Query) string {
+func indexOf(q storage.Query) string {
 	switch {
 	case merged(q) && ofHandler(q):
 		return byHandlerCreated
@@ -51,8 +51,8 @@ func indexOf(q durable.Query) string {
 
 // merged reports whether the records of each status of q are read in its order. With
 // one of the other fields, its index finds few records, which are sorted.
-func merged(q durable.Query) bool {
-	return q.Order != durable.OrderKey && len(q.Status) > 0 &&
+func merged(q storage.Query) bool {
+	return q.Order != storage.OrderKey && len(q.Status) > 0 &&
 		q.Run == "" && q.Owner == "" && q.Label == "" && q.DueBy.IsZero()
 }
 
@@ -63,12 +63,12 @@ const (
 )
 
 // ofHandler reports whether q is for the runs of one handler.
-func ofHandler(q durable.Query) bool { return len(q.Handlers) == 1 && q.Handlers[0] != "" }
+func ofHandler(q storage.Query) bool { return len(q.Handlers) == 1 && q.Handlers[0] != "" }
 
 // querySQL returns the statement of a query and its arguments, without the last
 // one, the limit. The text depends only on which fields are set and, in the order of
 // creation, on the number of statuses.
-func querySQL(q durable.Query, order string) (string, []any, error) {
+func querySQL(q storage.Query, order string) (string, []any, error) {
 	w := &where{terms: []string{"kind = ?", "space = ?"}, args: []any{q.Kind, q.Space}}
 	if err := w.fields(q); err != nil {
 		return "", nil, err
@@ -112,7 +112,7 @@ func (w *where) and(condition string, values ...any) {
 func (w *where) text() string { return strings.Join(w.terms, " AND ") }
 
 // fields adds the conditions for the fields that records have, except their status.
-func (w *where) fields(q durable.Query) error {
+func (w *where) fields(q storage.Query) error {
 	if q.Run != "" {
 		w.and("run = ?", q.Run)
 	}
@@ -141,7 +141,7 @@ func (w *where) fields(q durable.Query) error {
 	return nil
 }
 
-func (w *where) statuses(all []durable.Status) {
+func (w *where) statuses(all []storage.Status) {
 	if len(all) == 0 {
 		return
 	}
@@ -154,14 +154,14 @@ func (w *where) statuses(all []durable.Status) {
 
 // bounds adds the conditions for ids and times of creation, and for where the page
 // before ended. Each end has one bound, or the index is not used for both.
-func (w *where) bounds(q durable.Query) error {
+func (w *where) bounds(q storage.Query) error {
 	after, err := q.Position()
 	if err != nil {
 		return err
 	}
 	fromID, fromRun := q.FromID, q.FromRun
 	switch {
-	case q.Order != durable.OrderKey:
+	case q.Order != storage.OrderKey:
 		if err := w.created(&q, after); err != nil {
 			return err
 		}
@@ -202,16 +202,16 @@ func (w *where) bounds(q durable.Query) error {
 
 // created adds the conditions for a query whose order is by creation. It removes the
 // bound of q that the position of the page before makes superfluous.
-func (w *where) created(q *durable.Query, after durable.Position) error {
+func (w *where) created(q *storage.Query, after storage.Position) error {
 	w.and("created IS NOT NULL") // the predicate of the index
 	at, err := toNanos(after.Created)
 	switch {
 	case err != nil || q.From == "":
 		return err
-	case q.Order == durable.OrderNewest && (q.CreatedBefore.IsZero() || after.Created.Before(q.CreatedBefore)):
+	case q.Order == storage.OrderNewest && (q.CreatedBefore.IsZero() || after.Created.Before(q.CreatedBefore)):
 		w.and("(created, run, id) < (?, ?, ?)", at, after.Run, after.ID)
 		q.CreatedBefore = time.Time{}
-	case q.Order == durable.OrderOldest && !after.Created.Before(q.CreatedFrom):
+	case q.Order == storage.OrderOldest && !after.Created.Before(q.CreatedFrom):
 		w.and("(created, run, id) > (?, ?, ?)", at, after.Run, after.ID)
 		q.CreatedFrom = time.Time{}
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Get implements [durable.Store]. Reads share a second connection. They return what
+// Get implements [storage.Store]. Reads share a second connection. They return what
 // was committed before and do not wait for updates.
-func (s *Store) Get(ctx context.Context, keys []durable.Key) (records []durable.Record, err error) {
+func (s *Store) Get(ctx context.Context, keys []storage.Key) (records []storage.Record, err error) {
 	err = s.view(ctx, func(c *session) error {
 		records, err = c.get(keys)
 		return err
@@ -17,8 +17,8 @@ func (s *Store) Get(ctx context.Context, keys []durable.Key) (records []durable.
 	return records, err
 }
 
-// List implements [durable.Store].
-func (s *Store) List(ctx context.Context, q durable.Query) (records []durable.Record, next durable.Cursor, err error) {
+// List implements [storage.Store].
+func (s *Store) List(ctx context.Context, q storage.Query) (records []storage.Record, next storage.Cursor, err error) {
 	err = s.view(ctx, func(c *session) error {
 		records, next, err = c.list(q)
 		return err
@@ -26,10 +26,10 @@ func (s *Store) List(ctx context.Context, q durable.Query) (records []durable.Re
 	return records, next, err
 }
 
-// History implements [durable.Store].
+// History implements [storage.Store].
 func (s *Store) History(
-	ctx context.Context, step durable.Key, from durable.Cursor,
-) (entries []durable.Entry, next durable.Cursor, err error) {
+	ctx context.Context, step storage.Key, from storage.Cursor,
+) (entries []storage.Entry, next storage.Cursor, err error) {
 	err = s.view(ctx, func(c *session) error {
 		entries, next, err = c.history(step, from)
 		return err
@@ -37,8 +37,8 @@ func (s *Store) History(
 	return entries, next, err
 }
 
-// Entries implements [durable.Store].
-func (s *Store) Entries(ctx context.Context, after durable.Entry, limit int) (entries []durable.Entry, err error) {
+// Entries implements [storage.Store].
+func (s *Store) Entries(ctx context.Context, after storage.Entry, limit int) (entries []storage.Entry, err error) {
 	err = s.view(ctx, func(c *session) error {
 		entries, err = c.entries(after, limit)
 		return err

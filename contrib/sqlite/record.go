@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 const (
@@ -57,7 +57,7 @@ func newRow() *row {
 }
 
 // record reads a row of getSQL or of a query. Kind and Space are those of key.
-func (r *row) record(rows *sql.Rows, key durable.Key) (durable.Record, error) {
+func (r *row) record(rows *sql.Rows, key storage.Key) (storage.Record, error) {
 	record, err := r.first(rows, key, len(r.into))
 	if err != nil {
 		return record, err
@@ -69,31 +69,31 @@ func (r *row) record(rows *sql.Rows, key durable.Key) (durable.Record, error) {
 }
 
 // brief reads a row of a query with Brief.
-func (r *row) brief(rows *sql.Rows, key durable.Key) (durable.Record, error) {
+func (r *row) brief(rows *sql.Rows, key storage.Key) (storage.Record, error) {
 	return r.first(rows, key, 5)
 }
 
 // first reads columns of a row, and converts briefColumns, which are the first ones.
-func (r *row) first(rows *sql.Rows, key durable.Key, columns int) (durable.Record, error) {
+func (r *row) first(rows *sql.Rows, key storage.Key, columns int) (storage.Record, error) {
 	if err := rows.Scan(r.into[:columns]...); err != nil {
-		return durable.Record{}, err
+		return storage.Record{}, err
 	}
 	key.Run, key.ID = r.text(0), r.text(1)
-	record := durable.Record{
-		Key: key, Version: uint64(r.integer(2)), Status: durable.Status(r.integer(3)), Body: r.bytes(4),
+	record := storage.Record{
+		Key: key, Version: uint64(r.integer(2)), Status: storage.Status(r.integer(3)), Body: r.bytes(4),
 	}
 	return record, r.err
 }
 
 // entry reads a row of historySQL, or one of entriesSQL, which has the step, too.
-func (r *row) entry(rows *sql.Rows, step durable.Key, columns int) (durable.Entry, error) {
+func (r *row) entry(rows *sql.Rows, step storage.Key, columns int) (storage.Entry, error) {
 	if err := rows.Scan(r.into[:columns]...); err != nil {
-		return durable.Entry{}, err
+		return storage.Entry{}, err
 	}
 	if columns > 6 {
 		step.Run, step.ID = r.text(6), r.text(7)
 	}
-	entry := durable.Entry{
+	entry := storage.Entry{
 		Step: step, Attempt: int(r.integer(0)), Part: int(r.integer(1)), At: r.time(2), Bucket: r.time(3), Body: r.bytes(4),
 	}
 	if r.values[5] != nil {
@@ -151,8 +151,8 @@ func (r *row) mismatch(i int) {
 }
 
 // get returns the records of keys, in their order.
-func (c *session) get(keys []durable.Key) ([]durable.Record, error) {
-	records, row := make([]durable.Record, len(keys)), newRow()
+func (c *session) get(keys []storage.Key) ([]storage.Record, error) {
+	records, row := make([]storage.Record, len(keys)), newRow()
 	for i, key := range keys {
 		records[i].Key = key
 		err := c.query(func(rows *sql.Rows) (err error) {
@@ -166,7 +166,7 @@ func (c *session) get(keys []durable.Key) ([]durable.Record, error) {
 	return records, nil
 }
 
-func (c *session) put(r durable.Record) error {
+func (c *session) put(r storage.Record) error {
 	due, err := toNanos(r.Due)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (c *session) put(r durable.Record) error {
 		created)
 }
 
-func (c *session) delete(key durable.Key) error {
+func (c *session) delete(key storage.Key) error {
 	if err := c.exec(deleteSQL, key.Kind, key.Space, key.Run, key.ID); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (c *session) delete(key durable.Key) error {
 }
 
 // add adds an entry, unless it exists.
-func (c *session) add(e durable.Entry) error {
+func (c *session) add(e storage.Entry) error {
 	at, err := toNanos(e.At)
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func (c *session) add(e durable.Entry) error {
 }
 
 // same reports whether old and r differ at most in their version.
-func same(old, r durable.Record) bool {
+func same(old, r storage.Record) bool {
 	return old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
 		old.Handler == r.Handler && old.Due.Equal(r.Due) && old.Attention == r.Attention &&
 		old.Label == r.Label && old.Priority == r.Priority && old.Created.Equal(r.Created) &&
@@ -218,7 +218,7 @@ func same(old, r durable.Record) bool {
 }
 
 // list returns a page of records, and the cursor of the next page or "".
-func (c *session) list(q durable.Query) ([]durable.Record, durable.Cursor, error) {
+func (c *session) list(q storage.Query) ([]storage.Record, storage.Cursor, error) {
 	limit := pageSize(q.Limit)
 	records, err := c.matching(q, listOrder(q), limit+1)
 	if err != nil || len(records) <= limit {
@@ -230,7 +230,7 @@ func (c *session) list(q durable.Query) ([]durable.Record, durable.Cursor, error
 // due returns the first records that q, which has DueBy, selects for an update. For
 // one handler it looks at each priority by itself: in the index, the records of two
 // priorities have records between them that are not due yet.
-func (c *session) due(q durable.Query, limit int) (records []durable.Record, err error) {
+func (c *session) due(q storage.Query, limit int) (records []storage.Record, err error) {
 	if indexOf(q) != byHandler {
 		return c.matching(q, byDue, limit)
 	}
@@ -254,14 +254,14 @@ func (c *session) due(q durable.Query, limit int) (records []durable.Record, err
 // matching returns the first records that q selects, in an order that may have
 // arguments.
 func (c *session) matching(
-	q durable.Query, order string, limit int, orderArgs ...any,
-) (records []durable.Record, err error) {
-	q.Brief = q.Brief && q.Order == durable.OrderKey // a cursor of another order has more
+	q storage.Query, order string, limit int, orderArgs ...any,
+) (records []storage.Record, err error) {
+	q.Brief = q.Brief && q.Order == storage.OrderKey // a cursor of another order has more
 	text, args, err := querySQL(q, order)
 	if err != nil {
 		return nil, err
 	}
-	row, key := newRow(), durable.Key{Kind: q.Kind, Space: q.Space}
+	row, key := newRow(), storage.Key{Kind: q.Kind, Space: q.Space}
 	read := row.record
 	if q.Brief {
 		read = row.brief
@@ -279,29 +279,29 @@ func (c *session) matching(
 
 // history returns a page of the entries of a step, and the cursor of the next page
 // or "".
-func (c *session) history(step durable.Key, from durable.Cursor) ([]durable.Entry, durable.Cursor, error) {
+func (c *session) history(step storage.Key, from storage.Cursor) ([]storage.Entry, storage.Cursor, error) {
 	attempt, part := math.MinInt, math.MinInt
 	if from != "" {
 		if _, err := fmt.Sscanf(string(from), "%d.%d", &attempt, &part); err != nil {
 			return nil, "", fmt.Errorf("%.100q is not a cursor of a history", string(from))
 		}
 	}
-	var entries []durable.Entry
+	var entries []storage.Entry
 	row := newRow()
 	err := c.query(func(rows *sql.Rows) error {
 		e, err := row.entry(rows, step, 6)
 		entries = append(entries, e)
 		return err
-	}, historySQL, step.Kind, step.Space, step.Run, step.ID, attempt, part, durable.MaxPage+1)
-	if err != nil || len(entries) <= durable.MaxPage {
+	}, historySQL, step.Kind, step.Space, step.Run, step.ID, attempt, part, storage.MaxPage+1)
+	if err != nil || len(entries) <= storage.MaxPage {
 		return entries, "", err
 	}
-	last := entries[durable.MaxPage-1]
-	return entries[:durable.MaxPage], durable.Cursor(fmt.Sprintf("%d.%d", last.Attempt, last.Part)), nil
+	last := entries[storage.MaxPage-1]
+	return entries[:storage.MaxPage], storage.Cursor(fmt.Sprintf("%d.%d", last.Attempt, last.Part)), nil
 }
 
 // entries returns at most limit entries that follow one.
-func (c *session) entries(after durable.Entry, limit int) (entries []durable.Entry, err error) {
+func (c *session) entries(after storage.Entry, limit int) (entries []storage.Entry, err error) {
 	row, key := newRow(), after.Step
 	err = c.query(func(rows *sql.Rows) error {
 		e, err := row.entry(rows, key, 8)

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // other opens the database at path as another program does.
@@ -46,9 +46,9 @@ func filled(t testing.TB, path string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var records []durable.Record
+	var records []storage.Record
 	for i := range n {
-		records = append(records, durable.Record{Key: stepKey(fmt.Sprint(i)), Body: bytes.Repeat([]byte("1"), 300)})
+		records = append(records, storage.Record{Key: stepKey(fmt.Sprint(i)), Body: bytes.Repeat([]byte("1"), 300)})
 	}
 	put(t, store, records...)
 	if err := store.Close(); err != nil {
@@ -137,7 +137,7 @@ func TestRefused(t *testing.T) {
 			test.make(t, path)
 			before, _ := os.ReadFile(path)
 			_, err := sqlite.Open(path)
-			if !errors.Is(err, durable.ErrFormat) {
+			if !errors.Is(err, storage.ErrFormat) {
 				t.Fatalf("got %v", err)
 			}
 			if got := err.Error(); !strings.Contains(got, path+": "+test.want) {
@@ -156,20 +156,20 @@ func TestEmptyFiles(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	put(t, open(t, path), durable.Record{Key: stepKey("a"), Body: body(1)})
+	put(t, open(t, path), storage.Record{Key: stepKey("a"), Body: body(1)})
 
 	// As a process leaves it that was killed before it wrote the schema.
 	path = filepath.Join(t.TempDir(), "state.db")
 	execute(t, other(t, path), "PRAGMA journal_mode = WAL")
-	put(t, open(t, path), durable.Record{Key: stepKey("a"), Body: body(1)})
+	put(t, open(t, path), storage.Record{Key: stepKey("a"), Body: body(1)})
 }
 
 func TestNoFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none", "state.db")
-	if _, err := sqlite.Open(path); !errors.Is(err, durable.ErrStore) || !errors.Is(err, os.ErrNotExist) {
+	if _, err := sqlite.Open(path); !errors.Is(err, storage.ErrStore) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := sqlite.Open(""); !errors.Is(err, durable.ErrStore) {
+	if _, err := sqlite.Open(""); !errors.Is(err, storage.ErrStore) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -179,17 +179,17 @@ func TestNoFolder(t *testing.T) {
 func TestNewerFormatWhileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	store := open(t, path)
-	r := durable.Record{Key: stepKey("a"), Body: body(1)}
+	r := storage.Record{Key: stepKey("a"), Body: body(1)}
 	put(t, store, r)
 	conn := other(t, path)
 	execute(t, conn, "UPDATE retry_meta SET value = '5' WHERE key = 'format'")
 	r.Body = body(2)
 	put(t, store, r) // the oldest writer is still format 4
 	execute(t, conn, "UPDATE retry_meta SET value = '5' WHERE key = 'oldest_writer'")
-	if err := tryPut(t, store, r); !errors.Is(err, durable.ErrFormat) {
+	if err := tryPut(t, store, r); !errors.Is(err, storage.ErrFormat) {
 		t.Errorf("Update: got %v", err)
 	}
-	if _, err := store.Get(t.Context(), []durable.Key{r.Key}); !errors.Is(err, durable.ErrFormat) {
+	if _, err := store.Get(t.Context(), []storage.Key{r.Key}); !errors.Is(err, storage.ErrFormat) {
 		t.Errorf("Get: got %v", err)
 	}
 	execute(t, conn, "UPDATE retry_meta SET value = '3' WHERE key = 'oldest_writer'")
@@ -212,12 +212,12 @@ func TestDamageWhileOpen(t *testing.T) {
 	store := open(t, path)
 	var damage error
 	for i := 0; i < 1000 && damage == nil; i++ {
-		damage = tryPut(t, store, durable.Record{Key: stepKey(fmt.Sprint(i)), Body: body(i)})
+		damage = tryPut(t, store, storage.Record{Key: stepKey(fmt.Sprint(i)), Body: body(i)})
 	}
-	if !errors.Is(damage, durable.ErrFormat) || !strings.Contains(damage.Error(), path+": damaged: keep a copy") {
+	if !errors.Is(damage, storage.ErrFormat) || !strings.Contains(damage.Error(), path+": damaged: keep a copy") {
 		t.Fatalf("got %v", damage)
 	}
-	err := tryPut(t, store, durable.Record{Key: durable.Key{Kind: durable.KindRun, Run: "new"}, Body: body(1)})
+	err := tryPut(t, store, storage.Record{Key: storage.Key{Kind: storage.KindRun, Run: "new"}, Body: body(1)})
 	if err == nil || err.Error() != damage.Error() {
 		t.Errorf("got %v, want the same error again", err)
 	}
@@ -227,7 +227,7 @@ func TestDamageWhileOpen(t *testing.T) {
 func TestReplacedWhileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	store := open(t, path)
-	r := durable.Record{Key: stepKey("a"), Body: body(1)}
+	r := storage.Record{Key: stepKey("a"), Body: body(1)}
 	put(t, store, r)
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(path + suffix); err != nil {
@@ -235,16 +235,16 @@ func TestReplacedWhileOpen(t *testing.T) {
 		}
 	}
 	r.Body = body(2)
-	if err := tryPut(t, store, r); !errors.Is(err, durable.ErrStore) {
+	if err := tryPut(t, store, r); !errors.Is(err, storage.ErrStore) {
 		t.Errorf("deleted: got %v", err)
 	}
-	if _, err := store.Get(t.Context(), []durable.Key{r.Key}); !errors.Is(err, durable.ErrStore) {
+	if _, err := store.Get(t.Context(), []storage.Key{r.Key}); !errors.Is(err, storage.ErrStore) {
 		t.Errorf("deleted: got %v", err)
 	}
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := tryPut(t, store, r); !errors.Is(err, durable.ErrFormat) {
+	if err := tryPut(t, store, r); !errors.Is(err, storage.ErrFormat) {
 		t.Errorf("replaced by an empty file: got %v", err)
 	}
 	if err := os.Remove(path); err != nil {
@@ -261,11 +261,11 @@ func TestContextEnded(t *testing.T) {
 	store := newStore(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := store.Update(ctx, durable.Select{Keys: []durable.Key{stepKey("0")}}, func(durable.Tx) (durable.Writes, error) {
+	err := store.Update(ctx, storage.Select{Keys: []storage.Key{stepKey("0")}}, func(storage.Tx) (storage.Writes, error) {
 		t.Error("decide was called")
-		return durable.Writes{}, nil
+		return storage.Writes{}, nil
 	})
-	if !errors.Is(err, context.Canceled) || !errors.Is(err, durable.ErrStore) {
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, storage.ErrStore) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -286,7 +286,7 @@ func TestExisting(t *testing.T) {
 		}
 		return err
 	}
-	if err := refused("there is no database"); !errors.Is(err, fs.ErrNotExist) || !errors.Is(err, durable.ErrStore) {
+	if err := refused("there is no database"); !errors.Is(err, fs.ErrNotExist) || !errors.Is(err, storage.ErrStore) {
 		t.Errorf("got %v, want one that matches fs.ErrNotExist and durable.ErrStore", err)
 	}
 	if files, err := os.ReadDir(filepath.Dir(path)); len(files) > 0 || err != nil {

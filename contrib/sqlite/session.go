@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A session is a connection to the database with its prepared statements. Closing a
@@ -17,7 +17,7 @@ type session struct {
 	conn       *sql.Conn
 	statements map[string]*sql.Stmt // by their text
 	file       os.FileInfo          // of the database when it was opened
-	page       []durable.Record     // a buffer for the records of a query
+	page       []storage.Record     // a buffer for the records of a query
 }
 
 // background is the context of statements. Their only waits, those for locks,

@@ -15,9 +15,11 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/shared"
 )
 
-func openShared(t *testing.T, dir string) durable.SharedStore {
+func openShared(t *testing.T, dir string) shared.Store {
 	store, err := sqlite.Open(filepath.Join(dir, "state.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -40,9 +42,9 @@ var drained = retry.BudgetPolicy{Name: "drained", Burst: 200, MinPerSecond: retr
 // before it takes the next one.
 func childDrain(args []string) {
 	store := must1(sqlite.Open(args[0]))
-	b := durable.NewSharedBudget(drained)
+	b := shared.NewBudget(drained)
 	ctx := context.Background()
-	must1(durable.Link{Store: store}.Connect(ctx, durable.SharedSet{Budgets: []*durable.SharedBudget{b}}))
+	must1(shared.Link{Store: store}.Connect(ctx, shared.Set{Budgets: []*shared.Budget{b}}))
 	fmt.Println("connected")
 	waitForLine()
 	var mu sync.Mutex
@@ -94,14 +96,14 @@ var probed = retry.BreakerPolicy{Name: "probed", Failures: 1, OpenFor: 2 * time.
 func childProbe(args []string) {
 	store := must1(sqlite.Open(args[0]))
 	e := must1(durable.New(store))
-	s := durable.StepPolicy{
+	s := genapi.StepPolicy{
 		Name: "ping", Breaker: &probed,
 		Policy: &retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 1}},
 	}
 	fmt.Println("ready")
 	waitForLine()
 	err := e.Run(context.Background(), args[1], func(ctx context.Context) error {
-		_, err := durable.Call(ctx, &s, durable.ID(), durable.Digest{}, func(context.Context) (int, error) {
+		_, err := genapi.Call(ctx, &s, genapi.ID(), genapi.Digest{}, func(context.Context) (int, error) {
 			if args[1] == "fails" {
 				return 0, errors.New("connection refused")
 			}

@@ -13,7 +13,7 @@
 // A lock on the file with the suffix -lock admits one update at a time. Reads wait
 // for no update. The locks of a process that dies are released at once.
 //
-// Open returns an error that matches durable.ErrFormat for a file that is damaged,
+// Open returns an error that matches storage.ErrFormat for a file that is damaged,
 // belongs to another program or was written by a newer version of this module. It
 // does not change the file.
 package sqlite
@@ -27,12 +27,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Store is a [durable.Store] and [durable.Holder] in a SQLite database. Its
-// methods may be called concurrently. Their errors match [durable.ErrStore],
-// [durable.ErrUnknown] or [durable.ErrFormat].
+// A Store is a [storage.Store] and [storage.Holder] in a SQLite database. Its
+// methods may be called concurrently. Their errors match [storage.ErrStore],
+// [storage.ErrUnknown] or [storage.ErrFormat].
 type Store struct {
 	path        string // without symbolic links
 	existing    bool   // neither create nor migrate it
@@ -51,8 +51,8 @@ type Store struct {
 }
 
 var (
-	_ durable.Store  = (*Store)(nil)
-	_ durable.Holder = (*Store)(nil)
+	_ storage.Store  = (*Store)(nil)
+	_ storage.Holder = (*Store)(nil)
 )
 
 // An Option changes a default of [Open].
@@ -84,7 +84,7 @@ func Open(path string, options ...Option) (*Store, error) {
 	}
 	if _, err := os.Stat(path); s.existing && err != nil {
 		return nil, fmt.Errorf("%w: %s: there is no database: check the path, or start the program that creates it: %w",
-			durable.ErrStore, path, err)
+			storage.ErrStore, path, err)
 	}
 	s.owners.prefix = path + "-owner-"
 	if s.lock, err = openFileLock(path + "-lock"); err != nil {
@@ -141,11 +141,11 @@ func (s *Store) prepare() error {
 // updates survive the process and a power failure, but not the loss of the disk. A
 // restored backup has the same incarnation as the original database, until an
 // operator changes it.
-func (s *Store) Guarantee() durable.Guarantee {
-	return durable.Guarantee{
+func (s *Store) Guarantee() storage.Guarantee {
+	return storage.Guarantee{
 		SurvivesProcess: true,
 		SurvivesPower:   true,
-		Shared:          durable.SharedByHost,
+		Shared:          storage.SharedByHost,
 		Incarnation:     s.incarnation,
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // open opens a store that is closed when the test ends.
@@ -33,31 +33,31 @@ func newStore(t testing.TB) *sqlite.Store {
 	return open(t, filepath.Join(t.TempDir(), "state.db"))
 }
 
-func stepKey(id string) durable.Key {
-	return durable.Key{Kind: durable.KindStep, Space: "test", Run: "run", ID: id}
+func stepKey(id string) storage.Key {
+	return storage.Key{Kind: storage.KindStep, Space: "test", Run: "run", ID: id}
 }
 
 // put writes whole records.
-func put(t testing.TB, store durable.Store, records ...durable.Record) {
+func put(t testing.TB, store storage.Store, records ...storage.Record) {
 	t.Helper()
 	if err := tryPut(t, store, records...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func tryPut(t testing.TB, store durable.Store, records ...durable.Record) error {
-	var keys []durable.Key
+func tryPut(t testing.TB, store storage.Store, records ...storage.Record) error {
+	var keys []storage.Key
 	for _, r := range records {
 		keys = append(keys, r.Key)
 	}
-	return store.Update(t.Context(), durable.Select{Keys: keys}, func(durable.Tx) (durable.Writes, error) {
-		return durable.Writes{Put: records}, nil
+	return store.Update(t.Context(), storage.Select{Keys: keys}, func(storage.Tx) (storage.Writes, error) {
+		return storage.Writes{Put: records}, nil
 	})
 }
 
-func get(t testing.TB, store durable.Store, key durable.Key) durable.Record {
+func get(t testing.TB, store storage.Store, key storage.Key) storage.Record {
 	t.Helper()
-	records, err := store.Get(t.Context(), []durable.Key{key})
+	records, err := store.Get(t.Context(), []storage.Key{key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +69,9 @@ func body(n int) []byte { return fmt.Appendf(nil, `{"n":%d}`, n) }
 
 func TestRecordHasAllFields(t *testing.T) {
 	store := newStore(t)
-	want := durable.Record{
-		Key: durable.Key{Kind: durable.KindRun, Space: "naïve", Run: "a/b", ID: "c'd"}, Version: 1,
-		Status: durable.StatusParked, Owner: "o", Fence: 1<<63 - 1, Handler: "h",
+	want := storage.Record{
+		Key: storage.Key{Kind: storage.KindRun, Space: "naïve", Run: "a/b", ID: "c'd"}, Version: 1,
+		Status: storage.StatusParked, Owner: "o", Fence: 1<<63 - 1, Handler: "h",
 		Due: time.Date(2026, 11, 22, 1, 2, 3, 4, time.UTC), Attention: true,
 		Bucket: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Body: []byte(`{"text":"ü"}`),
 	}
@@ -79,7 +79,7 @@ func TestRecordHasAllFields(t *testing.T) {
 	if got := get(t, store, want.Key); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	least := durable.Record{Key: stepKey(""), Version: 1, Status: durable.StatusOpen, Body: []byte{}}
+	least := storage.Record{Key: stepKey(""), Version: 1, Status: storage.StatusOpen, Body: []byte{}}
 	put(t, store, least)
 	if got := get(t, store, least.Key); !reflect.DeepEqual(got, least) {
 		t.Errorf("got %+v, want %+v", got, least)
@@ -88,7 +88,7 @@ func TestRecordHasAllFields(t *testing.T) {
 
 func TestRepeatWritesNothing(t *testing.T) {
 	store := newStore(t)
-	r := durable.Record{Key: stepKey("a"), Status: durable.StatusOpen, Body: body(1)}
+	r := storage.Record{Key: stepKey("a"), Status: storage.StatusOpen, Body: body(1)}
 	put(t, store, r)
 	put(t, store, r)
 	if got := get(t, store, r.Key).Version; got != 1 {
@@ -103,8 +103,8 @@ func TestRepeatWritesNothing(t *testing.T) {
 
 func TestTimeOutOfRange(t *testing.T) {
 	store := newStore(t)
-	r := durable.Record{Key: stepKey("a"), Due: time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC)}
-	if err := tryPut(t, store, r); !errors.Is(err, durable.ErrStore) || !strings.Contains(err.Error(), "2262") {
+	r := storage.Record{Key: stepKey("a"), Due: time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC)}
+	if err := tryPut(t, store, r); !errors.Is(err, storage.ErrStore) || !strings.Contains(err.Error(), "2262") {
 		t.Errorf("got %v", err)
 	}
 	if got := get(t, store, r.Key); got.Version != 0 {
@@ -125,7 +125,7 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		put(t, store, durable.Record{Key: stepKey(name), Body: body(1)})
+		put(t, store, storage.Record{Key: stepKey(name), Body: body(1)})
 		release, err := store.Hold("owner")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -164,7 +164,7 @@ func TestLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	byLink := open(t, link)
-	put(t, byLink, durable.Record{Key: stepKey("a"), Body: body(1)})
+	put(t, byLink, storage.Record{Key: stepKey("a"), Body: body(1)})
 	direct := open(t, filepath.Join(dir, "real", "state.db"))
 	if got := get(t, direct, stepKey("a")); got.Version != 1 {
 		t.Errorf("got %+v", got)
@@ -190,7 +190,7 @@ func TestLinkCycle(t *testing.T) {
 	if err := os.Symlink(path, path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlite.Open(path); !errors.Is(err, durable.ErrStore) || !strings.Contains(err.Error(), "symbolic links") {
+	if _, err := sqlite.Open(path); !errors.Is(err, storage.ErrStore) || !strings.Contains(err.Error(), "symbolic links") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -206,11 +206,11 @@ func TestClosed(t *testing.T) {
 	}
 	check := func(what string, err error) {
 		t.Helper()
-		if !errors.Is(err, durable.ErrStore) || !errors.Is(err, os.ErrClosed) {
+		if !errors.Is(err, storage.ErrStore) || !errors.Is(err, os.ErrClosed) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
-	check("Update", tryPut(t, store, durable.Record{Key: stepKey("a")}))
+	check("Update", tryPut(t, store, storage.Record{Key: stepKey("a")}))
 	_, err = store.Get(t.Context(), nil)
 	check("Get", err)
 	_, err = store.Hold("other")
@@ -226,7 +226,7 @@ func TestClosed(t *testing.T) {
 func TestGuarantee(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	first := open(t, path).Guarantee()
-	want := durable.Guarantee{SurvivesProcess: true, SurvivesPower: true, Shared: durable.SharedByHost}
+	want := storage.Guarantee{SurvivesProcess: true, SurvivesPower: true, Shared: storage.SharedByHost}
 	want.Incarnation = first.Incarnation
 	if first != want || first.Incarnation == "" {
 		t.Errorf("got %+v", first)
@@ -247,7 +247,7 @@ func TestReadme(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "state.db")
 	store := open(t, path)
-	put(t, store, durable.Record{Key: stepKey("a"), Attention: true, Body: body(1)})
+	put(t, store, storage.Record{Key: stepKey("a"), Attention: true, Body: body(1)})
 	conn := other(t, path)
 	blocks := strings.Split(string(readme), "```sql\n")[1:]
 	if len(blocks) < 5 {

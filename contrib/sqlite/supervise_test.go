@@ -15,6 +15,10 @@ import (
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -23,15 +27,15 @@ import (
 func childSupervise(args []string) {
 	debug.SetTraceback("none")
 	store := must1(sqlite.Open(args[0]))
-	engine := must1(durable.New(store, durable.OnEvent(func(_ context.Context, e durable.Event) {
+	engine := must1(durable.New(store, durable.OnEvent(func(_ context.Context, e events.Event) {
 		fmt.Println(e.Kind, e.Run)
 	})))
-	step := durable.StepPolicy{Name: "step", Idempotent: true, Policy: &retry.Policy{
+	step := genapi.StepPolicy{Name: "step", Idempotent: true, Policy: &retry.Policy{
 		Name: "step", RetryUnknown: true,
 		Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Millisecond, MaxDelay: retry.None},
 	}}
-	call := func(ctx context.Context, s durable.StepPolicy, fn func(context.Context) (int, error)) (int, error) {
-		return durable.Call(ctx, &s, durable.ID(), durable.Arguments(), fn)
+	call := func(ctx context.Context, s genapi.StepPolicy, fn func(context.Context) (int, error)) (int, error) {
+		return genapi.Call(ctx, &s, genapi.ID(), genapi.Arguments(), fn)
 	}
 	durable.Handle(engine, "wait", func(ctx context.Context, _ int) (int, error) {
 		s := step
@@ -110,15 +114,15 @@ func TestCrashesArePaused(t *testing.T) {
 			}
 			p = start()
 			p.until("paused crash")
-			for run, err := range engine.List(t.Context(), durable.Query{}) {
+			for run, err := range engine.Admin().List(t.Context(), storage.Query{}) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if want := run.ID == "crash"; want != (run.Status == durable.StatusPaused) || !want && run.Recoveries > 0 {
+				if want := run.ID == "crash"; want != (run.Status == storage.StatusPaused) || !want && run.Recoveries > 0 {
 					t.Errorf("run %s is %v after %d recoveries", run.ID, run.Status, run.Recoveries)
 				}
 			}
-			for s, err := range engine.Steps(t.Context(), durable.Filter{}) {
+			for s, err := range engine.Admin().Steps(t.Context(), admin.Filter{}) {
 				if err != nil || s.Lost > 0 {
 					t.Errorf("got %+v, %v; want no lost attempt", s, err)
 				}

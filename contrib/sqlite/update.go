@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // walLimit is the size of the WAL in bytes above which a batch begins with a
@@ -26,11 +26,11 @@ type writer struct {
 	checkpointAt int64
 }
 
-// Update implements [durable.Store]. It waits for the updates of all processes
+// Update implements [storage.Store]. It waits for the updates of all processes
 // before it, and for other programs that lock the database, until ctx ends. After a
 // failure of SQLite, the next update opens a new connection.
 func (s *Store) Update(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {
 	if len(sel.Keys)+len(sel.Queries) == 0 {
 		return s.fail(errors.New("a selection without keys and queries"))
@@ -49,7 +49,7 @@ func (s *Store) Update(
 
 // batch runs one transaction.
 func (s *Store) batch(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {
 	var decision error // of decide
 	c := s.write.session
@@ -59,7 +59,7 @@ func (s *Store) batch(
 			if err != nil {
 				return err
 			}
-			var w durable.Writes
+			var w storage.Writes
 			if w, decision = tx.Decide(decide); decision != nil {
 				return decision
 			}
@@ -77,7 +77,7 @@ func (s *Store) batch(
 }
 
 // load reads the records of an update, and then the time.
-func (c *session) load(sel durable.Select) (tx durable.Tx, err error) {
+func (c *session) load(sel storage.Select) (tx storage.Tx, err error) {
 	if err := c.checkWriter(latest(migrations)); err != nil {
 		return tx, err
 	}
@@ -95,16 +95,16 @@ func (c *session) load(sel durable.Select) (tx durable.Tx, err error) {
 
 // find adds what the queries of an update select to records. No record is locked:
 // there is one update at a time.
-func (c *session) find(records []durable.Record, queries []durable.Query) ([]durable.Record, error) {
-	selected := make(map[durable.Key]bool, len(records))
+func (c *session) find(records []storage.Record, queries []storage.Query) ([]storage.Record, error) {
+	selected := make(map[storage.Key]bool, len(records))
 	for _, r := range records {
 		selected[r.Key] = true
 	}
 	for _, q := range queries {
-		q.Order = durable.OrderKey
+		q.Order = storage.OrderKey
 		q.Brief = false // what an update selects, it may write
 		limit := pageSize(q.Limit)
-		var found []durable.Record
+		var found []storage.Record
 		var err error
 		if q.DueBy.IsZero() {
 			found, err = c.matching(q, byKey, limit+len(records))
@@ -114,7 +114,7 @@ func (c *session) find(records []durable.Record, queries []durable.Query) ([]dur
 		if err != nil {
 			return nil, err
 		}
-		found = slices.DeleteFunc(found, func(r durable.Record) bool { return selected[r.Key] })
+		found = slices.DeleteFunc(found, func(r storage.Record) bool { return selected[r.Key] })
 		for _, r := range found[:min(limit, len(found))] {
 			selected[r.Key] = true
 			records = append(records, r)
@@ -124,8 +124,8 @@ func (c *session) find(records []durable.Record, queries []durable.Query) ([]dur
 }
 
 // apply writes w. records are the stored ones.
-func (c *session) apply(records []durable.Record, w durable.Writes) error {
-	stored := make(map[durable.Key]durable.Record, len(records))
+func (c *session) apply(records []storage.Record, w storage.Writes) error {
+	stored := make(map[storage.Key]storage.Record, len(records))
 	for _, r := range records {
 		stored[r.Key] = r
 	}

@@ -15,11 +15,14 @@ import (
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // unit is a step that fails once, or is killed.
-var unit = durable.StepPolicy{
+var unit = genapi.StepPolicy{
 	Name: "unit", Idempotent: true, LostMax: 1000,
 	Policy: &retry.Policy{
 		Name:     "unit",
@@ -32,7 +35,7 @@ var unit = durable.StepPolicy{
 func registerJob(e *durable.Engine) {
 	durable.Handle(e, "job", func(ctx context.Context, name string) (sum int, err error) {
 		for i := range 3 {
-			n, err := durable.Call(ctx, &unit, durable.ID(i), durable.Arguments(), func(ctx context.Context) (int, error) {
+			n, err := genapi.Call(ctx, &unit, genapi.ID(i), genapi.Arguments(), func(ctx context.Context) (int, error) {
 				info, _ := durable.Current(ctx)
 				fmt.Printf("%s %s %d\n", info.Run, info.Step, info.Attempt)
 				time.Sleep(2 * time.Millisecond) // the work
@@ -122,17 +125,17 @@ func TestWorkers(t *testing.T) {
 func checkSteps(t *testing.T, engine *durable.Engine, jobs int) {
 	t.Helper()
 	steps, lost := 0, 0
-	for s, err := range engine.Steps(t.Context(), durable.Filter{}) {
+	for s, err := range engine.Admin().Steps(t.Context(), admin.Filter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		steps++
 		lost += s.Lost
-		if s.Status != durable.StatusSucceeded || s.Failures > 1 {
+		if s.Status != storage.StatusSucceeded || s.Failures > 1 {
 			t.Errorf("%+v", s)
 		}
 		n := 0
-		for a, err := range engine.Attempts(t.Context(), s.Run, s.Step) {
+		for a, err := range engine.Admin().Attempts(t.Context(), s.Run, s.Step) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,7 +7,7 @@ import (
 	"context"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -213,39 +213,39 @@ func Job(ctx context.Context, s Sink, e *job.Event) {
 }
 
 // Durable measures an event of an engine.
-func Durable(ctx context.Context, s Sink, e *durable.Event) {
+func Durable(ctx context.Context, s Sink, e *events.Event) {
 	measure := func(id ID, value float64, more ...string) {
 		s.Measure(ctx, id, value, "", append([]string{e.Name}, more...)...)
 	}
 	switch e.Kind {
-	case durable.EventJob:
+	case events.EventJob:
 		Job(ctx, s, &e.Job)
-	case durable.EventStarted:
+	case events.EventStarted:
 		measure(Attempts, 1)
 		if e.Attempt > 1 {
 			measure(StepRetries, 1)
 		}
-	case durable.EventFailed:
+	case events.EventFailed:
 		measure(Failures, 1, Class(e.Class))
 		measure(StepWaits, e.Wait.Seconds())
-	case durable.EventExhausted, durable.EventDeadLetter:
+	case events.EventExhausted, events.EventDeadLetter:
 		if e.Err != nil { // of the last attempt, which was not lost
 			measure(Failures, 1, Class(e.Class))
 		}
 		measure(Exhausted, 1, string(e.Reason))
-	case durable.EventLost:
+	case events.EventLost:
 		measure(Lost, 1)
 		measure(StepWaits, e.Wait.Seconds())
-	case durable.EventInterrupted:
+	case events.EventInterrupted:
 		measure(StepWaits, e.Wait.Seconds())
-	case durable.EventInDoubt:
+	case events.EventInDoubt:
 		measure(Lost, 1)
 		measure(InDoubt, 1)
-	case durable.EventSucceeded:
+	case events.EventSucceeded:
 		s.Measure(ctx, Successes, e.Total.Seconds(), "", e.Policy) // a histogram for each step is too many series
-	case durable.EventStoreError:
+	case events.EventStoreError:
 		s.Measure(ctx, StoreErrors, 1, "")
-	case durable.EventReset, durable.EventForcedOpen: // of a budget or a breaker
+	case events.EventReset, events.EventForcedOpen: // of a budget or a breaker
 	default:
 		if e.Step == "" { // an event of the run
 			s.Measure(ctx, RunEvents, 1, "", e.Kind.String())

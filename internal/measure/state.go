@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // The labels of the gauges of a store.
@@ -96,7 +98,7 @@ func NewState(e *durable.Engine, o StateOptions) *State {
 
 // A reading is what was read.
 type reading struct {
-	runs, steps map[durable.Status]int
+	runs, steps map[storage.Status]int
 	paused, due int
 	oldest      time.Duration
 	truncated   map[string]bool // by the group of gauges
@@ -145,9 +147,9 @@ func (s *State) current() reading {
 	defer cancel()
 	r := reading{
 		// Zero is a value: a dead letter that is the first one is an increase.
-		steps: map[durable.Status]int{
-			durable.StatusWaiting: 0, durable.StatusExecuting: 0, durable.StatusInDoubt: 0, durable.StatusPaused: 0,
-			durable.StatusDead: 0,
+		steps: map[storage.Status]int{
+			storage.StatusWaiting: 0, storage.StatusExecuting: 0, storage.StatusInDoubt: 0, storage.StatusPaused: 0,
+			storage.StatusDead: 0,
 		},
 		truncated: map[string]bool{},
 	}
@@ -160,20 +162,20 @@ func (s *State) current() reading {
 
 // fill reads the records. now is by the clock of this process.
 func (s *State) fill(ctx context.Context, r *reading, now time.Time) (err error) {
-	steps := s.engine.Steps(ctx, durable.Filter{Attention: true})
-	r.truncated["steps"], err = first(s.options.Limit, steps, func(step durable.StepInfo) { r.steps[step.Status]++ })
+	steps := s.engine.Admin().Steps(ctx, admin.Filter{Attention: true})
+	r.truncated["steps"], err = first(s.options.Limit, steps, func(step admin.StepInfo) { r.steps[step.Status]++ })
 	if err != nil {
 		return err
 	}
-	paused := s.engine.List(ctx, durable.Query{Attention: true, Status: []durable.Status{durable.StatusPaused}})
-	r.truncated["paused_runs"], err = first(s.options.Limit, paused, func(durable.RunInfo) { r.paused++ })
+	paused := s.engine.Admin().List(ctx, storage.Query{Attention: true, Status: []storage.Status{storage.StatusPaused}})
+	r.truncated["paused_runs"], err = first(s.options.Limit, paused, func(admin.RunInfo) { r.paused++ })
 	if err != nil {
 		return err
 	}
-	due := s.engine.List(ctx, durable.Query{
-		DueBy: now, Status: []durable.Status{durable.StatusOpen, durable.StatusParked},
+	due := s.engine.Admin().List(ctx, storage.Query{
+		DueBy: now, Status: []storage.Status{storage.StatusOpen, storage.StatusParked},
 	})
-	r.truncated["due_runs"], err = first(s.options.Limit, due, func(run durable.RunInfo) {
+	r.truncated["due_runs"], err = first(s.options.Limit, due, func(run admin.RunInfo) {
 		if run.Owner == "" {
 			r.due++
 			r.oldest = max(r.oldest, now.Sub(run.Due))
@@ -182,9 +184,9 @@ func (s *State) fill(ctx context.Context, r *reading, now time.Time) (err error)
 	if err != nil || !s.options.Runs {
 		return err
 	}
-	r.runs = map[durable.Status]int{}
-	all := s.engine.List(ctx, durable.Query{})
-	r.truncated["runs"], err = first(s.options.Limit, all, func(run durable.RunInfo) { r.runs[run.Status]++ })
+	r.runs = map[storage.Status]int{}
+	all := s.engine.Admin().List(ctx, storage.Query{})
+	r.truncated["runs"], err = first(s.options.Limit, all, func(run admin.RunInfo) { r.runs[run.Status]++ })
 	if r.truncated["runs"] {
 		r.runs = nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -67,8 +67,8 @@ type Policy struct {
 	Breaker, Budget string
 	Extends         string   // the policy that it extends, or ""
 	Durable         *Durable // nil: its calls are not durable
-	OnExhausted     durable.OnExhausted
-	OnChanged       durable.OnChanged
+	OnExhausted     genapi.OnExhausted
+	OnChanged       genapi.OnChanged
 	Written         func(Field) bool // whether a field is in the policy itself, not inherited
 }
 

@@ -3,7 +3,7 @@ package rules
 import (
 	"slices"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // stepRules lists the rules about durable policies.
@@ -60,10 +60,10 @@ func repeatsLostAttempts(f *File, report report) {
 			continue
 		}
 		switch {
-		case p.Durable.OnLost == durable.OnLostRetry:
+		case p.Durable.OnLost == genapi.OnLostRetry:
 			report(Error, b.at("idempotent"), "policy %s repeats lost attempts, but %s is not known to be idempotent: "+
 				"write idempotent: key, or on_lost: pause", p.Name, b.name())
-		case p.Durable.Record == durable.RecordFailures:
+		case p.Durable.Record == genapi.RecordFailures:
 			report(Error, b.at("idempotent"), "policy %s records only failures, so a crash repeats %s, which is not known "+
 				"to be idempotent: write idempotent: key, or record: attempts", p.Name, b.name())
 		}
@@ -170,11 +170,11 @@ func needsDurable(f *File, report report) {
 			continue
 		}
 		at := func(field Field) Place { return Place{"policies", p.Name, field} }
-		if p.OnExhausted == durable.ExhaustedDeadLetter || p.OnExhausted == durable.ExhaustedPause {
+		if p.OnExhausted == genapi.ExhaustedDeadLetter || p.OnExhausted == genapi.ExhaustedPause {
 			report(Error, at("on_exhausted"),
 				"on_exhausted: %s needs a durable policy: %s, or on_exhausted: escalate", p.OnExhausted, fix)
 		}
-		if p.OnChanged != durable.ChangedFail {
+		if p.OnChanged != genapi.ChangedFail {
 			report(Error, at("on_changed"), "on_changed needs a durable policy: %s, or remove it", fix)
 		}
 	}

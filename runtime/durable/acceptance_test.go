@@ -18,7 +18,12 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // The tests in this file are the acceptance criteria of "Retry State Management
@@ -27,11 +32,11 @@ import (
 // killedAtEachWait executes a run in one process after another. Each dies when
 // its first wait begins. It returns the last process, in which the run has
 // ended, and the error of the run.
-func killedAtEachWait(t *testing.T, s durable.Store, work func(context.Context) error) (*process, error) {
+func killedAtEachWait(t *testing.T, s storage.Store, work func(context.Context) error) (*process, error) {
 	t.Helper()
 	for range 100 {
 		p := startProcess(t, s)
-		p.deadly = durable.EventFailed
+		p.deadly = events.EventFailed
 		if err := p.run("one", work); p.ctx.Err() == nil {
 			return p, err
 		}
@@ -44,13 +49,13 @@ func killedAtEachWait(t *testing.T, s durable.Store, work func(context.Context) 
 func TestAcceptance01AttemptCountersArePreserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
-		m := durable.NewMemory()
+		m := memory.New()
 		last, err := killedAtEachWait(t, m, oneStep(careful("charge", 10, time.Second), failing(&j, 6)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		j.want(t, "charge", 1, 2, 3, 4, 5, 6, 7)
-		s := wantStep(t, last.Engine, "one", "charge", durable.StatusSucceeded)
+		s := wantStep(t, last.Engine, "one", "charge", storage.StatusSucceeded)
 		if s.Attempts != 7 || s.Failures != 6 || s.Lost != 0 {
 			t.Errorf("got %+v, want 7 attempts, 6 of them failed", s)
 		}
@@ -70,7 +75,7 @@ func TestAcceptance02BackoffTimersContinue(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var j journal
-			m := durable.NewMemory()
+			m := memory.New()
 			work := oneStep(careful("charge", 3, delay), failing(&j, 1))
 			first := startProcess(t, m)
 			first.killAfter(time.Minute)
@@ -89,7 +94,7 @@ func TestAcceptance02BackoffTimersContinue(t *testing.T) {
 func TestAcceptance03MaximumIsEnforced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
-		m := durable.NewMemory()
+		m := memory.New()
 		work := oneStep(careful("charge", 4, time.Second), failing(&j, 99))
 		last, err := killedAtEachWait(t, m, work)
 		wantError(t, err, retry.ErrAttempts)
@@ -103,14 +108,14 @@ func TestAcceptance03MaximumIsEnforced(t *testing.T) {
 func TestAcceptance03LowerMaximum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
-		m := durable.NewMemory()
+		m := memory.New()
 		first := startProcess(t, m)
 		first.killAfter(4 * time.Second) // in the wait before the fourth attempt
 		_ = first.run("one", oneStep(careful("charge", 9, time.Second), failing(&j, 99)))
 		second := startProcess(t, m)
 		wantError(t, second.run("one", oneStep(careful("charge", 2, time.Second), failing(&j, 99))), retry.ErrAttempts)
 		j.want(t, "charge", 1, 2, 3)
-		if n := len(second.saw(durable.EventPolicyChanged)); n != 1 {
+		if n := len(second.saw(events.EventPolicyChanged)); n != 1 {
 			t.Errorf("got %d reports of the changed policy, want 1", n)
 		}
 	})
@@ -119,7 +124,7 @@ func TestAcceptance03LowerMaximum(t *testing.T) {
 // "Retry execution history is maintained across interruptions."
 func TestAcceptance04HistoryIsMaintained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		calls := 0
 		last, err := killedAtEachWait(t, m, oneStep(careful("charge", 5, time.Second), func(context.Context) (int, error) {
 			time.Sleep(time.Second)
@@ -133,7 +138,7 @@ func TestAcceptance04HistoryIsMaintained(t *testing.T) {
 		}
 		owners, correlations := map[string]bool{}, map[string]bool{}
 		n := 0
-		for a, err := range last.History(t.Context(), durable.Filter{Run: "one"}) {
+		for a, err := range last.Admin().History(t.Context(), admin.Filter{Run: "one"}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +146,7 @@ func TestAcceptance04HistoryIsMaintained(t *testing.T) {
 			owners[a.Owner], correlations[a.Correlation] = true, true
 			ok := a.Attempt == n && a.Duration == time.Second && a.Run == "one" && a.Step == "charge" && !a.Started.IsZero()
 			if n < 4 {
-				ok = ok && a.Outcome == durable.OutcomeFailed && a.Class == retry.ClassTimeout &&
+				ok = ok && a.Outcome == events.OutcomeFailed && a.Class == retry.ClassTimeout &&
 					a.Error == fmt.Sprintf("call %d: context deadline exceeded", n) && a.Wait == time.Second<<(n-1)
 			}
 			if !ok {
@@ -151,20 +156,20 @@ func TestAcceptance04HistoryIsMaintained(t *testing.T) {
 		if n != 4 || len(owners) != 4 || len(correlations) != 1 || correlations[""] {
 			t.Errorf("got %d entries, %d owners, correlations %v; want 4, 4 and one", n, len(owners), correlations)
 		}
-		wantCount(t, last.Engine, durable.Filter{Class: []retry.Class{retry.ClassTimeout}}, 3)
-		wantCount(t, last.Engine, durable.Filter{Class: []retry.Class{retry.ClassNetwork}}, 0)
-		wantCount(t, last.Engine, durable.Filter{Status: []durable.Status{durable.StatusSucceeded}}, 4)
-		wantCount(t, last.Engine, durable.Filter{Status: []durable.Status{durable.StatusFailed}}, 0)
-		wantCount(t, last.Engine, durable.Filter{Until: epoch.Add(2 * time.Second)}, 1)
-		wantCount(t, last.Engine, durable.Filter{Since: epoch.Add(2 * time.Second)}, 3)
+		wantCount(t, last.Engine, admin.Filter{Class: []retry.Class{retry.ClassTimeout}}, 3)
+		wantCount(t, last.Engine, admin.Filter{Class: []retry.Class{retry.ClassNetwork}}, 0)
+		wantCount(t, last.Engine, admin.Filter{Status: []storage.Status{storage.StatusSucceeded}}, 4)
+		wantCount(t, last.Engine, admin.Filter{Status: []storage.Status{storage.StatusFailed}}, 0)
+		wantCount(t, last.Engine, admin.Filter{Until: epoch.Add(2 * time.Second)}, 1)
+		wantCount(t, last.Engine, admin.Filter{Since: epoch.Add(2 * time.Second)}, 3)
 	})
 }
 
 // wantCount checks how many attempts a filter selects.
-func wantCount(t *testing.T, e *durable.Engine, f durable.Filter, want int) {
+func wantCount(t *testing.T, e *durable.Engine, f admin.Filter, want int) {
 	t.Helper()
 	n := 0
-	for _, err := range e.History(t.Context(), f) {
+	for _, err := range e.Admin().History(t.Context(), f) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,10 +184,10 @@ func wantCount(t *testing.T, e *durable.Engine, f durable.Filter, want int) {
 func TestAcceptance05MapReduceCoordination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const agents, items = 4, 10
-		m := durable.NewMemory()
+		m := memory.New()
 		var j journal
 		item := idempotent("item", 4, time.Second)
-		item.OnExhausted = durable.ExhaustedDeadLetter
+		item.OnExhausted = genapi.ExhaustedDeadLetter
 		item.Budget = &retry.BudgetPolicy{Name: "shared", Burst: 60, MinPerSecond: retry.NoRefill}
 		item.LostMax = 10
 		var poison atomic.Bool
@@ -228,24 +233,24 @@ func TestAcceptance05MapReduceCoordination(t *testing.T) {
 				}
 			}
 		}
-		wantStep(t, p.Engine, "agent-2", "item/2-7", durable.StatusDead)
+		wantStep(t, p.Engine, "agent-2", "item/2-7", storage.StatusDead)
 		poison.Store(false)
-		if err := p.Requeue(t.Context(), "agent-2", "item/2-7"); err != nil {
+		if err := p.Admin().Requeue(t.Context(), "agent-2", "item/2-7"); err != nil {
 			t.Fatal(err)
 		}
 		before := len(j.calls)
 		if err := p.run("agent-2", agent(2)); err != nil {
 			t.Error(err)
 		}
-		wantStep(t, p.Engine, "agent-2", "item/2-7", durable.StatusSucceeded)
+		wantStep(t, p.Engine, "agent-2", "item/2-7", storage.StatusSucceeded)
 		if got := len(j.calls) - before; got != 1 {
 			t.Errorf("the requeued item led to %d calls, want 1", got)
 		}
-		stats, err := p.Stats(t.Context(), durable.Filter{})
+		stats, err := p.Admin().Stats(t.Context(), admin.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		tokens := body(t, m, durable.Key{Kind: durable.KindBudget, ID: "shared"})["tokens"].(float64)
+		tokens := body(t, m, storage.Key{Kind: storage.KindBudget, ID: "shared"})["tokens"].(float64)
 		if spent := 60 + 0.2*agents*items - tokens; spent < 0 || spent > float64(stats.Retries)+0.01 {
 			t.Errorf("%.1f tokens were spent for %d retries", spent, stats.Retries)
 		}
@@ -264,11 +269,11 @@ func TestAcceptance06Strategies(t *testing.T) {
 	} {
 		schedule.MaxAttempts = 6
 		synctest.Test(t, func(t *testing.T) {
-			s := &durable.StepPolicy{Name: "charge", Policy: &retry.Policy{Name: "charge", RetryUnknown: true,
+			s := &genapi.StepPolicy{Name: "charge", Policy: &retry.Policy{Name: "charge", RetryUnknown: true,
 				Schedule: schedule}}
 			var j journal
 			work := oneStep(s, failing(&j, 99))
-			live, interrupted := startProcess(t, durable.NewMemory()), durable.NewMemory()
+			live, interrupted := startProcess(t, memory.New()), memory.New()
 			wantError(t, live.run("one", work), retry.ErrAttempts)
 			last, err := killedAtEachWait(t, interrupted, oneStep(s, failing(&journal{}, 99)))
 			wantError(t, err, retry.ErrAttempts)
@@ -284,7 +289,7 @@ func TestAcceptance06Strategies(t *testing.T) {
 // "Retry circuit breaker state is preserved and functional."
 func TestAcceptance07BreakerIsPreserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var j journal
 		charge := careful("charge", 2, time.Second)
 		charge.Breaker = &retry.BreakerPolicy{Name: "api", Failures: 2, OpenFor: 10 * time.Minute}
@@ -313,7 +318,7 @@ func TestAcceptance08NoDuplicates(t *testing.T) {
 	const orders = 5
 	for n, died := 1, true; died; n++ {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			var j journal
 			work := func(ctx context.Context) error {
 				for i := range orders {
@@ -333,11 +338,11 @@ func TestAcceptance08NoDuplicates(t *testing.T) {
 			err := p.run("one", work)
 			if paused, ok := errors.AsType[*durable.PausedError](err); ok {
 				// In doubt: the operator looks whether the order was charged.
-				how := durable.Retry()
+				how := admin.Retry()
 				if len(j.attempts(paused.Steps[0])) > 0 {
-					how = durable.Succeeded(101)
+					how = admin.Succeeded(101)
 				}
-				if err := p.Resolve(t.Context(), "one", paused.Steps[0], how); err != nil {
+				if err := p.Admin().Resolve(t.Context(), "one", paused.Steps[0], how); err != nil {
 					t.Fatal(err)
 				}
 				err = p.run("one", work)
@@ -359,11 +364,11 @@ func TestAcceptance08NoDuplicates(t *testing.T) {
 // otherwise.
 func TestAcceptance09Performance(t *testing.T) {
 	const n = 5_000
-	m := durable.NewMemory()
+	m := memory.New()
 	updates := func(run string, done int, limit time.Duration) int64 {
 		var count atomic.Int64
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			if !isRenewal(sel) {
 				count.Add(1)
 			}

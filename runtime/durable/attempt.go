@@ -8,6 +8,11 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -27,16 +32,16 @@ const (
 // next is the answer of a transaction about a step.
 type next struct {
 	kind   nextKind
-	record Record
-	body   stepBody
+	record storage.Record
+	body   record.Step
 	now    time.Time // of the store
 	wait   time.Duration
 
-	token   string      // of the attempt that has started
-	result  *payload    // of nextReturn
-	event   Event       // what has happened, or its zero value
-	jobs    []job.Event // what the budgets of the run and the group have decided
-	changed error       // another policy than before has decided
+	token   string          // of the attempt that has started
+	result  *record.Payload // of nextReturn
+	event   events.Event    // what has happened, or its zero value
+	jobs    []job.Event     // what the budgets of the run and the group have decided
+	changed error           // another policy than before has decided
 
 	failure *retry.Failure // that was decided about, for observers
 	verdict retry.Verdict
@@ -56,17 +61,19 @@ func (n next) after(before next) next {
 // emit reports what a transaction has done, now that it is committed.
 func (x *execution) emit(ctx context.Context, c *stepCall, n *next) {
 	if n.changed != nil {
-		x.e.event(ctx, Event{
-			Kind: EventPolicyChanged, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence,
+		x.e.ns.Event(ctx, events.Event{
+			Kind: events.EventPolicyChanged, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence,
 			Attempt: n.body.Attempts, Err: n.changed,
 		})
 		n.changed = nil
 	}
-	if n.kind == nextCall && n.record.Version != 0 && otherArguments(n.body.Arguments, c.digest) != nil {
+	if n.kind == nextCall && n.record.Version != 0 && record.OtherArguments(n.body.Arguments, c.digest) != nil {
 		x.reportChange(ctx, c) // before the call
 	}
 	for _, ev := range n.jobs {
-		x.e.event(ctx, Event{Kind: EventJob, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence, Job: ev})
+		x.e.ns.Event(
+			ctx, events.Event{Kind: events.EventJob, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence, Job: ev},
+		)
 		if c.unit != nil && ev.Unit == c.unit.name {
 			c.unit.g.group.Notify(ctx, ev)
 		}
@@ -79,8 +86,8 @@ func (x *execution) emit(ctx context.Context, c *stepCall, n *next) {
 	if p := c.policy.Policy; p != nil {
 		n.event.Policy = p.Name
 	}
-	x.e.event(ctx, n.event)
-	n.event = Event{}
+	x.e.ns.Event(ctx, n.event)
+	n.event = events.Event{}
 }
 
 // begin looks for the record of a step, and starts its first attempt otherwise.
@@ -88,23 +95,23 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	if c.pause != nil {
 		return x.start(ctx, c, false) // a signal may have come since the ledger was read
 	}
-	recorded := c.policy.startsRecorded()
-	first := next{kind: nextCall, record: Record{Key: c.key}, body: stepBody{Attempts: 1}}
+	recorded := startsRecorded(c.policy)
+	first := next{kind: nextCall, record: storage.Record{Key: c.key}, body: record.Step{Attempts: 1}}
 	switch known := x.knowsUnfinished(c); {
 	case known && c.policy.Policy != nil:
 		return x.start(ctx, c, false)
 	case known || !x.knowsAll(c):
 		// A read costs less than the transaction of a start.
-		records, err := x.e.store.Get(ctx, []Key{c.key})
+		records, err := x.e.ns.Store.Get(ctx, []storage.Key{c.key})
 		if err != nil {
 			return next{}, x.failed(ctx, err)
 		}
 		r := records[0]
-		body, err := open[stepBody](r)
+		body, err := record.Open[record.Step](r)
 		switch {
-		case err != nil || finished(r.Status):
+		case err != nil || record.Finished(r.Status):
 			return next{kind: nextFinished, record: r, body: body}, err
-		case c.policy.Policy == nil && blocked(r.Status):
+		case c.policy.Policy == nil && record.Blocked(r.Status):
 			return next{kind: nextBlocked, record: r, body: body}, nil
 		}
 		first.body.Attempts, first.body.Keys = body.Attempts+1, body.Keys // without a policy any more
@@ -150,7 +157,7 @@ func (x *execution) verify(ctx context.Context) error {
 	if !x.claimed.Load() || gaps == x.gaps.Load() {
 		return nil
 	}
-	records, err := x.e.store.Get(ctx, []Key{x.e.key(KindRun, x.id, "")})
+	records, err := x.e.ns.Store.Get(ctx, []storage.Key{x.e.ns.Key(storage.KindRun, x.id, "")})
 	if err != nil {
 		return err
 	}
@@ -184,15 +191,16 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 	}
 	p := c.policy.Policy
 	in := starting{
-		token: token(8), due: due, sample: rand.Float64(), correlation: x.e.correlation(ctx), timeout: p.CallTimeout(ctx),
-		local: time.Now(), spread: c.policy.patience(ctx),
+		token: record.Token(8), due: due, sample: rand.Float64(), correlation: x.e.correlation(ctx),
+		timeout: p.CallTimeout(ctx),
+		local:   time.Now(), spread: patience(c.policy, ctx),
 	}
 	c.resume()
 	if f, inputs, ok := c.call.TryAdmit(ctx); !ok {
 		in.refused, in.inputs = &f, inputs
 	}
 	var n next
-	err := x.e.update(ctx, x.keys(c), func(tx Tx) (Writes, error) {
+	err := x.e.ns.Update(ctx, x.keys(c), func(tx storage.Tx) (storage.Writes, error) {
 		w, answer, err := x.decideStart(tx, c, &in)
 		n = answer.after(n)
 		return w, err
@@ -215,7 +223,7 @@ func (c *stepCall) resume() {
 
 // patience returns how long a retry may be delayed without parking its run: a
 // run that is parked again each time it is due would never go on.
-func (s *StepPolicy) patience(ctx context.Context) time.Duration {
+func patience(s *genapi.StepPolicy, ctx context.Context) time.Duration {
 	d := time.Duration(math.MaxInt64)
 	if deadline, limited := ctx.Deadline(); limited {
 		d = time.Until(deadline) / 2 // the attempt needs some time, too
@@ -248,9 +256,9 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	case !called && end.unstarted:
 		return next{kind: nextDecide}, x.ready(ctx)
 	case !called:
-		end.outcome = OutcomeWithdrawn
+		end.outcome = events.OutcomeWithdrawn
 	case err == nil:
-		end.outcome, end.result = OutcomeSucceeded, result
+		end.outcome, end.result = events.OutcomeSucceeded, result
 		call.Succeed()
 		if end.unstarted {
 			return next{kind: nextReturn, result: &result}, nil // RecordFailures
@@ -270,7 +278,7 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 // once makes the attempt of a step without a policy.
 func (x *execution) once(ctx context.Context, c *stepCall, n next) (next, error) {
 	end := &attemptEnd{
-		token: token(8), number: n.body.Attempts, begun: time.Now(), unstarted: true, outcome: OutcomeSucceeded,
+		token: record.Token(8), number: n.body.Attempts, begun: time.Now(), unstarted: true, outcome: events.OutcomeSucceeded,
 	}
 	result, err, called := x.invoke(ctx, c, n, nil)
 	if !called {
@@ -297,7 +305,7 @@ func shift(s retry.CallState, d time.Duration) retry.CallState {
 // invoke calls the function of a step. It reports false, and does not call it,
 // if the caller has gone, or if somebody may have claimed the run since the start
 // was recorded.
-func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry.Call) (payload, error, bool) {
+func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry.Call) (record.Payload, error, bool) {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a := &attempt{cancel: cancel, policy: c.policy}
@@ -312,14 +320,14 @@ func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry
 	}()
 	info := Info{
 		Run: x.id, Step: c.key.ID, Attempt: n.body.Attempts, Version: x.run.Version, Fence: x.fence,
-		Key: idempotencyKey(x.e.space, x.id, c.key.ID, n.body.Keys),
+		Key: record.IdempotencyKey(x.e.ns.Space, x.id, c.key.ID, n.body.Keys),
 	}
 	inner = retry.WithIdempotencyKey(&runContext{Context: inner, x: x, info: &info, captures: c.captures}, info.Key)
 	if call != nil {
 		inner = call.Attempt(inner)
 	}
 	if ctx.Err() != nil || !x.safe() {
-		return payload{}, nil, false
+		return record.Payload{}, nil, false
 	}
 	result, err := c.invoke(inner)
 	c.lapsed = a.lapsed.Load()
@@ -331,18 +339,18 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 	f, in := call.Inspect(ctx, err)
 	end.failure, end.correlation = f, x.e.correlation(ctx)
 	if end.unstarted {
-		end.token = token(8)
+		end.token = record.Token(8)
 	}
-	end.err = recordError(c.policy.Errors, f.Class(), err)
+	end.err = record.NewError(c.policy.Errors, f.Class(), err)
 	end.deadline = call.State().Deadline
 	if in.Ended != "" || c.lapsed {
-		end.outcome = OutcomeInterrupted // it may have taken effect
+		end.outcome = events.OutcomeInterrupted // it may have taken effect
 		c.captureDoubt(ctx, call, f, in)
 		return
 	}
-	end.outcome = OutcomeFailed
+	end.outcome = events.OutcomeFailed
 	if f.TimedOut() {
-		end.outcome = OutcomeTimedOut
+		end.outcome = events.OutcomeTimedOut
 	}
 	in.Deadline = time.Time{} // it ends the execution, not the step
 	in.Once = ""              // a retry around the step gets what is recorded
@@ -384,7 +392,7 @@ func (x *execution) report(ctx context.Context, call *retry.Call, end *attemptEn
 func (x *execution) end(ctx context.Context, c *stepCall, end *attemptEnd) (next, error) {
 	end.fence, end.owner = x.fence, x.owner.id
 	var n next
-	err := x.insist(ctx, c.key, x.keys(c), func(tx Tx) (Writes, error) {
+	err := x.insist(ctx, c.key, x.keys(c), func(tx storage.Tx) (storage.Writes, error) {
 		w, answer, err := x.decideEnd(tx, c, end)
 		n = answer.after(n)
 		return w, err
@@ -399,16 +407,20 @@ func (x *execution) end(ctx context.Context, c *stepCall, end *attemptEnd) (next
 
 // insist records what has ended, until that succeeds. After an error of the store
 // that outlasts the grace after the end of ctx, the execution is halted.
-func (x *execution) insist(ctx context.Context, what Key, keys []Key, decide func(Tx) (Writes, error)) error {
-	patient, cancel := withGrace(ctx)
+func (x *execution) insist(
+	ctx context.Context, what storage.Key, keys []storage.Key, decide func(storage.Tx) (storage.Writes, error),
+) error {
+	patient, cancel := namespace.WithGrace(ctx)
 	defer cancel()
 	for delay := retryStore; ; delay = min(2*delay, time.Second) {
-		err := x.e.update(patient, keys, decide)
+		err := x.e.ns.Update(patient, keys, decide)
 		if err == nil || !isStoreError(err) {
 			return err
 		}
-		x.e.event(context.WithoutCancel(ctx), Event{Kind: EventStoreError, Run: x.id, Step: what.ID, Err: err})
-		if !pause(patient, delay) {
+		x.e.ns.Event(
+			context.WithoutCancel(ctx), events.Event{Kind: events.EventStoreError, Run: x.id, Step: what.ID, Err: err},
+		)
+		if !namespace.Pause(patient, delay) {
 			x.halt(err)
 			return err
 		}
@@ -425,12 +437,12 @@ type attemptEnd struct {
 	unstarted bool // no start was recorded
 	fence     uint64
 	owner     string
-	outcome   Outcome
+	outcome   events.Outcome
 	begun     time.Time
 	duration  time.Duration
-	result    payload
+	result    record.Payload
 
-	err         *recordedError
+	err         *record.Error
 	failure     retry.Failure
 	inputs      retry.Inputs
 	deadline    time.Time // of the call, by the clock of this process

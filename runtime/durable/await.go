@@ -6,13 +6,18 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A RunError is the error of a run that [Await] waited for.
 type RunError struct {
 	Run    string
-	Status Status // StatusFailed, StatusCanceled, StatusTimedOut or StatusExpired
-	Text   string // of the error that its function returned
+	Status storage.Status // StatusFailed, StatusCanceled, StatusTimedOut or StatusExpired
+	Text   string         // of the error that its function returned
 }
 
 // Error returns the run and why it has no result.
@@ -28,11 +33,11 @@ func (e *RunError) Error() string {
 func (e *RunError) Is(target error) bool {
 	switch target {
 	case ErrCanceled:
-		return e.Status == StatusCanceled
+		return e.Status == storage.StatusCanceled
 	case ErrTimedOut:
-		return e.Status == StatusTimedOut
+		return e.Status == storage.StatusTimedOut
 	case ErrExpired:
-		return e.Status == StatusExpired
+		return e.Status == storage.StatusExpired
 	}
 	return false
 }
@@ -41,7 +46,7 @@ func (e *RunError) Is(target error) bool {
 // run that is paused has not ended. Within a run that a worker executes, Await
 // parks that run, which needs no process until the other one has ended: return
 // its error. Elsewhere Await asks the store every second, and at once when the
-// same engine has ended the run, or a store that is a [Notifier] reports the end of
+// same engine has ended the run, or a store that is a [storage.Notifier] reports the end of
 // a run. The error matches
 // [ErrNotFound] if the run does not exist, and [ErrConflict] if it waits for the
 // run that calls Await: it is that run, or is parked, itself or through others,
@@ -52,10 +57,10 @@ func Await[Out any](ctx context.Context, e *Engine, id string) (Out, error) {
 	if err != nil {
 		return value, err
 	}
-	return value, resultError("", result.decode(e.codec, &value))
+	return value, resultError("", result.Decode(e.ns.Codec, &value))
 }
 
-func (e *Engine) await(ctx context.Context, id string) (*payload, error) {
+func (e *Engine) await(ctx context.Context, id string) (*record.Payload, error) {
 	caller := "" // the run that waits, if any
 	c := fromContext(ctx)
 	if c != nil && c.x.e == e {
@@ -73,18 +78,18 @@ func (e *Engine) await(ctx context.Context, id string) (*payload, error) {
 			return nil, err
 		}
 	}
-	l := e.listen(id)
-	defer l.close()
+	l := e.ns.Listen(id)
+	defer l.Close()
 	for {
 		// It may have ended since, and before it is listened for.
-		failed := l.subscribe(ctx)
+		failed := l.Subscribe(ctx)
 		if result, ended, err := e.result(ctx, id, caller); ended || err != nil {
 			return result, err
 		}
 		if failed != nil {
-			e.event(ctx, Event{Kind: EventStoreError, Run: id, Err: failed})
+			e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: id, Err: failed})
 		}
-		if !pause(ctx, awaitPause) || !l.wait(ctx, awaitPoll) {
+		if !namespace.Pause(ctx, awaitPause) || !l.Wait(ctx, awaitPoll) {
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -92,23 +97,25 @@ func (e *Engine) await(ctx context.Context, id string) (*payload, error) {
 
 // result returns the result of a run, or its error, and whether it has ended. It
 // is an error if the run waits for the caller, which is a run or "".
-func (e *Engine) result(ctx context.Context, id, caller string) (result *payload, ended bool, err error) {
+func (e *Engine) result(ctx context.Context, id, caller string) (result *record.Payload, ended bool, err error) {
 	r, b, err := e.runRecord(ctx, id)
 	switch {
 	case err != nil:
 		return nil, false, err
 	case r.Version == 0:
 		return nil, false, fmt.Errorf("run %q: %w", id, ErrNotFound)
-	case r.Status == StatusSucceeded && b.Result == nil:
-		return &payload{}, true, nil
-	case r.Status == StatusSucceeded:
+	case r.Status == storage.StatusSucceeded && b.Result == nil:
+		return &record.Payload{}, true, nil
+	case r.Status == storage.StatusSucceeded:
 		return b.Result, true, nil
 	case r.Status.EndsRun():
 		return nil, true, &RunError{Run: id, Status: r.Status, Text: b.Error}
 	case caller == "":
 		return nil, false, nil
 	}
-	cycle, err := awaitPath(id, caller, func(run string) (Record, runBody, error) { return e.runRecord(ctx, run) })
+	cycle, err := awaitPath(
+		id, caller, func(run string) (storage.Record, record.Run, error) { return e.runRecord(ctx, run) },
+	)
 	if err == nil && cycle != nil {
 		err = fmt.Errorf("runs wait for each other: %s: %w", path(append(cycle, id)), ErrConflict)
 	}
@@ -116,18 +123,18 @@ func (e *Engine) result(ctx context.Context, id, caller string) (result *payload
 }
 
 // runRecord returns the record of a run, decoded.
-func (e *Engine) runRecord(ctx context.Context, run string) (r Record, b runBody, err error) {
-	records, err := e.store.Get(ctx, []Key{e.key(KindRun, run, "")})
+func (e *Engine) runRecord(ctx context.Context, run string) (r storage.Record, b record.Run, err error) {
+	records, err := e.ns.Store.Get(ctx, []storage.Key{e.ns.Key(storage.KindRun, run, "")})
 	if err != nil {
 		return r, b, err
 	}
-	b, err = open[runBody](records[0])
+	b, err = record.Open[record.Run](records[0])
 	return records[0], b, err
 }
 
 // awaitPath returns the runs from one to another, each of which is parked until
 // the next has ended, or nil. get returns the record of a run.
-func awaitPath(from, to string, get func(string) (Record, runBody, error)) ([]string, error) {
+func awaitPath(from, to string, get func(string) (storage.Record, record.Run, error)) ([]string, error) {
 	seen := map[string]bool{}
 	var search func(run string) ([]string, error)
 	search = func(run string) ([]string, error) {
@@ -139,7 +146,7 @@ func awaitPath(from, to string, get func(string) (Record, runBody, error)) ([]st
 		}
 		seen[run] = true
 		r, b, err := get(run)
-		if err != nil || r.Status != StatusParked {
+		if err != nil || r.Status != storage.StatusParked {
 			return nil, err
 		}
 		for _, next := range b.Awaits {

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 // Runs that wait for each other end: one of them gets an error that names all.
 func TestAwaitCycle(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 20} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			var mu sync.Mutex
 			var conflicts []string
 			first := newEngine(t, m)
@@ -60,7 +61,7 @@ func TestAwaitCycle(t *testing.T) {
 // A run that waits without parking finds that it is awaited, too.
 func TestAwaitCycleWithRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		durable.Handle(p.Engine, "wait", func(ctx context.Context, run string) (int, error) {
 			return durable.Await[int](ctx, p.Engine, run)
 		})
@@ -81,7 +82,7 @@ func TestAwaitCycleWithRun(t *testing.T) {
 // Runs that wait for the same one, along several paths, are no cycle.
 func TestAwaitDiamond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		durable.Handle(e, "sum", func(ctx context.Context, runs []string) (int, error) {
 			sum := 1
 			for _, run := range runs {

@@ -8,12 +8,15 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/shared"
 )
 
-var ping = durable.StepPolicy{Name: "ping", Policy: &retry.Policy{Name: "ping"}, Idempotent: true}
+var ping = genapi.StepPolicy{Name: "ping", Policy: &retry.Policy{Name: "ping"}, Idempotent: true}
 
-func benchmarkStep(b *testing.B, s *durable.StepPolicy) {
-	e, err := durable.New(durable.NewMemory())
+func benchmarkStep(b *testing.B, s *genapi.StepPolicy) {
+	e, err := durable.New(memory.New())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -21,7 +24,7 @@ func benchmarkStep(b *testing.B, s *durable.StepPolicy) {
 	b.ReportAllocs()
 	err = e.Run(b.Context(), "bench", func(ctx context.Context) error {
 		for i := 0; b.Loop(); i++ {
-			_, err := durable.Call(ctx, s, durable.ID(i), durable.Digest{}, func(context.Context) (int, error) { return i, nil })
+			_, err := genapi.Call(ctx, s, genapi.ID(i), genapi.Digest{}, func(context.Context) (int, error) { return i, nil })
 			if err != nil {
 				return err
 			}
@@ -37,16 +40,16 @@ func benchmarkStep(b *testing.B, s *durable.StepPolicy) {
 func BenchmarkStep(b *testing.B) {
 	b.Run("attempts", func(b *testing.B) { benchmarkStep(b, &ping) })
 	failures := ping
-	failures.Record = durable.RecordFailures
+	failures.Record = genapi.RecordFailures
 	b.Run("failures", func(b *testing.B) { benchmarkStep(b, &failures) })
-	b.Run("nil", func(b *testing.B) { benchmarkStep(b, &durable.StepPolicy{Name: "ping"}) })
+	b.Run("nil", func(b *testing.B) { benchmarkStep(b, &genapi.StepPolicy{Name: "ping"}) })
 }
 
 // BenchmarkResume measures a finished step that is called again.
 func BenchmarkResume(b *testing.B) {
 	for _, n := range []int{1000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			e, err := durable.New(durable.NewMemory())
+			e, err := durable.New(memory.New())
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -54,7 +57,7 @@ func BenchmarkResume(b *testing.B) {
 			stop := fmt.Errorf("stop")
 			job := func(ctx context.Context) error {
 				for i := range n {
-					_, err := durable.Call(ctx, &ping, durable.ID(i), durable.Digest{}, func(context.Context) (int, error) {
+					_, err := genapi.Call(ctx, &ping, genapi.ID(i), genapi.Digest{}, func(context.Context) (int, error) {
 						return i, nil
 					})
 					if err != nil {
@@ -80,9 +83,9 @@ func BenchmarkResume(b *testing.B) {
 // fails: in one of the process, and in one that a store shares.
 func BenchmarkDeposit(b *testing.B) {
 	policy := retry.BudgetPolicy{Name: "server"}
-	own, shared := retry.NewBudget(policy), durable.NewSharedBudget(policy)
-	c, err := durable.Link{Store: durable.NewMemory()}.Connect(b.Context(), durable.SharedSet{
-		Budgets: []*durable.SharedBudget{shared},
+	own, common := retry.NewBudget(policy), shared.NewBudget(policy)
+	c, err := shared.Link{Store: memory.New()}.Connect(b.Context(), shared.Set{
+		Budgets: []*shared.Budget{common},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -95,7 +98,7 @@ func BenchmarkDeposit(b *testing.B) {
 	})
 	b.Run("store", func(b *testing.B) {
 		for b.Loop() {
-			shared.Deposit()
+			common.Deposit()
 		}
 	})
 }
@@ -105,7 +108,7 @@ func BenchmarkDeposit(b *testing.B) {
 func BenchmarkWork(b *testing.B) {
 	for _, slots := range []int{1, 16, 64} {
 		b.Run(fmt.Sprint(slots), func(b *testing.B) {
-			e, err := durable.New(durable.NewMemory())
+			e, err := durable.New(memory.New())
 			if err != nil {
 				b.Fatal(err)
 			}

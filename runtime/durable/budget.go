@@ -4,18 +4,20 @@ import (
 	"errors"
 	"time"
 
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // A budgetRecord is the count budget of a run in a transaction.
 type budgetRecord struct {
-	record Record
-	body   budgetBody
+	record storage.Record
+	body   record.CountBudget
 	dirty  bool
 }
 
-func openBudget(r Record) (*budgetRecord, error) {
-	body, err := open[budgetBody](r)
+func openBudget(r storage.Record) (*budgetRecord, error) {
+	body, err := record.Open[record.CountBudget](r)
 	if err != nil {
 		return nil, err
 	}
@@ -23,23 +25,23 @@ func openBudget(r Record) (*budgetRecord, error) {
 }
 
 // put appends the record if it has changed.
-func (b *budgetRecord) put(w *Writes) error {
+func (b *budgetRecord) put(w *storage.Writes) error {
 	if b == nil || !b.dirty {
 		return nil
 	}
-	err := write(&b.record, &b.body)
+	err := record.Write(&b.record, &b.body)
 	w.Put = append(w.Put, b.record)
 	return err
 }
 
 // newCountBudget returns the record of the budget of a new run.
-func newCountBudget(r Record, p job.BudgetPolicy, bucket time.Time) (Record, error) {
+func newCountBudget(r storage.Record, p job.BudgetPolicy, bucket time.Time) (storage.Record, error) {
 	effective := job.NewBudget(p).Policy() // clamped to its ceilings
 	r.Bucket = bucket
-	body := budgetBody{
+	body := record.CountBudget{
 		Name: effective.Name, Retries: max(effective.Retries, 0), PerUnit: max(effective.PerUnit, 0),
 	}
-	return r, write(&r, &body)
+	return r, record.Write(&r, &body)
 }
 
 // refuses returns the event of a count budget that refuses a retry of a step,
@@ -76,17 +78,17 @@ func (b *budgetRecord) event(e job.Event) *job.Event {
 // its units.
 type unitBudget struct {
 	*budgetRecord
-	member *member
-	unit   Record
-	body   stepBody // of the unit: Granted counts the retries of all its steps
+	member *record.Member
+	unit   storage.Record
+	body   record.Step // of the unit: Granted counts the retries of all its steps
 }
 
-func openUnitBudget(m *member, budget, unit Record) (*unitBudget, error) {
+func openUnitBudget(m *record.Member, budget, unit storage.Record) (*unitBudget, error) {
 	b, err := openBudget(budget)
 	if err != nil {
 		return nil, err
 	}
-	body, err := open[stepBody](unit)
+	body, err := record.Open[record.Step](unit)
 	return &unitBudget{budgetRecord: b, member: m, unit: unit, body: body}, err
 }
 
@@ -110,17 +112,17 @@ func (b *unitBudget) named(e *job.Event) *job.Event {
 }
 
 // put appends the records if they have changed.
-func (b *unitBudget) put(w *Writes) error {
+func (b *unitBudget) put(w *storage.Writes) error {
 	if b == nil || !b.dirty {
 		return nil
 	}
-	err := writeStep(&b.unit, &b.body)
+	err := record.WriteStep(&b.unit, &b.body)
 	w.Put = append(w.Put, b.unit)
 	return errors.Join(err, b.budgetRecord.put(w))
 }
 
 // budgeted returns the unit whose retries the budget of a group limits, or nil.
-func (x *execution) budgeted(c *stepCall) *member {
+func (x *execution) budgeted(c *stepCall) *record.Member {
 	m := x.run.Unit
 	if c.unit != nil {
 		m = &c.unit.member

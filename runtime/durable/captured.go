@@ -7,6 +7,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/captured"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // This file keeps the timeouts that package recovery captures during an attempt
@@ -43,7 +44,7 @@ func (c *captures) list() []json.RawMessage {
 // was captured. Budgets and breakers in the store may still refuse a retry that v
 // allows.
 func (c *stepCall) capture(ctx context.Context, call *retry.Call, f retry.Failure, in retry.Inputs, v retry.Verdict) {
-	if c.policy.OnExhausted == ExhaustedEscalate || c.policy.OnExhausted == ExhaustedPause {
+	if c.policy.OnExhausted == genapi.ExhaustedEscalate || c.policy.OnExhausted == genapi.ExhaustedPause {
 		v.Escalate = true
 	}
 	call.Capture(captured.With(ctx, c.captures), f, in, v)
@@ -57,10 +58,10 @@ func (c *stepCall) captureDoubt(ctx context.Context, call *retry.Call, f retry.F
 	}
 	state, v := c.policy.Policy.Decide(call.State(), f, in)
 	call.Restore(state)
-	switch c.policy.onLost() {
-	case OnLostRetry:
+	switch onLost(c.policy) {
+	case genapi.OnLostRetry:
 		v.Reason = "" // by the next execution of the run
-	case OnLostPause:
+	case genapi.OnLostPause:
 		v.Escalate = true
 	}
 	c.capture(ctx, call, f, in, v)

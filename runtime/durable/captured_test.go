@@ -11,11 +11,15 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 	"github.com/retrygen/retrygen/runtime/recovery"
 )
 
 // capturing returns the policy of a step whose timeouts are captured.
-func capturing(attempts int, attempt, call time.Duration) *durable.StepPolicy {
+func capturing(attempts int, attempt, call time.Duration) *genapi.StepPolicy {
 	s := idempotent("build", attempts, time.Second)
 	s.Policy.AttemptTimeout, s.Policy.Timeout, s.Policy.Scope, s.Policy.Capture = attempt, call, "step", true
 	return s
@@ -41,18 +45,18 @@ func TestCaptured(t *testing.T) {
 		}
 		return nil
 	}
-	retryLoss := func(s *durable.StepPolicy, o durable.OnLost) *durable.StepPolicy {
+	retryLoss := func(s *genapi.StepPolicy, o genapi.OnLost) *genapi.StepPolicy {
 		s.OnLost = o
 		return s
 	}
-	exhausted := func(s *durable.StepPolicy, o durable.OnExhausted) *durable.StepPolicy {
+	exhausted := func(s *genapi.StepPolicy, o genapi.OnExhausted) *genapi.StepPolicy {
 		s.OnExhausted = o
 		return s
 	}
 	minute := time.Minute
 	for _, c := range []struct {
 		name   string
-		policy *durable.StepPolicy
+		policy *genapi.StepPolicy
 		limit  time.Duration // of the caller, or 0
 		op     func(context.Context) error
 		want   []string // attempt, outcome, scope, limit, elapsed, retries and action
@@ -61,10 +65,10 @@ func TestCaptured(t *testing.T) {
 			"1 timed_out step 60000 60000 0 retry", "2 timed_out step 60000 60000 1 fail",
 		}},
 		{"the call", capturing(9, 0, minute), 0, hang, []string{"1 timed_out step 60000 60000 0 fail"}},
-		{"escalated", exhausted(capturing(9, 0, minute), durable.ExhaustedEscalate), 0, hang, []string{
+		{"escalated", exhausted(capturing(9, 0, minute), genapi.ExhaustedEscalate), 0, hang, []string{
 			"1 timed_out step 60000 60000 0 escalate",
 		}},
-		{"paused", exhausted(capturing(9, 0, minute), durable.ExhaustedPause), 0, hang, []string{
+		{"paused", exhausted(capturing(9, 0, minute), genapi.ExhaustedPause), 0, hang, []string{
 			"1 timed_out step 60000 60000 0 escalate",
 		}},
 		{"calls within a step", capturing(3, 0, time.Hour), 0, succeedsSecond, []string{
@@ -73,17 +77,17 @@ func TestCaptured(t *testing.T) {
 		{"the caller's deadline", capturing(3, 0, time.Hour), minute, hang, []string{
 			"1 interrupted step 60000 60000 0 retry",
 		}},
-		{"in doubt", retryLoss(capturing(3, 0, time.Hour), durable.OnLostPause), minute, hang, []string{
+		{"in doubt", retryLoss(capturing(3, 0, time.Hour), genapi.OnLostPause), minute, hang, []string{
 			"1 interrupted step 60000 60000 0 escalate",
 		}},
-		{"failed by a loss", retryLoss(capturing(3, 0, time.Hour), durable.OnLostFail), minute, hang, []string{
+		{"failed by a loss", retryLoss(capturing(3, 0, time.Hour), genapi.OnLostFail), minute, hang, []string{
 			"1 interrupted step 60000 60000 0 fail",
 		}},
 		{"errors", capturing(2, 0, time.Hour), 0, func(context.Context) error { return errors.New("busy") }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := startProcess(t, durable.NewMemory())
+				p := startProcess(t, memory.New())
 				r := &recovery.Recorder{Base: t.TempDir(), Run: "one", Flow: "build"}
 				ctx := r.With(p.ctx)
 				if c.limit > 0 {
@@ -117,9 +121,9 @@ func TestCaptured(t *testing.T) {
 }
 
 // captured returns the attempts of the history, by number.
-func (p *process) captured(t *testing.T) (all []durable.AttemptInfo) {
+func (p *process) captured(t *testing.T) (all []admin.AttemptInfo) {
 	t.Helper()
-	for a, err := range p.History(t.Context(), durable.Filter{Run: "one"}) {
+	for a, err := range p.Admin().History(t.Context(), admin.Filter{Run: "one"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +136,7 @@ func (p *process) captured(t *testing.T) (all []durable.AttemptInfo) {
 // to the next one, which repeats the attempt.
 func TestCapturedBeforeDeath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := durable.NewMemory()
+		s := memory.New()
 		r := &recovery.Recorder{Base: t.TempDir(), Flow: "build"}
 		p := startProcess(t, s)
 		ctx := r.Begin(p.ctx, recovery.Step{ID: "build", Flush: func(context.Context) error {
@@ -152,11 +156,11 @@ func TestCapturedBeforeDeath(t *testing.T) {
 		if err := p.run("one", oneStep(policy, func(context.Context) (int, error) { return 7, nil })); err != nil {
 			t.Error(err)
 		}
-		var outcomes []durable.Outcome
+		var outcomes []events.Outcome
 		for _, a := range p.captured(t) {
 			outcomes = append(outcomes, a.Outcome)
 		}
-		if want := []durable.Outcome{durable.OutcomeLost, durable.OutcomeSucceeded}; !slices.Equal(outcomes, want) {
+		if want := []events.Outcome{events.OutcomeLost, events.OutcomeSucceeded}; !slices.Equal(outcomes, want) {
 			t.Errorf("outcomes %v, want %v", outcomes, want)
 		}
 	})
@@ -165,7 +169,7 @@ func TestCapturedBeforeDeath(t *testing.T) {
 // TestManyCaptured: the history keeps the first of many timeouts.
 func TestManyCaptured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		r := &recovery.Recorder{Base: t.TempDir(), Flow: "build"}
 		err := p.Run(p.ctx, "one", oneStep(capturing(1, 0, time.Hour), func(ctx context.Context) (int, error) {
 			for range 101 {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // This file has what runs do to other runs: a run that a worker executes is
@@ -20,14 +22,14 @@ func (*missingError) Error() string { return "records of other runs are missing"
 // those of the runs that wait for it, which only its record names, and the
 // record of the group whose unit it is.
 func (x *execution) withOthers(
-	ctx context.Context, others []string, steps []Key, decide func(Tx) (Writes, error),
+	ctx context.Context, others []string, steps []storage.Key, decide func(storage.Tx) (storage.Writes, error),
 ) error {
 	for {
-		keys := append([]Key{x.e.key(KindRun, x.id, "")}, steps...)
+		keys := append([]storage.Key{x.e.ns.Key(storage.KindRun, x.id, "")}, steps...)
 		for _, run := range others {
-			keys = append(keys, x.e.key(KindRun, run, ""))
+			keys = append(keys, x.e.ns.Key(storage.KindRun, run, ""))
 		}
-		err := x.e.update(ctx, append(keys, x.memberKeys()...), decide)
+		err := x.e.ns.Update(ctx, append(keys, x.memberKeys()...), decide)
 		missing, ok := errors.AsType[*missingError](err)
 		if !ok {
 			return err
@@ -36,32 +38,25 @@ func (x *execution) withOthers(
 	}
 }
 
-// dueNow makes a run due at once.
-func dueNow(r *Record, now time.Time) {
-	if r.Due.IsZero() || r.Due.After(now) {
-		r.Due = now
-	}
-}
-
 // link adds what the end of an execution does to other runs. It may be parked
 // until they have ended, or they until it has.
-func (x *execution) link(tx Tx, r *Record, b *runBody, end ending) (w Writes, err error) {
+func (x *execution) link(tx storage.Tx, r *storage.Record, b *record.Run, end ending) (w storage.Writes, err error) {
 	switch {
-	case end.status == StatusParked:
+	case end.status == storage.StatusParked:
 		return x.linkAwaited(tx, r, b, end.awaits)
-	case end.status == StatusOpen && x.handler != "":
+	case end.status == storage.StatusOpen && x.handler != "":
 		// Another worker goes on. After an error that may last, not at once.
 		if r.Due = tx.Now; !errors.Is(end.err, context.Canceled) && !errors.Is(end.err, ErrClosed) && !isHeld(end.err) {
-			r.Due = tx.Now.Add(x.e.lease)
+			r.Due = tx.Now.Add(x.e.ns.Lease)
 		}
 	case end.status.EndsRun():
 		var missing missingError
 		for _, run := range b.Awaiters {
-			other, found := tx.Lookup(x.e.key(KindRun, run, ""))
+			other, found := tx.Lookup(x.e.ns.Key(storage.KindRun, run, ""))
 			if !found {
 				missing.runs = append(missing.runs, run)
-			} else if other.Status == StatusParked {
-				dueNow(&other, tx.Now)
+			} else if other.Status == storage.StatusParked {
+				record.DueNow(&other, tx.Now)
 				w.Put = append(w.Put, other)
 			}
 		}
@@ -74,14 +69,16 @@ func (x *execution) link(tx Tx, r *Record, b *runBody, end ending) (w Writes, er
 }
 
 // linkAwaited parks the run until others have ended.
-func (x *execution) linkAwaited(tx Tx, r *Record, b *runBody, awaits []string) (w Writes, err error) {
+func (x *execution) linkAwaited(
+	tx storage.Tx, r *storage.Record, b *record.Run, awaits []string,
+) (w storage.Writes, err error) {
 	b.Awaits = awaits
-	get := func(run string) (r Record, b runBody, err error) {
-		r, found := tx.Lookup(x.e.key(KindRun, run, ""))
+	get := func(run string) (r storage.Record, b record.Run, err error) {
+		r, found := tx.Lookup(x.e.ns.Key(storage.KindRun, run, ""))
 		if !found {
 			return r, b, &missingError{[]string{run}}
 		}
-		b, err = open[runBody](r)
+		b, err = record.Open[record.Run](r)
 		return r, b, err
 	}
 	for _, run := range awaits {
@@ -90,7 +87,7 @@ func (x *execution) linkAwaited(tx Tx, r *Record, b *runBody, awaits []string) (
 			return w, err
 		}
 		if other.Version == 0 || other.Status.EndsRun() {
-			dueNow(r, tx.Now) // it has ended meanwhile
+			record.DueNow(r, tx.Now) // it has ended meanwhile
 			continue
 		}
 		cycle, err := awaitPath(run, x.id, get)
@@ -98,15 +95,15 @@ func (x *execution) linkAwaited(tx Tx, r *Record, b *runBody, awaits []string) (
 			return w, err
 		}
 		if cycle != nil { // the next execution of Await returns an error
-			dueNow(r, tx.Now)
+			record.DueNow(r, tx.Now)
 			continue
 		}
 		if r.Due.IsZero() {
-			r.Due = tx.Now.Add(x.e.lease) // to look again, in case its end is not that of an execution
+			r.Due = tx.Now.Add(x.e.ns.Lease) // to look again, in case its end is not that of an execution
 		}
 		if !slices.Contains(ob.Awaiters, x.id) {
 			ob.Awaiters = append(ob.Awaiters, x.id)
-			if err := write(&other, &ob); err != nil {
+			if err := record.Write(&other, &ob); err != nil {
 				return w, err
 			}
 			w.Put = append(w.Put, other)

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // This file has the claims of runs by Run, and what they share with those of
@@ -13,14 +17,14 @@ import (
 // A claim is the answer to an attempt to own a run.
 type claim struct {
 	fence   uint64
-	run     runBody
+	run     record.Run
 	runJSON []byte // of run
-	result  *payload
+	result  *record.Payload
 	err     error
-	status  Status      // of a run that the claim has ended
-	resume  bool        // the run existed
-	crash   bool        // its last execution has crashed
-	owned   *OwnedError // by another engine
+	status  storage.Status // of a run that the claim has ended
+	resume  bool           // the run existed
+	crash   bool           // its last execution has crashed
+	owned   *OwnedError    // by another engine
 	wait    time.Duration
 	again   bool // the run has changed since it was read
 }
@@ -29,34 +33,34 @@ type claim struct {
 func (c *claim) taken() bool { return c.owned == nil && c.err == nil && c.result == nil && !c.again }
 
 // event returns the kind of the event of a claim.
-func (c *claim) event() EventKind {
+func (c *claim) event() events.Kind {
 	switch {
 	case c.status != 0:
 		return endEvents[c.status]
 	case c.crash:
-		return EventRecovered
+		return events.EventRecovered
 	case c.resume:
-		return EventResumed
+		return events.EventResumed
 	}
-	return EventCreated
+	return events.EventCreated
 }
 
 // claim makes the engine the owner of the run, if nobody else is.
 func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 	e := x.e
-	runKey := e.key(KindRun, x.id, "")
-	known, err := e.store.Get(ctx, []Key{runKey})
+	runKey := e.ns.Key(storage.KindRun, x.id, "")
+	known, err := e.ns.Store.Get(ctx, []storage.Key{runKey})
 	if err != nil {
 		return claim{}, err
 	}
 	// Asked before the transaction: an owner that is dead stays dead.
 	holder, dead := known[0].Owner, false
-	if h, ok := e.store.(Holder); ok && holder != "" && holder != x.owner.id {
+	if h, ok := e.ns.Store.(storage.Holder); ok && holder != "" && holder != x.owner.id {
 		dead = h.Dead(holder)
 	}
-	keys := []Key{x.owner.key(), e.key(KindOwner, "", holder), runKey}
+	keys := []storage.Key{x.owner.key(), e.ns.Key(storage.KindOwner, "", holder), runKey}
 	if o.budget != nil {
-		keys = append(keys, e.key(KindBudget, x.id, ""))
+		keys = append(keys, e.ns.Key(storage.KindBudget, x.id, ""))
 	}
 	var waits time.Time
 	if holder != "" && holder != x.owner.id {
@@ -70,7 +74,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 	}
 	x.gaps.Store(x.owner.gaps.Load())
 	var c claim
-	err = e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
+	err = e.ns.Update(ctx, keys, func(tx storage.Tx) (w storage.Writes, err error) {
 		if c = (claim{again: true}); e.changed(accepted) {
 			return w, nil
 		}
@@ -88,10 +92,10 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 		}
 		x.created, x.steps.complete = true, true // no step is recorded that this execution does not know
 	case c.status != 0:
-		e.event(ctx, Event{Kind: c.event(), Run: x.id, Fence: c.fence, Err: c.err})
+		e.ns.Event(ctx, events.Event{Kind: c.event(), Run: x.id, Fence: c.fence, Err: c.err})
 	}
 	if paused, ok := errors.AsType[*PausedError](c.err); ok && err == nil {
-		paused.Steps, err = e.blockedSteps(ctx, x.id)
+		paused.Steps, err = e.ns.BlockedSteps(ctx, x.id)
 	}
 	return c, err
 }
@@ -101,16 +105,16 @@ func (x *execution) own(ctx context.Context, c *claim) {
 	x.fence, x.run = c.fence, c.run
 	x.latest.Store(&runView{json: c.runJSON, body: c.run})
 	x.claimed.Store(true)
-	x.e.event(ctx, Event{Kind: c.event(), Run: x.id, Fence: c.fence})
+	x.e.ns.Event(ctx, events.Event{Kind: c.event(), Run: x.id, Fence: c.fence})
 }
 
 // decideClaim decides about a claim of the run by x, whose owner was holder when
 // it was read. waits is until when the run only waits.
 func (x *execution) decideClaim(
-	tx Tx, o *runOptions, holder string, dead bool, waits time.Time,
-) (w Writes, c claim, err error) {
-	self, r := tx.Record(x.owner.key()), tx.Record(x.e.key(KindRun, x.id, ""))
-	b, err := open[runBody](r)
+	tx storage.Tx, o *runOptions, holder string, dead bool, waits time.Time,
+) (w storage.Writes, c claim, err error) {
+	self, r := tx.Record(x.owner.key()), tx.Record(x.e.ns.Key(storage.KindRun, x.id, ""))
+	b, err := record.Open[record.Run](r)
 	if err != nil {
 		return w, c, err
 	}
@@ -130,7 +134,7 @@ func (x *execution) decideClaim(
 		c.again = true
 		return w, c, nil
 	}
-	other := tx.Record(x.e.key(KindOwner, "", holder))
+	other := tx.Record(x.e.ns.Key(storage.KindOwner, "", holder))
 	if r.Owner != "" && r.Owner != x.owner.id && !dead {
 		until, left, err := leaseOf(tx.Now, &other, &w)
 		if err != nil || left > 0 {
@@ -143,12 +147,12 @@ func (x *execution) decideClaim(
 		return w, c, err
 	}
 	put, c, err := take(tx.Now, x.owner.id, r, b, last)
-	return Writes{Put: []Record{put}}, c, err
+	return storage.Writes{Put: []storage.Record{put}}, c, err
 }
 
 // leased returns an error if an engine has no lease that it could own a run
 // under.
-func leased(self Record) error {
+func leased(self storage.Record) error {
 	if self.Version == 0 {
 		return fmt.Errorf("%w: the lease of this engine has ended, and was removed", ErrFenced)
 	}
@@ -158,18 +162,18 @@ func leased(self Record) error {
 // leaseOf returns the end of the lease of another engine, and how long it lasts
 // yet. A clock that was set back does not make a lease outlive its length: such a
 // lease is changed.
-func leaseOf(now time.Time, other *Record, w *Writes) (until time.Time, left time.Duration, err error) {
+func leaseOf(now time.Time, other *storage.Record, w *storage.Writes) (until time.Time, left time.Duration, err error) {
 	if other.Version == 0 {
 		return until, 0, nil
 	}
-	b, err := open[ownerBody](*other)
+	b, err := record.Open[record.Owner](*other)
 	if err != nil {
 		return until, 0, err
 	}
 	until, left = b.Until, min(b.Until.Sub(now), b.Lease)
 	if limit := now.Add(b.Lease); b.Until.After(limit) {
 		b.Until, other.Due = limit, limit
-		err = write(other, &b)
+		err = record.Write(other, &b)
 		w.Put = append(w.Put, *other)
 	}
 	return until, left, err
@@ -177,19 +181,19 @@ func leaseOf(now time.Time, other *Record, w *Writes) (until time.Time, left tim
 
 // take makes an engine the owner of a run that exists, or ends a run whose time
 // has passed. last is how the last execution crashed, if it did.
-func take(now time.Time, owner string, r Record, b runBody, last crash) (Record, claim, error) {
+func take(now time.Time, owner string, r storage.Record, b record.Run, last crash) (storage.Record, claim, error) {
 	c := claim{resume: true, crash: r.Owner != "" && r.Owner != owner}
 	if c.crash {
 		last.count(now, &r, &b)
 	}
 	r.Fence++
-	r.Owner, r.Status, r.Due = owner, StatusOpen, time.Time{}
+	r.Owner, r.Status, r.Due = owner, storage.StatusOpen, time.Time{}
 	switch {
 	case !b.Deadline.IsZero() && !now.Before(b.Deadline):
 		r.Owner, c.err = "", ErrTimedOut
-		b.end(&r, StatusTimedOut, now)
-	case b.Recoveries >= maxRecoveries:
-		r.Owner, r.Status, r.Attention, c.err = "", StatusPaused, true, &PausedError{Run: r.Key.Run}
+		b.End(&r, storage.StatusTimedOut, now)
+	case b.Recoveries >= record.MaxRecoveries:
+		r.Owner, r.Status, r.Attention, c.err = "", storage.StatusPaused, true, &PausedError{Run: r.Key.Run}
 	default:
 		b.Claimed, b.Ended, b.Error, b.Awaits = now, time.Time{}, "", nil
 	}
@@ -197,29 +201,29 @@ func take(now time.Time, owner string, r Record, b runBody, last crash) (Record,
 	if c.err != nil {
 		c.status = r.Status
 	}
-	err := write(&r, &b)
+	err := record.Write(&r, &b)
 	c.runJSON = r.Body
 	return r, c, err
 }
 
 // create makes a new run.
-func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
-	b := runBody{
+func (x *execution) create(tx storage.Tx, o *runOptions) (storage.Writes, claim, error) {
+	b := record.Run{
 		Claimed: tx.Now, Version: o.version, Keep: o.keep, KeepFailed: o.keepFailed, Parent: x.parent,
 		Budget: o.budget != nil, Correlation: o.correlation,
 	}
-	b.limit(o.timeout, tx.Now)
-	r := tx.Record(x.e.key(KindRun, x.id, ""))
-	r.Owner, r.Fence, r.Status, r.Bucket = x.owner.id, 1, StatusOpen, month(tx.Now)
+	b.Limit(o.timeout, tx.Now)
+	r := tx.Record(x.e.ns.Key(storage.KindRun, x.id, ""))
+	r.Owner, r.Fence, r.Status, r.Bucket = x.owner.id, 1, storage.StatusOpen, record.Month(tx.Now)
 	r.Priority, r.Created = o.rank(0), tx.Now
-	if err := write(&r, &b); err != nil {
-		return Writes{}, claim{}, err
+	if err := record.Write(&r, &b); err != nil {
+		return storage.Writes{}, claim{}, err
 	}
-	w := Writes{Put: []Record{r}}
+	w := storage.Writes{Put: []storage.Record{r}}
 	if o.budget != nil {
-		budget, err := newCountBudget(tx.Record(x.e.key(KindBudget, x.id, "")), *o.budget, r.Bucket)
+		budget, err := newCountBudget(tx.Record(x.e.ns.Key(storage.KindBudget, x.id, "")), *o.budget, r.Bucket)
 		if err != nil {
-			return Writes{}, claim{}, err
+			return storage.Writes{}, claim{}, err
 		}
 		w.Put = append(w.Put, budget)
 	}
@@ -227,20 +231,20 @@ func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
 }
 
 // ended returns the result, or the error, of a run that is not executed any more.
-func ended(r Record, b *runBody) (*payload, error) {
+func ended(r storage.Record, b *record.Run) (*record.Payload, error) {
 	switch r.Status {
-	case StatusSucceeded:
+	case storage.StatusSucceeded:
 		if b.Result == nil {
-			return &payload{}, nil
+			return &record.Payload{}, nil
 		}
 		return b.Result, nil
-	case StatusExpired:
+	case storage.StatusExpired:
 		return nil, ErrExpired
-	case StatusCanceled:
+	case storage.StatusCanceled:
 		return nil, ErrCanceled
-	case StatusTimedOut:
+	case storage.StatusTimedOut:
 		return nil, ErrTimedOut
-	case StatusPaused:
+	case storage.StatusPaused:
 		if b.Hold != nil {
 			return nil, held(r.Key.Run, b.Hold)
 		}

@@ -3,13 +3,16 @@ package durable
 import (
 	"strings"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A claiming is what a worker claims in one transaction: runs that are due, or
 // those of an owner that is dead.
 type claiming struct {
-	owner   Key                  // the record of the engine
-	orphans Key                  // that of the dead owner, or the zero Key
+	owner   storage.Key          // the record of the engine
+	orphans storage.Key          // that of the dead owner, or the zero Key
 	dead    bool                 // its process is known to be dead
 	waits   map[string]time.Time // until when its runs only wait
 	slots   int                  // how many runs may be claimed
@@ -27,21 +30,21 @@ type taking struct {
 	// long.
 	later map[string]time.Duration
 
-	slots int              // how many more runs may be claimed
-	gates map[string]*gate // of handlers with limits, by their names
+	slots int                     // how many more runs may be claimed
+	gates map[string]*record.Gate // of handlers with limits, by their names
 }
 
 // A claimed run is one that a worker owns, or has ended.
 type claimed struct {
 	claim
-	key     Key
+	key     storage.Key
 	handler string
 }
 
 // records returns the records that are locked before the runs: the owner of orphans,
 // too, which must not renew its lease meanwhile, and the limits of handlers.
-func (c *claiming) records() []Key {
-	keys := []Key{c.owner}
+func (c *claiming) records() []storage.Key {
+	keys := []storage.Key{c.owner}
 	if c.orphans.ID != "" {
 		keys = append(keys, c.orphans)
 	}
@@ -50,8 +53,8 @@ func (c *claiming) records() []Key {
 
 // decide decides which of the selected runs the engine claims: in their order, as
 // long as there are slots, and as the limits of their handlers allow.
-func (c *claiming) decide(tx Tx) (w Writes, t taking, err error) {
-	t = taking{now: tx.Now, selected: map[string]int{}, unreadable: map[string]error{}, gates: map[string]*gate{}}
+func (c *claiming) decide(tx storage.Tx) (w storage.Writes, t taking, err error) {
+	t = taking{now: tx.Now, selected: map[string]int{}, unreadable: map[string]error{}, gates: map[string]*record.Gate{}}
 	if err := leased(tx.Record(c.owner)); err != nil {
 		return w, t, err
 	}
@@ -69,22 +72,22 @@ func (c *claiming) decide(tx Tx) (w Writes, t taking, err error) {
 		}
 	}
 	for _, key := range c.limiting.keys {
-		if t.gates[key.ID], err = openGate(tx.Record(key), c.free); err != nil {
+		if t.gates[key.ID], err = record.OpenGate(tx.Record(key), c.free); err != nil {
 			return w, t, err
 		}
 	}
 	t.slots = c.slots
 	for _, r := range tx.Records {
-		if r.Key.Kind != KindRun {
+		if r.Key.Kind != storage.KindRun {
 			continue
 		}
 		if err := c.decideRun(r, last, &w, &t); err != nil {
-			return Writes{}, t, err
+			return storage.Writes{}, t, err
 		}
 	}
 	for _, g := range t.gates {
-		if err := g.write(&w, tx.Now); err != nil {
-			return Writes{}, t, err
+		if err := g.Write(&w, tx.Now); err != nil {
+			return storage.Writes{}, t, err
 		}
 	}
 	return w, t, nil
@@ -92,9 +95,9 @@ func (c *claiming) decide(tx Tx) (w Writes, t taking, err error) {
 
 // decideRun decides about one of the selected runs. last is how the owner of orphans
 // has crashed.
-func (c *claiming) decideRun(r Record, last crash, w *Writes, t *taking) error {
+func (c *claiming) decideRun(r storage.Record, last crash, w *storage.Writes, t *taking) error {
 	t.selected[r.Handler]++
-	b, err := open[runBody](r)
+	b, err := record.Open[record.Run](r)
 	switch {
 	case err != nil:
 		t.unreadable[r.Key.Run] = err
@@ -125,13 +128,13 @@ func (c *claiming) decideRun(r Record, last crash, w *Writes, t *taking) error {
 }
 
 // admits reports whether the limits of its handler allow the claim of a run.
-func (c *claiming) admits(t *taking, r Record, fence uint64) bool {
+func (c *claiming) admits(t *taking, r storage.Record, fence uint64) bool {
 	l, limited := c.handlers[r.Handler]
 	if !limited {
 		return true
 	}
 	name, _, _ := strings.Cut(r.Handler, "@")
-	ok, wait := t.gates[name].admit(l, r, fence, t.now)
+	ok, wait := t.gates[name].Admit(l, r, fence, t.now)
 	if wait > 0 {
 		if t.later == nil {
 			t.later = map[string]time.Duration{}
@@ -143,9 +146,9 @@ func (c *claiming) admits(t *taking, r Record, fence uint64) bool {
 
 // giveUp makes a run of a dead owner due that may not start yet: it starts as soon as
 // the limits of its handler allow it. The crash counts as if it were taken over.
-func giveUp(now time.Time, r Record, b runBody, last crash) (Record, error) {
+func giveUp(now time.Time, r storage.Record, b record.Run, last crash) (storage.Record, error) {
 	last.count(now, &r, &b)
 	release(&r, now)
-	err := write(&r, &b)
+	err := record.Write(&r, &b)
 	return r, err
 }

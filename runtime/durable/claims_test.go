@@ -11,6 +11,9 @@ import (
 
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A diary has the runs that were executed, in the order of their starts.
@@ -67,13 +70,13 @@ func numbered(prefix string, n int) []string {
 func TestClaimSeveral(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var claims [][]string // that wrote
-		s := &hooked{Store: durable.NewMemory()}
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s := &hooked{Store: memory.New()}
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			if sel.Queries == nil {
 				return next(ctx, sel, decide)
 			}
 			var runs []string
-			err := next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+			err := next(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 				w, err := decide(tx)
 				runs = nil
 				for _, r := range w.Put {
@@ -104,7 +107,7 @@ func TestClaimSeveral(t *testing.T) {
 // The backlog of one handler does not keep a worker from the runs of others.
 func TestClaimFromEachHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		var d diary
 		handlers := []string{"flood", "rare", "seldom"}
 		for _, handler := range handlers {
@@ -131,7 +134,7 @@ func TestClaimFromEachHandler(t *testing.T) {
 // Runs are executed in the order in which they became due, whatever their ids.
 func TestClaimOldestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		var d diary
 		durable.Handle(e, "sleep", d.sleeper(time.Second))
 		want := []string{"z", "m", "a", "q", "b"}
@@ -150,7 +153,7 @@ func TestClaimOldestFirst(t *testing.T) {
 // The runs of a dead worker do not wait until there is no backlog.
 func TestClaimOrphansInspiteOfBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		mortal := &mortal{Store: m}
 		first, second := newEngine(t, mortal), newEngine(t, m)
 		var d diary
@@ -176,7 +179,7 @@ func TestClaimOrphansInspiteOfBacklog(t *testing.T) {
 func TestClaimByClockOfStore(t *testing.T) {
 	for _, offset := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &durabletest.Skewed{Store: durable.NewMemory()}
+			s := &durabletest.Skewed{Store: memory.New()}
 			s.Set(offset)
 			mortal := &mortal{Store: s}
 			first, second := newEngine(t, mortal), newEngine(t, s)
@@ -211,7 +214,7 @@ func TestClaimByClockOfStore(t *testing.T) {
 // its poll.
 func TestNotifiedByOtherEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		worker, other := newEngine(t, m), newEngine(t, m)
 		durable.Handle(worker, "double", double)
 		defer work(t, worker, durable.Poll(time.Hour))()
@@ -229,8 +232,8 @@ func TestNotifiedByOtherEngines(t *testing.T) {
 // reported and repeated.
 func TestNotificationsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
-		s := &deaf{Memory: m}
+		m := memory.New()
+		s := &deaf{Store: m}
 		p := startProcess(t, s)
 		worker, other := newEngine(t, s, durable.OnEvent(p.observe)), newEngine(t, m)
 		durable.Handle(worker, "double", double)
@@ -241,15 +244,15 @@ func TestNotificationsFail(t *testing.T) {
 			t.Errorf("got %d, %v; want 2", got, err)
 		}
 		wantAbout(t, "the run", time.Since(began), 0, 3*time.Second)
-		if len(p.saw(durable.EventStoreError)) == 0 {
+		if len(p.saw(events.EventStoreError)) == 0 {
 			t.Error("the failures of subscriptions are not reported")
 		}
 	})
 }
 
 // A deaf store cannot notify.
-type deaf struct{ *durable.Memory }
+type deaf struct{ *memory.Store }
 
 func (deaf) Notifications(context.Context, string) (<-chan struct{}, error) {
-	return nil, fmt.Errorf("%w: no connection", durable.ErrStore)
+	return nil, fmt.Errorf("%w: no connection", storage.ErrStore)
 }

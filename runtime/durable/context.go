@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/retrygen/retrygen/internal/captured"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
 // An Info describes the run, and the step if there is one, that a context
@@ -44,13 +45,11 @@ type runContext struct {
 	captures *captures // of the attempt, or nil
 }
 
-type runKey struct{}
-
 // Value returns the context itself for its own key, and what keeps timeouts for
 // package recovery.
 func (c *runContext) Value(key any) any {
 	switch key {
-	case runKey{}:
+	case record.RunKey{}:
 		return c
 	case captured.Key{}:
 		if c.captures != nil {
@@ -62,6 +61,28 @@ func (c *runContext) Value(key any) any {
 
 // fromContext returns the run of a context, or nil.
 func fromContext(ctx context.Context) *runContext {
-	c, _ := ctx.Value(runKey{}).(*runContext)
+	c, _ := ctx.Value(record.RunKey{}).(*runContext)
 	return c
+}
+
+type scopeKey struct{}
+
+// Scope returns a context whose steps are others than those of ctx: it distinguishes
+// the iterations of a loop that call the same step.
+//
+//	for page := range pages {
+//		ctx := durable.Scope(ctx, fmt.Sprint("page-", page))
+//		…
+//	}
+//
+// Scopes nest. The names of different scopes are different, whatever characters
+// they contain.
+func Scope(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, scopeKey{}, record.ScopeIn(scopes(ctx), name))
+}
+
+// scopes returns the prefix of the steps of ctx.
+func scopes(ctx context.Context) string {
+	prefix, _ := ctx.Value(scopeKey{}).(string)
+	return prefix
 }

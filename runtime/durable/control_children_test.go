@@ -8,18 +8,21 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // A countedSteps is a store that counts the steps that its lists return.
 type countedSteps struct {
-	*durable.Memory
+	*memory.Store
 	listed atomic.Int64
 }
 
-func (c *countedSteps) List(ctx context.Context, q durable.Query) ([]durable.Record, durable.Cursor, error) {
-	records, next, err := c.Memory.List(ctx, q)
-	if q.Kind == durable.KindStep {
+func (c *countedSteps) List(ctx context.Context, q storage.Query) ([]storage.Record, storage.Cursor, error) {
+	records, next, err := c.Store.List(ctx, q)
+	if q.Kind == storage.KindStep {
 		c.listed.Add(int64(len(records)))
 	}
 	return records, next, err
@@ -29,7 +32,7 @@ func (c *countedSteps) List(ctx context.Context, q durable.Query) ([]durable.Rec
 // and not those that the run and its units have called.
 func TestChildrenWithoutSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &countedSteps{Memory: durable.NewMemory()}
+		s := &countedSteps{Store: memory.New()}
 		e := newEngine(t, s)
 		durable.Handle(e, "sleep", func(ctx context.Context, _ string) (int, error) {
 			<-ctx.Done()
@@ -55,14 +58,14 @@ func TestChildrenWithoutSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		wantAll := func(want durable.Status) {
+		wantAll := func(want storage.Status) {
 			t.Helper()
 			n := 0
-			for r, err := range e.List(t.Context(), durable.Query{}) {
+			for r, err := range e.Admin().List(t.Context(), storage.Query{}) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if n++; r.Status != want && (want != durable.StatusOpen || r.Status != durable.StatusParked) {
+				if n++; r.Status != want && (want != storage.StatusOpen || r.Status != storage.StatusParked) {
 					t.Errorf("run %q is %v, want %v", r.ID, r.Status, want)
 				}
 			}
@@ -72,12 +75,12 @@ func TestChildrenWithoutSteps(t *testing.T) {
 		}
 		for _, c := range []struct {
 			name string
-			call func(context.Context, string, ...durable.Operator) error
-			want durable.Status
+			call func(context.Context, string, ...events.Operator) error
+			want storage.Status
 		}{
-			{"Pause", e.Pause, durable.StatusPaused},
-			{"Resume", e.Resume, durable.StatusOpen},
-			{"Cancel", e.Cancel, durable.StatusCanceled},
+			{"Pause", e.Admin().Pause, storage.StatusPaused},
+			{"Resume", e.Admin().Resume, storage.StatusOpen},
+			{"Cancel", e.Admin().Cancel, storage.StatusCanceled},
 		} {
 			before := s.listed.Load()
 			if err := c.call(t.Context(), "one"); err != nil {

@@ -12,16 +12,21 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-var ada = durable.By("ada", "the bank is down")
+var ada = admin.By("ada", "the bank is down")
 
 // wantAudit compares what operators did, as text: action, name and reason.
-func wantAudit(t *testing.T, e *durable.Engine, kind durable.Kind, run, name string, want ...string) {
+func wantAudit(t *testing.T, e *durable.Engine, kind storage.Kind, run, name string, want ...string) {
 	t.Helper()
 	var got []string
 	var last time.Time
-	for a, err := range e.Audit(t.Context(), kind, run, name) {
+	for a, err := range e.Admin().Audit(t.Context(), kind, run, name) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +54,7 @@ func wantHeld(t *testing.T, err error) {
 func TestPauseExecutedRun(t *testing.T) {
 	for _, here := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			a, b := startProcess(t, m), startProcess(t, m)
 			operator := b
 			if here {
@@ -71,20 +76,20 @@ func TestPauseExecutedRun(t *testing.T) {
 			}
 			time.AfterFunc(15*time.Second, func() {
 				for range 2 {
-					if err := operator.Pause(t.Context(), "one", ada); err != nil {
+					if err := operator.Admin().Pause(t.Context(), "one", ada); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 			wantHeld(t, a.run("one", work))
-			wantStep(t, b.Engine, "one", "charge/1", durable.StatusSucceeded)
-			wantRun(t, b.Engine, "one", durable.StatusPaused)
+			wantStep(t, b.Engine, "one", "charge/1", storage.StatusSucceeded)
+			wantRun(t, b.Engine, "one", storage.StatusPaused)
 			wantHeld(t, b.run("one", work))
 			j.want(t, "charge/2")
-			if events := a.saw(durable.EventPaused); len(events) != 1 {
+			if events := a.saw(events.EventPaused); len(events) != 1 {
 				t.Errorf("got the events %+v, want one", events)
 			}
-			if err := operator.Resume(t.Context(), "one", durable.By("bob", "it is back")); err != nil {
+			if err := operator.Admin().Resume(t.Context(), "one", admin.By("bob", "it is back")); err != nil {
 				t.Fatal(err)
 			}
 			if err := b.run("one", work); err != nil {
@@ -93,11 +98,11 @@ func TestPauseExecutedRun(t *testing.T) {
 			for i := range 3 {
 				j.want(t, fmt.Sprint("charge/", i), 1)
 			}
-			wantAudit(t, b.Engine, durable.KindRun, "one", "", "paused by ada: the bank is down", "resumed by bob: it is back")
-			wantError(t, b.Pause(t.Context(), "one"), durable.ErrConflict)
-			wantError(t, b.Resume(t.Context(), "one"), durable.ErrConflict)
-			wantError(t, b.Pause(t.Context(), "none"), durable.ErrNotFound)
-			wantError(t, b.Resume(t.Context(), "none"), durable.ErrNotFound)
+			wantAudit(t, b.Engine, storage.KindRun, "one", "", "paused by ada: the bank is down", "resumed by bob: it is back")
+			wantError(t, b.Admin().Pause(t.Context(), "one"), durable.ErrConflict)
+			wantError(t, b.Admin().Resume(t.Context(), "one"), durable.ErrConflict)
+			wantError(t, b.Admin().Pause(t.Context(), "none"), durable.ErrNotFound)
+			wantError(t, b.Admin().Resume(t.Context(), "none"), durable.ErrNotFound)
 		})
 	}
 }
@@ -105,14 +110,14 @@ func TestPauseExecutedRun(t *testing.T) {
 // A wait ends with a pause; after it, the rest of the wait is waited for.
 func TestPauseDuringWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		work := oneStep(careful("charge", 3, time.Hour), failing(&j, 1))
 		begin := time.Now()
-		time.AfterFunc(time.Minute, func() { _ = p.Pause(t.Context(), "one", ada) })
+		time.AfterFunc(time.Minute, func() { _ = p.Admin().Pause(t.Context(), "one", ada) })
 		wantHeld(t, p.run("one", work))
 		wantAbout(t, "the execution", time.Since(begin), time.Minute, time.Minute)
-		if err := p.Resume(t.Context(), "one"); err != nil {
+		if err := p.Admin().Resume(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.run("one", work); err != nil {
@@ -130,30 +135,30 @@ func TestPauseRaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		resume bool
 		err    error
-		want   durable.Status
+		want   storage.Status
 	}{
-		"resumed":        {true, nil, durable.StatusSucceeded},
-		"resumed failed": {true, errors.New("boom"), durable.StatusFailed},
-		"failed":         {false, errors.New("boom"), durable.StatusPaused},
-		"succeeded":      {false, nil, durable.StatusSucceeded},
+		"resumed":        {true, nil, storage.StatusSucceeded},
+		"resumed failed": {true, errors.New("boom"), storage.StatusFailed},
+		"failed":         {false, errors.New("boom"), storage.StatusPaused},
+		"succeeded":      {false, nil, storage.StatusSucceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := durable.NewMemory()
+				m := memory.New()
 				a, b := startProcess(t, m), startProcess(t, m)
 				err := a.run("one", func(context.Context) error {
-					if err := b.Pause(t.Context(), "one", ada); err != nil {
+					if err := b.Admin().Pause(t.Context(), "one", ada); err != nil {
 						t.Error(err)
 					}
 					if c.resume {
-						if err := b.Resume(t.Context(), "one"); err != nil {
+						if err := b.Admin().Resume(t.Context(), "one"); err != nil {
 							t.Error(err)
 						}
 					}
 					return c.err
 				})
 				wantRun(t, b.Engine, "one", c.want)
-				if c.want == durable.StatusPaused {
+				if c.want == storage.StatusPaused {
 					wantHeld(t, err)
 				} else if !errors.Is(err, c.err) {
 					t.Errorf("got %v, want %v", err, c.err)
@@ -163,13 +168,13 @@ func TestPauseRaces(t *testing.T) {
 	}
 	t.Run("resumed while it ends", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := startProcess(t, durable.NewMemory())
+			p := startProcess(t, memory.New())
 			var j journal
 			ends := 0
 			work := oneStep(careful("charge", 1, 0), func(ctx context.Context) (int, error) {
 				if j.add(ctx); ends == 0 {
-					_ = p.Pause(t.Context(), "one", ada)
-					if err := p.Resume(t.Context(), "one"); err != nil {
+					_ = p.Admin().Pause(t.Context(), "one", ada)
+					if err := p.Admin().Resume(t.Context(), "one"); err != nil {
 						t.Error(err)
 					}
 				}
@@ -177,7 +182,7 @@ func TestPauseRaces(t *testing.T) {
 				return 1, nil
 			})
 			wantHeld(t, p.run("one", work))
-			wantRun(t, p.Engine, "one", durable.StatusOpen)
+			wantRun(t, p.Engine, "one", storage.StatusOpen)
 			if err := p.run("one", work); err != nil {
 				t.Error(err)
 			}
@@ -190,7 +195,7 @@ func TestPauseRaces(t *testing.T) {
 // cancellation ends it.
 func TestPauseOfDeadProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		a, b := startProcess(t, m), startProcess(t, m)
 		var j journal
 		work := oneStep(idempotent("charge", 3, time.Second), func(ctx context.Context) (int, error) {
@@ -201,7 +206,7 @@ func TestPauseOfDeadProcess(t *testing.T) {
 			return 1, nil
 		})
 		time.AfterFunc(time.Second, func() {
-			if err := b.Pause(t.Context(), "one", ada); err != nil {
+			if err := b.Admin().Pause(t.Context(), "one", ada); err != nil {
 				t.Error(err)
 			}
 			a.kill()
@@ -209,7 +214,7 @@ func TestPauseOfDeadProcess(t *testing.T) {
 		_ = a.run("one", work)
 		time.Sleep(time.Minute)
 		wantHeld(t, b.run("one", work))
-		if err := b.Resume(t.Context(), "one"); err != nil {
+		if err := b.Admin().Resume(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.run("one", work); err != nil {
@@ -224,35 +229,35 @@ func TestPauseOfDeadProcess(t *testing.T) {
 func TestPauseAndDoubt(t *testing.T) {
 	for _, resumeFirst := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			p := startProcess(t, durable.NewMemory())
+			p := startProcess(t, memory.New())
 			s := careful("charge", 1, 0)
-			s.OnExhausted = durable.ExhaustedPause
+			s.OnExhausted = genapi.ExhaustedPause
 			var j journal
 			work := oneStep(s, failing(&j, 1))
 			if paused := wantAs[*durable.PausedError](t, p.run("one", work)); paused.Held {
 				t.Errorf("got %+v, want a run that waits for its step", paused)
 			}
-			wantError(t, p.Resume(t.Context(), "one"), durable.ErrConflict)
-			if err := p.Pause(t.Context(), "one", ada); err != nil {
+			wantError(t, p.Admin().Resume(t.Context(), "one"), durable.ErrConflict)
+			if err := p.Admin().Pause(t.Context(), "one", ada); err != nil {
 				t.Fatal(err)
 			}
 			paused := wantAs[*durable.PausedError](t, p.run("one", work))
 			if !paused.Held || !slices.Equal(paused.Steps, []string{"charge"}) {
 				t.Errorf("got %+v, want ada and the step", paused)
 			}
-			resolve := func() error { return p.Resolve(t.Context(), "one", "charge", durable.Retry(), ada) }
-			resume := func() error { return p.Resume(t.Context(), "one") }
+			resolve := func() error { return p.Admin().Resolve(t.Context(), "one", "charge", admin.Retry(), ada) }
+			resume := func() error { return p.Admin().Resume(t.Context(), "one") }
 			operations := []func() error{resolve, resume}
 			if resumeFirst {
 				operations = []func() error{resume, resolve}
 			}
 			for _, operation := range operations {
-				wantRun(t, p.Engine, "one", durable.StatusPaused)
+				wantRun(t, p.Engine, "one", storage.StatusPaused)
 				if err := operation(); err != nil {
 					t.Fatal(err)
 				}
 			}
-			wantRun(t, p.Engine, "one", durable.StatusOpen)
+			wantRun(t, p.Engine, "one", storage.StatusOpen)
 			if err := p.run("one", work); err != nil {
 				t.Error(err)
 			}
@@ -264,7 +269,7 @@ func TestPauseAndDoubt(t *testing.T) {
 // not begun does not begin before its time.
 func TestPauseWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		var copied atomic.Int64
 		durable.Handle(e, "copy", func(ctx context.Context, n int) (int, error) {
 			return durable.Step(ctx, "copy", nil, func(context.Context) (int, error) { copied.Add(1); return n, nil })
@@ -293,25 +298,25 @@ func TestPauseWorkers(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(90 * time.Minute)
-		if err := e.Pause(t.Context(), "all/2", durable.By("bob", "")); err != nil {
+		if err := e.Admin().Pause(t.Context(), "all/2", admin.By("bob", "")); err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Pause(t.Context(), "all", ada); err != nil {
+		if err := e.Admin().Pause(t.Context(), "all", ada); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(24 * time.Hour)
 		if got := copied.Load(); got != 2 {
 			t.Errorf("%d were copied, want 2", got)
 		}
-		wantAudit(t, e, durable.KindRun, "all/3", "", "paused by ada: the bank is down")
-		if err := e.Resume(t.Context(), "all"); err != nil {
+		wantAudit(t, e, storage.KindRun, "all/3", "", "paused by ada: the bank is down")
+		if err := e.Admin().Resume(t.Context(), "all"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
 		if got := copied.Load(); got != 4 {
 			t.Errorf("%d were copied, want 4: one is paused by somebody else", got)
 		}
-		if err := e.Resume(t.Context(), "all/2"); err != nil {
+		if err := e.Admin().Resume(t.Context(), "all/2"); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := durable.Await[int](t.Context(), e, "all"); got != 10 || err != nil {
@@ -322,7 +327,7 @@ func TestPauseWorkers(t *testing.T) {
 		if err := durable.Start(t.Context(), e, "copy", "later", 1, durable.At(begin.Add(time.Hour))); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(e.Pause(t.Context(), "later"), e.Resume(t.Context(), "later")); err != nil {
+		if err := errors.Join(e.Admin().Pause(t.Context(), "later"), e.Admin().Resume(t.Context(), "later")); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := durable.Await[int](t.Context(), e, "later"); err != nil {
@@ -335,18 +340,18 @@ func TestPauseWorkers(t *testing.T) {
 // Requeue does not end a pause.
 func TestRequeueInPausedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		job := oneStep(letterPolicy("charge", 1), failing(&j, 1))
 		wantError(t, p.run("one", job), retry.ErrAttempts)
-		if err := p.Pause(t.Context(), "one", ada); err != nil {
+		if err := p.Admin().Pause(t.Context(), "one", ada); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Requeue(t.Context(), "one", "charge"); err != nil {
+		if err := p.Admin().Requeue(t.Context(), "one", "charge"); err != nil {
 			t.Fatal(err)
 		}
 		wantHeld(t, p.run("one", job))
-		if err := p.Resume(t.Context(), "one"); err != nil {
+		if err := p.Admin().Resume(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.run("one", job); err != nil {
@@ -359,31 +364,31 @@ func TestRequeueInPausedRun(t *testing.T) {
 func TestOperateLostReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var updates atomic.Int64
-		p := startProcess(t, &hooked{Store: durable.NewMemory(), hook: func(
-			ctx context.Context, sel durable.Select, decide decision, next update,
+		p := startProcess(t, &hooked{Store: memory.New(), hook: func(
+			ctx context.Context, sel storage.Select, decide decision, next update,
 		) error {
 			err := next(ctx, sel, decide)
 			if err == nil && !isRenewal(sel) && updates.Add(1)%2 == 1 {
-				return durable.ErrUnknown // and not the next time
+				return storage.ErrUnknown // and not the next time
 			}
 			return err
 		}})
 		var j journal
 		wantError(t, p.run("one", oneStep(letterPolicy("charge", 1), failing(&j, 1))), retry.ErrAttempts)
 		for _, operation := range []func() error{
-			func() error { return p.Pause(t.Context(), "one", ada) },
-			func() error { return p.Resume(t.Context(), "one", ada) },
-			func() error { return p.Requeue(t.Context(), "one", "charge", ada) },
-			func() error { return p.Cancel(t.Context(), "one", ada) },
+			func() error { return p.Admin().Pause(t.Context(), "one", ada) },
+			func() error { return p.Admin().Resume(t.Context(), "one", ada) },
+			func() error { return p.Admin().Requeue(t.Context(), "one", "charge", admin.RequeueBy(ada)) },
+			func() error { return p.Admin().Cancel(t.Context(), "one", ada) },
 		} {
 			if err := operation(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		wantHistory(t, p.Engine, "one", "charge", "1 failed", "1 requeued")
-		wantAudit(t, p.Engine, durable.KindRun, "one", "", "paused by ada: the bank is down",
+		wantAudit(t, p.Engine, storage.KindRun, "one", "", "paused by ada: the bank is down",
 			"resumed by ada: the bank is down", "canceled by ada: the bank is down")
-		if events := p.saw(durable.EventRunCanceled); len(events) != 1 || events[0].By != ada {
+		if events := p.saw(events.EventRunCanceled); len(events) != 1 || events[0].By != ada {
 			t.Errorf("got the events %+v, want one by ada", events)
 		}
 	})
@@ -392,10 +397,10 @@ func TestOperateLostReplies(t *testing.T) {
 // A run that is paused starts no further run, although its engine does not yet know
 // of the pause.
 func TestPausedRunStartsNoChild(t *testing.T) {
-	m := durable.NewMemory()
+	m := memory.New()
 	e, operator := newEngine(t, m), newEngine(t, m)
 	err := e.Run(t.Context(), "one", func(ctx context.Context) error {
-		if err := operator.Pause(ctx, "one"); err != nil {
+		if err := operator.Admin().Pause(ctx, "one"); err != nil {
 			t.Fatal(err)
 		}
 		return durable.Start(ctx, e, "copy", "child", 1)
@@ -403,8 +408,8 @@ func TestPausedRunStartsNoChild(t *testing.T) {
 	if paused, ok := errors.AsType[*durable.PausedError](err); !ok || !paused.Held {
 		t.Errorf("got %v, want the pause", err)
 	}
-	for r, err := range e.List(t.Context(), durable.Query{}) {
-		if err != nil || r.ID != "one" || r.Status != durable.StatusPaused {
+	for r, err := range e.Admin().List(t.Context(), storage.Query{}) {
+		if err != nil || r.ID != "one" || r.Status != storage.StatusPaused {
 			t.Errorf("got run %q, %v, %v", r.ID, r.Status, err)
 		}
 	}
@@ -413,16 +418,16 @@ func TestPausedRunStartsNoChild(t *testing.T) {
 // A pause that somebody has ended meanwhile does not end the next execution.
 func TestPauseEndedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory(), durable.OnEvent(func(_ context.Context, ev durable.Event) {
-			if ev.Kind == durable.EventPaused {
+		e := newEngine(t, memory.New(), durable.OnEvent(func(_ context.Context, ev events.Event) {
+			if ev.Kind == events.EventPaused {
 				time.Sleep(time.Minute)
 			}
 		}))
 		boom := errors.New("boom")
 		wantError(t, e.Run(t.Context(), "one", func(context.Context) error { return boom }), boom)
-		go func() { _ = e.Pause(t.Context(), "one", ada) }()
+		go func() { _ = e.Admin().Pause(t.Context(), "one", ada) }()
 		synctest.Wait()
-		if err := e.Resume(t.Context(), "one"); err != nil {
+		if err := e.Admin().Resume(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		var j journal

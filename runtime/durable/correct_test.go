@@ -10,13 +10,17 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 // TestCorrectResolution: a resolution with a value of another type can be
 // corrected, and nothing is executed again.
 func TestCorrectResolution(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
 		job := func(ctx context.Context) (int, error) {
@@ -28,7 +32,7 @@ func TestCorrectResolution(t *testing.T) {
 		}
 		_, _ = durable.Run(ctx, e, "one", job)
 		for _, value := range []any{"receipt", 17} {
-			if err := e.Resolve(t.Context(), "one", "pay", durable.Succeeded(value)); err != nil {
+			if err := e.Admin().Resolve(t.Context(), "one", "pay", admin.Succeeded(value)); err != nil {
 				t.Fatal(err)
 			}
 			got, err := durable.Run(t.Context(), e, "one", job)
@@ -37,11 +41,11 @@ func TestCorrectResolution(t *testing.T) {
 			}
 		}
 		resolved := 0
-		for a, err := range e.Attempts(t.Context(), "one", "pay") {
+		for a, err := range e.Admin().Attempts(t.Context(), "one", "pay") {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.Outcome == durable.OutcomeResolved {
+			if a.Outcome == events.OutcomeResolved {
 				resolved++
 			}
 		}
@@ -55,18 +59,18 @@ func TestCorrectResolution(t *testing.T) {
 // function is called with the other arguments.
 func TestChangedArgumentsOfUnfinishedStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var events []string
-		e := newEngine(t, durable.NewMemory(), durable.OnEvent(func(_ context.Context, e durable.Event) {
+		var seen []string
+		e := newEngine(t, memory.New(), durable.OnEvent(func(_ context.Context, e events.Event) {
 			if e.Step != "" {
-				events = append(events, e.Kind.String())
+				seen = append(seen, e.Kind.String())
 			}
 		}))
-		s := durable.StepPolicy{Name: "pay", Policy: &charge, OnChanged: durable.ChangedReport}
+		s := genapi.StepPolicy{Name: "pay", Policy: &charge, OnChanged: genapi.ChangedReport}
 		pay := func(ctx context.Context, cents int, err error) error {
 			return e.Run(ctx, "one", func(ctx context.Context) error {
-				args := durable.Arguments("cents", cents)
-				_, failed := durable.Call(ctx, &s, durable.ID(), args, func(context.Context) (int, error) {
-					events = append(events, "call")
+				args := genapi.Arguments("cents", cents)
+				_, failed := genapi.Call(ctx, &s, genapi.ID(), args, func(context.Context) (int, error) {
+					seen = append(seen, "call")
 					return cents, err
 				})
 				return failed
@@ -75,13 +79,13 @@ func TestChangedArgumentsOfUnfinishedStep(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_ = pay(ctx, 999, errors.New("connection refused"))
-		events = nil
+		seen = nil
 		if err := pay(t.Context(), 1000, nil); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{"step waiting", "arguments changed", "attempt started", "call", "step succeeded"}
-		if !slices.Equal(events[:min(len(events), len(want))], want) {
-			t.Errorf("events %q, want %q", events, want)
+		if !slices.Equal(seen[:min(len(seen), len(want))], want) {
+			t.Errorf("seen %q, want %q", seen, want)
 		}
 	})
 }
@@ -90,7 +94,7 @@ func TestChangedArgumentsOfUnfinishedStep(t *testing.T) {
 // again, returns what the operator says.
 func TestResolveFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
 		job := func(ctx context.Context) error {
@@ -102,7 +106,7 @@ func TestResolveFailed(t *testing.T) {
 			return err
 		}
 		_ = e.Run(ctx, "one", job)
-		if err := e.Resolve(t.Context(), "one", "pay", durable.Failed(errors.New("card refused"))); err != nil {
+		if err := e.Admin().Resolve(t.Context(), "one", "pay", admin.Failed(errors.New("card refused"))); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

@@ -3,6 +3,10 @@ package durable
 import (
 	"context"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // This file counts crashes: a run that may have caused too many of them is paused.
@@ -18,17 +22,17 @@ type crash struct {
 }
 
 // crashOf returns the crash of an owner, or of one that is not recorded any more.
-func crashOf(owner Record, waits time.Time) (crash, error) {
-	b, err := open[ownerBody](owner)
+func crashOf(owner storage.Record, waits time.Time) (crash, error) {
+	b, err := record.Open[record.Owner](owner)
 	return crash{cause: b.Panicked, stops: b.Stopping, waits: waits}, err
 }
 
 // count counts the crash of a run that is claimed, if it may be the cause.
-func (c *crash) count(now time.Time, r *Record, b *runBody) {
+func (c *crash) count(now time.Time, r *storage.Record, b *record.Run) {
 	b.Recovered++
 	switch {
 	case c.stops, c.cause != "" && c.cause != r.Key.Run:
-		b.spare(r.Fence)
+		b.Spare(r.Fence)
 	case now.Before(c.waits), b.Awaiting == r.Fence:
 	default:
 		b.Recoveries++
@@ -38,17 +42,19 @@ func (c *crash) count(now time.Time, r *Record, b *runBody) {
 // waitsUntil returns until when a run only waits: the latest time that a step waits
 // for, if none is executing, and otherwise zero.
 func (e *Engine) waitsUntil(ctx context.Context, run string) (until time.Time, err error) {
-	for _, status := range []Status{StatusExecuting, StatusWaiting} {
-		q := Query{Kind: KindStep, Space: e.space, Run: run, Status: []Status{status}, Attention: true}
-		records, _, err := e.store.List(ctx, q)
+	for _, status := range []storage.Status{storage.StatusExecuting, storage.StatusWaiting} {
+		q := storage.Query{
+			Kind: storage.KindStep, Space: e.ns.Space, Run: run, Status: []storage.Status{status}, Attention: true,
+		}
+		records, _, err := e.ns.Store.List(ctx, q)
 		if err != nil {
 			return time.Time{}, err
 		}
 		for _, r := range records {
-			b, err := open[stepBody](r)
+			b, err := record.Open[record.Step](r)
 			switch {
 			case err != nil: // of a newer version, which executes it
-			case status == StatusExecuting:
+			case status == storage.StatusExecuting:
 				return time.Time{}, nil
 			case b.NextAt.After(until):
 				until = b.NextAt
@@ -63,16 +69,16 @@ func (x *execution) awaiting(ctx context.Context) error {
 	if x.awaited.Load() {
 		return nil
 	}
-	run := x.e.key(KindRun, x.id, "")
-	err := x.e.update(ctx, []Key{run}, func(tx Tx) (Writes, error) {
+	run := x.e.ns.Key(storage.KindRun, x.id, "")
+	err := x.e.ns.Update(ctx, []storage.Key{run}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(run)
-		b, err := open[runBody](r)
+		b, err := record.Open[record.Run](r)
 		if err != nil || r.Owner != x.owner.id || r.Fence != x.fence {
-			return Writes{}, err
+			return storage.Writes{}, err
 		}
 		b.Awaiting = r.Fence
-		err = write(&r, &b)
-		return Writes{Put: []Record{r}}, err
+		err = record.Write(&r, &b)
+		return storage.Writes{Put: []storage.Record{r}}, err
 	})
 	x.awaited.Store(err == nil)
 	if err != nil {
@@ -84,7 +90,7 @@ func (x *execution) awaiting(ctx context.Context) error {
 // crashed releases the run, since its function has panicked or called
 // runtime.Goexit, and counts the crash.
 func (x *execution) crashed(ctx context.Context) error {
-	return x.blame(ctx, func(r *Record, b *runBody, now time.Time) {
+	return x.blame(ctx, func(r *storage.Record, b *record.Run, now time.Time) {
 		b.Recoveries++
 		b.Recovered++
 		release(r, now)
@@ -96,38 +102,38 @@ func (x *execution) crashed(ctx context.Context) error {
 // ends with a run that was not released, and with nobody else to blame.
 func (x *execution) panics(ctx context.Context) {
 	if err := x.blame(ctx, nil); err != nil {
-		x.e.event(ctx, Event{Kind: EventStoreError, Run: x.id, Err: err})
+		x.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: x.id, Err: err})
 	}
 }
 
 // blame marks the owner for as long as nobody knows whether the process survives the
 // panic of the run, and changes the run. A store that does not answer does not keep
 // the process from its end.
-func (x *execution) blame(ctx context.Context, change func(*Record, *runBody, time.Time)) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.e.lease/3)
+func (x *execution) blame(ctx context.Context, change func(*storage.Record, *record.Run, time.Time)) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.e.ns.Lease/3)
 	defer cancel()
-	owner, run := x.owner.key(), x.e.key(KindRun, x.id, "")
-	return x.e.update(ctx, []Key{owner, run}, func(tx Tx) (w Writes, err error) {
+	owner, run := x.owner.key(), x.e.ns.Key(storage.KindRun, x.id, "")
+	return x.e.ns.Update(ctx, []storage.Key{owner, run}, func(tx storage.Tx) (w storage.Writes, err error) {
 		o, r := tx.Record(owner), tx.Record(run)
 		if o.Version == 0 || r.Owner != x.owner.id || r.Fence != x.fence {
 			return w, nil
 		}
-		ob, err := open[ownerBody](o)
+		ob, err := record.Open[record.Owner](o)
 		if err != nil {
 			return w, err
 		}
 		ob.Panicked = x.id
-		err = write(&o, &ob)
+		err = record.Write(&o, &ob)
 		w.Put = append(w.Put, o)
 		if change == nil || err != nil {
 			return w, err
 		}
-		b, err := open[runBody](r)
+		b, err := record.Open[record.Run](r)
 		if err != nil {
 			return w, err
 		}
 		change(&r, &b, tx.Now)
-		err = write(&r, &b)
+		err = record.Write(&r, &b)
 		w.Put = append(w.Put, r)
 		return w, err
 	})

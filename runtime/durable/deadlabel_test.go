@@ -8,17 +8,19 @@ import (
 	"testing/synctest"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A listing is a store that counts the records that it lists.
 type listing struct {
-	*durable.Memory
+	*memory.Store
 	records atomic.Int64
 }
 
-func (s *listing) List(ctx context.Context, q durable.Query) ([]durable.Record, durable.Cursor, error) {
-	records, next, err := s.Memory.List(ctx, q)
+func (s *listing) List(ctx context.Context, q storage.Query) ([]storage.Record, storage.Cursor, error) {
+	records, next, err := s.Store.List(ctx, q)
 	s.records.Add(int64(len(records)))
 	return records, next, err
 }
@@ -27,7 +29,7 @@ func (s *listing) List(ctx context.Context, q durable.Query) ([]durable.Record, 
 // runs and ids, and nothing else is read.
 func TestDeadLetterClasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &listing{Memory: durable.NewMemory()}
+		store := &listing{Store: memory.New()}
 		p := startProcess(t, store)
 		texts := []string{"connection refused", "boom", "HTTP 503", "connection refused", "boom"}
 		fail := func(i int) error { return errors.New(texts[i]) }
@@ -38,18 +40,18 @@ func TestDeadLetterClasses(t *testing.T) {
 		}
 		const network, other, absent = retry.ClassNetwork, retry.ClassUnknown, retry.ClassRateLimit
 		for _, test := range []struct {
-			filter durable.Filter
+			filter admin.Filter
 			want   []string
 		}{
-			{durable.Filter{Class: []retry.Class{network}}, []string{"a:copy/0", "a:copy/3", "b:copy/0", "b:copy/3"}},
-			{durable.Filter{Class: []retry.Class{network, network}, Run: "b"}, []string{"b:copy/0", "b:copy/3"}},
-			{durable.Filter{Class: []retry.Class{absent}}, nil},
+			{admin.Filter{Class: []retry.Class{network}}, []string{"a:copy/0", "a:copy/3", "b:copy/0", "b:copy/3"}},
+			{admin.Filter{Class: []retry.Class{network, network}, Run: "b"}, []string{"b:copy/0", "b:copy/3"}},
+			{admin.Filter{Class: []retry.Class{absent}}, nil},
 			{
-				durable.Filter{Class: []retry.Class{absent, other, network}, AfterRun: "a", AfterStep: "copy/0"},
+				admin.Filter{Class: []retry.Class{absent, other, network}, AfterRun: "a", AfterStep: "copy/0"},
 				[]string{"a:copy/1", "a:copy/3", "a:copy/4", "b:copy/0", "b:copy/1", "b:copy/3", "b:copy/4"},
 			},
 		} {
-			for _, status := range [][]durable.Status{nil, {durable.StatusDead}} {
+			for _, status := range [][]storage.Status{nil, {storage.StatusDead}} {
 				f := test.filter
 				f.DeadLetter, f.Status = status == nil, status
 				store.records.Store(0)
@@ -66,7 +68,7 @@ func TestDeadLetterClasses(t *testing.T) {
 // error until it has succeeded, or was discarded.
 func TestDeadLetterClassChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		text := "connection refused"
 		execute := func() {
 			t.Helper()
@@ -80,12 +82,12 @@ func TestDeadLetterClassChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		of := func(class retry.Class) durable.Filter {
-			return durable.Filter{DeadLetter: true, Class: []retry.Class{class}}
+		of := func(class retry.Class) admin.Filter {
+			return admin.Filter{DeadLetter: true, Class: []retry.Class{class}}
 		}
 		requeue := func() {
 			t.Helper()
-			for r, err := range p.RequeueDead(t.Context(), durable.Filter{}, durable.Rate(0)) {
+			for r, err := range p.Admin().RequeueDead(t.Context(), admin.Filter{}, admin.Rate(0)) {
 				if err != nil || r.Err != nil {
 					t.Fatal(err, r.Err)
 				}
@@ -99,7 +101,7 @@ func TestDeadLetterClassChanges(t *testing.T) {
 		execute()
 		wantListed(t, p.Engine, of(retry.ClassNetwork))
 		wantListed(t, p.Engine, of(retry.ClassUnknown), "a:copy/0", "a:copy/1")
-		if err := p.Discard(t.Context(), "a", "copy/0", durable.By("ada", "closed")); err != nil {
+		if err := p.Admin().Discard(t.Context(), "a", "copy/0", admin.By("ada", "closed")); err != nil {
 			t.Fatal(err)
 		}
 		wantListed(t, p.Engine, of(retry.ClassUnknown), "a:copy/1")
@@ -107,7 +109,7 @@ func TestDeadLetterClassChanges(t *testing.T) {
 		text = ""
 		execute()
 		wantListed(t, p.Engine, of(retry.ClassUnknown))
-		for v, err := range p.Verify(t.Context()) {
+		for v, err := range p.Admin().Verify(t.Context()) {
 			t.Error(v, err)
 		}
 	})

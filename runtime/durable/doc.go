@@ -31,6 +31,16 @@
 // [Group] fans a run out over units, which are executed by this process, and
 // [GroupRuns] over runs, which any worker executes: see [Engine.Work].
 //
+// This package is for those who write runs. Others have packages of their own:
+//
+//   - admin: who looks at runs, and changes them by hand: [Engine.Admin];
+//   - events: what engines report;
+//   - memory, and contrib/sqlite and contrib/postgres: stores;
+//   - storage: who writes a store;
+//   - shared: breakers and budgets of calls that belong to no run;
+//   - genapi: what generated code calls;
+//   - durabletest: tests of stores, and of programs that use this package.
+//
 // The function of a run must call the same steps after a crash as before it.
 // Clocks, random numbers and lists that change belong into steps.
 //
@@ -42,7 +52,7 @@
 //     under-counted, and the number of an attempt is never used twice.
 //   - An attempt whose end is recorded is never executed again.
 //   - An attempt that may have taken effect is never repeated silently: see
-//     [OnLost].
+//     genapi.OnLost.
 //   - An engine that has lost a run to another one neither starts nor records
 //     attempts of it.
 //   - A shared budget is not over-spent, and the grant for a retry counts once.

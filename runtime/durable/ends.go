@@ -2,32 +2,36 @@ package durable
 
 import (
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // This file has the decisions about the ends of attempts, and what is kept of
 // them.
 
 // decideEnd decides about the end of an attempt.
-func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, error) {
+func (x *execution) decideEnd(tx storage.Tx, c *stepCall, e *attemptEnd) (storage.Writes, next, error) {
 	v, err := x.view(tx, c)
 	if err != nil {
-		return Writes{}, next{}, err
+		return storage.Writes{}, next{}, err
 	}
 	s := &v.body
 	if s.Last == e.token {
-		return Writes{}, v.repeat(), nil // the reply was lost
+		return storage.Writes{}, v.repeat(), nil // the reply was lost
 	}
 	open := s.Open != nil && s.Open.Token == e.token
 	if !v.owned() || !open && !e.unstarted {
 		// Somebody has claimed the run. An operator may want to know, unless the step is
 		// gone: nothing would list or delete the entry.
-		var w Writes
+		var w storage.Writes
 		if v.step.Version != 0 {
-			w.Add = []Entry{v.entry(e, true)}
+			w.Add = []storage.Entry{v.entry(e, true)}
 		}
 		return w, next{
 			kind: nextFenced, record: v.step,
-			event: Event{Kind: EventRefused, Attempt: e.number, Outcome: e.outcome},
+			event: events.Event{Kind: events.EventRefused, Attempt: e.number, Outcome: e.outcome},
 		}, nil
 	}
 	if e.unstarted {
@@ -35,23 +39,23 @@ func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, 
 	}
 	v.sample(e.outcome, e.failure) // first, since the failure may open the breaker
 	s.Open, s.Last = nil, e.token
-	if e.outcome != OutcomeInterrupted && e.outcome != OutcomeWithdrawn {
+	if e.outcome != events.OutcomeInterrupted && e.outcome != events.OutcomeWithdrawn {
 		s.Interrupted = 0
 	}
 	var n next
-	v.step.Status = StatusOpen
+	v.step.Status = storage.StatusOpen
 	switch e.outcome {
-	case OutcomeSucceeded:
+	case events.OutcomeSucceeded:
 		v.succeed(e)
-	case OutcomeWithdrawn:
+	case events.OutcomeWithdrawn:
 		v.withdraw(e)
-	case OutcomeInterrupted:
+	case events.OutcomeInterrupted:
 		v.keepError(e)
-		v.doubt(OutcomeInterrupted, e.inputs.Sample, e.correlation)
+		v.doubt(events.OutcomeInterrupted, e.inputs.Sample, e.correlation)
 	default:
 		v.keepError(e)
 		inputs := e.inputs
-		inputs.Now, inputs.LostMax = v.now, c.policy.lostMax()
+		inputs.Now, inputs.LostMax = v.now, lostMax(c.policy)
 		inputs.Restored = v.step.Version != 0 && v.step.Fence != x.fence
 		if b := c.policy.Breaker; b != nil {
 			inputs.Refusal = b.Refusal(v.state)
@@ -67,8 +71,8 @@ func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, 
 
 // first makes the record of a step whose first attempt had no start record.
 func (v *stepView) first(e *attemptEnd) {
-	v.step = Record{Key: v.c.key, Version: v.step.Version}
-	v.body = stepBody{
+	v.step = storage.Record{Key: v.c.key, Version: v.step.Version}
+	v.body = record.Step{
 		Name: v.c.policy.Name, Function: v.c.policy.Function, Arguments: v.c.digest, Attempts: e.number,
 		First: v.now.Add(-e.duration), Keys: v.body.Keys,
 	}
@@ -91,14 +95,14 @@ func (v *stepView) keepError(e *attemptEnd) {
 // succeed records a result.
 func (v *stepView) succeed(e *attemptEnd) {
 	s := &v.body
-	v.step.Status, s.Ended = StatusSucceeded, v.now
+	v.step.Status, s.Ended = storage.StatusSucceeded, v.now
 	s.Error, s.Reason, s.Escalated, s.NextAt, s.Delay, s.Dead = nil, "", false, time.Time{}, 0, time.Time{}
 	v.keepResult(e.result)
 	if v.ratio != nil {
-		v.ratio.deposit()
+		v.ratio.Deposit()
 	}
-	v.event = Event{
-		Kind: EventSucceeded, Attempt: s.Attempts, Duration: e.duration, Total: v.now.Sub(s.First),
+	v.event = events.Event{
+		Kind: events.EventSucceeded, Attempt: s.Attempts, Duration: e.duration, Total: v.now.Sub(s.First),
 		Correlation: s.Correlation,
 	}
 }
@@ -106,15 +110,15 @@ func (v *stepView) succeed(e *attemptEnd) {
 // withdraw takes back the start of an attempt that was not executed. Its number
 // is not used again.
 func (v *stepView) withdraw(e *attemptEnd) {
-	v.event = Event{Kind: EventWithdrawn, Attempt: e.number}
+	v.event = events.Event{Kind: events.EventWithdrawn, Attempt: e.number}
 	if !v.body.NextAt.IsZero() {
-		v.step.Status = StatusWaiting
+		v.step.Status = storage.StatusWaiting
 	}
 }
 
 // entry returns the entry of an attempt, or of an end that was refused.
-func (v *stepView) entry(e *attemptEnd, refused bool) Entry {
-	body := entryBody{
+func (v *stepView) entry(e *attemptEnd, refused bool) storage.Entry {
+	body := record.Entry{
 		Outcome: e.outcome, Started: v.now.Add(-e.duration), Duration: e.duration, Owner: e.owner, Fence: e.fence,
 		Correlation: v.body.Correlation, Refused: refused, Timeouts: e.timeouts,
 	}
@@ -124,9 +128,9 @@ func (v *stepView) entry(e *attemptEnd, refused bool) Entry {
 	part := 0
 	switch {
 	case refused:
-		part = resultPart + 1 + int(e.fence)
-	case e.outcome == OutcomeWithdrawn: // the wait before it was decided with the attempt before it
-	case v.step.Status == StatusWaiting:
+		part = record.ResultPart + 1 + int(e.fence)
+	case e.outcome == events.OutcomeWithdrawn: // the wait before it was decided with the attempt before it
+	case v.step.Status == storage.StatusWaiting:
 		body.Wait = v.body.Delay
 	default:
 		body.Reason = v.body.Reason
@@ -135,17 +139,17 @@ func (v *stepView) entry(e *attemptEnd, refused bool) Entry {
 }
 
 // newEntry returns an entry of the history of the step.
-func (v *stepView) newEntry(attempt, part int, body entryBody) Entry {
-	return newEntry(v.bucketed(), v.now, attempt, part, body)
+func (v *stepView) newEntry(attempt, part int, body record.Entry) storage.Entry {
+	return record.NewEntry(v.bucketed(), v.now, attempt, part, body)
 }
 
 // keepResult records a result.
-func (v *stepView) keepResult(result payload) {
-	v.w.Add = append(v.w.Add, v.body.keepResult(v.bucketed(), v.now, result)...)
+func (v *stepView) keepResult(result record.Payload) {
+	v.w.Add = append(v.w.Add, v.body.KeepResult(v.bucketed(), v.now, result)...)
 }
 
 // bucketed returns the record of the step, which may be new, with its bucket.
-func (v *stepView) bucketed() Record {
+func (v *stepView) bucketed() storage.Record {
 	r := v.step
 	r.Bucket = v.run.Bucket
 	return r

@@ -6,29 +6,20 @@ import (
 	"fmt"
 	"sync"
 	"time"
-)
 
-// Defaults of an engine.
-const (
-	defaultLease = 30 * time.Second
-	defaultKeep  = 30 * 24 * time.Hour
-
-	defaultKeepFailed = 90 * 24 * time.Hour
-	maxRecoveries     = 10 // of a run, without a record of a step in between
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // An Engine executes runs over a store. Any number of goroutines may use one.
 // Several engines, also those of other processes, may share a store as far as
-// its [Guarantee] allows.
+// its [storage.Guarantee] allows.
 type Engine struct {
-	store   Store
-	updates *coalescer
-	space   string
-	lease   time.Duration
-	codec   Codec
-	observe func(context.Context, Event)
+	ns      *namespace.Namespace
 	hidden  []func(path []string) bool // of values, from people
-	tracer  Tracer                     // or nil
+	tracer  events.Tracer              // or nil
 	sharded *Sharded                   // that the engine belongs to, or nil
 
 	owning chan struct{} // has room for the goroutine that begins the lease
@@ -42,7 +33,6 @@ type Engine struct {
 
 	periodics []*periodic // whose runs workers start
 
-	listeners   []*listener
 	incarnation string // of the store, if it was accepted
 
 	// claims is read-locked from a claim of a worker until its runs are active.
@@ -56,11 +46,7 @@ type Option func(*Engine) error
 // the empty namespace.
 func Namespace(name string) Option {
 	return func(e *Engine) error {
-		if len(name) > maxID || escape(name) != name {
-			return fmt.Errorf("%w: namespace %.40q: use letters, digits, dots and hyphens", ErrID, name)
-		}
-		e.space = name
-		return nil
+		return e.ns.Name(name)
 	}
 }
 
@@ -72,15 +58,25 @@ func Lease(d time.Duration) Option {
 		if d < time.Second {
 			return fmt.Errorf("lease %v is too short: the least is 1s", d)
 		}
-		e.lease = d
+		e.ns.Lease = d
 		return nil
 	}
+}
+
+// A Codec encodes the results of runs and steps. The default is JSON. Another
+// one may compress or encrypt: what it returns is opaque to stores and queries.
+type Codec interface {
+	Encode(value any) ([]byte, error)
+	// Decode decodes into a pointer. It neither changes nor keeps data, which
+	// several callers of a step may decode at a time. An error for data of another type is better
+	// than a value that lacks a part of it.
+	Decode(data []byte, into any) error
 }
 
 // WithCodec sets the encoding of results. The default is JSON.
 func WithCodec(c Codec) Option {
 	return func(e *Engine) error {
-		e.codec = c
+		e.ns.Codec = c
 		return nil
 	}
 }
@@ -89,28 +85,35 @@ func WithCodec(c Codec) Option {
 // causes it, with the context of the call, the run or the operation. That context
 // may have ended. The function must not call methods of the engine. Those of
 // several OnEvent are called in their order.
-func OnEvent(f func(context.Context, Event)) Option {
+func OnEvent(f func(context.Context, events.Event)) Option {
 	return func(e *Engine) error {
-		if first := e.observe; first != nil {
-			e.observe = func(ctx context.Context, ev Event) {
-				first(ctx, ev)
-				f(ctx, ev)
-			}
-			return nil
-		}
-		e.observe = f
+		e.ns.OnEvent(f)
+		return nil
+	}
+}
+
+// Redact adds a function that reports which parts of inputs and results people may
+// not see: [admin.Client.Values] returns "[redacted]" in their place. What is recorded is
+// not changed. The path of a part has the names of the members that lead to it, the
+// outermost first; elements of arrays have the path of their array.
+//
+// Members whose names are those of secrets, such as password, access_token or
+// Authorization, are redacted in any case. See [admin.Named] for others.
+func Redact(hidden func(path []string) bool) Option {
+	return func(e *Engine) error {
+		e.ns.Hidden = append(e.ns.Hidden, hidden)
 		return nil
 	}
 }
 
 // New returns an engine over a store. It neither reads nor writes the store
 // before its first run. Close the engine before the store.
-func New(s Store, options ...Option) (*Engine, error) {
+func New(s storage.Store, options ...Option) (*Engine, error) {
 	e := &Engine{
-		store: s, updates: newCoalescer(s), lease: defaultLease, codec: jsonCodec{}, active: map[string]*execution{},
-		handlers: map[string]*handler{},
-		owning:   make(chan struct{}, 1),
+		ns: namespace.New(s), active: map[string]*execution{}, handlers: map[string]*handler{},
+		owning: make(chan struct{}, 1),
 	}
+	e.ns.Halt = e.halt
 	for _, option := range options {
 		if err := option(e); err != nil {
 			return nil, fmt.Errorf("durable: %w", err)
@@ -118,6 +121,10 @@ func New(s Store, options ...Option) (*Engine, error) {
 	}
 	return e, nil
 }
+
+// Admin returns the client with which the program describes and changes the runs of
+// the engine. It reports its events to the functions of [OnEvent].
+func (e *Engine) Admin() *admin.Client { return admin.ClientOf(e.ns) }
 
 // Close waits until no run is executed, or ctx ends, which cancels the contexts
 // of the runs and waits until their functions return. It then returns the
@@ -134,7 +141,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	e.closed = true
 	e.mu.Unlock()
-	e.notify("") // workers end
+	e.ns.Notify("") // workers end
 	done := make(chan struct{})
 	go func() {
 		e.running.Wait()
@@ -159,27 +166,17 @@ func (e *Engine) Close(ctx context.Context) error {
 	return o.stop(context.WithoutCancel(ctx))
 }
 
-func (e *Engine) key(kind Kind, run, id string) Key {
-	return Key{Kind: kind, Space: e.space, Run: run, ID: id}
-}
-
-// update changes the records of keys in one transaction, which updates of other
-// goroutines may share.
-func (e *Engine) update(ctx context.Context, keys []Key, decide func(Tx) (Writes, error)) error {
-	return e.updates.update(ctx, keys, decide)
-}
-
 // unsent reports whether err, of a call of the store with ctx, says no more than
 // that ctx has ended.
 func unsent(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && errors.Is(err, ErrStore) && !errors.Is(err, ErrUnknown)
+	return ctx.Err() != nil && errors.Is(err, storage.ErrStore) && !errors.Is(err, storage.ErrUnknown)
 }
 
 // unusable reports whether err says that the records of a run cannot be used: the
 // store has failed, or a newer version has written them.
-func unusable(err error) bool { return isStoreError(err) || errors.Is(err, ErrFormat) }
+func unusable(err error) bool { return isStoreError(err) || errors.Is(err, storage.ErrFormat) }
 
 // isStoreError reports whether err is that of a store, not of a decision.
 func isStoreError(err error) bool {
-	return errors.Is(err, ErrStore) || errors.Is(err, ErrUnknown)
+	return errors.Is(err, storage.ErrStore) || errors.Is(err, storage.ErrUnknown)
 }

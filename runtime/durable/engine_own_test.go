@@ -8,16 +8,18 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // Runs that wait for the first lease of their engine share it, and end with
 // their contexts.
 func TestFirstLeaseIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := &hooked{Store: m}
 		leases := 0
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			if isRenewal(sel) {
 				leases++
 				time.Sleep(5 * time.Second)
@@ -48,9 +50,9 @@ func TestFirstLeaseIsShared(t *testing.T) {
 // An engine that is closed while its first lease begins has none afterwards.
 func TestCloseDuringFirstLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			time.Sleep(5 * time.Second)
 			return next(ctx, sel, decide)
 		}
@@ -62,7 +64,7 @@ func TestCloseDuringFirstLease(t *testing.T) {
 			t.Error(err)
 		}
 		wantError(t, <-done, durable.ErrClosed)
-		owners, _, err := m.List(t.Context(), durable.Query{Kind: durable.KindOwner})
+		owners, _, err := m.List(t.Context(), storage.Query{Kind: storage.KindOwner})
 		if err != nil || len(owners) > 0 {
 			t.Errorf("got the owners %v, %v; want none", owners, err)
 		}

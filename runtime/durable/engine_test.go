@@ -13,23 +13,26 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // mortal is a store whose process dies: after that, nothing reaches the store
 // below.
 type mortal struct {
-	durable.Store
+	storage.Store
 	dead atomic.Bool
 }
 
-func (m *mortal) Update(ctx context.Context, sel durable.Select, f func(durable.Tx) (durable.Writes, error)) error {
+func (m *mortal) Update(ctx context.Context, sel storage.Select, f func(storage.Tx) (storage.Writes, error)) error {
 	if m.dead.Load() {
-		return fmt.Errorf("%w: dead", durable.ErrStore)
+		return fmt.Errorf("%w: dead", storage.ErrStore)
 	}
 	return m.Store.Update(ctx, sel, f)
 }
 
-func newEngine(t *testing.T, s durable.Store, options ...durable.Option) *durable.Engine {
+func newEngine(t *testing.T, s storage.Store, options ...durable.Option) *durable.Engine {
 	t.Helper()
 	e, err := durable.New(s, options...)
 	if err != nil {
@@ -49,7 +52,7 @@ var charge = retry.Policy{
 
 func TestRunRecordsItsResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		calls := 0
 		fn := func(ctx context.Context) (string, error) {
 			calls++
@@ -69,7 +72,7 @@ func TestRunRecordsItsResult(t *testing.T) {
 
 func TestStepRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		start, attempts := time.Now(), 0
 		err := e.Run(t.Context(), "one", func(ctx context.Context) error {
 			got, err := durable.Step(ctx, "charge", &charge, func(ctx context.Context) (int, error) {
@@ -94,7 +97,7 @@ func TestStepRetries(t *testing.T) {
 			t.Errorf("waited %v, want %v", got, want)
 		}
 		var history []string
-		for a, err := range e.Attempts(t.Context(), "one", "charge") {
+		for a, err := range e.Admin().Attempts(t.Context(), "one", "charge") {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +111,7 @@ func TestStepRetries(t *testing.T) {
 
 func TestResumeAfterCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		below := durable.NewMemory()
+		below := memory.New()
 		first := &mortal{Store: below}
 		attempts := []int{}
 		job := func(crash func()) func(ctx context.Context) error {
@@ -147,7 +150,7 @@ func TestResumeAfterCrash(t *testing.T) {
 
 func TestInDoubtPausesRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		below := durable.NewMemory()
+		below := memory.New()
 		first := &mortal{Store: below}
 		calls := 0
 		job := func(ctx context.Context) error {
@@ -161,7 +164,7 @@ func TestInDoubtPausesRun(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		err := newEngine(t, first).Run(ctx, "one", job)
-		if !errors.Is(err, durable.ErrStore) {
+		if !errors.Is(err, storage.ErrStore) {
 			t.Errorf("err = %v, want ErrStore", err)
 		}
 		e := newEngine(t, below)
@@ -176,11 +179,11 @@ func TestInDoubtPausesRun(t *testing.T) {
 		if got, want := paused.Error(), `run "one" is paused: resolve "charge"`; got != want {
 			t.Errorf("got the message %q, want %q", got, want)
 		}
-		if err := e.Requeue(t.Context(), "one", "charge"); !errors.Is(err, durable.ErrConflict) ||
+		if err := e.Admin().Requeue(t.Context(), "one", "charge"); !errors.Is(err, durable.ErrConflict) ||
 			!strings.Contains(err.Error(), "is in doubt: use Resolve") {
 			t.Errorf("err = %v, want ErrConflict that names Resolve", err)
 		}
-		if err := e.Resolve(t.Context(), "one", "charge", durable.Succeeded("receipt")); err != nil {
+		if err := e.Admin().Resolve(t.Context(), "one", "charge", admin.Succeeded("receipt")); err != nil {
 			t.Fatal(err)
 		}
 		if err := e.Run(t.Context(), "one", job); err != nil {

@@ -8,15 +8,18 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/fault"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
 // Errors of runs and steps. Use errors.Is.
 var (
 	// ErrNoRun is returned by a durable call whose context belongs to no run. The
 	// function is not called.
-	ErrNoRun = errors.New("no run in the context: call it within Engine.Run, with the context of the run")
-	// ErrCanceled is returned by a run that [Engine.Cancel] has ended.
-	ErrCanceled = errors.New("the run is canceled")
+	ErrNoRun = fault.ErrNoRun
+	// ErrCanceled is returned by a run that admin.Client.Cancel has ended.
+	ErrCanceled = fault.ErrCanceled
 	// ErrTimedOut is returned by a run whose [Timeout] has passed.
 	ErrTimedOut = errors.New("the timeout of the run has passed")
 	// ErrExpired is returned by a run that has ended, in success or not, and whose
@@ -28,22 +31,22 @@ var (
 	// ErrChanged matches a [*ChangedError].
 	ErrChanged = errors.New("a recorded step is called with different arguments, or by another function")
 	// ErrRepeated is returned by the second call of a step in one execution of its
-	// run, after the first one has succeeded: see [StepPolicy.Repeat].
+	// run, after the first one has succeeded: see genapi.StepPolicy.Repeat.
 	ErrRepeated = errors.New("the step has been called before in this execution")
 	// ErrResult matches the error of a step that succeeded with a result that
 	// cannot be recorded, or not be read again: see [ResultError].
-	ErrResult = errors.New("the result cannot be recorded")
+	ErrResult = fault.ErrResult
 	// ErrID matches the error for an id that is empty, too long, or not UTF-8.
-	ErrID = errors.New("invalid id")
+	ErrID = fault.ErrID
 	// ErrArguments matches the error for arguments that have no JSON form.
-	ErrArguments = errors.New("arguments cannot be recorded")
+	ErrArguments = fault.ErrArguments
 	// ErrUnfinished matches an [*UnfinishedError].
 	ErrUnfinished = errors.New("the function returned before its steps were finished")
 	// ErrNotFound is returned for a run or a step that does not exist.
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = fault.ErrNotFound
 	// ErrConflict is returned for an operation that the state of a run or a step
 	// does not allow.
-	ErrConflict = errors.New("not possible in this state")
+	ErrConflict = fault.ErrConflict
 	// ErrClosed is returned by an engine after [Engine.Close].
 	ErrClosed = errors.New("the engine is closed")
 )
@@ -66,13 +69,13 @@ func (e *ParkedError) Error() string {
 // A PausedError reports that a run waits for a person.
 type PausedError struct {
 	Run string
-	// Steps are the ids of the steps to resolve: see [Engine.Resolve].
+	// Steps are the ids of the steps to resolve: see admin.Client.Resolve.
 	Steps []string
-	// Held reports that [Engine.Pause] has paused the run, and By who called it.
+	// Held reports that admin.Client.Pause has paused the run, and By who called it.
 	// If it is false and Steps is empty, the run has crashed too often without
-	// progress. Both need [Engine.Resume].
+	// progress. Both need admin.Client.Resume.
 	Held bool
-	By   Operator
+	By   events.Operator
 }
 
 // Error returns the run, and who or what has to do something about it.
@@ -84,25 +87,14 @@ func (e *PausedError) Error() string {
 		return fmt.Sprintf("run %q is paused by an operator; resume it", e.Run)
 	case len(e.Steps) == 0:
 		return fmt.Sprintf("run %q is paused: it has crashed %d times without progress; fix the cause, then resume it",
-			e.Run, maxRecoveries)
+			e.Run, record.MaxRecoveries)
 	}
-	return fmt.Sprintf("run %q is paused: resolve %s", e.Run, some(e.Steps))
+	return fmt.Sprintf("run %q is paused: resolve %s", e.Run, fault.Some(e.Steps))
 }
 
 // held returns the error of a run that an operator has paused.
-func held(run string, h *hold) *PausedError { return &PausedError{Run: run, Held: true, By: h.By} }
-
-// some returns the first of some ids for a message.
-func some(ids []string) string {
-	const most = 3
-	text := make([]string, 0, most)
-	for _, id := range ids[:min(most, len(ids))] {
-		text = append(text, fmt.Sprintf("%q", id))
-	}
-	if more := len(ids) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(text, ", "), more)
-	}
-	return strings.Join(text, ", ")
+func held(run string, h *record.Hold) *PausedError {
+	return &PausedError{Run: run, Held: true, By: h.By}
 }
 
 // An OwnedError reports that another engine executes a run.
@@ -129,7 +121,7 @@ type UnfinishedError struct {
 
 // Error returns the steps.
 func (e *UnfinishedError) Error() string {
-	return fmt.Sprintf("run %q is not finished: its function dropped the error of %s", e.Run, some(e.Steps))
+	return fmt.Sprintf("run %q is not finished: its function dropped the error of %s", e.Run, fault.Some(e.Steps))
 }
 
 // Unwrap returns [ErrUnfinished].
@@ -142,7 +134,7 @@ func (e *UnfinishedError) Unwrap() error { return ErrUnfinished }
 type ChangedError struct {
 	Run, Step string
 	// Recorded and Called are the functions, if they differ: see
-	// [StepPolicy.Function]. Called is "" for a call of [Step].
+	// genapi.StepPolicy.Function. Called is "" for a call of [Step].
 	Recorded, Called string
 	// Arguments are the parameters with other arguments, if the functions are the
 	// same.
@@ -169,7 +161,7 @@ func (e *ChangedError) Unwrap() error { return ErrChanged }
 // A ResultError reports that a step succeeded with a result that cannot be
 // recorded, or that cannot be decoded into the type that the program has now.
 // The step is not executed again. To execute it once more, call
-// [Engine.Requeue] with [Repeat].
+// admin.Client.Requeue with admin.Repeat.
 type ResultError struct {
 	Step string
 	Type string // of the result, in Go
@@ -187,7 +179,7 @@ func (e *ResultError) Unwrap() []error { return []error{ErrResult, e.Err} }
 // resultError returns the error for a payload of a step, or of a run if step is "",
 // that cannot be recorded or read, and other errors unchanged.
 func resultError(step string, err error) error {
-	if p, ok := errors.AsType[*payloadError](err); ok {
+	if p, ok := errors.AsType[*record.PayloadError](err); ok {
 		return &ResultError{Step: step, Type: p.Type, Err: p.Err}
 	}
 	return err
@@ -231,7 +223,7 @@ func (e *StepError) Is(target error) bool {
 	return ok && (reason == e.Reason || reason == retry.ErrEscalated && e.Escalated)
 }
 
-// Unwrap returns the errors in [StepPolicy.Errors] that the last error matched.
+// Unwrap returns the errors in genapi.StepPolicy.Errors that the last error matched.
 func (e *StepError) Unwrap() []error {
 	var found []error
 	for _, known := range e.errors {
@@ -241,3 +233,6 @@ func (e *StepError) Unwrap() []error {
 	}
 	return found
 }
+
+// ErrNoSignal is the reason of the [*StepError] that [Wait] returns after its timeout.
+const ErrNoSignal = record.ErrNoSignal

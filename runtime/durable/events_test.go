@@ -13,6 +13,10 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -22,11 +26,11 @@ func TestEventsAfterLostReply(t *testing.T) {
 	var want []string
 	for n := 0; n == 0 || failed; n++ {
 		synctest.Test(t, func(t *testing.T) {
-			s := durabletest.LoseReply(durable.NewMemory(), n)
+			s := durabletest.LoseReply(memory.New(), n)
 			var got []string
-			observe := func(_ context.Context, ev durable.Event) {
+			observe := func(_ context.Context, ev events.Event) {
 				switch {
-				case ev.Kind == durable.EventJob:
+				case ev.Kind == events.EventJob:
 					got = append(got, fmt.Sprint(ev.Job.Kind, " ", ev.Job.JobID, " ", ev.Job.Unit, " ", ev.Job.Text()))
 				case ev.Step != "":
 					got = append(got, fmt.Sprint(ev.Kind, " ", ev.Attempt, " ", ev.Wait))
@@ -38,7 +42,7 @@ func TestEventsAfterLostReply(t *testing.T) {
 			var j journal
 			err := e.Run(ctx, "one", oneStep(idempotent("charge", 3, time.Second), failing(&j, 2)),
 				durable.Budget(job.BudgetPolicy{}))
-			if errors.Is(err, durable.ErrUnknown) {
+			if errors.Is(err, storage.ErrUnknown) {
 				failed = true // the first renewal of the lease
 				return
 			}
@@ -62,8 +66,8 @@ func TestEventsAfterLostReply(t *testing.T) {
 func TestEventContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}
-		got := map[durable.EventKind]any{}
-		e := newEngine(t, durable.NewMemory(), durable.OnEvent(func(ctx context.Context, ev durable.Event) {
+		got := map[events.Kind]any{}
+		e := newEngine(t, memory.New(), durable.OnEvent(func(ctx context.Context, ev events.Event) {
 			got[ev.Kind] = ctx.Value(key{})
 		}))
 		var j journal
@@ -74,9 +78,9 @@ func TestEventContext(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		want := map[durable.EventKind]any{
-			durable.EventCreated: "run", durable.EventStarted: "step", durable.EventFailed: "step",
-			durable.EventSucceeded: "step", durable.EventCompleted: "run",
+		want := map[events.Kind]any{
+			events.EventCreated: "run", events.EventStarted: "step", events.EventFailed: "step",
+			events.EventSucceeded: "step", events.EventCompleted: "run",
 		}
 		if !maps.Equal(got, want) {
 			t.Errorf("got contexts %v, want %v", got, want)
@@ -96,9 +100,9 @@ func TestErrorPanics(t *testing.T) {
 		retry.ErrUnclassified: {Name: "charge"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			e := newEngine(t, durable.NewMemory())
+			e := newEngine(t, memory.New())
 			fn := func(context.Context) (int, error) { return 0, (*nastyError)(nil) }
-			err := e.Run(t.Context(), "one", oneStep(&durable.StepPolicy{Name: "charge", Policy: p}, fn))
+			err := e.Run(t.Context(), "one", oneStep(&genapi.StepPolicy{Name: "charge", Policy: p}, fn))
 			wantError(t, err, want)
 			if text := wantAs[*durable.StepError](t, err).Text; text != "*durable_test.nastyError" {
 				t.Errorf("got text %q, want the type", text)
@@ -110,7 +114,7 @@ func TestErrorPanics(t *testing.T) {
 // A claim that ends a run is reported as its end.
 func TestClaimEndsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		fails := func(context.Context) error { return errors.New("not yet") }
 		if err := p.run("one", fails, durable.Timeout(time.Minute)); err == nil {
 			t.Error("got no error from the run, want that of its function")
@@ -119,7 +123,7 @@ func TestClaimEndsRun(t *testing.T) {
 		for range 2 {
 			wantError(t, p.run("one", fails), durable.ErrTimedOut)
 		}
-		if n := len(p.saw(durable.EventTimedOut)); n != 1 {
+		if n := len(p.saw(events.EventTimedOut)); n != 1 {
 			t.Errorf("got %d events about the timeout, want 1", n)
 		}
 	})
@@ -128,7 +132,7 @@ func TestClaimEndsRun(t *testing.T) {
 // A function may recover from the panic of a step: that attempt is lost.
 func TestStepPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		charge := idempotent("charge", 3, time.Second)
 		panics := func(ctx context.Context) error {
@@ -158,7 +162,7 @@ func TestStepPanics(t *testing.T) {
 // A run whose function panics stays open, and is not owned.
 func TestRunPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		p, q := startProcess(t, m), startProcess(t, m)
 		func() {
 			defer func() {
@@ -168,7 +172,7 @@ func TestRunPanics(t *testing.T) {
 			}()
 			_ = p.run("one", func(context.Context) error { panic("once") })
 		}()
-		if n := len(p.saw(durable.EventReleased)); n != 1 {
+		if n := len(p.saw(events.EventReleased)); n != 1 {
 			t.Errorf("got %d events about the release, want 1", n)
 		}
 		if err := q.run("one", func(context.Context) error { return nil }); err != nil {
@@ -183,21 +187,21 @@ func TestRunPanics(t *testing.T) {
 // A step that has lost its policy goes on counting, and keeps its key.
 func TestPolicyRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		p := startProcess(t, m)
 		p.killAfter(20 * time.Second)
 		var j journal
 		_ = p.run("one", oneStep(idempotent("charge", 9, 10*time.Second), failing(&j, 9)))
 		n := len(j.attempts("charge"))
 		q := startProcess(t, m)
-		err := q.run("one", oneStep(&durable.StepPolicy{Name: "charge"}, func(ctx context.Context) (int, error) {
+		err := q.run("one", oneStep(&genapi.StepPolicy{Name: "charge"}, func(ctx context.Context) (int, error) {
 			j.add(ctx)
 			return 1, nil
 		}))
 		if err != nil {
 			t.Error(err)
 		}
-		info := wantStep(t, q.Engine, "one", "charge", durable.StatusSucceeded)
+		info := wantStep(t, q.Engine, "one", "charge", storage.StatusSucceeded)
 		if info.Attempts != n+1 {
 			t.Errorf("got %d attempts, want %d", info.Attempts, n+1)
 		}

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 // The bank accepts five requests at a time and 100 a minute, from all workers together.
 func ExampleConcurrency() {
 	ctx, stop := context.WithCancel(context.Background())
-	engine, err := durable.New(durable.NewMemory())
+	engine, err := durable.New(memory.New())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 // Each worker of a program registers the same schedule, which for a cron line is
 // cron.ParseStandard("0 6 * * *") of github.com/robfig/cron/v3.
 func ExamplePeriodic() {
 	ctx, stop := context.WithCancel(context.Background())
-	engine, err := durable.New(durable.NewMemory())
+	engine, err := durable.New(memory.New())
 	if err != nil {
 		log.Fatal(err)
 	}

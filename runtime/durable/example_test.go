@@ -9,12 +9,15 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 func Example() {
 	ctx := context.Background()
-	engine, err := durable.New(durable.NewMemory())
+	engine, err := durable.New(memory.New())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -35,7 +38,7 @@ func Example() {
 		receipt, err := durable.Run(ctx, engine, "settle-2026-11-22", settle)
 		fmt.Println(receipt, err, attempts)
 	}
-	for a := range engine.Attempts(ctx, "settle-2026-11-22", "charge") {
+	for a := range engine.Admin().Attempts(ctx, "settle-2026-11-22", "charge") {
 		fmt.Println(a.Attempt, a.Outcome, a.Class, a.Wait)
 	}
 	// Output:
@@ -48,7 +51,7 @@ func Example() {
 
 func ExampleScope() {
 	ctx := context.Background()
-	engine, err := durable.New(durable.NewMemory())
+	engine, err := durable.New(memory.New())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -63,7 +66,7 @@ func ExampleScope() {
 		}
 		return nil
 	})
-	for step := range engine.Steps(ctx, durable.Filter{Run: "import"}) {
+	for step := range engine.Admin().Steps(ctx, admin.Filter{Run: "import"}) {
 		fmt.Println(step.Step, step.Status)
 	}
 	fmt.Println(err)
@@ -74,39 +77,39 @@ func ExampleScope() {
 	// <nil>
 }
 
-func ExampleEngine_RequeueDead() {
+func ExampleClient_RequeueDead() {
 	ctx := context.Background()
-	engine, err := durable.New(durable.NewMemory())
+	engine, err := durable.New(memory.New())
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer engine.Close(ctx)
-	charge := durable.StepPolicy{
-		Name: "charge", OnExhausted: durable.ExhaustedDeadLetter,
+	charge := genapi.StepPolicy{
+		Name: "charge", OnExhausted: genapi.ExhaustedDeadLetter,
 		Policy: &retry.Policy{Name: "charge", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 1}},
 	}
 	failures := map[string]error{"o1": errors.New("connection refused"), "o2": errors.New("validation: no such account")}
 	settle := func(ctx context.Context) error {
 		for _, order := range []string{"o1", "o2"} {
 			// The error of a dead letter is not that of the run.
-			_, _ = durable.Call(ctx, &charge, durable.ID(order), durable.Digest{}, func(context.Context) (bool, error) {
+			_, _ = genapi.Call(ctx, &charge, genapi.ID(order), genapi.Digest{}, func(context.Context) (bool, error) {
 				return true, failures[order]
 			})
 		}
 		return nil
 	}
 	fmt.Println(engine.Run(ctx, "settle", settle))
-	for s := range engine.Steps(ctx, durable.Filter{DeadLetter: true}) {
+	for s := range engine.Admin().Steps(ctx, admin.Filter{DeadLetter: true}) {
 		fmt.Println(s.Step, s.Status, s.Eligibility)
 	}
 
 	failures["o1"] = nil // the network is back
-	may := durable.Filter{Eligibility: durable.EligibleReprocess}
-	for r, err := range engine.RequeueDead(ctx, may, durable.By("ada", "the network is back")) {
+	may := admin.Filter{Eligibility: admin.EligibleReprocess}
+	for r, err := range engine.Admin().RequeueDead(ctx, may, admin.RequeueBy(admin.By("ada", "the network is back"))) {
 		fmt.Println("requeued", r.Letter.Step, r.Err, err)
 	}
 	fmt.Println(engine.Run(ctx, "settle", settle))
-	for a := range engine.Attempts(ctx, "settle", "charge/o1") {
+	for a := range engine.Admin().Attempts(ctx, "settle", "charge/o1") {
 		fmt.Printf("%d %s %q\n", a.Attempt, a.Outcome, a.By)
 	}
 	// Output:
@@ -123,7 +126,7 @@ func ExampleEngine_RequeueDead() {
 // A group that is called again, here after an error of the run, executes the units
 // that have not ended. The errors of units are recorded.
 func ExampleGroup() {
-	engine, err := durable.New(durable.NewMemory())
+	engine, err := durable.New(memory.New())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -160,7 +163,7 @@ func ExampleGroup() {
 
 func ExampleWait() {
 	ctx := context.Background()
-	engine, err := durable.New(durable.NewMemory())
+	engine, err := durable.New(memory.New())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -180,7 +183,7 @@ func ExampleWait() {
 	_, parked := errors.AsType[*durable.ParkedError](err)
 	fmt.Println("parked:", parked)
 
-	if err := engine.Signal(ctx, "refund-17", "approve", true, durable.By("ada", "damaged on arrival")); err != nil {
+	if err := engine.Admin().Signal(ctx, "refund-17", "approve", true, admin.By("ada", "damaged on arrival")); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(engine.Run(ctx, "refund-17", refund))
@@ -192,7 +195,7 @@ func ExampleWait() {
 
 func ExampleSleep() {
 	ctx := context.Background()
-	engine, err := durable.New(durable.NewMemory())
+	engine, err := durable.New(memory.New())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -205,7 +208,7 @@ func ExampleSleep() {
 		return nil
 	}
 	fmt.Println(engine.Run(ctx, "reminder-17", remind))
-	for step := range engine.Steps(ctx, durable.Filter{Run: "reminder-17"}) {
+	for step := range engine.Admin().Steps(ctx, admin.Filter{Run: "reminder-17"}) {
 		fmt.Println(step.Step, step.Status, step.Pause)
 	}
 	// Output:

@@ -8,6 +8,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // An execution is one call of Run: it owns its run under a fence.
@@ -17,7 +23,7 @@ type execution struct {
 	id     string // of the run
 	parent string // the run within which it was called, or ""
 	fence  uint64
-	run    runBody // as it was claimed
+	run    record.Run // as it was claimed
 	latest atomic.Pointer[runView]
 
 	settings sync.Map // of policies: *retry.Policy to retry.Settings
@@ -47,7 +53,7 @@ type execution struct {
 // An attempt is one that is executing.
 type attempt struct {
 	cancel context.CancelCauseFunc
-	policy *StepPolicy
+	policy *genapi.StepPolicy
 	lapsed atomic.Bool
 
 	captures captures
@@ -107,7 +113,7 @@ func (x *execution) park(until time.Time) error {
 		close(x.stop)
 	case !ok:
 		return x.halted
-	case earlier(until, parked.Until):
+	case record.Earlier(until, parked.Until):
 		parked = &ParkedError{Run: x.id, Until: until}
 		x.halted = parked
 	}
@@ -132,7 +138,7 @@ func (x *execution) parkCaller(u *unitCall, until time.Time, awaits ...string) e
 		return x.park(until)
 	}
 	defer x.mu.Unlock()
-	if !u.isParked || earlier(until, u.until) {
+	if !u.isParked || record.Earlier(until, u.until) {
 		u.until = until
 	}
 	u.isParked = true
@@ -153,7 +159,7 @@ func (x *execution) lapse() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for a := range x.attempts {
-		if a.policy.onLost() == OnLostRetry {
+		if onLost(a.policy) == genapi.OnLostRetry {
 			a.lapsed.Store(true)
 			a.cancel(ErrFenced)
 		}
@@ -163,8 +169,8 @@ func (x *execution) lapse() {
 // execute calls the function of the run, and records how that ended. ctx is the
 // context of the caller.
 func (x *execution) execute(
-	ctx context.Context, fn func(context.Context) (payload, error),
-) (result payload, err error) {
+	ctx context.Context, fn func(context.Context) (record.Payload, error),
+) (result record.Payload, err error) {
 	inner, end := x.startRun(x.ctx)
 	err = errPanicked // unless something is returned
 	defer func() { end(err) }()
@@ -178,9 +184,9 @@ func (x *execution) execute(
 	x.halt(errReturned)
 	x.running.Wait()
 	if err == nil && result.Refuse != "" {
-		err = resultError("", result.refused())
+		err = resultError("", result.Refused())
 	}
-	patient, done := withGrace(x.ctx) // from now on, if that has ended
+	patient, done := namespace.WithGrace(x.ctx) // from now on, if that has ended
 	defer done()
 	return x.finish(ctx, patient, inner, result, err)
 }
@@ -191,12 +197,14 @@ var errReturned = fmt.Errorf("the function of the run has returned: %w", ErrNoRu
 // call calls the function of the run, unless its context has ended or its steps
 // cannot be read. A panic goes on, after the steps have returned; the run stays
 // open, and the crash is counted.
-func (x *execution) call(ctx context.Context, fn func(context.Context) (payload, error)) (p payload, err error) {
+func (x *execution) call(
+	ctx context.Context, fn func(context.Context) (record.Payload, error),
+) (p record.Payload, err error) {
 	if ctx.Err() != nil {
-		return payload{}, context.Cause(ctx)
+		return record.Payload{}, context.Cause(ctx)
 	}
 	if err := x.err(); err != nil {
-		return payload{}, err
+		return record.Payload{}, err
 	}
 	returned := false
 	defer func() {
@@ -204,11 +212,11 @@ func (x *execution) call(ctx context.Context, fn func(context.Context) (payload,
 			x.cancel(errReturned)
 			x.halt(errReturned)
 			x.running.Wait()
-			ev := Event{Kind: EventReleased, Run: x.id, Fence: x.fence}
+			ev := events.Event{Kind: events.EventReleased, Run: x.id, Fence: x.fence}
 			if err := x.crashed(ctx); err != nil { // the next renewal releases it
-				ev.Kind, ev.Err = EventStoreError, err
+				ev.Kind, ev.Err = events.EventStoreError, err
 			}
-			x.e.event(ctx, ev)
+			x.e.ns.Event(ctx, ev)
 		}
 	}()
 	p, err = fn(&runContext{Context: ctx, x: x})
@@ -218,10 +226,10 @@ func (x *execution) call(ctx context.Context, fn func(context.Context) (payload,
 
 // An ending is how an execution of a run ended.
 type ending struct {
-	status Status
+	status storage.Status
 	due    time.Time
 	awaits []string // with StatusParked: runs that have to end before
-	result *payload
+	result *record.Payload
 	leaves bool   // with StatusSucceeded: unfinished steps, which are abandoned
 	tail   bool   // not all of them in the transaction that ends the run
 	text   string // of the error of the function
@@ -230,15 +238,17 @@ type ending struct {
 
 // finish records the end of an execution. outer is the caller's context, ctx is for
 // recording, and inner is the context of the function.
-func (x *execution) finish(outer, ctx, inner context.Context, result payload, fnErr error) (payload, error) {
+func (x *execution) finish(
+	outer, ctx, inner context.Context, result record.Payload, fnErr error,
+) (record.Payload, error) {
 	end := x.ending(outer, inner, result, fnErr)
 	if end.status == 0 { // nothing of this execution is recorded any more
-		x.e.event(inner, Event{Kind: EventFenced, Run: x.id, Fence: x.fence})
-		return payload{}, end.err
+		x.e.ns.Event(inner, events.Event{Kind: events.EventFenced, Run: x.id, Fence: x.fence})
+		return record.Payload{}, end.err
 	}
-	var left []Key
+	var left []storage.Key
 	var err error
-	if end.status == StatusSucceeded {
+	if end.status == storage.StatusSucceeded {
 		left, end.tail, err = x.left(ctx)
 		end.leaves = len(left) > 0
 	} else {
@@ -248,22 +258,22 @@ func (x *execution) finish(outer, ctx, inner context.Context, result payload, fn
 	var member groupAnswer
 	var abandoned []string
 	if err == nil {
-		err = x.withOthers(ctx, end.awaits, left, func(tx Tx) (w Writes, err error) {
+		err = x.withOthers(ctx, end.awaits, left, func(tx storage.Tx) (w storage.Writes, err error) {
 			w, answer, err = x.decideFinish(tx, end, &member)
-			if abandoned = nil; err == nil && len(w.Put) > 0 && answer.status == StatusSucceeded {
-				abandoned, err = abandon(x.id, tx.Records, &w)
+			if abandoned = nil; err == nil && len(w.Put) > 0 && answer.status == storage.StatusSucceeded {
+				abandoned, err = namespace.Abandon(x.id, tx.Records, &w)
 			}
 			return w, err
 		})
 	}
 	if err != nil {
 		// The next renewal releases the run.
-		return payload{}, errors.Join(end.err, err)
+		return record.Payload{}, errors.Join(end.err, err)
 	}
-	x.e.event(inner, Event{Kind: endEvents[answer.status], Run: x.id, Fence: x.fence, Err: answer.err})
-	x.e.notify(x.id)
+	x.e.ns.Event(inner, events.Event{Kind: endEvents[answer.status], Run: x.id, Fence: x.fence, Err: answer.err})
+	x.e.ns.Notify(x.id)
 	x.reportMember(inner, answer, &member)
-	x.e.reportAbandoned(ctx, x.id, abandoned)
+	x.e.ns.ReportAbandoned(ctx, x.id, abandoned)
 	if answer.tail {
 		x.endTail(ctx)
 	}
@@ -272,19 +282,21 @@ func (x *execution) finish(outer, ctx, inner context.Context, result payload, fn
 
 // endEvents are the events of the ends of executions. Zero is no status: somebody
 // else has claimed the run.
-var endEvents = map[Status]EventKind{
-	0:               EventFenced,
-	StatusSucceeded: EventCompleted, StatusFailed: EventRunFailed, StatusParked: EventParked, StatusPaused: EventPaused,
-	StatusCanceled: EventRunCanceled, StatusTimedOut: EventTimedOut, StatusOpen: EventReleased,
+var endEvents = map[storage.Status]events.Kind{
+	0:                       events.EventFenced,
+	storage.StatusSucceeded: events.EventCompleted, storage.StatusFailed: events.EventRunFailed,
+	storage.StatusParked: events.EventParked, storage.StatusPaused: events.EventPaused,
+	storage.StatusCanceled: events.EventRunCanceled, storage.StatusTimedOut: events.EventTimedOut,
+	storage.StatusOpen: events.EventReleased,
 }
 
 // ending returns how the execution ended.
-func (x *execution) ending(outer, inner context.Context, result payload, fnErr error) ending {
+func (x *execution) ending(outer, inner context.Context, result record.Payload, fnErr error) ending {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var unfinished, paused []string
 	for id, status := range x.steps.called {
-		if unfinished = append(unfinished, id); blocked(status) {
+		if unfinished = append(unfinished, id); record.Blocked(status) {
 			paused = append(paused, id)
 		}
 	}
@@ -295,89 +307,90 @@ func (x *execution) ending(outer, inner context.Context, result payload, fnErr e
 	case errors.Is(x.halted, ErrFenced):
 		return ending{err: x.halted}
 	case errors.Is(x.halted, ErrCanceled):
-		return ending{status: StatusCanceled, err: ErrCanceled}
+		return ending{status: storage.StatusCanceled, err: ErrCanceled}
 	case unusable(x.halted):
-		return ending{status: StatusOpen, err: x.halted}
+		return ending{status: storage.StatusOpen, err: x.halted}
 	case fnErr == nil && len(unfinished) == 0 && !isParked && !isHeld(x.halted):
-		return ending{status: StatusSucceeded, result: &result}
+		return ending{status: storage.StatusSucceeded, result: &result}
 	case outer.Err() != nil: // perhaps with the timeout of an outer run
-		return ending{status: StatusOpen, err: context.Cause(outer)}
+		return ending{status: storage.StatusOpen, err: context.Cause(outer)}
 	case context.Cause(inner) == ErrTimedOut:
-		return ending{status: StatusTimedOut, err: ErrTimedOut}
+		return ending{status: storage.StatusTimedOut, err: ErrTimedOut}
 	case context.Cause(inner) == ErrClosed:
-		return ending{status: StatusOpen, err: ErrClosed}
+		return ending{status: storage.StatusOpen, err: ErrClosed}
 	case isHeld(x.halted):
-		return ending{status: StatusPaused, err: x.halted}
+		return ending{status: storage.StatusPaused, err: x.halted}
 	case len(paused) > 0:
-		return ending{status: StatusPaused, err: &PausedError{Run: x.id, Steps: paused}}
-	case isParked && earlier(x.run.Deadline, parked.Until):
+		return ending{status: storage.StatusPaused, err: &PausedError{Run: x.id, Steps: paused}}
+	case isParked && record.Earlier(x.run.Deadline, parked.Until):
 		err := &ParkedError{Run: x.id, Until: x.run.Deadline}
-		return ending{status: StatusParked, due: parked.Until, awaits: x.awaits, err: err}
+		return ending{status: storage.StatusParked, due: parked.Until, awaits: x.awaits, err: err}
 	case isParked:
-		return ending{status: StatusParked, due: parked.Until, awaits: x.awaits, err: parked}
+		return ending{status: storage.StatusParked, due: parked.Until, awaits: x.awaits, err: parked}
 	case fnErr == nil:
-		return ending{status: StatusOpen, err: &UnfinishedError{Run: x.id, Steps: unfinished}}
+		return ending{status: storage.StatusOpen, err: &UnfinishedError{Run: x.id, Steps: unfinished}}
 	}
-	return ending{status: StatusFailed, text: clip(errorText(fnErr)), err: fnErr}
+	return ending{status: storage.StatusFailed, text: record.Clip(record.ErrorText(fnErr)), err: fnErr}
 }
 
 // decideFinish decides about the end of an execution.
-func (x *execution) decideFinish(tx Tx, end ending, member *groupAnswer) (Writes, ending, error) {
-	r := tx.Record(x.e.key(KindRun, x.id, ""))
-	b, err := open[runBody](r)
+func (x *execution) decideFinish(tx storage.Tx, end ending, member *groupAnswer) (storage.Writes, ending, error) {
+	r := tx.Record(x.e.ns.Key(storage.KindRun, x.id, ""))
+	b, err := record.Open[record.Run](r)
 	if err != nil {
-		return Writes{}, end, err
+		return storage.Writes{}, end, err
 	}
 	end = end.operated(r, &b)
 	if r.Owner != x.owner.id || r.Fence != x.fence {
 		if r.Fence == x.fence && r.Owner == "" && r.Status == end.status {
-			return Writes{}, end, nil // a repetition
+			return storage.Writes{}, end, nil // a repetition
 		}
-		return Writes{}, ending{err: ErrFenced}, nil
+		return storage.Writes{}, ending{err: ErrFenced}, nil
 	}
-	r.Owner, r.Status, r.Due, r.Attention = "", end.status, end.due, end.status == StatusPaused
+	r.Owner, r.Status, r.Due, r.Attention = "", end.status, end.due, end.status == storage.StatusPaused
 	switch {
 	case end.status.EndsRun():
-		b.end(&r, end.status, tx.Now)
-	case end.status == StatusPaused:
+		b.End(&r, end.status, tx.Now)
+	case end.status == storage.StatusPaused:
 		b.Ended = tx.Now
 	}
 	b.Error, b.Result = end.text, end.result
-	if end.status != StatusPaused {
+	if end.status != storage.StatusPaused {
 		b.Hold = nil
 	}
 	w, err := x.link(tx, &r, &b, end)
 	if err != nil {
-		return Writes{}, end, err
+		return storage.Writes{}, end, err
 	}
 	unit, err := x.endMember(tx, end, member)
 	if err != nil {
-		return Writes{}, end, err
+		return storage.Writes{}, end, err
 	}
 	for _, put := range unit.Put {
-		if !slices.ContainsFunc(w.Put, func(r Record) bool { return r.Key == put.Key }) { // it is due for both reasons
+		both := slices.ContainsFunc(w.Put, func(r storage.Record) bool { return r.Key == put.Key })
+		if !both { // or it is due for both reasons
 			w.Put = append(w.Put, put)
 		}
 	}
 	w.Add = append(w.Add, unit.Add...)
-	if end.status == StatusParked {
+	if end.status == storage.StatusParked {
 		if b.Woken {
-			dueNow(&r, tx.Now) // a unit has ended meanwhile
+			record.DueNow(&r, tx.Now) // a unit has ended meanwhile
 		}
-		if earlier(b.Deadline, r.Due) {
+		if record.Earlier(b.Deadline, r.Due) {
 			r.Due = b.Deadline
 		}
 	}
 	b.Woken = false
-	if end.status == StatusSucceeded {
+	if end.status == storage.StatusSucceeded {
 		b.Recoveries = 0
 	}
 	b.Abandoned = b.Abandoned || end.leaves
 	if b.Tail = end.tail; b.Tail {
 		r.Due = tx.Now
 	}
-	if err := write(&r, &b); err != nil {
-		return Writes{}, end, err
+	if err := record.Write(&r, &b); err != nil {
+		return storage.Writes{}, end, err
 	}
 	w.Put = append(w.Put, r)
 	return w, end, nil
@@ -385,35 +398,17 @@ func (x *execution) decideFinish(tx Tx, end ending, member *groupAnswer) (Writes
 
 // operated returns how the execution ended if operators have changed the run
 // meanwhile.
-func (end ending) operated(r Record, b *runBody) ending {
+func (end ending) operated(r storage.Record, b *record.Run) ending {
 	switch {
-	case r.Status == StatusCanceled:
-		return ending{status: StatusCanceled, err: ErrCanceled}
-	case b.Hold == nil && end.status == StatusPaused && isHeld(end.err):
-		end.status = StatusOpen // it was resumed
-	case b.Hold == nil || end.status.EndsRun() && end.status != StatusFailed:
-	case end.status == StatusOpen: // the caller has gone
-		end.status = StatusPaused
+	case r.Status == storage.StatusCanceled:
+		return ending{status: storage.StatusCanceled, err: ErrCanceled}
+	case b.Hold == nil && end.status == storage.StatusPaused && isHeld(end.err):
+		end.status = storage.StatusOpen // it was resumed
+	case b.Hold == nil || end.status.EndsRun() && end.status != storage.StatusFailed:
+	case end.status == storage.StatusOpen: // the caller has gone
+		end.status = storage.StatusPaused
 	default:
-		return ending{status: StatusPaused, err: held(r.Key.Run, b.Hold), text: end.text}
+		return ending{status: storage.StatusPaused, err: held(r.Key.Run, b.Hold), text: end.text}
 	}
 	return end
-}
-
-// each calls f for the records of a query.
-func (e *Engine) each(ctx context.Context, q Query, f func(Record) error) error {
-	for {
-		records, next, err := e.store.List(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, r := range records {
-			if err := f(r); err != nil {
-				return err
-			}
-		}
-		if q.From = next; next == "" {
-			return nil
-		}
-	}
 }

@@ -13,15 +13,20 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A dead letter is not deleted with the results of its run: somebody has to look
 // at it. Other runs do not wait for that.
 func TestExpireKeepsDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		dead := careful("charge", 1, 0)
-		dead.OnExhausted = durable.ExhaustedDeadLetter
+		dead.OnExhausted = genapi.ExhaustedDeadLetter
 		var j journal
 		const n = 15 // more than a page
 		for i := range n {
@@ -39,16 +44,16 @@ func TestExpireKeepsDeadLetters(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(90 * time.Minute)
-		wantRun(t, p.Engine, "done", durable.StatusExpired)
-		wantStep(t, p.Engine, "dead-10", "charge", durable.StatusDead)
-		if err := p.Requeue(t.Context(), "dead-10", "charge"); err != nil {
+		wantRun(t, p.Engine, "done", storage.StatusExpired)
+		wantStep(t, p.Engine, "dead-10", "charge", storage.StatusDead)
+		if err := p.Admin().Requeue(t.Context(), "dead-10", "charge"); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.run("dead-10", oneStep(dead, failing(&j, n))); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(90 * time.Minute)
-		wantRun(t, p.Engine, "dead-10", durable.StatusExpired)
+		wantRun(t, p.Engine, "dead-10", storage.StatusExpired)
 	})
 }
 
@@ -56,7 +61,7 @@ func TestExpireKeepsDeadLetters(t *testing.T) {
 // inputs. A failed one can be continued before, and is never executed again after.
 func TestExpireFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		options := []durable.RunOption{durable.Keep(time.Minute), durable.KeepFailed(2 * time.Hour)}
 		failing := func(context.Context, string) (int, error) { return 0, errors.New("no") }
 		durable.Handle(p.Engine, "fail", failing, options...)
@@ -66,15 +71,15 @@ func TestExpireFailed(t *testing.T) {
 		}
 		fail := func(context.Context) error { return errors.New("no") }
 		_ = p.run("canceled", fail, options...)
-		if err := p.Cancel(t.Context(), "canceled"); err != nil {
+		if err := p.Admin().Cancel(t.Context(), "canceled"); err != nil {
 			t.Fatal(err)
 		}
 		_ = p.run("timed out", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 			append(options, durable.Timeout(time.Second))...)
 		_ = p.run("continued", fail, options...)
 		time.Sleep(time.Hour)
-		for run, status := range map[string]durable.Status{"failed": durable.StatusFailed, "canceled": durable.StatusCanceled,
-			"timed out": durable.StatusTimedOut, "continued": durable.StatusFailed} {
+		for run, status := range map[string]storage.Status{"failed": storage.StatusFailed, "canceled": storage.StatusCanceled,
+			"timed out": storage.StatusTimedOut, "continued": storage.StatusFailed} {
 			wantRun(t, p.Engine, run, status)
 		}
 		if err := p.run("continued", func(context.Context) error { return nil }); err != nil {
@@ -82,7 +87,7 @@ func TestExpireFailed(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		for _, run := range []string{"failed", "canceled", "timed out", "continued"} {
-			wantRun(t, p.Engine, run, durable.StatusExpired)
+			wantRun(t, p.Engine, run, storage.StatusExpired)
 			err := p.run(run, fail)
 			wantError(t, err, durable.ErrExpired)
 			if run != "continued" && strings.Contains(err.Error(), "succeeded") {
@@ -92,31 +97,31 @@ func TestExpireFailed(t *testing.T) {
 		if err := durable.Start(t.Context(), p.Engine, "fail", "failed", "secret"); err != nil {
 			t.Error(err)
 		}
-		wantRun(t, p.Engine, "failed", durable.StatusExpired)
+		wantRun(t, p.Engine, "failed", storage.StatusExpired)
 	})
 }
 
 // A run that is requeued while its results are deleted is left as it is, and not
 // reported as deleted.
 func TestExpireRequeuedRun(t *testing.T) {
-	for _, steps := range []int{1, durable.MaxPage} {
+	for _, steps := range []int{1, storage.MaxPage} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			s := &hooked{Store: m}
 			a, b := startProcess(t, s), startProcess(t, m)
 			var updates int
 			var ended bool
 			var mu sync.Mutex
 			s.hook = func(
-				ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+				ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error), next update,
 			) error {
 				mu.Lock()
 				defer mu.Unlock()
-				if ended && slices.ContainsFunc(sel.Keys, func(k durable.Key) bool { return k.Kind == durable.KindStep }) {
+				if ended && slices.ContainsFunc(sel.Keys, func(k storage.Key) bool { return k.Kind == storage.KindStep }) {
 					if updates++; updates > 1 {
-						return durable.ErrStore
+						return storage.ErrStore
 					}
-					if err := b.Requeue(ctx, "one", "s/0", durable.Repeat()); err != nil {
+					if err := b.Admin().Requeue(ctx, "one", "s/0", admin.Repeat()); err != nil {
 						t.Error(err)
 					}
 				}
@@ -137,8 +142,8 @@ func TestExpireRequeuedRun(t *testing.T) {
 			ended = true
 			mu.Unlock()
 			time.Sleep(2 * time.Minute)
-			wantRun(t, a.Engine, "one", durable.StatusOpen)
-			if events := a.saw(durable.EventExpired); len(events) > 0 || updates != 1 {
+			wantRun(t, a.Engine, "one", storage.StatusOpen)
+			if events := a.saw(events.EventExpired); len(events) > 0 || updates != 1 {
 				t.Errorf("got %d transactions and the events %+v, want 1 and none", updates, events)
 			}
 		})
@@ -148,7 +153,7 @@ func TestExpireRequeuedRun(t *testing.T) {
 // Runs expire as fast as an engine ends them.
 func TestExpireMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		for i := range 200 {
 			err := p.run(fmt.Sprint(i), func(context.Context) error { return nil }, durable.Keep(time.Hour))
 			if err != nil {
@@ -156,7 +161,7 @@ func TestExpireMany(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour + 15*time.Second)
-		if got := len(p.saw(durable.EventExpired)); got != 200 {
+		if got := len(p.saw(events.EventExpired)); got != 200 {
 			t.Errorf("%d runs have expired, want 200", got)
 		}
 	})
@@ -166,7 +171,7 @@ func TestExpireMany(t *testing.T) {
 // others.
 func TestExpireOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		for i := range 30 {
 			dying := startProcess(t, m)
 			run := func(context.Context) error { return nil }
@@ -181,7 +186,7 @@ func TestExpireOwners(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Hour)
-		owners, _, err := m.List(t.Context(), durable.Query{Kind: durable.KindOwner})
+		owners, _, err := m.List(t.Context(), storage.Query{Kind: storage.KindOwner})
 		if err != nil || len(owners) != 16 {
 			t.Errorf("got %d engines, %v; want those of 15 runs, and the last one", len(owners), err)
 		}

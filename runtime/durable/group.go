@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -53,7 +54,7 @@ func executeGroup[T any](
 	ctx context.Context, g *groupCall, provisional func(job.Outcome[T]),
 ) (job.Outcome[T], error) {
 	if provisional != nil {
-		g.provisional = func(ctx context.Context, body *groupBody, d *groupDecision) error {
+		g.provisional = func(ctx context.Context, body *record.Group, d *record.GroupDecision) error {
 			o, err := collect[T](ctx, g, body, d)
 			if err == nil {
 				provisional(o)
@@ -112,12 +113,12 @@ func eachOf[T any](o *job.Outcome[T], each func(unit string, value T, err error)
 // unitOp returns the function of a unit with its result in recorded form.
 func unitOp[T any](
 	c *runContext, op func(ctx context.Context, unit string) (T, error),
-) func(context.Context, string) (payload, error) {
-	return func(ctx context.Context, unit string) (payload, error) {
+) func(context.Context, string) (record.Payload, error) {
+	return func(ctx context.Context, unit string) (record.Payload, error) {
 		value, err := op(ctx, unit)
 		if err != nil {
-			return payload{}, err
+			return record.Payload{}, err
 		}
-		return encode(c.x.e.codec, value), nil
+		return record.Encode(c.x.e.ns.Codec, value), nil
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -20,7 +23,7 @@ import (
 type groupHistory struct {
 	t      *testing.T
 	r      *rand.Rand
-	store  *durable.Memory
+	store  *memory.Store
 	policy job.GroupPolicy
 	units  []string
 	p      *process
@@ -42,7 +45,7 @@ func TestGroupRandomHistories(t *testing.T) {
 	for seed := range histories {
 		synctest.Test(t, func(t *testing.T) {
 			h := &groupHistory{
-				t: t, r: rand.New(rand.NewPCG(uint64(seed), 23)), store: durable.NewMemory(), fails: map[string]bool{},
+				t: t, r: rand.New(rand.NewPCG(uint64(seed), 23)), store: memory.New(), fails: map[string]bool{},
 				requeued: map[string]int{},
 			}
 			h.play()
@@ -130,7 +133,7 @@ func (h *groupHistory) run(ctx context.Context) error {
 // requeue requeues a unit that has ended, perhaps corrected.
 func (h *groupHistory) requeue() {
 	unit := allUnits[h.r.IntN(len(allUnits))]
-	if h.r.IntN(3) > 0 || h.p.Requeue(h.t.Context(), "one", "/import/"+unit, durable.Repeat()) != nil {
+	if h.r.IntN(3) > 0 || h.p.Admin().Requeue(h.t.Context(), "one", "/import/"+unit, admin.Repeat()) != nil {
 		return
 	}
 	h.requeued[unit]++
@@ -138,15 +141,15 @@ func (h *groupHistory) requeue() {
 }
 
 func (h *groupHistory) check() {
-	var info durable.GroupInfo
-	for g, err := range h.p.Groups(h.t.Context(), durable.Filter{}) {
+	var info admin.GroupInfo
+	for g, err := range h.p.Admin().Groups(h.t.Context(), admin.Filter{}) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
 		info = g
 	}
-	counted := map[durable.Status]int{}
-	for s, err := range h.p.Steps(h.t.Context(), durable.Filter{}) {
+	counted := map[storage.Status]int{}
+	for s, err := range h.p.Admin().Steps(h.t.Context(), admin.Filter{}) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -156,17 +159,17 @@ func (h *groupHistory) check() {
 			h.t.Errorf("unit %s has ended %d times, and was requeued %d times", unit, s.Attempts, h.requeued[unit])
 		}
 		result, ok := h.out.Results[unit]
-		if ok != (s.Status == durable.StatusSucceeded) || ok && result != "result of "+unit {
+		if ok != (s.Status == storage.StatusSucceeded) || ok && result != "result of "+unit {
 			h.t.Errorf("unit %s is %v, its result %q", unit, s.Status, result)
 		}
-		failed := s.Status == durable.StatusFailed || s.Status == durable.StatusDead
+		failed := s.Status == storage.StatusFailed || s.Status == storage.StatusDead
 		if err := h.out.Errors[unit]; (err != nil) != failed {
 			h.t.Errorf("unit %s is %v, its error %v", unit, s.Status, err)
 		}
 	}
 	p := info.Progress
-	if !info.Ended || p.Succeeded != counted[durable.StatusSucceeded] || p.Pending < 0 ||
-		p.Failed != counted[durable.StatusFailed]+counted[durable.StatusDead] || counted[durable.StatusOpen] > 0 {
+	if !info.Ended || p.Succeeded != counted[storage.StatusSucceeded] || p.Pending < 0 ||
+		p.Failed != counted[storage.StatusFailed]+counted[storage.StatusDead] || counted[storage.StatusOpen] > 0 {
 		h.t.Errorf("%+v, units by status %v", info, counted)
 	}
 	if h.out.Completed != p.Succeeded || h.out.Failed != p.Failed {

@@ -13,6 +13,9 @@ import (
 
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -22,7 +25,7 @@ type shop struct {
 	p      *process
 	policy job.GroupPolicy
 	units  []string
-	step   *durable.StepPolicy
+	step   *genapi.StepPolicy
 
 	mu     sync.Mutex
 	broken string // units
@@ -31,9 +34,9 @@ type shop struct {
 
 func newShop(t *testing.T, p job.GroupPolicy, units, broken string) *shop {
 	p.Name = "import"
-	s := &shop{p: startProcess(t, durable.NewMemory()), policy: p, units: strings.Fields(units), broken: broken}
+	s := &shop{p: startProcess(t, memory.New()), policy: p, units: strings.Fields(units), broken: broken}
 	s.step = idempotent("load", 1, 0)
-	s.step.OnExhausted = durable.ExhaustedDeadLetter
+	s.step.OnExhausted = genapi.ExhaustedDeadLetter
 	return s
 }
 
@@ -85,15 +88,15 @@ func TestRequeueUnitOfStoppedGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t, job.GroupPolicy{Workers: 1, MaxFailures: 2}, "a b c d e f", "b c e")
 		s.want(t, "a b c", "a", "max_failures_reached (2/2)")
-		wantStep(t, s.p.Engine, "one", "/import/d", durable.StatusAbandoned)
+		wantStep(t, s.p.Engine, "one", "/import/d", storage.StatusAbandoned)
 		s.broken = "e"
-		if err := s.p.Requeue(t.Context(), "one", "/import/b"); err != nil {
+		if err := s.p.Admin().Requeue(t.Context(), "one", "/import/b"); err != nil {
 			t.Fatal(err)
 		}
 		s.want(t, "b d e", "a b d", "max_failures_reached (2/2)")
 		s.broken = ""
 		for _, unit := range []string{"c", "e"} {
-			if err := s.p.Requeue(t.Context(), "one", "/import/"+unit); err != nil {
+			if err := s.p.Admin().Requeue(t.Context(), "one", "/import/"+unit); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -110,18 +113,18 @@ func TestRequeueUnitAfterDeadline(t *testing.T) {
 		s.want(t, "a b c slow", "a", "deadline_expired (completed: 1)")
 		s.broken = ""
 		time.Sleep(time.Hour)
-		if err := s.p.Requeue(t.Context(), "one", "/import/c"); err != nil {
+		if err := s.p.Admin().Requeue(t.Context(), "one", "/import/c"); err != nil {
 			t.Fatal(err)
 		}
 		s.want(t, "c", "a c", "deadline_expired (completed: 2)")
-		m := s.p.store.Store.(*durable.Memory)
+		m := s.p.store.Store.(*memory.Store)
 		if got := counters(t, m, "one", "import"); got != [4]int{1, 2, 1, 4} {
 			t.Errorf("counters %v", got)
 		}
-		wantStep(t, s.p.Engine, "one", "/import/slow", durable.StatusAbandoned)
+		wantStep(t, s.p.Engine, "one", "/import/slow", storage.StatusAbandoned)
 		// One that was added is executed, too.
 		s.units = append(s.units, "new")
-		_ = s.p.Requeue(t.Context(), "one", "/import/b")
+		_ = s.p.Admin().Requeue(t.Context(), "one", "/import/b")
 		s.want(t, "b new", "a b c new", "min_dcs_reached (4/3)")
 	})
 }
@@ -135,7 +138,7 @@ func TestRequeueUnitCrashedEverywhere(t *testing.T) {
 			s.want(t, "a b c", "a", "max_failures_reached (2/2)")
 			s.broken = ""
 			for _, unit := range []string{"b", "c"} {
-				if err := s.p.Requeue(t.Context(), "one", "/import/"+unit); err != nil {
+				if err := s.p.Admin().Requeue(t.Context(), "one", "/import/"+unit); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -150,7 +153,7 @@ func TestRequeueUnitCrashedEverywhere(t *testing.T) {
 			died = dying.Failed()
 			s.p = startProcess(t, m)
 			s.run(t)
-			if got := counters(t, m.(*durable.Memory), "one", "import"); got != [4]int{0, 5, 0, 7} {
+			if got := counters(t, m.(*memory.Store), "one", "import"); got != [4]int{0, 5, 0, 7} {
 				t.Errorf("crash at point %d: counters %v, want 5 successes", n, got)
 			}
 		})

@@ -8,6 +8,10 @@ import (
 	"testing/synctest"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -15,10 +19,12 @@ import (
 // both: the step is executed again, and the group counts the unit again.
 func TestRequeueUnits(t *testing.T) {
 	requeue := func(step string) func(*testing.T, *durable.Engine) error {
-		return func(t *testing.T, e *durable.Engine) error { return e.Requeue(t.Context(), "one", step, ada) }
+		return func(t *testing.T, e *durable.Engine) error {
+			return e.Admin().Requeue(t.Context(), "one", step, admin.RequeueBy(ada))
+		}
 	}
 	for name, c := range map[string]struct {
-		step    *durable.StepPolicy
+		step    *genapi.StepPolicy
 		requeue func(*testing.T, *durable.Engine) error
 	}{
 		"unit, its step has failed":        {careful("load", 1, 0), requeue("/import/b")},
@@ -31,7 +37,7 @@ func TestRequeueUnits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := startProcess(t, durable.NewMemory())
+				p := startProcess(t, memory.New())
 				var j journal
 				failures := 1
 				run := func() (out job.Outcome[int]) {
@@ -56,7 +62,7 @@ func TestRequeueUnits(t *testing.T) {
 				if out := run(); len(out.Results) != 2 || len(out.DeadLetters) != 1 || out.DeadLetters[0].Unit != "b" {
 					t.Fatalf("got %+v", out)
 				}
-				wantStep(t, p.Engine, "one", "/import/b", durable.StatusDead)
+				wantStep(t, p.Engine, "one", "/import/b", storage.StatusDead)
 				if err := c.requeue(t, p.Engine); err != nil {
 					t.Fatal(err)
 				}
@@ -65,8 +71,8 @@ func TestRequeueUnits(t *testing.T) {
 				}
 				j.want(t, "/import:/a:load", 1)
 				j.want(t, "/import:/b:load", 1, 2)
-				wantListed(t, p.Engine, durable.Filter{DeadLetter: true})
-				wantStep(t, p.Engine, "one", "/import/b", durable.StatusSucceeded)
+				wantListed(t, p.Engine, admin.Filter{DeadLetter: true})
+				wantStep(t, p.Engine, "one", "/import/b", storage.StatusSucceeded)
 			})
 		})
 	}
@@ -74,7 +80,7 @@ func TestRequeueUnits(t *testing.T) {
 
 // requeueAll requeues all dead letters. Each is reported once, and none as left.
 func requeueAll(t *testing.T, e *durable.Engine) error {
-	got, err := requeueDead(t, e, durable.Filter{})
+	got, err := requeueDead(t, e, admin.Filter{})
 	if !slices.Equal(got, []string{"one:/import/b"}) {
 		t.Errorf("got %q, want the unit", got)
 	}
@@ -83,7 +89,7 @@ func requeueAll(t *testing.T, e *durable.Engine) error {
 
 func discardAndRequeue(t *testing.T, e *durable.Engine) error {
 	return errors.Join(
-		e.Discard(t.Context(), "one", "/import/b", ada), e.Requeue(t.Context(), "one", "/import/b"),
+		e.Admin().Discard(t.Context(), "one", "/import/b", ada), e.Admin().Requeue(t.Context(), "one", "/import/b"),
 	)
 }
 
@@ -95,7 +101,7 @@ func TestRequeueNestedUnits(t *testing.T) {
 	} {
 		t.Run(requeued, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := startProcess(t, durable.NewMemory())
+				p := startProcess(t, memory.New())
 				var j journal
 				failing := true
 				g := importGroup(job.GroupPolicy{OnUnitFailure: job.FailureDeadLetter})
@@ -128,7 +134,7 @@ func TestRequeueNestedUnits(t *testing.T) {
 					t.Fatalf("got %+v, want a dead letter", out)
 				}
 				failing = false
-				if err := p.Requeue(t.Context(), "one", requeued); err != nil {
+				if err := p.Admin().Requeue(t.Context(), "one", requeued); err != nil {
 					t.Fatal(err)
 				}
 				if out := run(); out.Results["a"] != 2 {
@@ -136,7 +142,7 @@ func TestRequeueNestedUnits(t *testing.T) {
 				}
 				j.want(t, "//page:import:/a:import:/x:load", 1)
 				j.want(t, "//page:import:/a:import:/y:load", 1, 2)
-				wantListed(t, p.Engine, durable.Filter{DeadLetter: true})
+				wantListed(t, p.Engine, admin.Filter{DeadLetter: true})
 			})
 		})
 	}

@@ -12,6 +12,10 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -23,9 +27,9 @@ func importGroup(p job.GroupPolicy) *job.Group {
 
 // counters returns what is recorded of a group: units pending, succeeded, failed,
 // and the number of ends that were counted.
-func counters(t *testing.T, m *durable.Memory, run, id string) [4]int {
+func counters(t *testing.T, m *memory.Store, run, id string) [4]int {
 	t.Helper()
-	fields := body(t, m, durable.Key{Kind: durable.KindGroup, Run: run, ID: id})
+	fields := body(t, m, storage.Key{Kind: storage.KindGroup, Run: run, ID: id})
 	progress, _ := fields["progress"].(map[string]any)
 	n := func(v any) int {
 		f, _ := v.(float64)
@@ -40,7 +44,7 @@ func TestGroupCrashedEverywhere(t *testing.T) {
 	units := []string{"a", "b", "c/1", "d", "e"}
 	var outcome job.Outcome[int]
 	copyShard := idempotent("copy", 2, time.Second)
-	crashEverywhere(t, func(*durable.Memory, int) func(context.Context) error {
+	crashEverywhere(t, func(*memory.Store, int) func(context.Context) error {
 		fails := map[string]int{"b": 1, "d": 9}
 		return func(ctx context.Context) (err error) {
 			g := importGroup(job.GroupPolicy{
@@ -58,7 +62,7 @@ func TestGroupCrashedEverywhere(t *testing.T) {
 			return err
 		}
 	}, func(t *testing.T, p *process, n int) {
-		m := p.store.Store.(*durable.Memory)
+		m := p.store.Store.(*memory.Store)
 		if got := counters(t, m, "one", "import"); got != [4]int{0, 4, 1, 5} {
 			t.Errorf("crash at point %d: counters %v, want 4 successes and a failure", n, got)
 		}
@@ -67,9 +71,9 @@ func TestGroupCrashedEverywhere(t *testing.T) {
 			len(outcome.DeadLetters) != 1 || outcome.String() != "all_dcs_reported" {
 			t.Errorf("crash at point %d: outcome %+v", n, outcome)
 		}
-		wantStep(t, p.Engine, "one", "/import/d", durable.StatusDead)
+		wantStep(t, p.Engine, "one", "/import/d", storage.StatusDead)
 		granted := 0
-		for a, err := range p.History(t.Context(), durable.Filter{Run: "one"}) {
+		for a, err := range p.Admin().History(t.Context(), admin.Filter{Run: "one"}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +81,7 @@ func TestGroupCrashedEverywhere(t *testing.T) {
 				granted++
 			}
 		}
-		budget := body(t, m, durable.Key{Kind: durable.KindBudget, Run: "one", ID: "import"})
+		budget := body(t, m, storage.Key{Kind: storage.KindBudget, Run: "one", ID: "import"})
 		if got, _ := budget["consumed"].(float64); int(got) != granted {
 			t.Errorf("crash at point %d: the budget has counted %v retries, the history has %d", n, got, granted)
 		}
@@ -90,7 +94,7 @@ func TestGroupCrashedEverywhere(t *testing.T) {
 // Units that have ended are not executed again; their results come from the store.
 func TestGroupResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var calls []string
 		for round := range 3 {
 			p := startProcess(t, m)
@@ -139,7 +143,7 @@ func TestGroupResumes(t *testing.T) {
 // A list that has changed: added units are executed, removed ones are reported.
 func TestGroupWithAnotherList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var calls []string
 		var p *process
 		run := func(units string, kill string) (out job.Outcome[int]) {
@@ -174,7 +178,7 @@ func TestGroupWithAnotherList(t *testing.T) {
 		if got := counters(t, m, "one", "import"); got != [4]int{0, 4, 0, 4} {
 			t.Errorf("counters %v", got)
 		}
-		if got := p.saw(durable.EventUnitRemoved); len(got) != 2 || got[1].Step != "/import/c" {
+		if got := p.saw(events.EventUnitRemoved); len(got) != 2 || got[1].Step != "/import/c" {
 			t.Errorf("events %+v", got)
 		}
 		want(run("b d e", ""), "", "a b d e", "a c") // the same units
@@ -198,7 +202,7 @@ func TestGroupDeadlineOutlivesTheProcess(t *testing.T) {
 		{job.GroupPolicy{Timeout: time.Minute}, "waiting_for_all_dcs", retry.ErrTimeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			start := time.Now()
 			early := 0
 			var p *process
@@ -229,7 +233,7 @@ func TestGroupDeadlineOutlivesTheProcess(t *testing.T) {
 			if want := map[bool]int{true: 1}[tt.policy.BestEffort != nil]; early != want {
 				t.Errorf("%d provisional results, want %d", early, want)
 			}
-			wantStep(t, p.Engine, "one", "/import/b", durable.StatusAbandoned)
+			wantStep(t, p.Engine, "one", "/import/b", storage.StatusAbandoned)
 		})
 	}
 }
@@ -238,7 +242,7 @@ func TestGroupDeadlineOutlivesTheProcess(t *testing.T) {
 // again.
 func TestGroupPassesOnProvisionalResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var early []job.Outcome[int]
 		for round := range 2 {
 			p := startProcess(t, m)

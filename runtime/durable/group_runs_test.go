@@ -16,18 +16,22 @@ import (
 	"github.com/retrygen/retrygen/internal/grouptest"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // A farm is some workers that execute a group whose units are runs.
 type farm struct {
-	store *durable.Memory
+	store *memory.Store
 	group func() *job.Group
 	units []string
 	op    func(ctx context.Context, unit string) (int, error)
 
-	observe func(context.Context, durable.Event) // or nil
+	observe func(context.Context, events.Event) // or nil
 
 	mu    sync.Mutex
 	early []job.Outcome[int]
@@ -71,11 +75,11 @@ func TestGroupRuns(t *testing.T) {
 			ctx context.Context, g *job.Group, units []string, op func(context.Context, string) (int, error),
 			provisional func(job.Outcome[int]),
 		) (job.Outcome[int], error) {
-			f := &farm{store: durable.NewMemory(), units: units, op: op, group: func() *job.Group {
+			f := &farm{store: memory.New(), units: units, op: op, group: func() *job.Group {
 				return job.NewGroup(g.Policy(), "job-1")
 			}}
-			f.observe = func(ctx context.Context, ev durable.Event) { // instead of the observers of that group
-				if ev.Kind == durable.EventJob {
+			f.observe = func(ctx context.Context, ev events.Event) { // instead of the observers of that group
+				if ev.Kind == events.EventJob {
 					g.Notify(ctx, ev.Job)
 				}
 			}
@@ -105,7 +109,7 @@ func TestGroupRunsOfKilledWorker(t *testing.T) {
 			var mu sync.Mutex
 			ended := map[string]int{}
 			step := idempotent("load", 4, 2*time.Second)
-			f := &farm{store: durable.NewMemory(), group: func() *job.Group {
+			f := &farm{store: memory.New(), group: func() *job.Group {
 				return importGroup(job.GroupPolicy{Workers: 4, OnUnitFailure: job.FailureDeadLetter,
 					Budget: &job.BudgetPolicy{Retries: 50, PerUnit: 5}})
 			}}
@@ -148,7 +152,7 @@ func TestGroupRunsOfKilledWorker(t *testing.T) {
 				t.Errorf("killed after %d: counters %v", kill, got)
 			}
 			granted := 0
-			for a, err := range e.History(t.Context(), durable.Filter{}) {
+			for a, err := range e.Admin().History(t.Context(), admin.Filter{}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -156,7 +160,7 @@ func TestGroupRunsOfKilledWorker(t *testing.T) {
 					granted++
 				}
 			}
-			for g, err := range e.Groups(t.Context(), durable.Filter{Run: "one"}) {
+			for g, err := range e.Admin().Groups(t.Context(), admin.Filter{Run: "one"}) {
 				if err != nil || g.Retries != granted || granted < 7 {
 					t.Errorf("killed after %d: the budget has counted %d retries, %v; the history has %d", kill, g.Retries, err,
 						granted)
@@ -172,7 +176,7 @@ func TestGroupRunsOfKilledWorker(t *testing.T) {
 func TestGroupRunsCrashedEverywhere(t *testing.T) {
 	for n, died := 1, true; died; n++ {
 		synctest.Test(t, func(t *testing.T) {
-			f := &farm{store: durable.NewMemory(), units: []string{"a", "b", "c"}, group: func() *job.Group {
+			f := &farm{store: memory.New(), units: []string{"a", "b", "c"}, group: func() *job.Group {
 				return importGroup(job.GroupPolicy{
 					Workers: 2, OnUnitFailure: job.FailureDeadLetter, Budget: &job.BudgetPolicy{Retries: 50},
 				})
@@ -202,7 +206,7 @@ func TestGroupRunsCrashedEverywhere(t *testing.T) {
 				t.Errorf("crash at point %d: %d, %v, counters %v", n, got, err, counted)
 			}
 			granted := 0
-			for a, err := range p.History(t.Context(), durable.Filter{}) {
+			for a, err := range p.Admin().History(t.Context(), admin.Filter{}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -210,7 +214,7 @@ func TestGroupRunsCrashedEverywhere(t *testing.T) {
 					granted++
 				}
 			}
-			for g, err := range p.Groups(t.Context(), durable.Filter{}) {
+			for g, err := range p.Admin().Groups(t.Context(), admin.Filter{}) {
 				if err != nil || g.Retries != granted || !g.Ended {
 					t.Errorf("crash at point %d: %+v, %v; %d retries in the history", n, g, err, granted)
 				}
@@ -227,7 +231,7 @@ func TestRequeueUnitRun(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			broken := true
 			var called []string
-			f := &farm{store: durable.NewMemory(), units: []string{"a", "b", "c"}, group: func() *job.Group {
+			f := &farm{store: memory.New(), units: []string{"a", "b", "c"}, group: func() *job.Group {
 				return importGroup(job.GroupPolicy{OnUnitFailure: job.FailureDeadLetter})
 			}}
 			f.op = func(ctx context.Context, unit string) (int, error) {
@@ -246,7 +250,7 @@ func TestRequeueUnitRun(t *testing.T) {
 				t.Fatal(got, err)
 			}
 			broken = false
-			if err := p.Requeue(t.Context(), tt.run, tt.step); err != nil {
+			if err := p.Admin().Requeue(t.Context(), tt.run, tt.step); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(5 * time.Second)
@@ -256,7 +260,7 @@ func TestRequeueUnitRun(t *testing.T) {
 			if got := strings.Join(called, " "); got != "a b c b" {
 				t.Errorf("%s of %s requeued: called %s", tt.step, tt.run, got)
 			}
-			wantStep(t, p.Engine, "one", "/import/b", durable.StatusSucceeded)
+			wantStep(t, p.Engine, "one", "/import/b", storage.StatusSucceeded)
 		})
 	}
 }
@@ -265,7 +269,7 @@ func TestRequeueUnitRun(t *testing.T) {
 // and cancels those of the units that are not in it any more.
 func TestGroupRunsWithoutExecution(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &farm{store: durable.NewMemory(), units: []string{"a", "b", "c"}, group: func() *job.Group {
+		f := &farm{store: memory.New(), units: []string{"a", "b", "c"}, group: func() *job.Group {
 			return importGroup(job.GroupPolicy{})
 		}}
 		f.op = func(ctx context.Context, unit string) (int, error) {
@@ -284,7 +288,7 @@ func TestGroupRunsWithoutExecution(t *testing.T) {
 		f.mu.Lock()
 		f.units = []string{"a", "b", "d"}
 		f.mu.Unlock()
-		if err := p.Cancel(t.Context(), "one/import/b"); err != nil {
+		if err := p.Admin().Cancel(t.Context(), "one/import/b"); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := durable.Await[int](t.Context(), p.Engine, "one"); err != nil || got != 2 {
@@ -294,14 +298,14 @@ func TestGroupRunsWithoutExecution(t *testing.T) {
 			!errors.Is(f.out.Errors["b"], durable.ErrCanceled) || !slices.Equal(f.out.Removed, []string{"c"}) {
 			t.Errorf("got %v, %v, removed %q", f.out.Results, f.out.Errors, f.out.Removed)
 		}
-		wantRun(t, p.Engine, "one/import/c", durable.StatusCanceled)
+		wantRun(t, p.Engine, "one/import/c", storage.StatusCanceled)
 	})
 }
 
 // A run that is paused starts no units. They go on when it is resumed.
 func TestGroupRunsPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &farm{store: durable.NewMemory(), units: []string{"a", "b", "c", "d"}, group: func() *job.Group {
+		f := &farm{store: memory.New(), units: []string{"a", "b", "c", "d"}, group: func() *job.Group {
 			return importGroup(job.GroupPolicy{Workers: 1})
 		}}
 		var started []string
@@ -319,14 +323,14 @@ func TestGroupRunsPaused(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(90 * time.Second)
-		if err := p.Pause(t.Context(), "one"); err != nil {
+		if err := p.Admin().Pause(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
 		if got := strings.Join(started, " "); got != "a b" {
 			t.Errorf("started %s before the pause, want a b", got)
 		}
-		if err := p.Resume(t.Context(), "one"); err != nil {
+		if err := p.Admin().Resume(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		got, err := durable.Await[int](t.Context(), p.Engine, "one")
@@ -339,7 +343,7 @@ func TestGroupRunsPaused(t *testing.T) {
 // A caller that is no worker waits.
 func TestGroupRunsInCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &farm{store: durable.NewMemory(), group: func() *job.Group { return nil }}
+		f := &farm{store: memory.New(), group: func() *job.Group { return nil }}
 		f.op = func(ctx context.Context, unit string) (int, error) {
 			time.Sleep(time.Minute)
 			return len(unit), ctx.Err()
@@ -365,7 +369,7 @@ func TestGroupRunsInCaller(t *testing.T) {
 func TestGroupRunsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var free atomic.Bool
-		f := &farm{store: durable.NewMemory(), units: []string{"b", "b#3"}, group: func() *job.Group {
+		f := &farm{store: memory.New(), units: []string{"b", "b#3"}, group: func() *job.Group {
 			return importGroup(job.GroupPolicy{})
 		}}
 		f.op = func(ctx context.Context, unit string) (int, error) {
@@ -379,12 +383,12 @@ func TestGroupRunsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if err := p.Cancel(t.Context(), "one/import/b"); err != nil {
+		if err := p.Admin().Cancel(t.Context(), "one/import/b"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
 		free.Store(true)
-		if err := p.Requeue(t.Context(), "one", "/import/b"); err != nil {
+		if err := p.Admin().Requeue(t.Context(), "one", "/import/b"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -399,10 +403,10 @@ func TestGroupRunsAgain(t *testing.T) {
 // A run that is paused starts no runs of units, although its engine does not yet
 // know of the pause.
 func TestPausedGroupStartsNoRuns(t *testing.T) {
-	m := durable.NewMemory()
+	m := memory.New()
 	e, operator := newEngine(t, m), newEngine(t, m)
 	err := e.Run(t.Context(), "one", func(ctx context.Context) error {
-		if err := operator.Pause(ctx, "one", ada); err != nil {
+		if err := operator.Admin().Pause(ctx, "one", ada); err != nil {
 			t.Fatal(err)
 		}
 		_, err := durable.GroupRuns[string, int](ctx, importGroup(job.GroupPolicy{}), "unit", []string{"a"},
@@ -410,8 +414,8 @@ func TestPausedGroupStartsNoRuns(t *testing.T) {
 		return err
 	})
 	wantHeld(t, err)
-	for r, err := range e.List(t.Context(), durable.Query{}) {
-		if err != nil || r.ID != "one" || r.Status != durable.StatusPaused {
+	for r, err := range e.Admin().List(t.Context(), storage.Query{}) {
+		if err != nil || r.ID != "one" || r.Status != storage.StatusPaused {
 			t.Errorf("got run %q, %v, %v", r.ID, r.Status, err)
 		}
 	}

@@ -6,13 +6,14 @@ import (
 
 	"github.com/retrygen/retrygen/internal/grouptest"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // The tests that groups in memory pass, too.
 func TestGroups(t *testing.T) {
 	grouptest.Test(t, func(t *testing.T) grouptest.Carrier {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		return grouptest.Carrier{Run: func(
 			ctx context.Context, g *job.Group, units []string, op func(context.Context, string) (int, error),
 			provisional func(job.Outcome[int]),

@@ -12,7 +12,11 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -20,7 +24,7 @@ import (
 // no unit can go on.
 func TestGroupParks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		load := idempotent("load", 3, 10*time.Minute)
 		load.ParkAfter = time.Minute
@@ -61,7 +65,7 @@ func TestGroupParks(t *testing.T) {
 // A parked unit goes on while others keep the process busy.
 func TestGroupContinuesParkedUnits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		load := idempotent("load", 3, 10*time.Minute)
 		load.ParkAfter = time.Minute
@@ -89,7 +93,7 @@ func TestGroupContinuesParkedUnits(t *testing.T) {
 // A step in doubt pauses the run when the other units have ended.
 func TestGroupPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		pay := careful("pay", 3, time.Second)
 		var p *process
 		var ended atomic.Int32
@@ -100,7 +104,7 @@ func TestGroupPauses(t *testing.T) {
 					func(ctx context.Context, unit string) (int, error) {
 						if unit == "a" {
 							return call(ctx, pay, func(ctx context.Context) (int, error) {
-								if len(p.saw(durable.EventRecovered)) == 0 {
+								if len(p.saw(events.EventRecovered)) == 0 {
 									p.kill()
 								}
 								return 1, ctx.Err()
@@ -118,7 +122,7 @@ func TestGroupPauses(t *testing.T) {
 		if !slices.Equal(paused.Steps, []string{"/import:/a:pay"}) || ended.Load() != 4 {
 			t.Errorf("paused for %q after %d ends", paused.Steps, ended.Load())
 		}
-		if err := p.Resolve(t.Context(), "one", "/import:/a:pay", durable.Succeeded(7)); err != nil {
+		if err := p.Admin().Resolve(t.Context(), "one", "/import:/a:pay", admin.Succeeded(7)); err != nil {
 			t.Fatal(err)
 		}
 		if err := run(); err != nil {
@@ -131,7 +135,7 @@ func TestGroupPauses(t *testing.T) {
 // succeed before the group has ended.
 func TestGroupHoldsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		err := p.run("one", func(ctx context.Context) error {
 			_, _ = durable.Group(ctx, importGroup(job.GroupPolicy{}), []string{"a"},
 				func(ctx context.Context, unit string) (int, error) {
@@ -147,14 +151,14 @@ func TestGroupHoldsTheRun(t *testing.T) {
 		if !slices.Equal(unfinished.Steps, []string{"/import", "/import:/a:load"}) {
 			t.Errorf("unfinished %q", unfinished.Steps)
 		}
-		wantRun(t, p.Engine, "one", durable.StatusOpen)
+		wantRun(t, p.Engine, "one", storage.StatusOpen)
 	})
 }
 
 // Groups nest, have scopes, and are plain parts of a step.
 func TestGroupsNest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		p := startProcess(t, m)
 		var calls atomic.Int32
 		g := importGroup(job.GroupPolicy{})
@@ -183,14 +187,14 @@ func TestGroupsNest(t *testing.T) {
 		if err != nil || calls.Load() != 10 {
 			t.Errorf("%d calls, %v", calls.Load(), err)
 		}
-		wantStep(t, p.Engine, "one", "//first:import:/a:import:/x:load/x", durable.StatusSucceeded)
-		wantStep(t, p.Engine, "one", "//first:import:/a:import/x", durable.StatusSucceeded)
-		wantStep(t, p.Engine, "one", "/first:import/a", durable.StatusSucceeded)
+		wantStep(t, p.Engine, "one", "//first:import:/a:import:/x:load/x", storage.StatusSucceeded)
+		wantStep(t, p.Engine, "one", "//first:import:/a:import/x", storage.StatusSucceeded)
+		wantStep(t, p.Engine, "one", "/first:import/a", storage.StatusSucceeded)
 		for group, want := range map[string]string{
 			"first:import": "a b", "/first:import:/a:import": "x y", "import": "", "first": "",
 		} {
 			var units []string
-			for s, err := range p.Steps(t.Context(), durable.Filter{Run: "one", Group: group}) {
+			for s, err := range p.Admin().Steps(t.Context(), admin.Filter{Run: "one", Group: group}) {
 				if units = append(units, s.Unit); err != nil || s.Group != group {
 					t.Errorf("the filter of group %q selects %+v, %v", group, s, err)
 				}
@@ -206,7 +210,7 @@ func TestGroupsNest(t *testing.T) {
 // errors, and call nothing.
 func TestGroupErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		never := func(context.Context, string) (int, error) {
 			t.Error("called")
 			return 0, nil
@@ -234,7 +238,7 @@ func TestGroupErrors(t *testing.T) {
 func TestGroupAfterLostReplies(t *testing.T) {
 	for n, failed := 1, true; failed; n++ {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			s := durabletest.LoseReply(m, n)
 			e := newEngine(t, s)
 			var out job.Outcome[int]
@@ -254,7 +258,7 @@ func TestGroupAfterLostReplies(t *testing.T) {
 				})
 			}
 			err := run()
-			if failed = s.Failed(); errors.Is(err, durable.ErrUnknown) {
+			if failed = s.Failed(); errors.Is(err, storage.ErrUnknown) {
 				err = run() // the first renewal of the lease
 			}
 			if got := counters(t, m, "one", "import"); err != nil || got != [4]int{0, 2, 1, 3} || len(out.Results) != 2 {
@@ -271,7 +275,7 @@ func TestGroupAfterLostReplies(t *testing.T) {
 // error ends it, as in a run.
 func TestGroupEachWithinStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		units := strings.Fields("h g f e d c b a")
 		stop := errors.New("stop")
 		each := func(ctx context.Context, limit int) (got []string, err error) {
@@ -311,7 +315,7 @@ func TestGroupEachWithinStep(t *testing.T) {
 // is recorded.
 func TestGroupHaltsWithoutDoubt(t *testing.T) {
 	for name, halt := range map[string]func(context.Context, *durable.Engine){
-		"paused": func(ctx context.Context, e *durable.Engine) { _ = e.Pause(ctx, "one") },
+		"paused": func(ctx context.Context, e *durable.Engine) { _ = e.Admin().Pause(ctx, "one") },
 		"parked": func(ctx context.Context, _ *durable.Engine) {
 			wait := careful("wait", 3, time.Hour)
 			wait.ParkAfter = time.Minute
@@ -320,7 +324,7 @@ func TestGroupHaltsWithoutDoubt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := startProcess(t, durable.NewMemory())
+				p := startProcess(t, memory.New())
 				err := p.run("one", func(ctx context.Context) error {
 					time.AfterFunc(time.Second, func() { halt(ctx, p.Engine) })
 					_, err := durable.Group(ctx, importGroup(job.GroupPolicy{Workers: 1}), []string{"a", "b"},
@@ -339,9 +343,9 @@ func TestGroupHaltsWithoutDoubt(t *testing.T) {
 				if err == nil {
 					t.Error("the run has succeeded")
 				}
-				wantStep(t, p.Engine, "one", "/import:/a:pay", durable.StatusSucceeded)
-				wantStep(t, p.Engine, "one", "/import/a", durable.StatusSucceeded)
-				wantStep(t, p.Engine, "one", "/import/b", durable.StatusOpen)
+				wantStep(t, p.Engine, "one", "/import:/a:pay", storage.StatusSucceeded)
+				wantStep(t, p.Engine, "one", "/import/a", storage.StatusSucceeded)
+				wantStep(t, p.Engine, "one", "/import/b", storage.StatusOpen)
 			})
 		})
 	}

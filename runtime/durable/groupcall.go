@@ -9,6 +9,9 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -21,15 +24,15 @@ type groupCall struct {
 	ledger *ledger   // of the outer unit or of the run
 	group  *job.Group
 	policy job.GroupPolicy
-	ids    groupIDs
+	ids    record.GroupIDs
 	units  []string
 
-	op          func(ctx context.Context, unit string) (payload, error)
-	provisional func(context.Context, *groupBody, *groupDecision) error // or nil
+	op          func(ctx context.Context, unit string) (record.Payload, error)
+	provisional func(context.Context, *record.Group, *record.GroupDecision) error // or nil
 
-	body groupBody // as it was read or written last
-	now  time.Time // of the store, then
-	at   time.Time // of this process, then
+	body record.Group // as it was read or written last
+	now  time.Time    // of the store, then
+	at   time.Time    // of this process, then
 
 	fresh   bool            // no unit was executed before this call
 	forced  bool            // the group has ended: only requeued units are executed
@@ -60,7 +63,7 @@ func newGroupCall(ctx context.Context, c *runContext, g *job.Group, units []stri
 	}
 	call := &groupCall{
 		x: c.x, outer: c.unit, ledger: c.x.steps, group: g, policy: p, units: units,
-		ids: newGroupIDs(scopes(ctx), p.Name), ends: make(chan *unitCall), over: make(chan struct{}),
+		ids: record.NewGroupIDs(scopes(ctx), p.Name), ends: make(chan *unitCall), over: make(chan struct{}),
 	}
 	if c.unit != nil {
 		call.ledger = c.unit.steps
@@ -70,7 +73,7 @@ func newGroupCall(ctx context.Context, c *runContext, g *job.Group, units []stri
 
 // execute executes the group until it ends, and returns the decision, or why it
 // goes on later. With [retry.ErrTimeout], it returns both.
-func (g *groupCall) execute(ctx context.Context) (*groupDecision, error) {
+func (g *groupCall) execute(ctx context.Context) (*record.GroupDecision, error) {
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
@@ -104,15 +107,15 @@ func (g *groupCall) enter() error {
 	}
 	g.x.mu.Lock()
 	defer g.x.mu.Unlock()
-	note := g.ids.note()
+	note := g.ids.Note()
 	switch {
 	case g.x.halted != nil:
 		return g.x.halted
-	case g.ledger.called[note] == StatusExecuting:
+	case g.ledger.called[note] == storage.StatusExecuting:
 		return fmt.Errorf("group %q is executed by another call: use Scope for a second group: %w",
 			g.policy.Name, ErrConflict)
 	}
-	g.ledger.called[note] = StatusExecuting
+	g.ledger.called[note] = storage.StatusExecuting
 	return nil
 }
 
@@ -120,8 +123,8 @@ func (g *groupCall) enter() error {
 func (g *groupCall) leave(ended bool) {
 	g.x.mu.Lock()
 	defer g.x.mu.Unlock()
-	note := g.ids.note()
-	if g.ledger.called[note] = StatusOpen; ended {
+	note := g.ids.Note()
+	if g.ledger.called[note] = storage.StatusOpen; ended {
 		delete(g.ledger.called, note)
 	}
 }
@@ -218,12 +221,12 @@ func (g *groupCall) clock() time.Time { return g.now.Add(time.Since(g.at)) }
 // parked unit is due, or the policy decides because of the time.
 func (g *groupCall) wake() (at time.Time) {
 	for _, u := range g.parked {
-		if earlier(u.until, at) {
+		if record.Earlier(u.until, at) {
 			at = u.until
 		}
 	}
 	if g.body.End == nil {
-		if due := g.body.due(); earlier(due, at) {
+		if due := g.body.Due(); record.Earlier(due, at) {
 			at = due
 		}
 	}
@@ -261,12 +264,12 @@ func (g *groupCall) due(at time.Time) bool { return !at.IsZero() && !at.After(g.
 
 // tick decides because of the time, if it has come.
 func (g *groupCall) tick(ctx context.Context) error {
-	if g.body.End != nil || !g.due(g.body.due()) {
+	if g.body.End != nil || !g.due(g.body.Due()) {
 		return nil
 	}
-	var d *groupDecision
+	var d *record.GroupDecision
 	err := g.update(ctx, nil, func(t *groupTx) error {
-		d = t.body.decide(t.Now)
+		d = t.body.Decide(t.Now)
 		return nil
 	})
 	if err != nil {
@@ -311,7 +314,7 @@ func (g *groupCall) rest(wake time.Time) error {
 	for _, u := range g.blocked {
 		for id, status := range u.steps.called {
 			g.ledger.called[id] = status
-			if blocked(status) {
+			if record.Blocked(status) {
 				paused = append(paused, id)
 			} else {
 				dropped = append(dropped, id)
@@ -333,9 +336,9 @@ type groupAnswer struct {
 	updated  bool // there was a provisional result before
 	dead     bool // the unit is a dead letter
 	now      time.Time
-	body     groupBody
-	decision *groupDecision // that completes the group, or nil
-	batch    []string       // units that have failed, to pass on
+	body     record.Group
+	decision *record.GroupDecision // that completes the group, or nil
+	batch    []string              // units that have failed, to pass on
 	event    *job.Event
 }
 
@@ -348,7 +351,7 @@ func (g *groupCall) take(ctx context.Context, a *groupAnswer) error {
 		g.body, g.now, g.at = a.body, a.now, time.Now()
 	}
 	if len(a.batch) > 0 {
-		failures, err := g.x.e.failures(ctx, g.x.id, g.ids.group, a.batch)
+		failures, err := g.x.e.failures(ctx, g.x.id, g.ids.Group, a.batch)
 		if err != nil {
 			return g.x.failed(ctx, err)
 		}
@@ -362,7 +365,7 @@ func (g *groupCall) take(ctx context.Context, a *groupAnswer) error {
 }
 
 // decided reports a decision that completes the group, if it is one.
-func (g *groupCall) decided(ctx context.Context, d *groupDecision) {
+func (g *groupCall) decided(ctx context.Context, d *record.GroupDecision) {
 	if ev, ok := completion(d, &g.body); ok {
 		g.notify(ctx, ev)
 	}
@@ -372,7 +375,7 @@ func (g *groupCall) decided(ctx context.Context, d *groupDecision) {
 func (g *groupCall) notify(ctx context.Context, e job.Event) {
 	g.group.Notify(ctx, e)
 	e.Group, e.JobID = g.policy.Name, g.group.JobID()
-	g.x.e.event(ctx, Event{Kind: EventJob, Run: g.x.id, Name: g.policy.Name, Fence: g.x.fence, Job: e})
+	g.x.e.ns.Event(ctx, events.Event{Kind: events.EventJob, Run: g.x.id, Name: g.policy.Name, Fence: g.x.fence, Job: e})
 }
 
 // pass passes on a provisional result that was not passed on yet.

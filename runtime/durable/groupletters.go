@@ -3,19 +3,23 @@ package durable
 import (
 	"context"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // This file has the dead letters of units.
 
 // lettersOf returns the dead letters of a run among the steps with a prefix.
-func (e *Engine) lettersOf(ctx context.Context, run, prefix string) (keys []Key, err error) {
-	q := Query{
-		Kind: KindStep, Space: e.space, Run: run, Status: []Status{StatusDead}, Attention: true, FromID: prefix,
+func (e *Engine) lettersOf(ctx context.Context, run, prefix string) (keys []storage.Key, err error) {
+	q := storage.Query{
+		Kind: storage.KindStep, Space: e.ns.Space, Run: run, Status: []storage.Status{storage.StatusDead}, Attention: true,
+		FromID: prefix,
 	}
 	if prefix != "" {
-		q.BeforeID = following(prefix)
+		q.BeforeID = record.Following(prefix)
 	}
-	err = e.each(ctx, q, func(r Record) error {
+	err = e.ns.Each(ctx, q, func(r storage.Record) error {
 		keys = append(keys, r.Key)
 		return nil
 	})
@@ -25,20 +29,20 @@ func (e *Engine) lettersOf(ctx context.Context, run, prefix string) (keys []Key,
 // coverLetters makes the dead letters of a unit failed steps, when the unit is a dead
 // letter itself: it is listed once, and requeued with them. Units of groups that it
 // has called stay dead letters, since the counters of their groups have them.
-func (v *stepView) coverLetters(tx Tx) error {
+func (v *stepView) coverLetters(tx storage.Tx) error {
 	for _, r := range tx.Records {
-		if r.Key.Kind != KindStep || r.Key == v.step.Key || r.Status != StatusDead {
+		if r.Key.Kind != storage.KindStep || r.Key == v.step.Key || r.Status != storage.StatusDead {
 			continue
 		}
-		b, err := open[stepBody](r)
+		b, err := record.Open[record.Step](r)
 		if err != nil {
 			return err
 		}
 		if b.Unit != nil {
 			continue
 		}
-		r.Status, b.Dead = StatusFailed, time.Time{}
-		if err := writeStep(&r, &b); err != nil {
+		r.Status, b.Dead = storage.StatusFailed, time.Time{}
+		if err := record.WriteStep(&r, &b); err != nil {
 			return err
 		}
 		v.w.Put = append(v.w.Put, r)

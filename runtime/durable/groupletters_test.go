@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -25,7 +28,7 @@ func TestUnitRunIsListedOnce(t *testing.T) {
 
 func listUnitsOnce(t *testing.T, slow time.Duration) {
 	var repaired atomic.Bool
-	f := &farm{store: durable.NewMemory(), group: func() *job.Group {
+	f := &farm{store: memory.New(), group: func() *job.Group {
 		return importGroup(job.GroupPolicy{OnUnitFailure: job.FailureDeadLetter})
 	}}
 	for i := range 12 {
@@ -47,7 +50,7 @@ func listUnitsOnce(t *testing.T, slow time.Duration) {
 	var p *process
 	for range 2 { // over a store that takes its time
 		p = startProcess(t, &hooked{Store: f.store, hook: func(
-			ctx context.Context, sel durable.Select, decide decision, next update,
+			ctx context.Context, sel storage.Select, decide decision, next update,
 		) error {
 			time.Sleep(slow)
 			return next(ctx, sel, decide)
@@ -64,11 +67,11 @@ func listUnitsOnce(t *testing.T, slow time.Duration) {
 	}
 	want := []string{"one:/import/u00", "one:/import/u01", "one:/import/u02", "one:/import/u03", "one:/import/u04",
 		"one/import/u05:load"}
-	wantListed(t, p.Engine, durable.Filter{DeadLetter: true}, want...)
-	wantStep(t, p.Engine, "one/import/u00", "load", durable.StatusFailed)
+	wantListed(t, p.Engine, admin.Filter{DeadLetter: true}, want...)
+	wantStep(t, p.Engine, "one/import/u00", "load", storage.StatusFailed)
 	repaired.Store(true)
 	n := 0
-	for r, err := range p.RequeueDead(t.Context(), durable.Filter{}, ada) {
+	for r, err := range p.Admin().RequeueDead(t.Context(), admin.Filter{}, admin.RequeueBy(ada)) {
 		if n++; err != nil || r.Err != nil {
 			t.Errorf("requeued %s: %v, %v", r.Letter.Step, r.Err, err)
 		}
@@ -77,7 +80,7 @@ func listUnitsOnce(t *testing.T, slow time.Duration) {
 		t.Errorf("%d dead letters were requeued, want %d", n, len(want))
 	}
 	time.Sleep(10 * time.Minute)
-	wantListed(t, p.Engine, durable.Filter{DeadLetter: true})
+	wantListed(t, p.Engine, admin.Filter{DeadLetter: true})
 	if got := counters(t, f.store, "one", "import"); got[0] != 0 || got[1] != 12 || got[2] != 0 {
 		t.Errorf("got counters %v, want 12 that have succeeded", got)
 	}

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -16,25 +19,25 @@ const unitPage = 500
 
 // A groupTx is a group in a transaction of the execution that calls it.
 type groupTx struct {
-	Tx
-	run      Record
-	record   Record
-	body     groupBody
-	units    []Record
+	storage.Tx
+	run      storage.Record
+	record   storage.Record
+	body     record.Group
+	units    []storage.Record
 	canceled []string // runs that the change cancels
-	w        Writes
+	w        storage.Writes
 }
 
 // putUnit writes the record of a unit.
-func (t *groupTx) putUnit(r Record, s *stepBody) error {
+func (t *groupTx) putUnit(r storage.Record, s *record.Step) error {
 	r.Fence = t.run.Fence
-	err := writeStep(&r, s)
+	err := record.WriteStep(&r, s)
 	t.w.Put = append(t.w.Put, r)
 	return err
 }
 
 // stop notes that nobody waits for the end of the run of a unit any more.
-func (t *groupTx) stop(s *stepBody) {
+func (t *groupTx) stop(s *record.Step) {
 	if s.Unit.Started {
 		s.Unit.Started = false
 		t.body.Started--
@@ -42,20 +45,22 @@ func (t *groupTx) stop(s *stepBody) {
 }
 
 // key returns the key of the record of the group.
-func (g *groupCall) key() Key { return g.x.e.key(KindGroup, g.x.id, g.ids.group) }
+func (g *groupCall) key() storage.Key { return g.x.e.ns.Key(storage.KindGroup, g.x.id, g.ids.Group) }
 
 // unitKey returns the key of the record of a unit with an id.
-func (g *groupCall) unitKey(id string) Key { return g.x.e.key(KindStep, g.x.id, id) }
+func (g *groupCall) unitKey(id string) storage.Key { return g.x.e.ns.Key(storage.KindStep, g.x.id, id) }
 
 // update changes the group, the records of units with ids, and those of other
 // keys. change is called again after a conflict.
-func (g *groupCall) update(ctx context.Context, ids []string, change func(*groupTx) error, others ...Key) error {
+func (g *groupCall) update(
+	ctx context.Context, ids []string, change func(*groupTx) error, others ...storage.Key,
+) error {
 	x := g.x
 	if err := x.ready(ctx); err != nil {
 		return err
 	}
-	runKey, budgetKey := x.e.key(KindRun, x.id, ""), x.e.key(KindBudget, x.id, g.ids.group)
-	keys := []Key{runKey, g.key()}
+	runKey, budgetKey := x.e.ns.Key(storage.KindRun, x.id, ""), x.e.ns.Key(storage.KindBudget, x.id, g.ids.Group)
+	keys := []storage.Key{runKey, g.key()}
 	budget := g.group.Budget()
 	if budget != nil {
 		keys = append(keys, budgetKey)
@@ -64,19 +69,19 @@ func (g *groupCall) update(ctx context.Context, ids []string, change func(*group
 		keys = append(keys, g.unitKey(id))
 	}
 	var t *groupTx
-	err := x.e.update(ctx, append(keys, others...), func(tx Tx) (w Writes, err error) {
+	err := x.e.ns.Update(ctx, append(keys, others...), func(tx storage.Tx) (w storage.Writes, err error) {
 		t = &groupTx{Tx: tx, run: tx.Record(runKey), record: tx.Record(g.key())}
 		for _, id := range ids {
 			t.units = append(t.units, tx.Record(g.unitKey(id)))
 		}
 		if t.run.Owner != x.owner.id || t.run.Fence != x.fence {
-			return Writes{}, ErrFenced
+			return storage.Writes{}, ErrFenced
 		}
-		if t.run.Status == StatusCanceled {
-			return Writes{}, ErrCanceled
+		if t.run.Status == storage.StatusCanceled {
+			return storage.Writes{}, ErrCanceled
 		}
-		if t.body, err = open[groupBody](t.record); err != nil {
-			return Writes{}, err
+		if t.body, err = record.Open[record.Group](t.record); err != nil {
+			return storage.Writes{}, err
 		}
 		if t.record.Version == 0 {
 			t.record.Bucket, t.body.Began, t.body.JobID = t.run.Bucket, tx.Now, g.group.JobID()
@@ -85,14 +90,14 @@ func (g *groupCall) update(ctx context.Context, ids []string, change func(*group
 		if budget != nil && !t.body.Budget {
 			r, err := newCountBudget(tx.Record(budgetKey), budget.Policy(), t.run.Bucket)
 			if err != nil {
-				return Writes{}, err
+				return storage.Writes{}, err
 			}
 			t.body.Budget, t.w.Put = true, append(t.w.Put, r)
 		}
 		if err := change(t); err != nil {
-			return Writes{}, err
+			return storage.Writes{}, err
 		}
-		err = write(&t.record, &t.body)
+		err = record.Write(&t.record, &t.body)
 		t.w.Put = append(t.w.Put, t.record)
 		return t.w, err
 	})
@@ -105,12 +110,12 @@ func (g *groupCall) update(ctx context.Context, ids []string, change func(*group
 // open reads what is recorded of the group, or creates it, and finds the units that
 // have not ended.
 func (g *groupCall) open(ctx context.Context) error {
-	records, err := g.x.e.store.Get(ctx, []Key{g.key()})
+	records, err := g.x.e.ns.Store.Get(ctx, []storage.Key{g.key()})
 	if err != nil {
 		return err
 	}
 	known := records[0].Version != 0
-	if g.body, err = open[groupBody](records[0]); err != nil {
+	if g.body, err = record.Open[record.Group](records[0]); err != nil {
 		return err
 	}
 	g.now, g.at = time.Now(), time.Now() // nearly that of the store
@@ -124,13 +129,13 @@ func (g *groupCall) open(ctx context.Context) error {
 		changes = groupChanges(&g.body.Policy, &g.policy)
 	}
 	if len(changes) > 0 {
-		g.x.e.event(ctx, Event{
-			Kind: EventPolicyChanged, Run: g.x.id, Step: g.ids.note(), Name: g.policy.Name, Fence: g.x.fence,
+		g.x.e.ns.Event(ctx, events.Event{
+			Kind: events.EventPolicyChanged, Run: g.x.id, Step: g.ids.Note(), Name: g.policy.Name, Fence: g.x.fence,
 			Err: fmt.Errorf("group %q: %s", g.policy.Name, strings.Join(changes, ", ")),
 		})
 	}
 	g.todo, g.fresh = g.units, !known
-	digest := listDigest(g.units)
+	digest := record.ListDigest(g.units)
 	if g.body.Units != digest {
 		err = g.list(ctx, digest)
 	} else if len(changes) > 0 || g.group.Budget() != nil && !g.body.Budget {
@@ -147,12 +152,12 @@ func (g *groupCall) open(ctx context.Context) error {
 
 // decide decides at the start of a call: all units may have ended.
 func (g *groupCall) decide(ctx context.Context) error {
-	if due := g.body.due(); g.body.Progress.Pending > 0 && !g.due(due) {
+	if due := g.body.Due(); g.body.Progress.Pending > 0 && !g.due(due) {
 		return nil
 	}
-	var d *groupDecision
+	var d *record.GroupDecision
 	err := g.update(ctx, nil, func(t *groupTx) error {
-		d = t.body.decide(t.Now)
+		d = t.body.Decide(t.Now)
 		return nil
 	})
 	if err == nil {
@@ -174,10 +179,10 @@ type listing struct {
 func (g *groupCall) list(ctx context.Context, digest string) error {
 	ids := make([]string, 0, len(g.units))
 	for _, unit := range g.units {
-		id := g.ids.unit(unit)
-		if len(g.ids.steps(unit)) > maxID {
+		id := g.ids.Unit(unit)
+		if len(g.ids.Steps(unit)) > record.MaxID {
 			return fmt.Errorf("%w: the id of unit %.40q… of group %q has more than %d bytes",
-				ErrID, unit, g.policy.Name, maxID)
+				ErrID, unit, g.policy.Name, record.MaxID)
 		}
 		ids = append(ids, id)
 	}
@@ -190,7 +195,7 @@ func (g *groupCall) list(ctx context.Context, digest string) error {
 	if !g.fresh {
 		q := g.query()
 		q.Attention, q.Status = false, nil
-		err := g.x.e.each(ctx, q, func(r Record) error {
+		err := g.x.e.ns.Each(ctx, q, func(r storage.Record) error {
 			for len(ids) > 0 && ids[0] < r.Key.ID {
 				if err := l.change(ids[0], true); err != nil {
 					return err
@@ -201,7 +206,7 @@ func (g *groupCall) list(ctx context.Context, digest string) error {
 			if listed {
 				ids = ids[1:]
 			}
-			s, err := open[stepBody](r)
+			s, err := record.Open[record.Step](r)
 			if err != nil || s.Unit.Removed != listed {
 				return err
 			}
@@ -257,7 +262,7 @@ func (l *listing) flush() error {
 			t.body.Units = l.digest
 		}
 		if t.body.End != nil {
-			t.body.decide(t.Now) // for the same reason, with other numbers
+			t.body.Decide(t.Now) // for the same reason, with other numbers
 		}
 		return nil
 	})
@@ -267,8 +272,8 @@ func (l *listing) flush() error {
 	x := l.g.x
 	for _, id := range ids {
 		if !l.changes[id] {
-			x.e.event(l.ctx, Event{
-				Kind: EventUnitRemoved, Run: x.id, Step: id, Name: l.g.policy.Name, Fence: x.fence,
+			x.e.ns.Event(l.ctx, events.Event{
+				Kind: events.EventUnitRemoved, Run: x.id, Step: id, Name: l.g.policy.Name, Fence: x.fence,
 			})
 		}
 	}
@@ -282,13 +287,13 @@ func (l *listing) flush() error {
 }
 
 // relist adds a unit to the group, or removes it.
-func (g *groupCall) relist(t *groupTx, r Record, listed bool) error {
+func (g *groupCall) relist(t *groupTx, r storage.Record, listed bool) error {
 	if r.Version == 0 {
-		r.Status, r.Bucket = StatusOpen, t.run.Bucket
+		r.Status, r.Bucket = storage.StatusOpen, t.run.Bucket
 		t.body.Progress.Pending++
-		return t.putUnit(r, &stepBody{Name: g.policy.Name, Unit: &unitBody{}})
+		return t.putUnit(r, &record.Step{Name: g.policy.Name, Unit: &record.Unit{}})
 	}
-	s, err := open[stepBody](r)
+	s, err := record.Open[record.Step](r)
 	if err != nil || s.Unit.Removed != listed {
 		return err
 	}
@@ -301,11 +306,11 @@ func (g *groupCall) relist(t *groupTx, r Record, listed bool) error {
 }
 
 // restore makes a unit a part of the group again.
-func (t *groupTx) restore(r *Record, u *unitBody) {
+func (t *groupTx) restore(r *storage.Record, u *record.Unit) {
 	u.Removed = false
 	t.body.Removed--
-	if r.Status == StatusAbandoned {
-		r.Status = StatusOpen
+	if r.Status == storage.StatusAbandoned {
+		r.Status = storage.StatusOpen
 	}
 	if u.Counted == job.UnitPending {
 		t.body.Progress.Pending++
@@ -314,24 +319,24 @@ func (t *groupTx) restore(r *Record, u *unitBody) {
 
 // remove removes a unit from the group. One that has ended still counts, unless it
 // was requeued: its result is gone.
-func (t *groupTx) remove(r *Record, s *stepBody) {
+func (t *groupTx) remove(r *storage.Record, s *record.Step) {
 	u, p := s.Unit, &t.body.Progress
 	u.Removed = true
 	t.body.Removed++
 	switch {
 	case u.Counted == job.UnitPending:
 		p.Pending--
-	case r.Status == StatusOpen && u.Counted == job.UnitSucceeded:
+	case r.Status == storage.StatusOpen && u.Counted == job.UnitSucceeded:
 		p.Succeeded--
-	case r.Status == StatusOpen:
+	case r.Status == storage.StatusOpen:
 		p.Failed--
 	}
-	if r.Status != StatusOpen {
+	if r.Status != storage.StatusOpen {
 		return
 	}
 	if u.Started {
 		t.canceled = append(t.canceled, s.Child)
 	}
-	r.Status, u.Counted = StatusAbandoned, job.UnitPending
+	r.Status, u.Counted = storage.StatusAbandoned, job.UnitPending
 	t.stop(s)
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -11,17 +14,19 @@ import (
 
 // memberKeys returns the records that the end of a run changes that is a unit of a
 // group: the run of the group, which may be parked, the group and the unit.
-func (x *execution) memberKeys() []Key {
+func (x *execution) memberKeys() []storage.Key {
 	m := x.run.Unit
 	if m == nil {
 		return nil
 	}
 	e := x.e
-	return []Key{e.key(KindRun, m.Run, ""), e.key(KindGroup, m.Run, m.Group), e.key(KindStep, m.Run, m.Step)}
+	return []storage.Key{e.ns.Key(storage.KindRun, m.Run, ""), e.ns.Key(storage.KindGroup, m.Run, m.Group), e.ns.Key(
+		storage.KindStep, m.Run, m.Step,
+	)}
 }
 
 // memberLetters returns the dead letters of a run that is a unit and has not succeeded.
-func (x *execution) memberLetters(ctx context.Context, end ending) ([]Key, error) {
+func (x *execution) memberLetters(ctx context.Context, end ending) ([]storage.Key, error) {
 	if x.run.Unit == nil || !end.status.EndsRun() {
 		return nil, nil
 	}
@@ -29,10 +34,10 @@ func (x *execution) memberLetters(ctx context.Context, end ending) ([]Key, error
 }
 
 // memberEnd returns the end of the unit that a run is.
-func memberEnd(b *runBody, run string, end ending, fence uint64) *unitEnd {
+func memberEnd(b *record.Run, run string, end ending, fence uint64) *unitEnd {
 	e := &unitEnd{token: fmt.Sprint(run, "#", fence), unit: b.Unit.Unit, run: run, status: job.UnitFailed}
 	switch {
-	case end.status != StatusSucceeded:
+	case end.status != storage.StatusSucceeded:
 		e.err = newUnitError(b.Unit, end.err)
 	case end.result != nil:
 		e.status, e.result = job.UnitSucceeded, *end.result
@@ -44,32 +49,32 @@ func memberEnd(b *runBody, run string, end ending, fence uint64) *unitEnd {
 
 // endMember counts the unit that the run is, and wakes the run of its group if
 // there is something to do for it.
-func (x *execution) endMember(tx Tx, end ending, a *groupAnswer) (Writes, error) {
+func (x *execution) endMember(tx storage.Tx, end ending, a *groupAnswer) (storage.Writes, error) {
 	*a = groupAnswer{late: true}
 	m := x.run.Unit
 	if m == nil || !end.status.EndsRun() {
-		return Writes{}, nil
+		return storage.Writes{}, nil
 	}
 	keys := x.memberKeys()
 	parent, group, unit := tx.Record(keys[0]), tx.Record(keys[1]), tx.Record(keys[2])
 	if group.Version == 0 || unit.Version == 0 {
-		return Writes{}, nil // they have expired
+		return storage.Writes{}, nil // they have expired
 	}
 	w, err := decideUnitEnd(tx, group, unit, memberEnd(&x.run, x.id, end, x.fence), a)
 	if err != nil || a.late || a.repeated || !a.wakes() {
 		return w, err
 	}
 	switch {
-	case parent.Status == StatusParked:
-		dueNow(&parent, tx.Now)
+	case parent.Status == storage.StatusParked:
+		record.DueNow(&parent, tx.Now)
 	case parent.Owner != "":
-		b, err := open[runBody](parent)
+		b, err := record.Open[record.Run](parent)
 		if err != nil {
-			return Writes{}, err
+			return storage.Writes{}, err
 		}
 		b.Woken = true
-		if err := write(&parent, &b); err != nil {
-			return Writes{}, err
+		if err := record.Write(&parent, &b); err != nil {
+			return storage.Writes{}, err
 		}
 	default:
 		return w, nil
@@ -94,7 +99,7 @@ func (x *execution) reportMember(ctx context.Context, end ending, a *groupAnswer
 	e := memberEnd(&x.run, x.id, end, x.fence)
 	notify := func(ev job.Event) {
 		ev.Group, ev.JobID = m.Name, m.JobID
-		x.e.event(ctx, Event{Kind: EventJob, Run: m.Run, Name: m.Name, Fence: x.fence, Job: ev})
+		x.e.ns.Event(ctx, events.Event{Kind: events.EventJob, Run: m.Run, Name: m.Name, Fence: x.fence, Job: ev})
 	}
 	var err error
 	if e.err != nil {
@@ -104,28 +109,28 @@ func (x *execution) reportMember(ctx context.Context, end ending, a *groupAnswer
 		notify(job.Event{Kind: job.EventLateResult, Unit: m.Unit, Reason: job.ReasonLogged, Err: err})
 		return
 	}
-	x.e.event(ctx, Event{Kind: a.kind(e), Run: m.Run, Step: m.Step, Name: m.Name, Fence: x.fence, Err: err})
+	x.e.ns.Event(ctx, events.Event{Kind: a.kind(e), Run: m.Run, Step: m.Step, Name: m.Name, Fence: x.fence, Err: err})
 	if a.updated {
 		notify(job.Event{Kind: job.EventLateResult, Unit: m.Unit, Reason: job.ReasonUpdated, Err: err})
 	}
 	if len(a.batch) > 0 {
 		failures, err := x.e.failures(ctx, m.Run, m.Group, a.batch)
 		if err != nil {
-			x.e.event(ctx, Event{Kind: EventStoreError, Run: m.Run, Err: err})
+			x.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: m.Run, Err: err})
 		}
 		notify(job.Event{Kind: job.EventFailures, Failures: failures})
 	}
 	if ev, ok := a.completion(); ok {
 		notify(ev)
 	}
-	x.e.notify(m.Run)
+	x.e.ns.Notify(m.Run)
 }
 
 // completion returns the event of a decision that completes the group.
 func (a *groupAnswer) completion() (job.Event, bool) { return completion(a.decision, &a.body) }
 
 // completion returns the event of a decision that completes a group, if it is one.
-func completion(d *groupDecision, b *groupBody) (job.Event, bool) {
+func completion(d *record.GroupDecision, b *record.Group) (job.Event, bool) {
 	if d == nil || !d.Decision.Complete {
 		return job.Event{}, false
 	}

@@ -4,18 +4,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"maps"
 	"slices"
-	"time"
 
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // collect returns the outcome of a group at a decision, from the records of its
 // units.
 func collect[T any](
-	ctx context.Context, g *groupCall, body *groupBody, d *groupDecision,
+	ctx context.Context, g *groupCall, body *record.Group, d *record.GroupDecision,
 ) (job.Outcome[T], error) {
 	o := job.Outcome[T]{Decision: d.Decision, Results: map[string]T{}, Errors: map[string]error{}}
 	var unreadable error // the first result that is
@@ -39,17 +39,17 @@ func collect[T any](
 // with a result, and those with an error that the policy keeps. A result that
 // cannot be read is a *ResultError.
 func eachUnit[T any](
-	ctx context.Context, g *groupCall, body *groupBody, d *groupDecision,
+	ctx context.Context, g *groupCall, body *record.Group, d *record.GroupDecision,
 	each func(unit string, value T, err error) error,
 ) error {
 	var none T
-	err := g.read(ctx, func(r Record, s *stepBody) error {
-		unit := g.ids.name(r.Key.ID)
+	err := g.read(ctx, func(r storage.Record, s *record.Step) error {
+		unit := g.ids.Name(r.Key.ID)
 		switch counted := s.Unit.Counted; {
 		case s.Unit.Seq > d.Seq:
 			return nil
 		case counted == job.UnitFailed && body.Policy.Collect == job.CollectAll:
-			return each(unit, none, unitError(g.x.id, g.ids.group, unit, s))
+			return each(unit, none, unitError(g.x.id, g.ids.Group, unit, s))
 		case counted != job.UnitSucceeded:
 			return nil
 		}
@@ -58,7 +58,7 @@ func eachUnit[T any](
 			return g.x.failed(ctx, err)
 		}
 		var value T
-		if err := resultError(r.Key.ID, result.decode(g.x.e.codec, &value)); err != nil {
+		if err := resultError(r.Key.ID, result.Decode(g.x.e.ns.Codec, &value)); err != nil {
 			return each(unit, none, err)
 		}
 		return each(unit, value, nil)
@@ -66,7 +66,7 @@ func eachUnit[T any](
 	if err != nil {
 		return err
 	}
-	kept, err := g.x.e.failures(ctx, g.x.id, g.ids.group, body.Kept)
+	kept, err := g.x.e.failures(ctx, g.x.id, g.ids.Group, body.Kept)
 	for _, f := range kept {
 		if err == nil {
 			err = each(f.Unit, none, f.Err)
@@ -76,11 +76,13 @@ func eachUnit[T any](
 }
 
 // read calls f for the records of all units, a page at a time.
-func (g *groupCall) read(ctx context.Context, f func(Record, *stepBody) error, status ...Status) error {
+func (g *groupCall) read(
+	ctx context.Context, f func(storage.Record, *record.Step) error, status ...storage.Status,
+) error {
 	q := g.query()
 	q.Attention, q.Status = false, status
-	return g.x.e.each(ctx, q, func(r Record) error {
-		s, err := open[stepBody](r)
+	return g.x.e.ns.Each(ctx, q, func(r storage.Record) error {
+		s, err := record.Open[record.Step](r)
 		if err != nil {
 			return err
 		}
@@ -90,24 +92,26 @@ func (g *groupCall) read(ctx context.Context, f func(Record, *stepBody) error, s
 
 // letters returns the dead letters of a group at a decision, in the order in which
 // they failed, and the units that are not in the list any more.
-func (g *groupCall) letters(ctx context.Context, d *groupDecision) (dead []job.Failure, removed []string, err error) {
+func (g *groupCall) letters(
+	ctx context.Context, d *record.GroupDecision,
+) (dead []job.Failure, removed []string, err error) {
 	order := map[int]job.Failure{} // by the order of the ends
 	if g.body.Progress.Failed > 0 {
-		err = g.read(ctx, func(r Record, s *stepBody) error {
+		err = g.read(ctx, func(r storage.Record, s *record.Step) error {
 			if s.Unit.Counted == job.UnitFailed && s.Unit.Seq <= d.Seq {
-				unit := g.ids.name(r.Key.ID)
-				order[s.Unit.Seq] = job.Failure{Unit: unit, Err: unitError(g.x.id, g.ids.group, unit, s)}
+				unit := g.ids.Name(r.Key.ID)
+				order[s.Unit.Seq] = job.Failure{Unit: unit, Err: unitError(g.x.id, g.ids.Group, unit, s)}
 			}
 			return nil
-		}, StatusDead)
+		}, storage.StatusDead)
 	}
 	for _, seq := range slices.Sorted(maps.Keys(order)) {
 		dead = append(dead, order[seq])
 	}
 	if g.body.Removed > 0 && err == nil {
-		err = g.read(ctx, func(r Record, s *stepBody) error {
+		err = g.read(ctx, func(r storage.Record, s *record.Step) error {
 			if s.Unit.Removed {
-				removed = append(removed, g.ids.name(r.Key.ID))
+				removed = append(removed, g.ids.Name(r.Key.ID))
 			}
 			return nil
 		})
@@ -116,12 +120,12 @@ func (g *groupCall) letters(ctx context.Context, d *groupDecision) (dead []job.F
 }
 
 // unitResult returns the result of a unit that has succeeded.
-func (e *Engine) unitResult(ctx context.Context, key Key, s *stepBody) (*payload, error) {
+func (e *Engine) unitResult(ctx context.Context, key storage.Key, s *record.Step) (*record.Payload, error) {
 	switch {
 	case s.Result == nil:
-		return &payload{}, nil
+		return &record.Payload{}, nil
 	case s.Result.Entry > 0:
-		return e.large(ctx, key, s.Result.Entry)
+		return e.ns.Large(ctx, key, s.Result.Entry)
 	}
 	return s.Result, nil
 }
@@ -129,21 +133,21 @@ func (e *Engine) unitResult(ctx context.Context, key Key, s *stepBody) (*payload
 // failures returns units of a group that have failed, in the order of their names here. Those
 // that have succeeded since are left out.
 func (e *Engine) failures(ctx context.Context, run, group string, units []string) ([]job.Failure, error) {
-	ids := idsOf(group)
-	var keys []Key
+	ids := record.IDsOf(group)
+	var keys []storage.Key
 	for _, unit := range units {
-		keys = append(keys, e.key(KindStep, run, ids.unit(unit)))
+		keys = append(keys, e.ns.Key(storage.KindStep, run, ids.Unit(unit)))
 	}
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	records, err := e.store.Get(ctx, keys)
+	records, err := e.ns.Store.Get(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
 	var failures []job.Failure
 	for i, r := range records {
-		s, err := open[stepBody](r)
+		s, err := record.Open[record.Step](r)
 		if err != nil {
 			return nil, err
 		}
@@ -155,58 +159,10 @@ func (e *Engine) failures(ctx context.Context, run, group string, units []string
 }
 
 // unitError returns the error of a unit that has failed.
-func unitError(run, group, unit string, s *stepBody) *UnitError {
+func unitError(run, group, unit string, s *record.Step) *UnitError {
 	e := &UnitError{Run: run, Group: group, Unit: unit, Reason: s.Reason, Escalated: s.Escalated}
 	if s.Error != nil {
 		e.Class, e.Text, e.targets = s.Error.Class, s.Error.Text, s.Error.Targets
 	}
 	return e
-}
-
-// A GroupInfo describes a group.
-type GroupInfo struct {
-	Run, Group string // Group is the id: the name of its policy, after the scopes of the call
-	JobID      string
-	Policy     job.GroupPolicy // with which it was called last
-	Began      time.Time
-	Progress   job.Progress
-	Decision   job.Decision // that has ended it, or its provisional result, if there is one
-	Ended      bool
-	TimedOut   bool // its timeout has ended it
-	Retries    int  // that its budget has granted
-	Refused    int  // that its budget has refused
-}
-
-// Groups returns the groups of the run that a filter selects, or of all runs. Other
-// fields of the filter are not looked at. The units of a group are steps: see
-// [StepInfo.Group].
-func (e *Engine) Groups(ctx context.Context, f Filter) iter.Seq2[GroupInfo, error] {
-	q := Query{Kind: KindGroup, Space: e.space, Run: f.Run}
-	return sequence(e, ctx, q, func(r Record) (GroupInfo, bool, error) {
-		b, err := open[groupBody](r)
-		if err != nil {
-			return GroupInfo{}, false, err
-		}
-		g := GroupInfo{
-			Run: r.Key.Run, Group: r.Key.ID, JobID: b.JobID, Policy: b.Policy, Began: b.Began, Progress: b.Progress,
-			Ended: b.End != nil,
-		}
-		if d := cmp.Or(b.End, b.Early); d != nil {
-			g.Decision, g.TimedOut = d.Decision, d.TimedOut
-		}
-		if b.Budget {
-			g.Retries, g.Refused, err = e.spent(ctx, r.Key)
-		}
-		return g, true, err
-	})
-}
-
-// spent returns how many retries the budget of a group has granted and refused.
-func (e *Engine) spent(ctx context.Context, group Key) (granted, refused int, err error) {
-	records, err := e.store.Get(ctx, []Key{e.key(KindBudget, group.Run, group.ID)})
-	if err != nil {
-		return 0, 0, err
-	}
-	b, err := open[budgetBody](records[0])
-	return b.Consumed, b.Refused, err
 }

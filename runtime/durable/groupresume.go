@@ -4,14 +4,17 @@ import (
 	"context"
 	"slices"
 
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // query returns the query of the units that have not ended.
-func (g *groupCall) query() Query {
-	return Query{
-		Kind: KindStep, Space: g.x.e.space, Run: g.x.id, Attention: true, Status: []Status{StatusOpen},
-		FromID: g.ids.units, BeforeID: following(g.ids.units),
+func (g *groupCall) query() storage.Query {
+	return storage.Query{
+		Kind: storage.KindStep, Space: g.x.e.ns.Space, Run: g.x.id, Attention: true,
+		Status: []storage.Status{storage.StatusOpen},
+		FromID: g.ids.Units, BeforeID: record.Following(g.ids.Units),
 	}
 }
 
@@ -27,15 +30,15 @@ func (g *groupCall) resume(ctx context.Context) error {
 	}
 	g.only, g.started = map[string]bool{}, nil
 	var again []string
-	err := g.x.e.each(ctx, g.query(), func(r Record) error {
-		s, err := open[stepBody](r)
+	err := g.x.e.ns.Each(ctx, g.query(), func(r storage.Record) error {
+		s, err := record.Open[record.Step](r)
 		if err != nil {
 			return err
 		}
 		if s.Unit.Started {
 			g.started = append(g.started, r.Key.ID)
 		} else {
-			g.only[g.ids.name(r.Key.ID)] = true
+			g.only[g.ids.Name(r.Key.ID)] = true
 		}
 		if s.Unit.Removed || !s.Unit.Requeued && (s.Unit.Counted != job.UnitPending || g.body.End != nil) {
 			again = append(again, r.Key.ID)
@@ -64,20 +67,20 @@ func (g *groupCall) resume(ctx context.Context) error {
 // that is open again stays closed until the others are executable, too: see reopen.
 func reopenUnits(t *groupTx) (err error) {
 	p := &t.body.Progress
-	bodies := make([]stepBody, len(t.units))
+	bodies := make([]record.Step, len(t.units))
 	for i, r := range t.units {
-		if bodies[i], err = open[stepBody](r); err != nil {
+		if bodies[i], err = record.Open[record.Step](r); err != nil {
 			return err
 		}
 		u := bodies[i].Unit
 		if u.Removed { // it is back until the list changes again
 			t.restore(&t.units[i], u)
 		}
-		*p, _ = p.Report(&t.body.Policy, u.Counted, job.UnitPending, t.body.elapsed(t.Now))
+		*p, _ = p.Report(&t.body.Policy, u.Counted, job.UnitPending, t.body.Elapsed(t.Now))
 		u.Counted = job.UnitPending
 	}
 	p.Ended, t.body.End = 0, nil
-	t.body.decide(t.Now)
+	t.body.Decide(t.Now)
 	for i, r := range t.units {
 		bodies[i].Unit.Requeued = t.body.End != nil
 		if err := t.putUnit(r, &bodies[i]); err != nil {
@@ -91,13 +94,13 @@ func reopenUnits(t *groupTx) (err error) {
 // the run ended without it.
 func (g *groupCall) reopen(ctx context.Context) error {
 	q := g.query()
-	q.Attention, q.Status = false, []Status{StatusAbandoned}
-	err := g.eachPage(ctx, q, func(t *groupTx, r Record, s *stepBody) error {
-		if r.Status != StatusAbandoned || s.Unit.Removed {
+	q.Attention, q.Status = false, []storage.Status{storage.StatusAbandoned}
+	err := g.eachPage(ctx, q, func(t *groupTx, r storage.Record, s *record.Step) error {
+		if r.Status != storage.StatusAbandoned || s.Unit.Removed {
 			return nil
 		}
-		g.only[g.ids.name(r.Key.ID)] = true
-		r.Status = StatusOpen
+		g.only[g.ids.Name(r.Key.ID)] = true
+		r.Status = storage.StatusOpen
 		return t.putUnit(r, s)
 	})
 	if err != nil {
@@ -120,11 +123,11 @@ func (g *groupCall) close(ctx context.Context) error {
 	if err := g.cancelRuns(ctx); err != nil {
 		return err
 	}
-	err := g.eachPage(ctx, g.query(), func(t *groupTx, r Record, s *stepBody) error {
-		if r.Status != StatusOpen || s.Unit.Requeued {
+	err := g.eachPage(ctx, g.query(), func(t *groupTx, r storage.Record, s *record.Step) error {
+		if r.Status != storage.StatusOpen || s.Unit.Requeued {
 			return nil
 		}
-		r.Status = StatusAbandoned
+		r.Status = storage.StatusAbandoned
 		t.stop(s)
 		return t.putUnit(r, s)
 	})
@@ -138,12 +141,14 @@ func (g *groupCall) close(ctx context.Context) error {
 }
 
 // eachPage changes the units that a query selects, a page in each transaction.
-func (g *groupCall) eachPage(ctx context.Context, q Query, change func(*groupTx, Record, *stepBody) error) error {
+func (g *groupCall) eachPage(
+	ctx context.Context, q storage.Query, change func(*groupTx, storage.Record, *record.Step) error,
+) error {
 	var ids []string
 	flush := func() error {
 		err := g.update(ctx, ids, func(t *groupTx) error {
 			for _, r := range t.units {
-				s, err := open[stepBody](r)
+				s, err := record.Open[record.Step](r)
 				if err == nil {
 					err = change(t, r, &s)
 				}
@@ -156,7 +161,7 @@ func (g *groupCall) eachPage(ctx context.Context, q Query, change func(*groupTx,
 		ids = ids[:0]
 		return err
 	}
-	err := g.x.e.each(ctx, q, func(r Record) error {
+	err := g.x.e.ns.Each(ctx, q, func(r storage.Record) error {
 		if ids = append(ids, r.Key.ID); len(ids) < unitPage {
 			return nil
 		}

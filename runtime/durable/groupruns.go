@@ -8,6 +8,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -40,7 +44,7 @@ func GroupRuns[In, Out any](
 	if call.starter, err = newStarter(c.x.e, handler, options); err != nil {
 		return job.Outcome[Out]{}, err
 	}
-	call.starter.input = func(unit string) payload { return encode(c.x.e.codec, input(unit)) }
+	call.starter.input = func(unit string) record.Payload { return record.Encode(c.x.e.ns.Codec, input(unit)) }
 	return executeGroup(ctx, call, provisional)
 }
 
@@ -48,13 +52,13 @@ func GroupRuns[In, Out any](
 type starter struct {
 	handler string // as runs record it
 	options runOptions
-	input   func(unit string) payload
+	input   func(unit string) record.Payload
 }
 
 func newStarter(e *Engine, handler string, options []RunOption) (*starter, error) {
 	given := newRunOptions(options)
 	key, err := handlerKey(handler, given.version)
-	err = errors.Join(err, given.limits.refuse())
+	err = errors.Join(err, refuseLimits(given.limits))
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +73,11 @@ const startPage = 100
 // parks instead of waiting.
 func (g *groupCall) await(ctx context.Context) error {
 	x := g.x
-	l := x.e.listen(x.id)
-	defer l.close()
+	l := x.e.ns.Listen(x.id)
+	defer l.Close()
 	var looked time.Time
 	for {
-		if time.Since(looked) >= x.e.lease { // the end of a run may be that of no execution
+		if time.Since(looked) >= x.e.ns.Lease { // the end of a run may be that of no execution
 			if err := g.reconcile(ctx); err != nil {
 				return x.failed(ctx, err)
 			}
@@ -91,8 +95,8 @@ func (g *groupCall) await(ctx context.Context) error {
 		if g.forced && len(g.started) == 0 {
 			return nil
 		}
-		wake := g.clock().Add(x.e.lease)
-		if due := g.wake(); earlier(due, wake) {
+		wake := g.clock().Add(x.e.ns.Lease)
+		if due := g.wake(); record.Earlier(due, wake) {
 			wake = due
 		}
 		if x.handler != "" {
@@ -101,7 +105,7 @@ func (g *groupCall) await(ctx context.Context) error {
 		if err := x.awaiting(ctx); err != nil {
 			return err
 		}
-		if !l.wait(ctx, min(awaitPoll, max(wake.Sub(g.clock()), 0))) {
+		if !l.Wait(ctx, min(awaitPoll, max(wake.Sub(g.clock()), 0))) {
 			return context.Cause(ctx)
 		}
 		if err := x.err(); err != nil {
@@ -115,11 +119,11 @@ func (g *groupCall) await(ctx context.Context) error {
 
 // refresh reads what the ends of runs have changed.
 func (g *groupCall) refresh(ctx context.Context) error {
-	records, err := g.x.e.store.Get(ctx, []Key{g.key()})
+	records, err := g.x.e.ns.Store.Get(ctx, []storage.Key{g.key()})
 	if err != nil {
 		return err
 	}
-	if g.body, err = open[groupBody](records[0]); err != nil || !g.forced {
+	if g.body, err = record.Open[record.Group](records[0]); err != nil || !g.forced {
 		return err
 	}
 	g.todo = g.units
@@ -131,22 +135,22 @@ func (g *groupCall) refresh(ctx context.Context) error {
 func (g *groupCall) reconcile(ctx context.Context) error {
 	e := g.x.e
 	for ids := range slices.Chunk(g.started, unitPage) {
-		var units, runs []Key
+		var units, runs []storage.Key
 		for _, id := range ids {
-			units = append(units, e.key(KindStep, g.x.id, id))
+			units = append(units, e.ns.Key(storage.KindStep, g.x.id, id))
 		}
-		records, err := e.store.Get(ctx, units)
+		records, err := e.ns.Store.Get(ctx, units)
 		if err != nil {
 			return err
 		}
 		for _, r := range records {
-			s, err := open[stepBody](r)
+			s, err := record.Open[record.Step](r)
 			if err != nil {
 				return err
 			}
-			runs = append(runs, e.key(KindRun, s.Child, ""))
+			runs = append(runs, e.ns.Key(storage.KindRun, s.Child, ""))
 		}
-		if records, err = e.store.Get(ctx, runs); err != nil {
+		if records, err = e.ns.Store.Get(ctx, runs); err != nil {
 			return err
 		}
 		for i, r := range records {
@@ -162,8 +166,8 @@ func (g *groupCall) reconcile(ctx context.Context) error {
 }
 
 // found counts a unit whose run was found to have ended.
-func (g *groupCall) found(ctx context.Context, unit Key, run Record) error {
-	b, err := open[runBody](run)
+func (g *groupCall) found(ctx context.Context, unit storage.Key, run storage.Record) error {
+	b, err := record.Open[record.Run](run)
 	if err != nil || b.Unit == nil {
 		return err
 	}
@@ -173,7 +177,7 @@ func (g *groupCall) found(ctx context.Context, unit Key, run Record) error {
 		return err
 	}
 	var a groupAnswer
-	err = g.x.e.update(ctx, g.unitKeys(unit, letters), func(tx Tx) (Writes, error) {
+	err = g.x.e.ns.Update(ctx, g.unitKeys(unit, letters), func(tx storage.Tx) (storage.Writes, error) {
 		return g.decideUnit(tx, unit, end, &a)
 	})
 	if err != nil {
@@ -183,8 +187,8 @@ func (g *groupCall) found(ctx context.Context, unit Key, run Record) error {
 }
 
 // runError returns the error of a run that has ended.
-func runError(r Record, b *runBody) error {
-	if r.Status == StatusSucceeded {
+func runError(r storage.Record, b *record.Run) error {
+	if r.Status == storage.StatusSucceeded {
 		return nil
 	}
 	return &RunError{Run: r.Key.Run, Status: r.Status, Text: b.Error}
@@ -221,16 +225,16 @@ func (g *groupCall) startPage(ctx context.Context, units []string) error {
 	e := g.x.e
 	ids := make([]string, len(units))
 	starts := make([]unitStart, len(units))
-	var keys []Key
+	var keys []storage.Key
 	for i, unit := range units {
-		ids[i] = g.ids.unit(unit)
+		ids[i] = g.ids.Unit(unit)
 		run, err := g.runOf(ctx, ids[i])
-		if err := errors.Join(err, checkRunID(run)); err != nil {
+		if err := errors.Join(err, record.CheckRunID(run)); err != nil {
 			return err
 		}
-		s := unitStart{unit: unit, run: e.key(KindRun, run, ""), budget: e.key(KindBudget, run, "")}
+		s := unitStart{unit: unit, run: e.ns.Key(storage.KindRun, run, ""), budget: e.ns.Key(storage.KindBudget, run, "")}
 		s.input = g.starter.input(unit)
-		if err := s.input.refused(); err != nil {
+		if err := s.input.Refused(); err != nil {
 			return resultError(ids[i], err)
 		}
 		starts[i], keys = s, append(keys, s.run)
@@ -239,7 +243,7 @@ func (g *groupCall) startPage(ctx context.Context, units []string) error {
 		}
 	}
 	err := g.update(ctx, ids, func(t *groupTx) error {
-		if b, err := open[runBody](t.run); err != nil {
+		if b, err := record.Open[record.Run](t.run); err != nil {
 			return err
 		} else if b.Hold != nil {
 			return held(g.x.id, b.Hold)
@@ -257,8 +261,8 @@ func (g *groupCall) startPage(ctx context.Context, units []string) error {
 	for i := range starts {
 		run := starts[i].run.Run
 		g.started = append(g.started, ids[i])
-		e.event(ctx, Event{Kind: EventCreated, Run: run})
-		e.notify(run)
+		e.ns.Event(ctx, events.Event{Kind: events.EventCreated, Run: run})
+		e.ns.Notify(run)
 	}
 	return nil
 }
@@ -272,11 +276,11 @@ func (g *groupCall) runOf(ctx context.Context, unit string) (string, error) {
 		return first, nil
 	}
 	e := g.x.e
-	records, err := e.store.Get(ctx, []Key{e.key(KindStep, g.x.id, unit)})
+	records, err := e.ns.Store.Get(ctx, []storage.Key{e.ns.Key(storage.KindStep, g.x.id, unit)})
 	if err != nil {
 		return "", err
 	}
-	s, err := open[stepBody](records[0])
+	s, err := record.Open[record.Step](records[0])
 	if err != nil || s.Child == "" {
 		return first, err
 	}
@@ -284,46 +288,34 @@ func (g *groupCall) runOf(ctx context.Context, unit string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case run.Status == StatusCanceled || run.Status == StatusTimedOut || run.Status == StatusExpired:
+	case run.Status == storage.StatusCanceled || run.Status == storage.StatusTimedOut ||
+		run.Status == storage.StatusExpired:
 		return first + ":" + strconv.Itoa(s.Operations+s.Attempts+1), nil
-	case run.Status != StatusFailed:
+	case run.Status != storage.StatusFailed:
 		return s.Child, nil
 	}
-	q := Query{Kind: KindStep, Space: e.space, Run: s.Child, Status: []Status{StatusFailed, StatusDead}}
-	b := e.newBulkRequeue(newRequeue(nil))
-	b.run = s.Child
-	err = e.each(ctx, q, func(r Record) error {
-		err := b.requeue(ctx, r.Key.ID)
-		if errors.Is(err, ErrConflict) { // it was requeued with another one, or the run is executed
-			return nil
-		}
-		return err
-	})
-	if err == nil {
-		err = b.leave(ctx)
-	}
-	return s.Child, err
+	return s.Child, e.Admin().RequeueFailed(ctx, s.Child)
 }
 
 // A unitStart is what the run of a unit is started with.
 type unitStart struct {
 	unit   string
-	run    Key
-	budget Key // of the run
-	input  payload
+	run    storage.Key
+	budget storage.Key // of the run
+	input  record.Payload
 }
 
 // startUnit starts the run of a unit, or lets it be executed again.
-func (g *groupCall) startUnit(t *groupTx, unit Record, u *unitStart) error {
-	s, err := open[stepBody](unit)
-	if err != nil || unit.Status != StatusOpen || s.Unit.Started {
+func (g *groupCall) startUnit(t *groupTx, unit storage.Record, u *unitStart) error {
+	s, err := record.Open[record.Step](unit)
+	if err != nil || unit.Status != storage.StatusOpen || s.Unit.Started {
 		return err
 	}
 	run := t.Record(u.run)
 	if err := g.checkRun(run, u.unit); err != nil {
 		return err
 	}
-	b, err := open[runBody](run)
+	b, err := record.Open[record.Run](run)
 	switch o := &g.starter.options; {
 	case err != nil:
 		return err
@@ -338,21 +330,21 @@ func (g *groupCall) startUnit(t *groupTx, unit Record, u *unitStart) error {
 			t.w.Put = append(t.w.Put, budget)
 		}
 	case run.Status.EndsRun():
-		run.Status, run.Due = StatusOpen, t.Now
+		run.Status, run.Due = storage.StatusOpen, t.Now
 		b.Ended, b.Result, b.Error, b.Recoveries = time.Time{}, nil, "", 0
 	}
 	m := g.member(u.unit)
 	b.Parent, b.Unit = g.x.id, &m
 	s.Child, s.Unit.Started = run.Key.Run, true
 	t.body.Started++
-	err = write(&run, &b)
+	err = record.Write(&run, &b)
 	t.w.Put = append(t.w.Put, run)
 	return errors.Join(err, t.putUnit(unit, &s))
 }
 
 // checkRun returns an error for a run that is not that of a unit of this group.
-func (g *groupCall) checkRun(r Record, unit string) error {
-	b, err := open[runBody](r)
+func (g *groupCall) checkRun(r storage.Record, unit string) error {
+	b, err := record.Open[record.Run](r)
 	m := g.member(unit)
 	if err != nil || r.Version == 0 || b.Unit != nil && b.Parent == g.x.id && b.Unit.Step == m.Step {
 		return err
@@ -366,8 +358,8 @@ func (g *groupCall) cancelRuns(ctx context.Context) error {
 	if g.starter == nil {
 		return nil
 	}
-	return g.x.e.each(ctx, g.query(), func(r Record) error {
-		s, err := open[stepBody](r)
+	return g.x.e.ns.Each(ctx, g.query(), func(r storage.Record) error {
+		s, err := record.Open[record.Step](r)
 		if err != nil || !s.Unit.Started || s.Unit.Requeued {
 			return err
 		}
@@ -377,7 +369,7 @@ func (g *groupCall) cancelRuns(ctx context.Context) error {
 
 // cancelUnit cancels the run of a unit, unless it has ended.
 func (e *Engine) cancelUnit(ctx context.Context, run string) error {
-	err := e.Cancel(ctx, run, By("", "its group does not wait for it"))
+	err := e.Admin().Cancel(ctx, run, admin.By("", "its group does not wait for it"))
 	if errors.Is(err, ErrConflict) || errors.Is(err, ErrNotFound) {
 		return nil
 	}

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -23,7 +26,7 @@ const (
 type unitCall struct {
 	g      *groupCall
 	name   string
-	member member
+	member record.Member
 	steps  *ledger
 
 	// The mutex of the execution guards these while the unit is executed.
@@ -44,9 +47,9 @@ func newUnitCall(g *groupCall, name string) *unitCall {
 }
 
 // member returns what the steps of a unit know of it.
-func (g *groupCall) member(unit string) member {
-	return member{
-		Run: g.x.id, Group: g.ids.group, Step: g.ids.unit(unit), Unit: unit, Name: g.policy.Name, JobID: g.group.JobID(),
+func (g *groupCall) member(unit string) record.Member {
+	return record.Member{
+		Run: g.x.id, Group: g.ids.Group, Step: g.ids.Unit(unit), Unit: unit, Name: g.policy.Name, JobID: g.group.JobID(),
 		Budget: g.body.Budget,
 	}
 }
@@ -60,11 +63,11 @@ func (u *unitCall) run(ctx context.Context) {
 		}
 	}()
 	u.isParked, u.until, u.awaits = false, time.Time{}, nil
-	prefix := u.g.ids.steps(u.name)
+	prefix := u.g.ids.Steps(u.name)
 	if !u.steps.complete {
 		u.steps.complete = true
-		err := u.g.x.e.readAhead(ctx, Query{
-			Kind: KindStep, Space: u.g.x.e.space, Run: u.g.x.id, FromID: prefix, BeforeID: following(prefix),
+		err := u.g.x.e.readAhead(ctx, storage.Query{
+			Kind: storage.KindStep, Space: u.g.x.e.ns.Space, Run: u.g.x.id, FromID: prefix, BeforeID: record.Following(prefix),
 		}, u.steps)
 		if err != nil {
 			u.state, u.err = unitStopped, u.g.x.failed(ctx, err)
@@ -77,7 +80,7 @@ func (u *unitCall) run(ctx context.Context) {
 }
 
 // call calls op. A panic goes on, and records nothing.
-func (u *unitCall) call(ctx context.Context) (result payload, err error) {
+func (u *unitCall) call(ctx context.Context) (result record.Payload, err error) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -85,7 +88,7 @@ func (u *unitCall) call(ctx context.Context) (result payload, err error) {
 				u.g.x.panics(ctx)
 				panic(p)
 			}
-			u.finish(ctx, payload{}, job.ErrGoexit)
+			u.finish(ctx, record.Payload{}, job.ErrGoexit)
 		}
 	}()
 	result, err = u.g.op(ctx, u.name)
@@ -94,12 +97,12 @@ func (u *unitCall) call(ctx context.Context) (result payload, err error) {
 }
 
 // finish records the end of the unit, if it has ended.
-func (u *unitCall) finish(ctx context.Context, result payload, err error) {
+func (u *unitCall) finish(ctx context.Context, result record.Payload, err error) {
 	x := u.g.x
 	x.mu.Lock()
 	parked, halted, unfinished, waits := u.isParked, x.halted != nil, len(u.steps.called) > 0, false
 	for _, status := range u.steps.called {
-		waits = waits || blocked(status)
+		waits = waits || record.Blocked(status)
 	}
 	x.mu.Unlock()
 	switch {
@@ -130,20 +133,20 @@ func (u *unitCall) late(ctx context.Context, err error) {
 
 // record records the end of the unit and the counters of the group in one
 // transaction.
-func (u *unitCall) record(ctx context.Context, result payload, err error) {
+func (u *unitCall) record(ctx context.Context, result record.Payload, err error) {
 	g, x := u.g, u.g.x
-	end := &unitEnd{token: token(8), unit: u.name, status: job.UnitSucceeded, result: result}
+	end := &unitEnd{token: record.Token(8), unit: u.name, status: job.UnitSucceeded, result: result}
 	if err != nil {
 		end.status, end.err = job.UnitFailed, newUnitError(&u.member, err)
 	}
-	key := x.e.key(KindStep, x.id, u.member.Step)
-	var letters []Key
+	key := x.e.ns.Key(storage.KindStep, x.id, u.member.Step)
+	var letters []storage.Key
 	var failed error
 	if err != nil {
-		letters, failed = x.e.lettersOf(ctx, x.id, g.ids.steps(u.name))
+		letters, failed = x.e.lettersOf(ctx, x.id, g.ids.Steps(u.name))
 	}
 	if failed == nil {
-		failed = x.insist(ctx, key, g.unitKeys(key, letters), func(tx Tx) (Writes, error) {
+		failed = x.insist(ctx, key, g.unitKeys(key, letters), func(tx storage.Tx) (storage.Writes, error) {
 			return g.decideUnit(tx, key, end, &u.answer)
 		})
 	}
@@ -157,21 +160,21 @@ func (u *unitCall) record(ctx context.Context, result payload, err error) {
 		if u.answer.updated {
 			u.answer.event = &job.Event{Kind: job.EventLateResult, Unit: u.name, Reason: job.ReasonUpdated, Err: err}
 		}
-		x.e.event(ctx, Event{
+		x.e.ns.Event(ctx, events.Event{
 			Kind: u.answer.kind(end), Run: x.id, Step: u.member.Step, Name: g.policy.Name, Fence: x.fence, Err: err,
 		})
 	}
 }
 
 // kind returns the kind of the event of the end of a unit.
-func (a *groupAnswer) kind(e *unitEnd) EventKind {
+func (a *groupAnswer) kind(e *unitEnd) events.Kind {
 	switch {
 	case a.dead:
-		return EventDeadLetter
+		return events.EventDeadLetter
 	case e.status == job.UnitFailed:
-		return EventUnitFailed
+		return events.EventUnitFailed
 	}
-	return EventUnitSucceeded
+	return events.EventUnitSucceeded
 }
 
 // A unitEnd is the end of a unit, as it is recorded.
@@ -180,23 +183,23 @@ type unitEnd struct {
 	unit   string
 	run    string // that the unit is, or ""
 	status job.UnitStatus
-	result payload
+	result record.Payload
 	err    *UnitError
 }
 
 // unitKeys returns the keys of the records that the end of a unit changes: the run,
 // the group, the unit, and its dead letters.
-func (g *groupCall) unitKeys(unit Key, letters []Key) []Key {
-	return append([]Key{g.x.e.key(KindRun, g.x.id, ""), g.key(), unit}, letters...)
+func (g *groupCall) unitKeys(unit storage.Key, letters []storage.Key) []storage.Key {
+	return append([]storage.Key{g.x.e.ns.Key(storage.KindRun, g.x.id, ""), g.key(), unit}, letters...)
 }
 
 // decideUnit decides about the end of a unit that the execution of a run has
 // executed. The records are those of unitKeys.
-func (g *groupCall) decideUnit(tx Tx, unit Key, e *unitEnd, a *groupAnswer) (Writes, error) {
+func (g *groupCall) decideUnit(tx storage.Tx, unit storage.Key, e *unitEnd, a *groupAnswer) (storage.Writes, error) {
 	x := g.x
-	run := tx.Record(x.e.key(KindRun, x.id, ""))
+	run := tx.Record(x.e.ns.Key(storage.KindRun, x.id, ""))
 	if run.Owner != x.owner.id || run.Fence != x.fence {
-		return Writes{}, ErrFenced
+		return storage.Writes{}, ErrFenced
 	}
 	w, err := decideUnitEnd(tx, tx.Record(g.key()), tx.Record(unit), e, a)
 	if err != nil || a.late || a.repeated {
@@ -204,11 +207,11 @@ func (g *groupCall) decideUnit(tx Tx, unit Key, e *unitEnd, a *groupAnswer) (Wri
 	}
 	b, err := x.openRun(run)
 	if err != nil {
-		return Writes{}, err
+		return storage.Writes{}, err
 	}
 	if b.Recoveries > 0 { // there is progress
 		b.Recoveries = 0
-		err = write(&run, &b)
+		err = record.Write(&run, &b)
 		w.Put = append(w.Put, run)
 	}
 	return w, err
@@ -217,37 +220,37 @@ func (g *groupCall) decideUnit(tx Tx, unit Key, e *unitEnd, a *groupAnswer) (Wri
 // decideUnitEnd decides about the end of a unit: it is counted once, and not after
 // the group has ended, unless it was requeued. If it is a dead letter, the other
 // steps of tx are not listed next to it.
-func decideUnitEnd(tx Tx, group, unit Record, e *unitEnd, a *groupAnswer) (Writes, error) {
-	b, err := open[groupBody](group)
+func decideUnitEnd(tx storage.Tx, group, unit storage.Record, e *unitEnd, a *groupAnswer) (storage.Writes, error) {
+	b, err := record.Open[record.Group](group)
 	if err != nil {
-		return Writes{}, err
+		return storage.Writes{}, err
 	}
-	s, err := open[stepBody](unit)
+	s, err := record.Open[record.Step](unit)
 	switch {
 	case err != nil:
-		return Writes{}, err
+		return storage.Writes{}, err
 	case s.Last == e.token: // the reply was lost
 		a.repeated = true
-		return Writes{}, nil
-	case s.Child != e.run || unit.Status == StatusAbandoned:
+		return storage.Writes{}, nil
+	case s.Child != e.run || unit.Status == storage.StatusAbandoned:
 		*a = groupAnswer{late: true}
-		return Writes{}, nil
+		return storage.Writes{}, nil
 	case e.run != "" && s.Unit.Counted != job.UnitPending: // its run was executed again
-		unit.Status, s.Unit.Requeued = StatusOpen, true
+		unit.Status, s.Unit.Requeued = storage.StatusOpen, true
 	}
-	if unit.Status != StatusOpen || b.End != nil && !s.Unit.Requeued {
+	if unit.Status != storage.StatusOpen || b.End != nil && !s.Unit.Requeued {
 		*a = groupAnswer{late: true}
-		return Writes{}, nil
+		return storage.Writes{}, nil
 	}
 	*a = groupAnswer{updated: b.Progress.Released > 0, now: tx.Now}
 	v := stepView{now: tx.Now, step: unit, run: unit, body: s} // of the same bucket
 	v.endUnit(e, b.Policy.OnUnitFailure)
 	if e.status == job.UnitFailed {
-		a.batch = b.keep(e.unit)
+		a.batch = b.Keep(e.unit)
 	}
-	a.decision = b.report(&v.body, e.status, tx.Now)
-	a.body, a.dead = b, v.step.Status == StatusDead
-	err = errors.Join(write(&group, &b), writeStep(&v.step, &v.body))
+	a.decision = b.Report(&v.body, e.status, tx.Now)
+	a.body, a.dead = b, v.step.Status == storage.StatusDead
+	err = errors.Join(record.Write(&group, &b), record.WriteStep(&v.step, &v.body))
 	v.w.Put = append(v.w.Put, group, v.step)
 	if a.dead {
 		err = errors.Join(err, v.coverLetters(tx))
@@ -264,18 +267,18 @@ func (v *stepView) endUnit(e *unitEnd, action job.FailureAction) {
 		s.First = v.now
 	}
 	if e.status == job.UnitSucceeded {
-		v.step.Status, s.Error, s.Reason, s.Escalated, s.Dead = StatusSucceeded, nil, "", false, time.Time{}
+		v.step.Status, s.Error, s.Reason, s.Escalated, s.Dead = storage.StatusSucceeded, nil, "", false, time.Time{}
 		v.keepResult(e.result)
 		return
 	}
-	v.step.Status = StatusFailed
+	v.step.Status = storage.StatusFailed
 	if action == job.FailureDeadLetter || !s.Dead.IsZero() { // requeued: it is one until it has succeeded
-		v.step.Status, s.Dead = StatusDead, v.now
+		v.step.Status, s.Dead = storage.StatusDead, v.now
 	}
-	s.Error = &recordedError{Class: e.err.Class, Text: e.err.Text, Targets: e.err.targets}
+	s.Error = &record.Error{Class: e.err.Class, Text: e.err.Text, Targets: e.err.targets}
 	s.Reason, s.Escalated = e.err.Reason, e.err.Escalated
-	v.w.Add = append(v.w.Add, v.newEntry(s.Attempts, 0, entryBody{
-		Outcome: OutcomeFailed, Started: v.now, Class: e.err.Class, Error: e.err.Text, Reason: e.err.Reason,
+	v.w.Add = append(v.w.Add, v.newEntry(s.Attempts, 0, record.Entry{
+		Outcome: events.OutcomeFailed, Started: v.now, Class: e.err.Class, Error: e.err.Text, Reason: e.err.Reason,
 	}))
 }
 
@@ -294,8 +297,8 @@ type UnitError struct {
 }
 
 // newUnitError returns what is kept of the error of a unit.
-func newUnitError(m *member, err error) *UnitError {
-	e := &UnitError{Run: m.Run, Group: m.Group, Unit: m.Unit, Text: clip(errorText(err))}
+func newUnitError(m *record.Member, err error) *UnitError {
+	e := &UnitError{Run: m.Run, Group: m.Group, Unit: m.Unit, Text: record.Clip(record.ErrorText(err))}
 	if step, ok := errors.AsType[*StepError](err); ok {
 		e.Reason, e.Escalated, e.Class, e.targets = step.Reason, step.Escalated, step.Class, step.targets
 	} else if stopped, ok := errors.AsType[*retry.Error](err); ok {
@@ -312,7 +315,7 @@ func newUnitError(m *member, err error) *UnitError {
 // Error returns the unit and the error.
 func (e *UnitError) Error() string { return "unit " + e.Unit + " of group " + e.Group + ": " + e.Text }
 
-// Is reports whether target is the reason, an error in [StepPolicy.Errors] that the
+// Is reports whether target is the reason, an error in genapi.StepPolicy.Errors that the
 // error of the step matched, or [ErrCanceled] or [ErrTimedOut] for a run that has
 // ended so. These are compared by their texts.
 func (e *UnitError) Is(target error) bool {

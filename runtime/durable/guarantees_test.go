@@ -13,6 +13,10 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -21,13 +25,13 @@ import (
 
 // crashEverywhere executes a run in a process that dies at point n of its store
 // and in another one that completes it, for each n.
-func crashEverywhere(t *testing.T, work func(m *durable.Memory, n int) func(context.Context) error,
+func crashEverywhere(t *testing.T, work func(m *memory.Store, n int) func(context.Context) error,
 	check func(t *testing.T, p *process, n int), options ...durable.RunOption,
 ) {
 	t.Helper()
 	for n, died := 1, true; died; n++ {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			fn := work(m, n)
 			dying := durabletest.CrashAt(m, n)
 			ctx, cancel := dying.Context(t.Context())
@@ -47,11 +51,11 @@ func crashEverywhere(t *testing.T, work func(m *durable.Memory, n int) func(cont
 // recorded.
 func TestGuarantee01AttemptsAreCountedBefore(t *testing.T) {
 	var j *journal
-	crashEverywhere(t, func(m *durable.Memory, n int) func(context.Context) error {
+	crashEverywhere(t, func(m *memory.Store, n int) func(context.Context) error {
 		j = &journal{}
 		return oneStep(idempotent("charge", 4, time.Second), func(ctx context.Context) (int, error) {
 			info := j.add(ctx)
-			got := body(t, m, durable.Key{Kind: durable.KindStep, Run: "one", ID: "charge"})["attempts"]
+			got := body(t, m, storage.Key{Kind: storage.KindStep, Run: "one", ID: "charge"})["attempts"]
 			if got != float64(info.Attempt) {
 				t.Errorf("crash at point %d: %v attempts are recorded during the call of attempt %d", n, got, info.Attempt)
 			}
@@ -61,7 +65,7 @@ func TestGuarantee01AttemptsAreCountedBefore(t *testing.T) {
 			return 1, nil
 		})
 	}, func(t *testing.T, p *process, n int) {
-		s := wantStep(t, p.Engine, "one", "charge", durable.StatusSucceeded)
+		s := wantStep(t, p.Engine, "one", "charge", storage.StatusSucceeded)
 		if s.Attempts < len(j.calls) {
 			t.Errorf("crash at point %d: %d attempts are recorded, %d were made", n, s.Attempts, len(j.calls))
 		}
@@ -72,10 +76,10 @@ func TestGuarantee01AttemptsAreCountedBefore(t *testing.T) {
 // is executed again after a crash.
 func TestGuarantee01NotCoveredByRecordFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var j journal
 		lookup := idempotent("lookup", 4, time.Second)
-		lookup.Record = durable.RecordFailures
+		lookup.Record = genapi.RecordFailures
 		for round := range 2 {
 			p := startProcess(t, m)
 			err := p.run("one", func(ctx context.Context) error {
@@ -99,11 +103,11 @@ func TestGuarantee01NotCoveredByRecordFailures(t *testing.T) {
 // An attempt that has durably ended is never executed again.
 func TestGuarantee02EndedAttemptsAreNotRepeated(t *testing.T) {
 	var j *journal
-	crashEverywhere(t, func(m *durable.Memory, n int) func(context.Context) error {
+	crashEverywhere(t, func(m *memory.Store, n int) func(context.Context) error {
 		j = &journal{}
 		return oneStep(idempotent("charge", 4, time.Second), func(ctx context.Context) (int, error) {
 			info := j.add(ctx)
-			fields := body(t, m, durable.Key{Kind: durable.KindStep, Run: "one", ID: "charge"})
+			fields := body(t, m, storage.Key{Kind: storage.KindStep, Run: "one", ID: "charge"})
 			if fields["result"] != nil || slices.Contains(j.attempts("charge")[:len(j.calls)-1], info.Attempt) {
 				t.Errorf("crash at point %d: attempt %d is executed over %v", n, info.Attempt, fields)
 			}
@@ -122,12 +126,12 @@ func TestGuarantee02EndedAttemptsAreNotRepeated(t *testing.T) {
 // An attempt that may have taken effect is repeated, fails or pauses the run as
 // the policy says, and never silently.
 func TestGuarantee03NoSilentDuplicate(t *testing.T) {
-	for lost, want := range map[durable.OnLost]durable.Status{
-		durable.OnLostRetry: durable.StatusSucceeded, durable.OnLostFail: durable.StatusFailed,
-		durable.OnLostPause: durable.StatusInDoubt, durable.OnLostDefault: durable.StatusInDoubt,
+	for lost, want := range map[genapi.OnLost]storage.Status{
+		genapi.OnLostRetry: storage.StatusSucceeded, genapi.OnLostFail: storage.StatusFailed,
+		genapi.OnLostPause: storage.StatusInDoubt, genapi.OnLostDefault: storage.StatusInDoubt,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			var j journal
 			charge := careful("charge", 1, time.Second)
 			charge.OnLost = lost
@@ -143,11 +147,11 @@ func TestGuarantee03NoSilentDuplicate(t *testing.T) {
 			if s.Lost != 1 || s.Failures != 0 {
 				t.Errorf("on_lost %d: got %+v, want one lost attempt and no failure", lost, s)
 			}
-			if events := len(second.saw(durable.EventLost)) + len(second.saw(durable.EventInDoubt)) +
-				len(second.saw(durable.EventExhausted)); events != 1 {
+			if events := len(second.saw(events.EventLost)) + len(second.saw(events.EventInDoubt)) +
+				len(second.saw(events.EventExhausted)); events != 1 {
 				t.Errorf("on_lost %d: got %d reports, want 1", lost, events)
 			}
-			if lost == durable.OnLostRetry {
+			if lost == genapi.OnLostRetry {
 				j.want(t, "charge", 1, 2) // although max_attempts is 1: a loss is not a failure
 				return
 			}
@@ -159,7 +163,7 @@ func TestGuarantee03NoSilentDuplicate(t *testing.T) {
 // An engine that has lost its run neither starts nor records attempts of it.
 func TestGuarantee04StaleOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		p := startProcess(t, m)
 		var j journal
 		err := p.run("one", func(ctx context.Context) error {
@@ -174,9 +178,9 @@ func TestGuarantee04StaleOwner(t *testing.T) {
 		})
 		wantError(t, err, durable.ErrFenced)
 		j.want(t, "second")
-		wantStep(t, p.Engine, "one", "first", durable.StatusExecuting)
+		wantStep(t, p.Engine, "one", "first", storage.StatusExecuting)
 		wantHistory(t, p.Engine, "one", "first", "1 succeeded, late")
-		wantRun(t, p.Engine, "one", durable.StatusOpen)
+		wantRun(t, p.Engine, "one", storage.StatusOpen)
 	})
 }
 
@@ -184,7 +188,7 @@ func TestGuarantee04StaleOwner(t *testing.T) {
 // refused, although the lease of the engine is valid.
 func TestGuarantee04StaleStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		p := startProcess(t, m)
 		var j journal
 		err := p.run("one", func(ctx context.Context) error {
@@ -196,7 +200,7 @@ func TestGuarantee04StaleStart(t *testing.T) {
 		if want := `run "one": the run is executed elsewhere`; err.Error() != want {
 			t.Errorf("error %q, want %q", err, want)
 		}
-		if n := len(p.saw(durable.EventFenced)); n != 1 {
+		if n := len(p.saw(events.EventFenced)); n != 1 {
 			t.Errorf("%d events that the execution has ended, want 1", n)
 		}
 		j.want(t, "charge")
@@ -209,14 +213,14 @@ func TestGuarantee04StaleStart(t *testing.T) {
 // A shared budget is never over-spent, and a grant counts once, wherever the
 // process dies.
 func TestGuarantee05BudgetIsExact(t *testing.T) {
-	var m *durable.Memory
+	var m *memory.Store
 	var j *journal
-	crashEverywhere(t, func(store *durable.Memory, _ int) func(context.Context) error {
+	crashEverywhere(t, func(store *memory.Store, _ int) func(context.Context) error {
 		m, j = store, &journal{}
 		return oneStep(idempotent("charge", 9, time.Second), failing(j, 3))
 	}, func(t *testing.T, p *process, n int) {
 		retries := 0
-		for a, err := range p.Attempts(t.Context(), "one", "charge") {
+		for a, err := range p.Admin().Attempts(t.Context(), "one", "charge") {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +228,7 @@ func TestGuarantee05BudgetIsExact(t *testing.T) {
 				retries++
 			}
 		}
-		if got := body(t, m, durable.Key{Kind: durable.KindBudget, Run: "one"})["consumed"]; got != float64(retries) {
+		if got := body(t, m, storage.Key{Kind: storage.KindBudget, Run: "one"})["consumed"]; got != float64(retries) {
 			t.Errorf("crash at point %d: the budget has counted %v retries, %d were granted", n, got, retries)
 		}
 	}, durable.Budget(job.BudgetPolicy{Retries: 20, PerUnit: 5}))
@@ -233,7 +237,7 @@ func TestGuarantee05BudgetIsExact(t *testing.T) {
 // The same for many steps at once, whose retries exceed the budget.
 func TestGuarantee05BudgetIsNotOverspent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		p := startProcess(t, m)
 		var j journal
 		const n, limit = 40, 25
@@ -254,7 +258,7 @@ func TestGuarantee05BudgetIsNotOverspent(t *testing.T) {
 // Engines and runs that share a budget of the store spend it together.
 func TestGuarantee05SharedBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var j journal
 		charge := idempotent("charge", 9, time.Second)
 		charge.Budget = &retry.BudgetPolicy{Name: "shared", Burst: 12, MinPerSecond: retry.NoRefill}
@@ -273,7 +277,7 @@ func TestGuarantee05SharedBudget(t *testing.T) {
 // A step has one idempotency key, in all attempts, processes and requeues.
 func TestGuarantee06OneKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		keys := map[string]int{}
 		call := func(ctx context.Context) (int, error) {
 			info, _ := durable.Current(ctx)
@@ -287,7 +291,7 @@ func TestGuarantee06OneKey(t *testing.T) {
 		_, err := killedAtEachWait(t, m, oneStep(careful("charge", 3, time.Second), call))
 		wantError(t, err, retry.ErrAttempts)
 		p := startProcess(t, m)
-		if err := p.Requeue(t.Context(), "one", "charge"); err != nil {
+		if err := p.Admin().Requeue(t.Context(), "one", "charge"); err != nil {
 			t.Fatal(err)
 		}
 		_ = p.run("one", oneStep(careful("charge", 3, time.Second), call))
@@ -306,7 +310,7 @@ func TestGuarantee07WaitSurvives(t *testing.T) {
 	const wait = 10 * time.Minute
 	for down := time.Duration(0); down < 15*time.Minute; down += 100 * time.Second {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			var j journal
 			charge := careful("charge", 3, wait)
 			charge.ResumeSpread = retry.None
@@ -327,15 +331,15 @@ func TestGuarantee07WaitSurvives(t *testing.T) {
 
 // After an error of the store nothing is executed or acknowledged.
 func TestGuarantee08StoreErrors(t *testing.T) {
-	for _, status := range []durable.Status{durable.StatusExecuting, durable.StatusSucceeded} {
+	for _, status := range []storage.Status{storage.StatusExecuting, storage.StatusSucceeded} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &hooked{Store: durable.NewMemory()}
-			full := fmt.Errorf("%w: disk full", durable.ErrStore)
-			s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
-				return next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+			s := &hooked{Store: memory.New()}
+			full := fmt.Errorf("%w: disk full", storage.ErrStore)
+			s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
+				return next(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 					w, err := decide(tx)
 					if puts(w, status) {
-						return durable.Writes{}, full
+						return storage.Writes{}, full
 					}
 					return w, err
 				})
@@ -352,9 +356,9 @@ func TestGuarantee08StoreErrors(t *testing.T) {
 				_, err = call(context.WithoutCancel(ctx), careful("second", 3, time.Second), failing(&j, 0))
 				return err
 			})
-			wantError(t, err, durable.ErrStore)
+			wantError(t, err, storage.ErrStore)
 			j.want(t, "second")
-			if status == durable.StatusExecuting {
+			if status == storage.StatusExecuting {
 				j.want(t, "first")
 			}
 		})
@@ -378,7 +382,7 @@ func TestGuarantee09ResumedDecidesAlike(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p.Name, p.RetryUnknown = "charge", true
-			s := &durable.StepPolicy{Name: "charge", Policy: &p, ResumeSpread: retry.None, Idempotent: true}
+			s := &genapi.StepPolicy{Name: "charge", Policy: &p, ResumeSpread: retry.None, Idempotent: true}
 			work := func() func(context.Context) error {
 				calls := 0
 				return oneStep(s, func(ctx context.Context) (int, error) {
@@ -394,12 +398,12 @@ func TestGuarantee09ResumedDecidesAlike(t *testing.T) {
 					return 0, errors.New("unavailable")
 				})
 			}
-			live := startProcess(t, durable.NewMemory())
+			live := startProcess(t, memory.New())
 			start := time.Now()
 			liveErr := live.run("one", work())
 			took := time.Since(start)
 			start = time.Now()
-			last, err := killedAtEachWait(t, durable.NewMemory(), work())
+			last, err := killedAtEachWait(t, memory.New(), work())
 			wantHistory(t, last.Engine, "one", "charge", history(t, live.Engine, "one", "charge")...)
 			a, b := wantAs[*durable.StepError](t, liveErr), wantAs[*durable.StepError](t, err)
 			if a.Reason != b.Reason || a.Error() != b.Error() || a.Class != b.Class || a.Waited != b.Waited {
@@ -415,7 +419,7 @@ func TestGuarantee09ResumedDecidesAlike(t *testing.T) {
 // No run completes over an unfinished step, whatever its function returns.
 func TestGuarantee10NoUnfinishedStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		charge := careful("charge", 3, time.Minute)
 		err := p.run("one", func(ctx context.Context) error {
@@ -427,12 +431,12 @@ func TestGuarantee10NoUnfinishedStep(t *testing.T) {
 		if err == nil {
 			t.Error("the run completed over a step that waits")
 		}
-		r := wantRun(t, p.Engine, "one", durable.StatusParked)
+		r := wantRun(t, p.Engine, "one", storage.StatusParked)
 		time.Sleep(time.Until(r.Due))
 		if err := p.run("one", oneStep(charge, failing(&j, 1))); err != nil {
 			t.Error(err)
 		}
-		wantRun(t, p.Engine, "one", durable.StatusSucceeded)
+		wantRun(t, p.Engine, "one", storage.StatusSucceeded)
 		j.want(t, "charge", 1, 2)
 	})
 }

@@ -9,13 +9,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A handler executes the runs that are started under its name.
 type handler struct {
-	invoke  func(context.Context, *payload) (payload, error)
+	invoke  func(context.Context, *record.Payload) (record.Payload, error)
 	options []RunOption
-	limits  limits
+	limits  record.Limits
 }
 
 // Handle registers a function that executes runs: those that [Start] creates with
@@ -34,20 +38,21 @@ func Handle[In, Out any](
 ) {
 	o := newRunOptions(options)
 	key, err := handlerKey(name, o.version)
-	if err = errors.Join(err, o.limits.check()); err != nil {
+	if err = errors.Join(err, o.limits.Check()); err != nil {
 		panic("durable: " + err.Error())
 	}
-	h := &handler{options: options, limits: o.limits, invoke: func(ctx context.Context, input *payload) (payload, error) {
+	h := &handler{options: options, limits: o.limits}
+	h.invoke = func(ctx context.Context, input *record.Payload) (record.Payload, error) {
 		var in In
-		if err := resultError("", input.decode(e.codec, &in)); err != nil {
-			return payload{}, fmt.Errorf("the input of the run: %w", err)
+		if err := resultError("", input.Decode(e.ns.Codec, &in)); err != nil {
+			return record.Payload{}, fmt.Errorf("the input of the run: %w", err)
 		}
 		out, err := fn(ctx, in)
 		if err != nil {
-			return payload{}, err
+			return record.Payload{}, err
 		}
-		return encode(e.codec, out), nil
-	}}
+		return record.Encode(e.ns.Codec, out), nil
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.handlers[key] != nil {
@@ -69,7 +74,7 @@ func handlerKey(name string, version int) (string, error) {
 	allowed := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(".-_", r)
 	}
-	if name == "" || len(name) > maxID || strings.ContainsFunc(name, func(r rune) bool { return !allowed(r) }) {
+	if name == "" || len(name) > record.MaxID || strings.ContainsFunc(name, func(r rune) bool { return !allowed(r) }) {
 		return "", fmt.Errorf("%w: handler %.40q: use letters, digits, dots, hyphens and underscores", ErrID, name)
 	}
 	if version == 0 {
@@ -85,19 +90,19 @@ func At(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
 // in another process, with its input. A worker executes it: see [Engine.Work].
 // If the run exists with the same name and input, Start does nothing; otherwise
 // its error matches [ErrConflict]. Inputs are the same if the [Codec] encodes them
-// alike, or if what is recorded decodes to a value with the same [Arguments]. The
+// alike, or if what is recorded decodes to a value with the same genapi.Arguments. The
 // input of a run whose results were deleted is not compared: see [Keep].
 //
-// If the reply of the store is lost, Start repeats the transaction. [EventCreated]
+// If the reply of the store is lost, Start repeats the transaction. [events.EventCreated]
 // is reported at most once for a run: not if the first reply was lost.
 //
 // Within a run, the new run is its child: it is canceled and paused with its
 // parent, and it goes on if its parent ends. A run that is paused starts none: the
 // error is its [*PausedError].
 func Start[In any](ctx context.Context, e *Engine, name, id string, in In, options ...RunOption) error {
-	input := encode(e.codec, in)
+	input := record.Encode(e.ns.Codec, in)
 	if input.Refuse != "" {
-		return resultError("", input.refused())
+		return resultError("", input.Refused())
 	}
 	known, err := e.startRun(ctx, name, id, &input, options)
 	if known == nil {
@@ -105,7 +110,7 @@ func Start[In any](ctx context.Context, e *Engine, name, id string, in In, optio
 	}
 	// A codec that encrypts encodes no value twice in the same way.
 	var other In
-	if known.decode(e.codec, &other) == nil && alike(other, in) {
+	if known.Decode(e.ns.Codec, &other) == nil && record.Alike(other, in) {
 		return nil
 	}
 	return err
@@ -114,14 +119,14 @@ func Start[In any](ctx context.Context, e *Engine, name, id string, in In, optio
 // startRun creates a run. If it exists with an input that is encoded in another way,
 // the error matches [ErrConflict], and known is that input.
 func (e *Engine) startRun(
-	ctx context.Context, name, id string, input *payload, options []RunOption,
-) (known *payload, err error) {
+	ctx context.Context, name, id string, input *record.Payload, options []RunOption,
+) (known *record.Payload, err error) {
 	if err := e.checkRun(ctx, id); err != nil {
 		return nil, err
 	}
 	given := newRunOptions(options)
 	key, err := handlerKey(name, given.version)
-	if err = errors.Join(err, given.limits.refuse()); err != nil {
+	if err = errors.Join(err, refuseLimits(given.limits)); err != nil {
 		return nil, err
 	}
 	o := e.startOptions(key, options)
@@ -130,19 +135,20 @@ func (e *Engine) startRun(
 		return nil, fmt.Errorf("run %q: %w", id, err)
 	}
 	s := runStart{
-		run: e.key(KindRun, id, ""), budget: e.key(KindBudget, id, ""), handler: key, input: input, options: &o,
+		run: e.ns.Key(storage.KindRun, id, ""), budget: e.ns.Key(storage.KindBudget, id, ""), handler: key, input: input,
+		options: &o,
 	}
-	keys := []Key{s.run, s.budget}
+	keys := []storage.Key{s.run, s.budget}
 	if parent := fromContext(ctx); parent != nil && parent.x.e == e {
 		if err := parent.x.ready(ctx); err != nil {
 			return nil, err
 		}
 		s.parent = parent.x
-		s.parentRun, s.link = e.key(KindRun, parent.x.id, ""), e.key(KindStep, parent.x.id, childID(id))
+		s.parentRun, s.link = e.ns.Key(storage.KindRun, parent.x.id, ""), e.ns.Key(storage.KindStep, parent.x.id, childID(id))
 		keys = append(keys, s.parentRun, s.link)
 	}
 	created := false
-	err = e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
+	err = e.ns.Update(ctx, keys, func(tx storage.Tx) (w storage.Writes, err error) {
 		w, known, err = s.decide(tx)
 		created = len(w.Put) > 0
 		return w, err
@@ -151,26 +157,28 @@ func (e *Engine) startRun(
 		return known, err
 	}
 	if created {
-		e.event(ctx, Event{Kind: EventCreated, Run: id})
-		e.notify(id)
+		e.ns.Event(ctx, events.Event{Kind: events.EventCreated, Run: id})
+		e.ns.Notify(id)
 	}
 	return nil, nil
 }
 
 // newRun returns the record of a run that workers execute.
-func newRun(r Record, handler string, input *payload, o *runOptions, now time.Time) (Record, runBody) {
-	b := runBody{
+func newRun(
+	r storage.Record, handler string, input *record.Payload, o *runOptions, now time.Time,
+) (storage.Record, record.Run) {
+	b := record.Run{
 		Version: o.version, Keep: o.keep, KeepFailed: o.keepFailed, Budget: o.budget != nil, Input: input,
 		Correlation: o.correlation,
 	}
-	r.Handler, r.Status, r.Due, r.Bucket = handler, StatusOpen, now, month(now)
+	r.Handler, r.Status, r.Due, r.Bucket = handler, storage.StatusOpen, now, record.Month(now)
 	r.Priority, r.Created = o.rank(0), now
 	if o.at.After(now) {
 		r.Due = o.at
 	}
-	b.limit(o.timeout, r.Due)
+	b.Limit(o.timeout, r.Due)
 	if o.unhandled {
-		b.Lacks = &lacks{Start: r.Due, Timeout: !o.timed, Keep: !o.kept, KeepFailed: !o.keptFailed}
+		b.Lacks = &record.Lacks{Start: r.Due, Timeout: !o.timed, Keep: !o.kept, KeepFailed: !o.keptFailed}
 	}
 	return r, b
 }
@@ -181,21 +189,21 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 		return nil
 	}
 	o := newRunOptions(h.options)
-	runKey, budgetKey := x.e.key(KindRun, x.id, ""), x.e.key(KindBudget, x.id, "")
+	runKey, budgetKey := x.e.ns.Key(storage.KindRun, x.id, ""), x.e.ns.Key(storage.KindBudget, x.id, "")
 	var view runView
-	err := x.e.update(ctx, []Key{runKey, budgetKey}, func(tx Tx) (w Writes, err error) {
+	err := x.e.ns.Update(ctx, []storage.Key{runKey, budgetKey}, func(tx storage.Tx) (w storage.Writes, err error) {
 		r := tx.Record(runKey)
 		if r.Owner != x.owner.id || r.Fence != x.fence {
 			return w, ErrFenced
 		}
-		b, err := open[runBody](r)
+		b, err := record.Open[record.Run](r)
 		if err != nil {
 			return w, err
 		}
 		if lacks := b.Lacks; lacks != nil { // or the reply was lost
 			b.Lacks = nil
 			if lacks.Timeout {
-				b.limit(o.timeout, lacks.Start)
+				b.Limit(o.timeout, lacks.Start)
 			}
 			if lacks.Keep {
 				b.Keep = o.keep
@@ -211,7 +219,7 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 				}
 				w.Put = append(w.Put, budget)
 			}
-			err = write(&r, &b)
+			err = record.Write(&r, &b)
 			w.Put = append(w.Put, r)
 		}
 		view = runView{json: r.Body, body: b}
@@ -239,24 +247,24 @@ func (e *Engine) startOptions(handler string, options []RunOption) runOptions {
 }
 
 // childID returns the id of the step that records a child of a run.
-func childID(run string) string { return childPrefix + escape(run) }
+func childID(run string) string { return record.ChildPrefix + record.Escape(run) }
 
 // A runStart is what a run is started with.
 type runStart struct {
-	run, budget Key
+	run, budget storage.Key
 	handler     string
-	input       *payload
+	input       *record.Payload
 	options     *runOptions
 
-	parent          *execution // of the run that starts it, or nil
-	parentRun, link Key        // that run, and the step of it that records the start
+	parent          *execution  // of the run that starts it, or nil
+	parentRun, link storage.Key // that run, and the step of it that records the start
 }
 
 // decide creates the run, or writes nothing if it exists. known is the input of a run
 // of the same handler, if its encoding differs.
-func (s *runStart) decide(tx Tx) (w Writes, known *payload, err error) {
+func (s *runStart) decide(tx storage.Tx) (w storage.Writes, known *record.Payload, err error) {
 	r := tx.Record(s.run)
-	existing, err := open[runBody](r)
+	existing, err := record.Open[record.Run](r)
 	if err != nil {
 		return w, nil, err
 	}
@@ -265,7 +273,7 @@ func (s *runStart) decide(tx Tx) (w Writes, known *payload, err error) {
 		switch {
 		case r.Handler != s.handler:
 			return w, nil, err
-		case r.Status == StatusExpired || string(existing.Input.data()) == string(s.input.data()):
+		case r.Status == storage.StatusExpired || string(existing.Input.Data()) == string(s.input.Data()):
 			return w, nil, nil // with the results of a run, its input is deleted
 		}
 		return w, existing.Input, err
@@ -276,21 +284,23 @@ func (s *runStart) decide(tx Tx) (w Writes, known *payload, err error) {
 		if outer.Owner != s.parent.owner.id || outer.Fence != s.parent.fence {
 			return w, nil, ErrFenced
 		}
-		if outer.Status == StatusCanceled {
+		if outer.Status == storage.StatusCanceled {
 			return w, nil, ErrCanceled
 		}
-		if ob, err := open[runBody](outer); err != nil {
+		if ob, err := record.Open[record.Run](outer); err != nil {
 			return w, nil, err
 		} else if ob.Hold != nil {
 			return w, nil, held(outer.Key.Run, ob.Hold)
 		}
 		b.Parent, r.Bucket, r.Priority = outer.Key.Run, outer.Bucket, s.options.rank(outer.Priority)
 		link := tx.Record(s.link)
-		link.Status, link.Bucket, link.Fence = StatusSucceeded, outer.Bucket, outer.Fence
-		err = writeStep(&link, &stepBody{Name: "start " + s.handler, Child: r.Key.Run, First: tx.Now, Ended: tx.Now})
+		link.Status, link.Bucket, link.Fence = storage.StatusSucceeded, outer.Bucket, outer.Fence
+		err = record.WriteStep(
+			&link, &record.Step{Name: "start " + s.handler, Child: r.Key.Run, First: tx.Now, Ended: tx.Now},
+		)
 		w.Put = append(w.Put, link)
 	}
-	err = errors.Join(err, write(&r, &b))
+	err = errors.Join(err, record.Write(&r, &b))
 	w.Put = append(w.Put, r)
 	if o := s.options; o.budget != nil {
 		budget, failed := newCountBudget(tx.Record(s.budget), *o.budget, r.Bucket)

@@ -13,7 +13,10 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // startRuns starts n runs of a handler, with ids from the handler and 0.
@@ -38,9 +41,9 @@ func awaitRuns(t *testing.T, e *durable.Engine, handler string, n int) {
 
 // owned returns how many runs of a handler have an owner: they are executed, or their
 // process is dead.
-func owned(t *testing.T, s durable.Store, handler string) (n int) {
+func owned(t *testing.T, s storage.Store, handler string) (n int) {
 	t.Helper()
-	runs, _, err := s.List(t.Context(), durable.Query{Kind: durable.KindRun, Handlers: []string{handler}})
+	runs, _, err := s.List(t.Context(), storage.Query{Kind: storage.KindRun, Handlers: []string{handler}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +84,7 @@ func (g *gauge) counts() (now, most int) {
 // other handler waits for it.
 func TestConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var limited, free gauge
 		var last *durable.Engine
 		for range 3 {
@@ -117,8 +120,8 @@ func TestConcurrency(t *testing.T) {
 func TestStartRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		updates := 0
-		s := &hooked{Store: durable.NewMemory()}
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s := &hooked{Store: memory.New()}
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			if len(sel.Queries) > 0 {
 				updates++
 			}
@@ -147,7 +150,7 @@ func TestStartRate(t *testing.T) {
 // A run that waits without a process does not count, nor does one that is paused.
 func TestConcurrencyOfWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		e := newEngine(t, m)
 		durable.Handle(e, "charge", func(ctx context.Context, n int) (int, error) {
 			if n == 0 {
@@ -159,9 +162,9 @@ func TestConcurrencyOfWaits(t *testing.T) {
 		defer work(t, e)()
 		time.Sleep(10 * time.Second)
 		for i := range 3 {
-			wantRun(t, e, fmt.Sprintf("charge/%d", i), durable.StatusParked)
+			wantRun(t, e, fmt.Sprintf("charge/%d", i), storage.StatusParked)
 		}
-		if err := e.Signal(t.Context(), "charge/0", "approval", 7); err != nil {
+		if err := e.Admin().Signal(t.Context(), "charge/0", "approval", 7); err != nil {
 			t.Fatal(err)
 		}
 		awaitRuns(t, e, "charge", 3)
@@ -183,7 +186,7 @@ func TestConcurrencyAfterCrash(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := durable.NewMemory()
+				m := memory.New()
 				p := startProcess(t, m)
 				durable.Handle(p.Engine, "charge", func(ctx context.Context, n int) (int, error) {
 					<-ctx.Done()
@@ -209,7 +212,7 @@ func TestConcurrencyAfterCrash(t *testing.T) {
 				startRuns(t, e, "charge", 4)
 				if test.cancel {
 					for i := range 2 {
-						if err := e.Cancel(t.Context(), fmt.Sprintf("old/%d", i)); err != nil {
+						if err := e.Admin().Cancel(t.Context(), fmt.Sprintf("old/%d", i)); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -229,7 +232,7 @@ func TestConcurrencyAfterCrash(t *testing.T) {
 // others.
 func TestRateAfterCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		p := startProcess(t, m)
 		handle := func(e *durable.Engine, fn func(context.Context, int) (int, error)) {
 			durable.Handle(e, "charge", fn, durable.StartRate(1, 10*time.Minute, 1), durable.Concurrency(1))
@@ -250,12 +253,12 @@ func TestRateAfterCrash(t *testing.T) {
 		if n := owned(t, m, "charge"); n != 0 {
 			t.Errorf("%d runs have an owner, want none", n)
 		}
-		if why, err := e.Why(t.Context(), "charge/0"); err != nil || why.Cause != durable.CauseRate {
+		if why, err := e.Admin().Why(t.Context(), "charge/0"); err != nil || why.Cause != admin.CauseRate {
 			t.Errorf("got %v, %v, want that the rate keeps it waiting", why, err)
 		}
 		awaitRuns(t, e, "charge", 1)
 		wantAbout(t, "the second start", time.Since(begun), 10*time.Minute, 10*time.Minute+time.Second)
-		if r := wantRun(t, e, "charge/0", durable.StatusSucceeded); r.Recoveries != 0 || r.Fence != 2 {
+		if r := wantRun(t, e, "charge/0", storage.StatusSucceeded); r.Recoveries != 0 || r.Fence != 2 {
 			t.Errorf("%d claims and %d recoveries, want 2 and none left", r.Fence, r.Recoveries)
 		}
 	})
@@ -278,15 +281,15 @@ func TestConcurrencyHistories(t *testing.T) {
 func limitHistory(t *testing.T, random *rand.Rand) {
 	const runs = 30
 	most := 1 + random.IntN(4)
-	m := &hooked{Store: durable.NewMemory()}
+	m := &hooked{Store: memory.New()}
 	worst := 0
 	holders := map[string]bool{}
 	var mu sync.Mutex
-	m.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+	m.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 		mu.Lock() // one at a time: what is written is what holds
 		defer mu.Unlock()
-		var w durable.Writes
-		err := next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+		var w storage.Writes
+		err := next(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 			var err error
 			w, err = decide(tx)
 			return w, err
@@ -294,9 +297,9 @@ func limitHistory(t *testing.T, random *rand.Rand) {
 		if err == nil {
 			for _, r := range w.Put {
 				// That of a canceled run may be dead: nobody takes it over.
-				if r.Key.Kind == durable.KindRun && r.Owner != "" && r.Status == durable.StatusOpen {
+				if r.Key.Kind == storage.KindRun && r.Owner != "" && r.Status == storage.StatusOpen {
 					holders[r.Key.Run] = true
-				} else if r.Key.Kind == durable.KindRun {
+				} else if r.Key.Kind == storage.KindRun {
 					delete(holders, r.Key.Run)
 				}
 			}
@@ -349,25 +352,25 @@ func limitHistory(t *testing.T, random *rand.Rand) {
 			processes[i].kill()
 			processes[i] = begin()
 		case 1:
-			_ = processes[i].Cancel(t.Context(), fmt.Sprintf("charge/%d", luck(runs)))
+			_ = processes[i].Admin().Cancel(t.Context(), fmt.Sprintf("charge/%d", luck(runs)))
 		}
 	}
 	last := begin()
-	statuses := map[durable.Status]int{}
+	statuses := map[storage.Status]int{}
 	for range 48 {
 		time.Sleep(5 * time.Minute)
 		clear(statuses)
-		for r, err := range last.List(t.Context(), durable.Query{}) {
+		for r, err := range last.Admin().List(t.Context(), storage.Query{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			statuses[r.Status]++
 		}
-		if statuses[durable.StatusSucceeded]+statuses[durable.StatusCanceled] == runs {
+		if statuses[storage.StatusSucceeded]+statuses[storage.StatusCanceled] == runs {
 			break
 		}
 	}
-	if n := statuses[durable.StatusSucceeded] + statuses[durable.StatusCanceled]; n != runs {
+	if n := statuses[storage.StatusSucceeded] + statuses[storage.StatusCanceled]; n != runs {
 		t.Errorf("%d of %d runs have ended: %v", n, runs, statuses)
 	}
 	mu.Lock()
@@ -379,7 +382,7 @@ func limitHistory(t *testing.T, random *rand.Rand) {
 
 // Limits that let no run start, and those of single runs, are refused.
 func TestLimitsRefused(t *testing.T) {
-	e := newEngine(t, durable.NewMemory())
+	e := newEngine(t, memory.New())
 	for text, option := range map[string]durable.RunOption{
 		"Concurrency(0) lets no run start":          durable.Concurrency(0),
 		"StartRate(0, 1s, 1) lets no run start":     durable.StartRate(0, time.Second, 1),
@@ -412,7 +415,7 @@ func TestLimitsRefused(t *testing.T) {
 // limit of its worker.
 func TestConcurrencyOfDeployments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var g gauge
 		begin := func(limit int) (*durable.Engine, func()) {
 			e := newEngine(t, m)
@@ -446,7 +449,7 @@ func TestConcurrencyOfDeployments(t *testing.T) {
 // A clock that is set back delays the next start by no more than the rate can.
 func TestStartRateClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &durabletest.Skewed{Store: durable.NewMemory()}
+		s := &durabletest.Skewed{Store: memory.New()}
 		e := newEngine(t, s)
 		begun := time.Now()
 		var starts []time.Duration

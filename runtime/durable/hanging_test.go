@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A hanging store does not answer while hangs is set.
 type hanging struct {
-	durable.Store
+	storage.Store
 	hangs *atomic.Bool
 }
 
@@ -25,24 +27,24 @@ func (h hanging) answer(ctx context.Context) error {
 		return nil
 	}
 	<-ctx.Done()
-	return fmt.Errorf("%w: %w", durable.ErrStore, ctx.Err())
+	return fmt.Errorf("%w: %w", storage.ErrStore, ctx.Err())
 }
 
-func (h hanging) Update(ctx context.Context, sel durable.Select, decide decision) error {
+func (h hanging) Update(ctx context.Context, sel storage.Select, decide decision) error {
 	if err := h.answer(ctx); err != nil {
 		return err
 	}
 	return h.Store.Update(ctx, sel, decide)
 }
 
-func (h hanging) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, error) {
+func (h hanging) Get(ctx context.Context, keys []storage.Key) ([]storage.Record, error) {
 	if err := h.answer(ctx); err != nil {
 		return nil, err
 	}
 	return h.Store.Get(ctx, keys)
 }
 
-func (h hanging) List(ctx context.Context, q durable.Query) ([]durable.Record, durable.Cursor, error) {
+func (h hanging) List(ctx context.Context, q storage.Query) ([]storage.Record, storage.Cursor, error) {
 	if err := h.answer(ctx); err != nil {
 		return nil, "", err
 	}
@@ -55,7 +57,7 @@ func TestHangingStore(t *testing.T) {
 	for _, name := range []string{"run", "worker"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := durable.NewMemory()
+				m := memory.New()
 				var hangs atomic.Bool
 				e := newEngine(t, hanging{m, &hangs})
 				ctx, cancel := context.WithCancel(t.Context())
@@ -67,7 +69,7 @@ func TestHangingStore(t *testing.T) {
 				durable.Handle(e, "charge", func(ctx context.Context, _ string) (int, error) { return 0, job(ctx) })
 				begun := time.Now()
 				if name == "run" {
-					if err := e.Run(ctx, "one", job); !errors.Is(err, durable.ErrStore) && !errors.Is(err, durable.ErrUnknown) {
+					if err := e.Run(ctx, "one", job); !errors.Is(err, storage.ErrStore) && !errors.Is(err, storage.ErrUnknown) {
 						t.Errorf("Run returned %v, want an error of the store", err)
 					}
 				} else {
@@ -111,7 +113,7 @@ func TestCloseHangingStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var hangs atomic.Bool
-				e := newEngine(t, hanging{durable.NewMemory(), &hangs})
+				e := newEngine(t, hanging{memory.New(), &hangs})
 				job := oneStep(idempotent("charge", 3, time.Second), func(context.Context) (int, error) {
 					hangs.Store(true)
 					return 1, nil
@@ -120,7 +122,7 @@ func TestCloseHangingStore(t *testing.T) {
 				var calls sync.WaitGroup
 				calls.Go(func() {
 					if name == "run" {
-						wantError(t, e.Run(context.Background(), "one", job), durable.ErrStore)
+						wantError(t, e.Run(context.Background(), "one", job), storage.ErrStore)
 					} else {
 						if err := durable.Start(t.Context(), e, "charge", "one", "a"); err != nil {
 							t.Error(err)
@@ -132,7 +134,7 @@ func TestCloseHangingStore(t *testing.T) {
 				synctest.Wait()
 				closing, stop := context.WithTimeout(t.Context(), time.Second)
 				defer stop()
-				wantError(t, e.Close(closing), durable.ErrStore)
+				wantError(t, e.Close(closing), storage.ErrStore)
 				wantAbout(t, "Close", time.Since(epoch), time.Minute, 101*time.Second)
 				calls.Wait()
 			})
@@ -144,7 +146,7 @@ func TestCloseHangingStore(t *testing.T) {
 // of one that goes on for minutes after its context is recorded.
 func TestEndOfSlowFunctionIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		ctx, cancel := context.WithCancel(p.ctx)
 		err := p.Run(ctx, "one", func(context.Context) error {
 			cancel()
@@ -154,6 +156,6 @@ func TestEndOfSlowFunctionIsRecorded(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		wantRun(t, p.Engine, "one", durable.StatusSucceeded)
+		wantRun(t, p.Engine, "one", storage.StatusSucceeded)
 	})
 }

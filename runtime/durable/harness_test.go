@@ -12,7 +12,11 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A process is an engine that can die.
@@ -21,15 +25,15 @@ type process struct {
 	store *durabletest.Faulty
 	ctx   context.Context // ends when the process dies
 
-	deadly  durable.EventKind                    // the process dies when it reports this
-	forward func(context.Context, durable.Event) // is called with all events, or nil
+	deadly  events.Kind                         // the process dies when it reports this
+	forward func(context.Context, events.Event) // is called with all events, or nil
 
 	mu     sync.Mutex
-	events []durable.Event
+	events []events.Event
 }
 
 // startProcess starts a process over a store.
-func startProcess(t *testing.T, s durable.Store, options ...durable.Option) *process {
+func startProcess(t *testing.T, s storage.Store, options ...durable.Option) *process {
 	t.Helper()
 	p := &process{store: durabletest.CrashAt(s, 0)}
 	ctx, cancel := p.store.Context(t.Context())
@@ -39,7 +43,7 @@ func startProcess(t *testing.T, s durable.Store, options ...durable.Option) *pro
 	return p
 }
 
-func (p *process) observe(ctx context.Context, ev durable.Event) {
+func (p *process) observe(ctx context.Context, ev events.Event) {
 	if p.forward != nil {
 		p.forward(ctx, ev)
 	}
@@ -52,10 +56,10 @@ func (p *process) observe(ctx context.Context, ev durable.Event) {
 }
 
 // saw returns the events of a kind.
-func (p *process) saw(kind durable.EventKind) []durable.Event {
+func (p *process) saw(kind events.Kind) []events.Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(p.events), func(ev durable.Event) bool { return ev.Kind != kind })
+	return slices.DeleteFunc(slices.Clone(p.events), func(ev events.Event) bool { return ev.Kind != kind })
 }
 
 // run executes a run until it ends, or the process dies.
@@ -106,28 +110,28 @@ func (j *journal) want(t *testing.T, step string, want ...int) {
 }
 
 // idempotent returns the policy of a step that is tried again after a loss.
-func idempotent(name string, attempts int, delay time.Duration) *durable.StepPolicy {
+func idempotent(name string, attempts int, delay time.Duration) *genapi.StepPolicy {
 	s := careful(name, attempts, delay)
 	s.Idempotent = true
 	return s
 }
 
 // careful returns the policy of a step that pauses its run after a loss.
-func careful(name string, attempts int, delay time.Duration) *durable.StepPolicy {
-	return &durable.StepPolicy{Name: name, Policy: &retry.Policy{
+func careful(name string, attempts int, delay time.Duration) *genapi.StepPolicy {
+	return &genapi.StepPolicy{Name: name, Policy: &retry.Policy{
 		Name: name, RetryUnknown: true,
 		Schedule: retry.Schedule{MaxAttempts: attempts, InitialDelay: delay, MaxDelay: retry.None},
 	}}
 }
 
 // call calls a step without an id of its own.
-func call[T any](ctx context.Context, s *durable.StepPolicy, fn func(context.Context) (T, error)) (T, error) {
-	return durable.Call(ctx, s, durable.ID(), durable.Arguments(), fn)
+func call[T any](ctx context.Context, s *genapi.StepPolicy, fn func(context.Context) (T, error)) (T, error) {
+	return genapi.Call(ctx, s, genapi.ID(), genapi.Arguments(), fn)
 }
 
 // callID calls a step with an id.
-func callID(ctx context.Context, s *durable.StepPolicy, id any, fn func(context.Context) (int, error)) (int, error) {
-	return durable.Call(ctx, s, durable.ID(id), durable.Arguments(), fn)
+func callID(ctx context.Context, s *genapi.StepPolicy, id any, fn func(context.Context) (int, error)) (int, error) {
+	return genapi.Call(ctx, s, genapi.ID(id), genapi.Arguments(), fn)
 }
 
 // failing returns the function of a step whose first n calls fail.
@@ -142,7 +146,7 @@ func failing(j *journal, n int) func(context.Context) (int, error) {
 }
 
 // oneStep returns the function of a run with one step.
-func oneStep(s *durable.StepPolicy, fn func(context.Context) (int, error)) func(context.Context) error {
+func oneStep(s *genapi.StepPolicy, fn func(context.Context) (int, error)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := call(ctx, s, fn)
 		return err
@@ -150,10 +154,10 @@ func oneStep(s *durable.StepPolicy, fn func(context.Context) (int, error)) func(
 }
 
 // steps returns the steps of a run by their ids.
-func steps(t *testing.T, e *durable.Engine, run string) map[string]durable.StepInfo {
+func steps(t *testing.T, e *durable.Engine, run string) map[string]admin.StepInfo {
 	t.Helper()
-	found := map[string]durable.StepInfo{}
-	for s, err := range e.Steps(t.Context(), durable.Filter{Run: run}) {
+	found := map[string]admin.StepInfo{}
+	for s, err := range e.Admin().Steps(t.Context(), admin.Filter{Run: run}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +167,7 @@ func steps(t *testing.T, e *durable.Engine, run string) map[string]durable.StepI
 }
 
 // wantStep checks the status of a step.
-func wantStep(t *testing.T, e *durable.Engine, run, step string, want durable.Status) durable.StepInfo {
+func wantStep(t *testing.T, e *durable.Engine, run, step string, want storage.Status) admin.StepInfo {
 	t.Helper()
 	all := steps(t, e, run)
 	s, ok := all[step]
@@ -177,9 +181,9 @@ func wantStep(t *testing.T, e *durable.Engine, run, step string, want durable.St
 }
 
 // wantRun checks the status of a run.
-func wantRun(t *testing.T, e *durable.Engine, run string, want durable.Status) durable.RunInfo {
+func wantRun(t *testing.T, e *durable.Engine, run string, want storage.Status) admin.RunInfo {
 	t.Helper()
-	for r, err := range e.List(t.Context(), durable.Query{Run: run}) {
+	for r, err := range e.Admin().List(t.Context(), storage.Query{Run: run}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,14 +193,14 @@ func wantRun(t *testing.T, e *durable.Engine, run string, want durable.Status) d
 		return r
 	}
 	t.Fatalf("run %q does not exist", run)
-	return durable.RunInfo{}
+	return admin.RunInfo{}
 }
 
 // history returns the attempts of a step as text: number, outcome, wait.
 func history(t *testing.T, e *durable.Engine, run, step string) []string {
 	t.Helper()
 	var lines []string
-	for a, err := range e.Attempts(t.Context(), run, step) {
+	for a, err := range e.Admin().Attempts(t.Context(), run, step) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,29 +251,29 @@ func wantAbout(t *testing.T, what string, got, least, most time.Duration) {
 }
 
 // An update is Store.Update of the store below.
-type update = func(context.Context, durable.Select, decision) error
+type update = func(context.Context, storage.Select, decision) error
 
 // A decision is what an update asks for its writes.
-type decision = func(durable.Tx) (durable.Writes, error)
+type decision = func(storage.Tx) (storage.Writes, error)
 
 // A hooked store passes its updates to a function.
 type hooked struct {
-	durable.Store
-	hook func(ctx context.Context, sel durable.Select, decide decision, next update) error
+	storage.Store
+	hook func(ctx context.Context, sel storage.Select, decide decision, next update) error
 }
 
-func (h *hooked) Update(ctx context.Context, sel durable.Select, decide decision) error {
+func (h *hooked) Update(ctx context.Context, sel storage.Select, decide decision) error {
 	return h.hook(ctx, sel, decide, h.Store.Update)
 }
 
 // isRenewal reports whether an update is that of a lease.
-func isRenewal(sel durable.Select) bool {
-	return len(sel.Keys) == 1 && sel.Keys[0].Kind == durable.KindOwner && sel.Queries == nil
+func isRenewal(sel storage.Select) bool {
+	return len(sel.Keys) == 1 && sel.Keys[0].Kind == storage.KindOwner && sel.Queries == nil
 }
 
 // puts reports whether an update writes a step with a status.
-func puts(w durable.Writes, status durable.Status) bool {
-	return slices.ContainsFunc(w.Put, func(r durable.Record) bool {
-		return r.Key.Kind == durable.KindStep && r.Status == status
+func puts(w storage.Writes, status storage.Status) bool {
+	return slices.ContainsFunc(w.Put, func(r storage.Record) bool {
+		return r.Key.Kind == storage.KindStep && r.Status == status
 	})
 }

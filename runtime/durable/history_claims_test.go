@@ -10,6 +10,10 @@ import (
 
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // The tests of histories have the numbers of the list in the design of durable
@@ -20,19 +24,19 @@ import (
 // engine need not wait for the end of the lease.
 func TestHistory02LostClaimIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var lose atomic.Bool
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			err := next(ctx, sel, decide)
 			if err == nil && !isRenewal(sel) && lose.Load() {
-				return durable.ErrUnknown
+				return storage.ErrUnknown
 			}
 			return err
 		}
 		a, b := startProcess(t, s), startProcess(t, m)
 		lose.Store(true)
-		wantError(t, a.run("one", func(context.Context) error { t.Error("fn was called"); return nil }), durable.ErrUnknown)
+		wantError(t, a.run("one", func(context.Context) error { t.Error("fn was called"); return nil }), storage.ErrUnknown)
 		lose.Store(false)
 		start := time.Now()
 		called := false
@@ -47,15 +51,15 @@ func TestHistory02LostClaimIsReleased(t *testing.T) {
 // comes after it, and sees the result.
 func TestHistory03ClaimDuringWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			if isRenewal(sel) && time.Since(epoch) > 0 {
-				return durable.ErrStore // no lease after the first
+				return storage.ErrStore // no lease after the first
 			}
-			return next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+			return next(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 				w, err := decide(tx)
-				if puts(w, durable.StatusSucceeded) {
+				if puts(w, storage.StatusSucceeded) {
 					time.Sleep(time.Minute) // between the check of the fence and the commit
 				}
 				return w, err
@@ -85,7 +89,7 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // The end of an attempt that comes after a claim is refused.
 func TestHistory03EndAfterClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := &durabletest.Stopped{Store: m}
 		a, b := startProcess(t, s), startProcess(t, m)
 		var j journal
@@ -112,17 +116,17 @@ func TestHistory03EndAfterClaim(t *testing.T) {
 // call does not call.
 func TestHistory04StoppedBeforeCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := &durabletest.Stopped{Store: m}
 		h := &hooked{Store: s}
 		var halted atomic.Bool
-		h.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		h.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			if isRenewal(sel) && halted.Load() {
-				return durable.ErrStore // a renewal that comes first would find out about the claim
+				return storage.ErrStore // a renewal that comes first would find out about the claim
 			}
-			return next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+			return next(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 				w, err := decide(tx)
-				if puts(w, durable.StatusExecuting) {
+				if puts(w, storage.StatusExecuting) {
 					halted.Store(true)
 					s.Stop(time.Minute)
 				}
@@ -149,7 +153,7 @@ func TestHistory04StoppedBeforeCall(t *testing.T) {
 // late: that is refused, and kept as evidence.
 func TestHistory04StoppedDuringCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := &durabletest.Stopped{Store: m}
 		a, b := startProcess(t, s), startProcess(t, m)
 		var j journal
@@ -171,7 +175,7 @@ func TestHistory04StoppedDuringCall(t *testing.T) {
 		wantError(t, <-done, durable.ErrFenced)
 		j.want(t, "charge", 1)
 		wantHistory(t, b.Engine, "one", "charge", "1 lost", "1 succeeded, late")
-		if n := len(a.saw(durable.EventRefused)); n != 1 {
+		if n := len(a.saw(events.EventRefused)); n != 1 {
 			t.Errorf("got %d events about a refused end, want 1", n)
 		}
 	})
@@ -180,11 +184,11 @@ func TestHistory04StoppedDuringCall(t *testing.T) {
 // An end is accepted, however late, until somebody claims the run.
 func TestHistory05LateEndIsAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			if isRenewal(sel) && time.Since(epoch) > 0 {
-				return durable.ErrStore
+				return storage.ErrStore
 			}
 			return next(ctx, sel, decide)
 		}
@@ -199,7 +203,7 @@ func TestHistory05LateEndIsAccepted(t *testing.T) {
 			t.Error(err)
 		}
 		j.want(t, "charge", 1)
-		wantRun(t, a.Engine, "one", durable.StatusSucceeded)
+		wantRun(t, a.Engine, "one", storage.StatusSucceeded)
 	})
 }
 
@@ -207,9 +211,9 @@ func TestHistory05LateEndIsAccepted(t *testing.T) {
 // not end a lease.
 func TestHistory06SlowRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			if isRenewal(sel) {
 				time.Sleep(9 * time.Second)
 			}
@@ -239,7 +243,7 @@ func TestHistory06SlowRenewals(t *testing.T) {
 // Every claim has a new fence, also that of the same process.
 func TestHistory07NewFence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		for n := range uint64(4) {
 			err := p.run("one", func(ctx context.Context) error {
 				if info, ok := durable.Current(ctx); !ok || info.Fence != n+1 {
@@ -258,10 +262,10 @@ func TestHistory07NewFence(t *testing.T) {
 // finds out first whether it has lost the run.
 func TestHistory04StoppedBeforeUnrecordedCall(t *testing.T) {
 	failures := idempotent("lookup", 3, time.Second)
-	failures.Record = durable.RecordFailures
-	for _, s := range []*durable.StepPolicy{failures, {Name: "lookup"}} {
+	failures.Record = genapi.RecordFailures
+	for _, s := range []*genapi.StepPolicy{failures, {Name: "lookup"}} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			slow := &durabletest.Stopped{Store: m}
 			a, b := startProcess(t, slow), startProcess(t, m)
 			done := make(chan error)
@@ -289,7 +293,7 @@ func TestHistory04StoppedBeforeUnrecordedCall(t *testing.T) {
 // knows that somebody has claimed the run.
 func TestHistory04StoppedCallIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := &durabletest.Stopped{Store: m}
 		a, b := startProcess(t, s), startProcess(t, m)
 		done := make(chan error)

@@ -16,6 +16,10 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -24,15 +28,15 @@ import (
 func TestHistory09Canceled(t *testing.T) {
 	for _, when := range []string{"before", "between", "during"} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			s := &hooked{Store: m}
 			p := startProcess(t, s)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
-				return next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+			s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
+				return next(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 					w, err := decide(tx)
-					if when == "between" && puts(w, durable.StatusExecuting) {
+					if when == "between" && puts(w, storage.StatusExecuting) {
 						cancel()
 					}
 					return w, err
@@ -54,7 +58,7 @@ func TestHistory09Canceled(t *testing.T) {
 				return err
 			})
 			wantError(t, err, context.Canceled)
-			wantRun(t, p.Engine, "one", durable.StatusOpen)
+			wantRun(t, p.Engine, "one", storage.StatusOpen)
 			again := p.run("one", oneStep(charge, failing(&j, 0)))
 			switch when {
 			case "before":
@@ -65,7 +69,7 @@ func TestHistory09Canceled(t *testing.T) {
 			case "during":
 				j.want(t, "charge", 1)
 				wantHistory(t, p.Engine, "one", "charge", "1 interrupted")
-				wantStep(t, p.Engine, "one", "charge", durable.StatusInDoubt)
+				wantStep(t, p.Engine, "one", "charge", storage.StatusInDoubt)
 				wantAs[*durable.PausedError](t, again)
 				return
 			}
@@ -76,10 +80,10 @@ func TestHistory09Canceled(t *testing.T) {
 	}
 }
 
-// Engine.Cancel ends the run for ever. What is executing is in doubt.
+// admin.Client.Cancel ends the run for ever. What is executing is in doubt.
 func TestHistory09RunCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		a, b := startProcess(t, m), startProcess(t, m)
 		done := make(chan error)
 		go func() {
@@ -89,12 +93,12 @@ func TestHistory09RunCanceled(t *testing.T) {
 			}))
 		}()
 		time.Sleep(time.Second)
-		if err := b.Cancel(t.Context(), "one"); err != nil {
+		if err := b.Admin().Cancel(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		wantError(t, <-done, durable.ErrCanceled)
-		wantStep(t, b.Engine, "one", "charge", durable.StatusInDoubt)
-		wantRun(t, b.Engine, "one", durable.StatusCanceled)
+		wantStep(t, b.Engine, "one", "charge", storage.StatusInDoubt)
+		wantRun(t, b.Engine, "one", storage.StatusCanceled)
 		wantError(t, b.run("one", func(context.Context) error { t.Error("called"); return nil }), durable.ErrCanceled)
 	})
 }
@@ -103,20 +107,20 @@ func TestHistory09RunCanceled(t *testing.T) {
 // on_lost.
 func TestHistory10Shutdown(t *testing.T) {
 	for _, c := range []struct {
-		policy *durable.StepPolicy
-		lost   durable.OnLost
-		status durable.Status // after the shutdown
+		policy *genapi.StepPolicy
+		lost   genapi.OnLost
+		status storage.Status // after the shutdown
 		want   error          // of the next run
 		calls  []int
 	}{
-		{careful("charge", 3, time.Second), durable.OnLostDefault, durable.StatusInDoubt, &durable.PausedError{}, []int{1}},
-		{idempotent("charge", 3, time.Second), durable.OnLostDefault, durable.StatusWaiting, nil, []int{1, 2}},
-		{careful("charge", 3, time.Second), durable.OnLostRetry, durable.StatusWaiting, nil, []int{1, 2}},
-		{idempotent("charge", 3, time.Second), durable.OnLostFail, durable.StatusFailed, retry.ErrLost, []int{1}},
-		{idempotent("charge", 3, time.Second), durable.OnLostPause, durable.StatusInDoubt, &durable.PausedError{}, []int{1}},
+		{careful("charge", 3, time.Second), genapi.OnLostDefault, storage.StatusInDoubt, &durable.PausedError{}, []int{1}},
+		{idempotent("charge", 3, time.Second), genapi.OnLostDefault, storage.StatusWaiting, nil, []int{1, 2}},
+		{careful("charge", 3, time.Second), genapi.OnLostRetry, storage.StatusWaiting, nil, []int{1, 2}},
+		{idempotent("charge", 3, time.Second), genapi.OnLostFail, storage.StatusFailed, retry.ErrLost, []int{1}},
+		{idempotent("charge", 3, time.Second), genapi.OnLostPause, storage.StatusInDoubt, &durable.PausedError{}, []int{1}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := startProcess(t, durable.NewMemory())
+			p := startProcess(t, memory.New())
 			s := *c.policy
 			s.OnLost = c.lost
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -128,7 +132,7 @@ func TestHistory10Shutdown(t *testing.T) {
 				return 0, ctx.Err()
 			}))
 			wantError(t, err, context.DeadlineExceeded)
-			wantRun(t, p.Engine, "one", durable.StatusOpen)
+			wantRun(t, p.Engine, "one", storage.StatusOpen)
 			wantStep(t, p.Engine, "one", "charge", c.status)
 			err = p.run("one", oneStep(&s, failing(&j, 0)))
 			if _, paused := c.want.(*durable.PausedError); paused {
@@ -145,11 +149,11 @@ func TestHistory10Shutdown(t *testing.T) {
 // repeated.
 func TestHistory11StoreDownAfterSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &hooked{Store: durable.NewMemory()}
+		s := &hooked{Store: memory.New()}
 		var down atomic.Bool
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			if down.Load() {
-				return fmt.Errorf("%w: connection refused", durable.ErrStore)
+				return fmt.Errorf("%w: connection refused", storage.ErrStore)
 			}
 			return next(ctx, sel, decide)
 		}
@@ -180,9 +184,9 @@ func TestHistory11StoreDownAfterSuccess(t *testing.T) {
 // error is not valid text, do not disturb the others.
 func TestHistory12SharedTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			if !isRenewal(sel) {
 				time.Sleep(time.Millisecond) // so that updates meet
 			}
@@ -230,12 +234,12 @@ func TestHistory12SharedTransaction(t *testing.T) {
 }
 
 // raiseFence does to a run what the claim of another engine does.
-func raiseFence(t *testing.T, s durable.Store, run string) {
-	sel := durable.Select{Keys: []durable.Key{{Kind: durable.KindRun, Run: run}}}
-	err := s.Update(t.Context(), sel, func(tx durable.Tx) (durable.Writes, error) {
+func raiseFence(t *testing.T, s storage.Store, run string) {
+	sel := storage.Select{Keys: []storage.Key{{Kind: storage.KindRun, Run: run}}}
+	err := s.Update(t.Context(), sel, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Records[0]
 		r.Fence++
-		return durable.Writes{Put: []durable.Record{r}}, nil
+		return storage.Writes{Put: []storage.Record{r}}, nil
 	})
 	if err != nil {
 		t.Error(err)
@@ -246,10 +250,10 @@ func raiseFence(t *testing.T, s durable.Store, run string) {
 // jitter, one grant.
 func TestHistory13DecisionsRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
-			return next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
+			return next(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 				first, err := decide(tx)
 				for range 2 {
 					again, errAgain := decide(tx)
@@ -271,14 +275,14 @@ func TestHistory13DecisionsRepeat(t *testing.T) {
 			t.Error(err)
 		}
 		j.want(t, "charge", 1, 2, 3, 4)
-		if got := body(t, m, durable.Key{Kind: durable.KindBudget, Run: "one"})["consumed"]; got != 3.0 {
+		if got := body(t, m, storage.Key{Kind: storage.KindBudget, Run: "one"})["consumed"]; got != 3.0 {
 			t.Errorf("got %v retries of the run, want 3", got)
 		}
-		if got := body(t, m, durable.Key{Kind: durable.KindBudget, ID: "shared"})["tokens"]; got != 7.2 {
+		if got := body(t, m, storage.Key{Kind: storage.KindBudget, ID: "shared"})["tokens"]; got != 7.2 {
 			t.Errorf("got %v tokens left of 10, want 7.2: the success adds 0.2", got)
 		}
 		var waits time.Duration
-		for _, ev := range p.saw(durable.EventFailed) {
+		for _, ev := range p.saw(events.EventFailed) {
 			waits += ev.Wait
 		}
 		if got := time.Since(epoch); got != waits {
@@ -288,9 +292,9 @@ func TestHistory13DecisionsRepeat(t *testing.T) {
 }
 
 // body returns the body of a record.
-func body(t *testing.T, s durable.Store, key durable.Key) map[string]any {
+func body(t *testing.T, s storage.Store, key storage.Key) map[string]any {
 	t.Helper()
-	records, err := s.Get(t.Context(), []durable.Key{key})
+	records, err := s.Get(t.Context(), []storage.Key{key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,18 +308,18 @@ func body(t *testing.T, s durable.Store, key durable.Key) map[string]any {
 // A wait counts from the time at which the transaction has its locks.
 func TestHistory14LockAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		p := startProcess(t, m)
 		var j journal
 		err := p.run("one", oneStep(idempotent("charge", 3, 10*time.Second), func(ctx context.Context) (int, error) {
 			if info := j.add(ctx); info.Attempt == 1 {
 				locked := make(chan struct{})
 				go func() {
-					sel := durable.Select{Keys: []durable.Key{{Kind: durable.KindStep, Run: "one", ID: "charge"}}}
-					err := m.Update(t.Context(), sel, func(durable.Tx) (durable.Writes, error) {
+					sel := storage.Select{Keys: []storage.Key{{Kind: storage.KindStep, Run: "one", ID: "charge"}}}
+					err := m.Update(t.Context(), sel, func(storage.Tx) (storage.Writes, error) {
 						close(locked)
 						time.Sleep(5 * time.Second)
-						return durable.Writes{}, nil
+						return storage.Writes{}, nil
 					})
 					if err != nil {
 						t.Error(err)
@@ -340,7 +344,7 @@ func TestHistory14LockAwaited(t *testing.T) {
 func TestHistory15BudgetEmptiedDuringWait(t *testing.T) {
 	for _, crash := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			p := startProcess(t, m)
 			var j journal
 			long, short := idempotent("long", 3, time.Minute), idempotent("short", 3, time.Second)
@@ -366,8 +370,8 @@ func TestHistory15BudgetEmptiedDuringWait(t *testing.T) {
 			wantError(t, err, job.ErrBudget)
 			j.want(t, "long", 1, 2)
 			j.want(t, "short", 1)
-			wantStep(t, p.Engine, "one", "long", durable.StatusSucceeded)
-			wantStep(t, p.Engine, "one", "short", durable.StatusFailed)
+			wantStep(t, p.Engine, "one", "long", storage.StatusSucceeded)
+			wantStep(t, p.Engine, "one", "short", storage.StatusFailed)
 		})
 	}
 }
@@ -375,7 +379,7 @@ func TestHistory15BudgetEmptiedDuringWait(t *testing.T) {
 // The limits of a budget are those with which it was created.
 func TestHistory17StoredLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		a, b := startProcess(t, m), startProcess(t, m)
 		var j journal
 		work := func(ctx context.Context) error {
@@ -402,12 +406,12 @@ func TestHistory17StoredLimits(t *testing.T) {
 // was not recorded or has expired, it leaves no entry that nothing would delete.
 func TestHistory04LateEndWithoutStep(t *testing.T) {
 	unrecorded := idempotent("charge", 3, time.Second)
-	unrecorded.Record = durable.RecordFailures
+	unrecorded.Record = genapi.RecordFailures
 	recorded := idempotent("charge", 3, time.Second)
-	for name, s := range map[string]*durable.StepPolicy{"unrecorded": unrecorded, "expired": recorded} {
+	for name, s := range map[string]*genapi.StepPolicy{"unrecorded": unrecorded, "expired": recorded} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := durable.NewMemory()
+				m := memory.New()
 				slow := &durabletest.Stopped{Store: m}
 				a, b := startProcess(t, slow), startProcess(t, m)
 				done := make(chan error)
@@ -423,16 +427,16 @@ func TestHistory04LateEndWithoutStep(t *testing.T) {
 					t.Error(err)
 				}
 				time.Sleep(time.Minute)
-				for _, err := range b.Expire(t.Context(), time.Now()) {
+				for _, err := range b.Admin().Expire(t.Context(), time.Now()) {
 					if err != nil {
 						t.Error(err)
 					}
 				}
 				wantError(t, <-done, durable.ErrFenced)
-				if n := len(a.saw(durable.EventRefused)); n != 1 {
+				if n := len(a.saw(events.EventRefused)); n != 1 {
 					t.Errorf("%d refused ends were reported, want 1", n)
 				}
-				step := durable.Key{Kind: durable.KindStep, Run: "one", ID: "charge"}
+				step := storage.Key{Kind: storage.KindStep, Run: "one", ID: "charge"}
 				entries, _, err := m.History(t.Context(), step, "")
 				if len(entries) > 0 || err != nil {
 					t.Errorf("the step that is gone has %d entries, %v", len(entries), err)

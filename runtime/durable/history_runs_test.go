@@ -11,6 +11,10 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -20,13 +24,13 @@ func TestHistory16GrantElsewhere(t *testing.T) {
 	budget := retry.NewBudget(retry.BudgetPolicy{Name: "process", Burst: 1000, MinPerSecond: retry.NoRefill})
 	var j *journal
 	var before float64
-	crashEverywhere(t, func(*durable.Memory, int) func(context.Context) error {
+	crashEverywhere(t, func(*memory.Store, int) func(context.Context) error {
 		j, before = &journal{}, budget.Left()
 		charge := idempotent("charge", 9, time.Second)
 		charge.Shared.Budget = budget
 		return oneStep(charge, failing(j, 3))
 	}, func(t *testing.T, p *process, n int) {
-		s := wantStep(t, p.Engine, "one", "charge", durable.StatusSucceeded)
+		s := wantStep(t, p.Engine, "one", "charge", storage.StatusSucceeded)
 		spent := before - budget.Left()
 		if least := float64(s.Failures); spent < least-1 || spent > least+1 {
 			t.Errorf("crash at point %d: %.1f tokens were spent for %d failures", n, spent, s.Failures)
@@ -38,7 +42,7 @@ func TestHistory16GrantElsewhere(t *testing.T) {
 // continues when an operator says so.
 func TestHistory32CrashLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var paused *durable.PausedError
 		crashes := 0
 		for ; paused == nil && crashes < 20; crashes++ {
@@ -54,9 +58,9 @@ func TestHistory32CrashLoop(t *testing.T) {
 			t.Fatalf("got %+v after %d runs, want the run paused in its 11th", paused, crashes)
 		}
 		p := startProcess(t, m)
-		wantRun(t, p.Engine, "one", durable.StatusPaused)
+		wantRun(t, p.Engine, "one", storage.StatusPaused)
 		wantAs[*durable.PausedError](t, p.run("one", func(context.Context) error { t.Error("called"); return nil }))
-		if err := p.Resume(t.Context(), "one"); err != nil {
+		if err := p.Admin().Resume(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.run("one", func(context.Context) error { return nil }); err != nil {
@@ -68,7 +72,7 @@ func TestHistory32CrashLoop(t *testing.T) {
 // Progress in a step starts the count of recoveries again.
 func TestHistory32ProgressResetsCrashLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var j journal
 		const n = 25
 		for i := range n + 1 {
@@ -100,7 +104,7 @@ func TestHistory32ProgressResetsCrashLoop(t *testing.T) {
 // counts as failed.
 func TestHistory32LostThreeTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var j journal
 		charge := idempotent("charge", 2, time.Second)
 		var err error
@@ -115,7 +119,7 @@ func TestHistory32LostThreeTimes(t *testing.T) {
 		wantError(t, err, retry.ErrLost)
 		j.want(t, "charge", 1, 2, 3)
 		p := startProcess(t, m)
-		s := wantStep(t, p.Engine, "one", "charge", durable.StatusFailed)
+		s := wantStep(t, p.Engine, "one", "charge", storage.StatusFailed)
 		if s.Failures != 0 || s.Lost != 3 || s.Attempts != 3 {
 			t.Errorf("got %+v, want 3 lost attempts and no failed one", s)
 		}
@@ -126,10 +130,10 @@ func TestHistory32LostThreeTimes(t *testing.T) {
 // step is executed.
 func TestHistory34Requeue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		charge := careful("charge", 2, time.Second)
-		charge.OnExhausted = durable.ExhaustedDeadLetter
+		charge.OnExhausted = genapi.ExhaustedDeadLetter
 		runs := 0
 		work := func(ctx context.Context) error {
 			runs++
@@ -150,16 +154,16 @@ func TestHistory34Requeue(t *testing.T) {
 		if err := p.run("one", work); err != nil {
 			t.Fatal(err)
 		}
-		wantRun(t, p.Engine, "one", durable.StatusSucceeded)
-		before := wantStep(t, p.Engine, "one", "charge/3", durable.StatusDead)
+		wantRun(t, p.Engine, "one", storage.StatusSucceeded)
+		before := wantStep(t, p.Engine, "one", "charge/3", storage.StatusDead)
 
-		wantError(t, p.Requeue(t.Context(), "one", "charge/2"), durable.ErrConflict)
-		wantError(t, p.Requeue(t.Context(), "one", "charge/9"), durable.ErrNotFound)
-		wantError(t, p.Requeue(t.Context(), "two", "charge/3"), durable.ErrNotFound)
-		if err := p.Requeue(t.Context(), "one", "charge/3", durable.NewKey()); err != nil {
+		wantError(t, p.Admin().Requeue(t.Context(), "one", "charge/2"), durable.ErrConflict)
+		wantError(t, p.Admin().Requeue(t.Context(), "one", "charge/9"), durable.ErrNotFound)
+		wantError(t, p.Admin().Requeue(t.Context(), "two", "charge/3"), durable.ErrNotFound)
+		if err := p.Admin().Requeue(t.Context(), "one", "charge/3", admin.NewKey()); err != nil {
 			t.Fatal(err)
 		}
-		wantRun(t, p.Engine, "one", durable.StatusOpen)
+		wantRun(t, p.Engine, "one", storage.StatusOpen)
 		if err := p.run("one", work); err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +171,7 @@ func TestHistory34Requeue(t *testing.T) {
 		for _, i := range []int{0, 1, 2, 4} {
 			j.want(t, fmt.Sprint("charge/", i), 1)
 		}
-		after := wantStep(t, p.Engine, "one", "charge/3", durable.StatusSucceeded)
+		after := wantStep(t, p.Engine, "one", "charge/3", storage.StatusSucceeded)
 		if after.Key == before.Key || j.calls[len(j.calls)-1].Key != after.Key {
 			t.Errorf("got the key %q after %q, want a new one, also in the call", after.Key, before.Key)
 		}
@@ -181,23 +185,23 @@ func TestHistory34Requeue(t *testing.T) {
 
 // A record of a newer version is refused, and stays as it is.
 func TestHistory35NewerVersion(t *testing.T) {
-	for _, kind := range []durable.Kind{durable.KindRun, durable.KindStep} {
+	for _, kind := range []storage.Kind{storage.KindRun, storage.KindStep} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			p := startProcess(t, m)
 			var j journal
 			work := oneStep(careful("charge", 2, time.Second), failing(&j, 1))
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
 			wantAs[*durable.ParkedError](t, p.Run(ctx, "one", work))
-			key := durable.Key{Kind: kind, Run: "one"}
-			if kind == durable.KindStep {
+			key := storage.Key{Kind: kind, Run: "one"}
+			if kind == storage.KindStep {
 				key.ID = "charge"
 			}
 			newer := migrate(t, m, key)
-			wantError(t, p.run("one", work), durable.ErrFormat)
+			wantError(t, p.run("one", work), storage.ErrFormat)
 			j.want(t, "charge", 1)
-			records, err := m.Get(t.Context(), []durable.Key{key})
+			records, err := m.Get(t.Context(), []storage.Key{key})
 			if err != nil || !bytes.Equal(records[0].Body, newer) {
 				t.Errorf("got body %s, %v; want %s unchanged", records[0].Body, err, newer)
 			}
@@ -207,13 +211,13 @@ func TestHistory35NewerVersion(t *testing.T) {
 
 // migrate adds a field to a record, as a newer version of this module does, and
 // returns its body.
-func migrate(t *testing.T, s durable.Store, key durable.Key) (newer []byte) {
+func migrate(t *testing.T, s storage.Store, key storage.Key) (newer []byte) {
 	t.Helper()
-	err := s.Update(t.Context(), durable.Select{Keys: []durable.Key{key}}, func(tx durable.Tx) (durable.Writes, error) {
+	err := s.Update(t.Context(), storage.Select{Keys: []storage.Key{key}}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Records[0]
 		r.Body = append([]byte(`{"from_the_future":1,`), r.Body[1:]...)
 		newer = bytes.Clone(r.Body)
-		return durable.Writes{Put: []durable.Record{r}}, nil
+		return storage.Writes{Put: []storage.Record{r}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +228,7 @@ func migrate(t *testing.T, s durable.Store, key durable.Key) (newer []byte) {
 // A run whose results were deleted is not executed again.
 func TestHistory37DeletedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		p := startProcess(t, m)
 		var j journal
 		work := func(ctx context.Context) (int, error) {
@@ -245,15 +249,15 @@ func TestHistory37DeletedRun(t *testing.T) {
 		_, err := run()
 		wantError(t, err, durable.ErrExpired)
 		j.want(t, "charge", 1, 2)
-		wantRun(t, p.Engine, "one", durable.StatusExpired)
+		wantRun(t, p.Engine, "one", storage.StatusExpired)
 		if all := steps(t, p.Engine, "one"); len(all) > 0 {
 			t.Errorf("got %d steps, want none", len(all))
 		}
 		wantHistory(t, p.Engine, "one", "charge")
-		records, err := m.Get(t.Context(), []durable.Key{{Kind: durable.KindBudget, Run: "one"}})
+		records, err := m.Get(t.Context(), []storage.Key{{Kind: storage.KindBudget, Run: "one"}})
 		if err != nil || records[0].Version != 0 {
 			t.Errorf("got the budget %+v, %v; want none", records[0], err)
 		}
-		wantError(t, p.Requeue(t.Context(), "one", "charge"), durable.ErrConflict)
+		wantError(t, p.Admin().Requeue(t.Context(), "one", "charge"), durable.ErrConflict)
 	})
 }

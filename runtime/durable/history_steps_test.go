@@ -17,18 +17,23 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // Ids with the same characters in other parts are ids of different steps.
 func TestHistory24IDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
-		ids := []durable.StepID{
-			durable.ID("a/b", "c"), durable.ID("a", "b/c"), durable.ID("a", "b", "c"), durable.ID("a/b/c"),
-			durable.ID("a%2Fb", "c"),
-			durable.ID("a\x00b", "c"), durable.ID("a\xffb", "c"), durable.ID("", "a"), durable.ID("a", ""), durable.ID("a"),
-			durable.ID(), durable.ID(""), durable.ID(1), durable.ID(12), durable.ID(1, 2), durable.ID(true),
-			durable.ID(time.Unix(0, 0).UTC()),
+		p := startProcess(t, memory.New())
+		ids := []genapi.StepID{
+			genapi.ID("a/b", "c"), genapi.ID("a", "b/c"), genapi.ID("a", "b", "c"), genapi.ID("a/b/c"),
+			genapi.ID("a%2Fb", "c"),
+			genapi.ID("a\x00b", "c"), genapi.ID("a\xffb", "c"), genapi.ID("", "a"), genapi.ID("a", ""), genapi.ID("a"),
+			genapi.ID(), genapi.ID(""), genapi.ID(1), genapi.ID(12), genapi.ID(1, 2), genapi.ID(true),
+			genapi.ID(time.Unix(0, 0).UTC()),
 		}
 		calls := 0
 		err := p.run("one", func(ctx context.Context) error {
@@ -36,7 +41,7 @@ func TestHistory24IDs(t *testing.T) {
 				for i, id := range ids {
 					charge := careful("charge", 1, 0)
 					charge.Repeat = true
-					got, err := durable.Call(ctx, charge, id, durable.Arguments(), func(context.Context) (int, error) {
+					got, err := genapi.Call(ctx, charge, id, genapi.Arguments(), func(context.Context) (int, error) {
 						calls++
 						return i, nil
 					})
@@ -60,16 +65,16 @@ func TestHistory24IDs(t *testing.T) {
 // is not called.
 func TestHistory24InvalidIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		err := p.run("one", func(ctx context.Context) error {
 			for _, c := range []struct {
 				name string
-				id   durable.StepID
+				id   genapi.StepID
 			}{
-				{"", durable.ID("a")}, {"charge", durable.ID(strings.Repeat("k", 5000))}, {"charge", durable.ID(struct{}{})},
-				{"charge", durable.ID(1.5)},
+				{"", genapi.ID("a")}, {"charge", genapi.ID(strings.Repeat("k", 5000))}, {"charge", genapi.ID(struct{}{})},
+				{"charge", genapi.ID(1.5)},
 			} {
-				_, err := durable.Call(ctx, careful(c.name, 1, 0), c.id, durable.Arguments(), func(context.Context) (int, error) {
+				_, err := genapi.Call(ctx, careful(c.name, 1, 0), c.id, genapi.Arguments(), func(context.Context) (int, error) {
 					t.Error("the function was called")
 					return 0, nil
 				})
@@ -90,7 +95,7 @@ func TestHistory24InvalidIDs(t *testing.T) {
 // each iteration, it is many.
 func TestHistory25Loop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		poll := careful("poll", 1, 0)
 		err := p.run("one", func(ctx context.Context) error {
@@ -120,7 +125,7 @@ func TestHistory25Loop(t *testing.T) {
 // it is canceled, another one continues.
 func TestHistory25ConcurrentCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		s := idempotent("charge", 3, time.Second)
 		s.Repeat = true
@@ -172,7 +177,7 @@ func TestHistory25ConcurrentCalls(t *testing.T) {
 // failure in a retry of that step is retried with it, and not by itself.
 func TestHistory26DurableInDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		inner, outer := careful("inner", 2, time.Second), careful("outer", 3, time.Minute)
 		calls := 0
 		err := p.run("one", oneStep(outer, func(ctx context.Context) (int, error) {
@@ -200,7 +205,7 @@ func TestHistory26DurableInDurable(t *testing.T) {
 // steps that it calls. Those that it does not call are reported.
 func TestHistory27OtherBranch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		first, second := startProcess(t, m), startProcess(t, m)
 		var j journal
 		work := func(branch string) func(context.Context) error {
@@ -220,8 +225,8 @@ func TestHistory27OtherBranch(t *testing.T) {
 		j.want(t, "both", 1)
 		j.want(t, "left", 1)
 		j.want(t, "right", 1, 2)
-		wantStep(t, second.Engine, "one", "left", durable.StatusAbandoned)
-		abandoned := second.saw(durable.EventAbandoned)
+		wantStep(t, second.Engine, "one", "left", storage.StatusAbandoned)
+		abandoned := second.saw(events.EventAbandoned)
 		if len(abandoned) != 1 || abandoned[0].Step != "left" {
 			t.Errorf("got events %+v about abandoned steps, want one about left", abandoned)
 		}
@@ -231,18 +236,18 @@ func TestHistory27OtherBranch(t *testing.T) {
 // A recorded step that is called with another amount is an error, or reported.
 func TestHistory28OtherArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		calls := 0
-		charge := func(ctx context.Context, s *durable.StepPolicy, amount int) (int, error) {
-			args := durable.Arguments("amount", amount)
-			return durable.Call(ctx, s, durable.ID("order-7"), args, func(context.Context) (int, error) {
+		charge := func(ctx context.Context, s *genapi.StepPolicy, amount int) (int, error) {
+			args := genapi.Arguments("amount", amount)
+			return genapi.Call(ctx, s, genapi.ID("order-7"), args, func(context.Context) (int, error) {
 				calls++
 				return amount, nil
 			})
 		}
 		strict := careful("charge", 3, time.Second)
 		lenient := *strict
-		lenient.OnChanged, lenient.Repeat = durable.ChangedReport, true
+		lenient.OnChanged, lenient.Repeat = genapi.ChangedReport, true
 		err := p.run("one", func(ctx context.Context) error {
 			if _, err := charge(ctx, strict, 100); err != nil {
 				return err
@@ -258,8 +263,8 @@ func TestHistory28OtherArguments(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil || calls != 1 || len(p.saw(durable.EventChanged)) != 1 {
-			t.Errorf("got error %v, %d calls, %d reports; want 1 call, 1 report", err, calls, len(p.saw(durable.EventChanged)))
+		if err != nil || calls != 1 || len(p.saw(events.EventChanged)) != 1 {
+			t.Errorf("got error %v, %d calls, %d reports; want 1 call, 1 report", err, calls, len(p.saw(events.EventChanged)))
 		}
 	})
 }
@@ -273,7 +278,7 @@ type receipt struct {
 // typed error. The step is not executed again, until somebody says so.
 func TestHistory29Results(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		err := p.run("one", func(ctx context.Context) error {
 			for range 2 {
@@ -320,7 +325,7 @@ func refused[T any](t *testing.T, ctx context.Context, j *journal, name string, 
 // executed again.
 func TestHistory29TypeChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		work := func(last error, use func(context.Context) error) func(context.Context) error {
 			return func(ctx context.Context) error { return errors.Join(use(ctx), last) }
@@ -341,7 +346,7 @@ func TestHistory29TypeChanged(t *testing.T) {
 		wantError(t, p.run("one", work(nil, unknown)), durable.ErrResult)
 		wantError(t, p.run("one", work(nil, other)), durable.ErrResult)
 		j.want(t, "receipt", 1)
-		if err := p.Requeue(t.Context(), "one", "receipt", durable.Repeat()); err != nil {
+		if err := p.Admin().Requeue(t.Context(), "one", "receipt", admin.Repeat()); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.run("one", work(nil, other)); err != nil {
@@ -360,7 +365,7 @@ var (
 // that failed, and when it comes from the record.
 func TestHistory30ErrorsIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		s := careful("charge", 2, time.Second)
 		s.Errors = []error{errDeclined, errOther, io.ErrUnexpectedEOF, os.ErrNotExist}
 		targets := append([]error{retry.ErrAttempts, retry.ErrPermanent, retry.ErrEscalated, io.EOF}, s.Errors...)
@@ -379,7 +384,7 @@ func TestHistory30ErrorsIs(t *testing.T) {
 				taken = append(taken, errors.Is(err, target))
 			}
 			branches = append(branches, taken)
-			wantRun(t, p.Engine, "one", durable.StatusFailed)
+			wantRun(t, p.Engine, "one", storage.StatusFailed)
 		}
 		want := []bool{true, false, false, false, true, false, false, true}
 		for i := range texts {
@@ -394,7 +399,7 @@ func TestHistory30ErrorsIs(t *testing.T) {
 func TestHistory31Renamed(t *testing.T) {
 	for _, formerly := range [][]string{nil, {"older", "old"}} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			first, second := startProcess(t, m), startProcess(t, m)
 			var j journal
 			first.killAfter(time.Second)
@@ -421,7 +426,7 @@ func TestHistory31Renamed(t *testing.T) {
 			if formerly == nil {
 				j.want(t, "new/1", 1)
 				j.want(t, "new/2", 1)
-				wantStep(t, second.Engine, "one", "old/2", durable.StatusAbandoned)
+				wantStep(t, second.Engine, "one", "old/2", storage.StatusAbandoned)
 				return
 			}
 			j.want(t, "old/1", 1)

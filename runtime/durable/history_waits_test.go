@@ -13,13 +13,15 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // Of 50 steps that are resumed with a half-open breaker, one is a probe. When
 // its process dies, another one is.
 func TestHistory18OneProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		const n = 50
 		charge := idempotent("charge", retry.Unlimited, time.Second)
 		charge.Policy.MaxDelay = 5 * time.Second
@@ -91,7 +93,7 @@ func TestHistory19ClockSet(t *testing.T) {
 		{true, -day, wait, wait + 2*time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			s := &durabletest.Skewed{Store: m}
 			p := startProcess(t, s)
 			var j journal
@@ -129,7 +131,7 @@ func TestHistory19ClockSetWhileParked(t *testing.T) {
 		{false, wait, wait + time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &durabletest.Skewed{Store: durable.NewMemory()}
+			s := &durabletest.Skewed{Store: memory.New()}
 			p := startProcess(t, s)
 			var j journal
 			charge := idempotent("charge", 3, wait)
@@ -151,7 +153,7 @@ func TestHistory19ClockSetWhileParked(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)
-				wantRun(t, p.Engine, "one", durable.StatusParked)
+				wantRun(t, p.Engine, "one", storage.StatusParked)
 				s.Set(-hours)
 				if _, err := durable.Await[int](ctx, p.Engine, "one"); err != nil {
 					t.Error(err)
@@ -173,7 +175,7 @@ func TestHistory20OverdueWaitsAreSpread(t *testing.T) {
 		if testing.Short() {
 			n = 1_000
 		}
-		m := durable.NewMemory()
+		m := memory.New()
 		charge := idempotent("charge", 5, time.Minute)
 		var mu sync.Mutex
 		calls := map[string][]time.Duration{} // by step: when it was called, since the start of its process
@@ -252,7 +254,7 @@ func TestHistory20OverdueWaitsAreSpread(t *testing.T) {
 // A wait beyond the deadline of the caller parks the run at once.
 func TestHistory21DeadlineParks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		charge := careful("charge", 3, 10*time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -262,10 +264,10 @@ func TestHistory21DeadlineParks(t *testing.T) {
 		if want := epoch.Add(10 * time.Minute); !parked.Until.Equal(want) || parked.Run != "one" {
 			t.Errorf("got %+v, want run one parked until %v", parked, want)
 		}
-		if r := wantRun(t, p.Engine, "one", durable.StatusParked); !r.Due.Equal(parked.Until) {
+		if r := wantRun(t, p.Engine, "one", storage.StatusParked); !r.Due.Equal(parked.Until) {
 			t.Errorf("the run is due at %v, want %v", r.Due, parked.Until)
 		}
-		wantStep(t, p.Engine, "one", "charge", durable.StatusWaiting)
+		wantStep(t, p.Engine, "one", "charge", storage.StatusWaiting)
 		time.Sleep(time.Until(parked.Until))
 		if err := p.run("one", oneStep(charge, failing(&j, 1))); err != nil {
 			t.Error(err)
@@ -278,7 +280,7 @@ func TestHistory21DeadlineParks(t *testing.T) {
 // starts.
 func TestHistory21ParkAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		charge := careful("charge", 3, 10*time.Minute)
 		charge.ParkAfter = time.Minute
@@ -321,7 +323,7 @@ func TestHistory21ParkAfter(t *testing.T) {
 // A function that drops the error of a parked step does not complete its run.
 func TestHistory22ParkedErrorSwallowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		charge := careful("charge", 3, 10*time.Minute)
 		charge.ParkAfter = time.Minute
@@ -330,7 +332,7 @@ func TestHistory22ParkedErrorSwallowed(t *testing.T) {
 			return nil
 		})
 		wantAs[*durable.ParkedError](t, err)
-		wantRun(t, p.Engine, "one", durable.StatusParked)
+		wantRun(t, p.Engine, "one", storage.StatusParked)
 	})
 }
 
@@ -338,7 +340,7 @@ func TestHistory22ParkedErrorSwallowed(t *testing.T) {
 // not wait for.
 func TestHistory23StepOutlivesFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		err := p.run("one", func(ctx context.Context) error {
 			go func() {
 				_, _ = call(ctx, careful("slow", 3, time.Second), func(context.Context) (int, error) {
@@ -353,7 +355,7 @@ func TestHistory23StepOutlivesFunction(t *testing.T) {
 			t.Error(err)
 		}
 		wantAbout(t, "the run", time.Since(epoch), time.Minute, time.Minute)
-		wantStep(t, p.Engine, "one", "slow", durable.StatusSucceeded)
-		wantRun(t, p.Engine, "one", durable.StatusSucceeded)
+		wantStep(t, p.Engine, "one", "slow", storage.StatusSucceeded)
+		wantRun(t, p.Engine, "one", storage.StatusSucceeded)
 	})
 }

@@ -7,13 +7,15 @@ import (
 	"testing/synctest"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 // errStop leaves a run open for another execution.
 var errStop = errors.New("stop")
 
 // of returns the policy of a step whose calls are those of a function.
-func of(function, name string, formerly ...string) *durable.StepPolicy {
+func of(function, name string, formerly ...string) *genapi.StepPolicy {
 	s := careful(name, 1, 0)
 	s.Function, s.Formerly = function, formerly
 	return s
@@ -23,7 +25,7 @@ func of(function, name string, formerly ...string) *durable.StepPolicy {
 func TestStepOfAnotherFunction(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
-		first, second *durable.StepPolicy
+		first, second *genapi.StepPolicy
 		changed       bool
 	}{
 		{"the same", of("a.Close", "close"), of("a.Close", "close"), false},
@@ -35,9 +37,9 @@ func TestStepOfAnotherFunction(t *testing.T) {
 		{"moved under one name", of("a.Close", "close"), of("b.Close", "close", "a.Close"), false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := durable.NewMemory()
+			s := memory.New()
 			var j journal
-			for _, order := range []*durable.StepPolicy{tt.first, tt.second} {
+			for _, order := range []*genapi.StepPolicy{tt.first, tt.second} {
 				p := startProcess(t, s)
 				err := p.run("one", func(ctx context.Context) error {
 					if _, err := callID(ctx, order, "42", failing(&j, 0)); err != nil {
@@ -62,7 +64,7 @@ func TestStepOfAnotherFunction(t *testing.T) {
 // Neither is a call in the same execution.
 func TestStepOfAnotherFunctionInOneExecution(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		err := p.run("one", func(ctx context.Context) error {
 			if _, err := callID(ctx, of("billing.Client.Close", "Client.Close"), "42", failing(&j, 0)); err != nil {
@@ -81,7 +83,7 @@ func TestStepOfAnotherFunctionInOneExecution(t *testing.T) {
 func TestRepeatedCall(t *testing.T) {
 	for _, repeat := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			s := durable.NewMemory()
+			s := memory.New()
 			var j journal
 			charge, broken := careful("charge", 1, 0), careful("broken", 1, 0)
 			charge.Repeat, broken.Repeat = repeat, repeat
@@ -111,7 +113,7 @@ func TestRepeatedCall(t *testing.T) {
 // Whether a second call is an error does not depend on how long the first takes.
 func TestRepeatedConcurrentCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		err := p.run("one", func(ctx context.Context) error {
 			errs := make(chan error, 2)
 			for range 2 {

@@ -11,32 +11,36 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A reborn store has an incarnation that changes, as after a failover.
 type reborn struct {
-	durable.Store
+	storage.Store
 	incarnation atomic.Value
 	during      atomic.Value // the incarnation from the next update with a query or a run on
 }
 
 func newReborn(incarnation string) *reborn {
-	r := &reborn{Store: durable.NewMemory()}
+	r := &reborn{Store: memory.New()}
 	r.incarnation.Store(incarnation)
 	r.during.Store("")
 	return r
 }
 
-func (r *reborn) Guarantee() durable.Guarantee {
+func (r *reborn) Guarantee() storage.Guarantee {
 	g := r.Store.Guarantee()
 	g.Incarnation = r.incarnation.Load().(string)
 	return g
 }
 
-func (r *reborn) Update(ctx context.Context, sel durable.Select, decide decision) error {
+func (r *reborn) Update(ctx context.Context, sel storage.Select, decide decision) error {
 	claims := sel.Queries != nil ||
-		slices.ContainsFunc(sel.Keys, func(key durable.Key) bool { return key.Kind == durable.KindRun })
-	return r.Store.Update(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+		slices.ContainsFunc(sel.Keys, func(key storage.Key) bool { return key.Kind == storage.KindRun })
+	return r.Store.Update(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 		if next := r.during.Load().(string); next != "" && claims {
 			r.incarnation.Store(next) // the connection of this transaction is new
 		}
@@ -80,20 +84,20 @@ func TestIncarnationChanges(t *testing.T) {
 		}
 		start(t, p.Engine, "double", "job")
 		time.Sleep(time.Minute)
-		wantRun(t, p.Engine, "job", durable.StatusOpen)
-		reported := slices.ContainsFunc(p.saw(durable.EventStoreError), func(ev durable.Event) bool {
+		wantRun(t, p.Engine, "job", storage.StatusOpen)
+		reported := slices.ContainsFunc(p.saw(events.EventStoreError), func(ev events.Event) bool {
 			return errors.Is(ev.Err, durable.ErrIncarnation)
 		})
 		if !reported {
 			t.Error("the worker has not reported ErrIncarnation")
 		}
 
-		if err := newEngine(t, s).Accept(t.Context(), durable.By("ada", "compared")); err != nil {
+		if err := newEngine(t, s).Admin().Accept(t.Context(), admin.By("ada", "compared")); err != nil {
 			t.Fatal(err)
 		}
 		kept := 0
-		for a, err := range p.Audit(t.Context(), durable.KindIncarnation, "", "") {
-			if kept++; err != nil || a.Action != durable.ActionAccepted || a.By != durable.By("ada", "compared") {
+		for a, err := range p.Admin().Audit(t.Context(), storage.KindIncarnation, "", "") {
+			if kept++; err != nil || a.Action != admin.ActionAccepted || a.By != admin.By("ada", "compared") {
 				t.Errorf("the audit is %+v, %v", a, err)
 			}
 		}
@@ -131,7 +135,7 @@ func TestIncarnationChangesDuringClaim(t *testing.T) {
 		s.during.Store("two")
 		defer work(t, e)()
 		time.Sleep(time.Minute)
-		if r := wantRun(t, e, "job", durable.StatusOpen); r.Fence != 0 {
+		if r := wantRun(t, e, "job", storage.StatusOpen); r.Fence != 0 {
 			t.Errorf("got the fence %d, want a run that was never claimed", r.Fence)
 		}
 	})
@@ -139,11 +143,11 @@ func TestIncarnationChangesDuringClaim(t *testing.T) {
 
 // A store that cannot know its incarnation has no record of it.
 func TestIncarnationUnknown(t *testing.T) {
-	m := durable.NewMemory()
+	m := memory.New()
 	if err := newEngine(t, m).Run(t.Context(), "one", nothing); err != nil {
 		t.Fatal(err)
 	}
-	records, _, err := m.List(t.Context(), durable.Query{Kind: durable.KindIncarnation})
+	records, _, err := m.List(t.Context(), storage.Query{Kind: storage.KindIncarnation})
 	if len(records) > 0 || err != nil {
 		t.Errorf("got %+v, %v; want no record", records, err)
 	}

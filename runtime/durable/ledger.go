@@ -6,18 +6,21 @@ import (
 	"errors"
 	"reflect"
 	"sync"
+
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A ledger has what an execution knows of the steps of its run, outside of
 // groups, or of those of one unit of a group. The mutex of the execution guards
 // it.
 type ledger struct {
-	called   map[string]Status        // unfinished steps that were called
-	finished map[string]*finishedStep // that were read ahead or executed
-	pending  map[string]bool          // unfinished steps that were read ahead
-	complete bool                     // finished and pending have all steps that were recorded
-	size     int                      // of finished, in bytes
-	limit    int                      // of size
+	called   map[string]storage.Status // unfinished steps that were called
+	finished map[string]*finishedStep  // that were read ahead or executed
+	pending  map[string]bool           // unfinished steps that were read ahead
+	complete bool                      // finished and pending have all steps that were recorded
+	size     int                       // of finished, in bytes
+	limit    int                       // of size
 
 	// A run may have a million finished steps: each has a part of these.
 	steps    []finishedStep
@@ -27,7 +30,7 @@ type ledger struct {
 
 func newLedger(limit int) *ledger {
 	return &ledger{
-		called: map[string]Status{}, finished: map[string]*finishedStep{}, pending: map[string]bool{}, limit: limit,
+		called: map[string]storage.Status{}, finished: map[string]*finishedStep{}, pending: map[string]bool{}, limit: limit,
 	}
 }
 
@@ -44,7 +47,7 @@ const (
 // version knows what the step means for the run.
 func (x *execution) load(ctx context.Context) error {
 	err := x.readSteps(ctx)
-	if errors.Is(err, ErrFormat) {
+	if errors.Is(err, storage.ErrFormat) {
 		x.halt(err)
 		return nil
 	}
@@ -53,28 +56,28 @@ func (x *execution) load(ctx context.Context) error {
 
 func (x *execution) readSteps(ctx context.Context) error {
 	x.steps.complete = true
-	q := Query{Kind: KindStep, Space: x.e.space, Run: x.id}
-	q.BeforeID = inGroups
+	q := storage.Query{Kind: storage.KindStep, Space: x.e.ns.Space, Run: x.id}
+	q.BeforeID = record.InGroups
 	if err := x.e.readAhead(ctx, q, x.steps); err != nil {
 		return err
 	}
-	q.FromID, q.BeforeID = afterGroups, ""
+	q.FromID, q.BeforeID = record.AfterGroups, ""
 	return x.e.readAhead(ctx, q, x.steps)
 }
 
 // readAhead adds the steps that q selects to a ledger that no other goroutine
 // uses yet.
-func (e *Engine) readAhead(ctx context.Context, q Query, l *ledger) error {
+func (e *Engine) readAhead(ctx context.Context, q storage.Query, l *ledger) error {
 	q.Brief = true
-	err := e.eachAhead(ctx, q, func(r Record) error {
+	err := e.eachAhead(ctx, q, func(r storage.Record) error {
 		if f, ok := l.scan(&r); ok {
 			return l.keep(r.Key.ID, f)
 		}
-		body, err := open[stepBody](r)
+		body, err := record.Open[record.Step](r)
 		if err != nil {
 			return err
 		}
-		if !finished(r.Status) {
+		if !record.Finished(r.Status) {
 			l.pending[r.Key.ID] = true
 			return nil
 		}
@@ -88,19 +91,19 @@ func (e *Engine) readAhead(ctx context.Context, q Query, l *ledger) error {
 
 // eachAhead is each for a query of many records: while it calls f for those of a page, it
 // reads the next one.
-func (e *Engine) eachAhead(ctx context.Context, q Query, f func(Record) error) error {
+func (e *Engine) eachAhead(ctx context.Context, q storage.Query, f func(storage.Record) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	defer cancel()
-	records, from, err := e.store.List(ctx, q)
+	records, from, err := e.ns.Store.List(ctx, q)
 	for {
 		if err != nil {
 			return err
 		}
 		page := records
 		if q.From = from; from != "" {
-			reading.Go(func() { records, from, err = e.store.List(ctx, q) })
+			reading.Go(func() { records, from, err = e.ns.Store.List(ctx, q) })
 		}
 		for _, r := range page {
 			if err := f(r); err != nil {
@@ -123,21 +126,21 @@ const (
 	scanBytes
 )
 
-var stepShape = shapeOf(
-	reflect.TypeFor[stepBody](), "", "function", "arguments", "imported", "result.json", "result.bytes",
+var stepShape = record.ShapeOf(
+	reflect.TypeFor[record.Step](), "", "function", "arguments", "imported", "result.json", "result.bytes",
 )
 
 // scan is open and finishedOf for steps that have succeeded, if their bodies are as
 // they usually are. It keeps nothing of r, whose body has much that nobody asks for.
-func (l *ledger) scan(r *Record) (f finishedStep, ok bool) {
-	if r.Status != StatusSucceeded {
+func (l *ledger) scan(r *storage.Record) (f finishedStep, ok bool) {
+	if r.Status != storage.StatusSucceeded {
 		return f, false
 	}
-	s, ok := stepShape.scan(r.Body)
+	s, ok := stepShape.Scan(r.Body)
 	if !ok {
 		return f, false
 	}
-	switch json, bytes := s.found[scanJSON], s.found[scanBytes]; {
+	switch json, bytes := s.Found[scanJSON], s.Found[scanBytes]; {
 	case json != nil:
 		f.result = append(l.room(len(json)), json...)
 	case bytes != nil:
@@ -149,11 +152,11 @@ func (l *ledger) scan(r *Record) (f finishedStep, ok bool) {
 	default:
 		return f, false
 	}
-	if l.function != string(s.found[scanFunction]) {
-		l.function = string(s.found[scanFunction])
+	if l.function != string(s.Found[scanFunction]) {
+		l.function = string(s.Found[scanFunction])
 	}
-	f.status, f.imported, f.function = r.Status, string(s.found[scanImported]) == "true", l.function
-	f.arguments = append(l.room(len(s.found[scanArguments])), s.found[scanArguments]...)
+	f.status, f.imported, f.function = r.Status, string(s.Found[scanImported]) == "true", l.function
+	f.arguments = append(l.room(len(s.Found[scanArguments])), s.Found[scanArguments]...)
 	return f, true
 }
 
@@ -186,22 +189,22 @@ func (l *ledger) keep(id string, f finishedStep) error {
 // A finishedStep is what an execution keeps of a finished step: little of those
 // that succeeded, of which a run may have very many.
 type finishedStep struct {
-	status    Status
+	status    storage.Status
 	imported  bool
-	returned  bool      // to a caller in this execution
-	function  string    // stepBody.Function
-	arguments []byte    // their digest
-	result    []byte    // as the codec has written it
-	body      *stepBody // nil if result is all there is to know
+	returned  bool         // to a caller in this execution
+	function  string       // record.Step.Function
+	arguments []byte       // their digest
+	result    []byte       // as the codec has written it
+	body      *record.Step // nil if result is all there is to know
 }
 
 // finishedOf returns what to keep of a finished step.
-func finishedOf(s Status, body *stepBody) finishedStep {
+func finishedOf(s storage.Status, body *record.Step) finishedStep {
 	f := finishedStep{
 		status: s, imported: body.Imported, function: body.Function, arguments: []byte(body.Arguments),
 	}
-	if r := body.Result; s == StatusSucceeded && r != nil && r.data() != nil {
-		f.result = r.data()
+	if r := body.Result; s == storage.StatusSucceeded && r != nil && r.Data() != nil {
+		f.result = r.Data()
 		return f
 	}
 	kept := *body
@@ -211,7 +214,7 @@ func finishedOf(s Status, body *stepBody) finishedStep {
 
 // succeeded reports whether the step has a result for its callers.
 func (f *finishedStep) succeeded() bool {
-	return f.status == StatusSucceeded && (f.body == nil || f.body.Result == nil || f.body.Result.Refuse == "")
+	return f.status == storage.StatusSucceeded && (f.body == nil || f.body.Result == nil || f.body.Result.Refuse == "")
 }
 
 // size returns about how many bytes f takes, with its entry in a map.
@@ -244,7 +247,7 @@ func (x *execution) knowsUnfinished(c *stepCall) bool {
 
 // knowsAny reports whether the execution knows of a record of one of the steps.
 // If the ledger is complete, it knows of all.
-func (x *execution) knowsAny(c *stepCall, keys []Key) bool {
+func (x *execution) knowsAny(c *stepCall, keys []storage.Key) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	l := c.ledger
@@ -258,7 +261,7 @@ func (x *execution) knowsAny(c *stepCall, keys []Key) bool {
 
 // note remembers that a step is unfinished, or with status 0 that it need not be
 // finished.
-func (x *execution) note(c *stepCall, s Status) {
+func (x *execution) note(c *stepCall, s storage.Status) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if c.ledger.called[c.key.ID] = s; s == 0 {

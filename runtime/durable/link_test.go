@@ -13,19 +13,23 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/shared"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // openMemory returns a function that opens one memory store for each folder.
 func openMemory() durabletest.OpenShared {
 	var mu sync.Mutex
-	stores := map[string]*durable.Memory{}
-	return func(_ *testing.T, dir string) durable.SharedStore {
+	stores := map[string]*memory.Store{}
+	return func(_ *testing.T, dir string) shared.Store {
 		mu.Lock()
 		defer mu.Unlock()
 		if stores[dir] == nil {
-			stores[dir] = durable.NewMemory()
+			stores[dir] = memory.New()
 		}
 		return stores[dir]
 	}
@@ -37,13 +41,13 @@ func TestBreakerConformance(t *testing.T) { durabletest.RunBreaker(t, openMemory
 // A linked is a process with a shared budget and a shared breaker, which may lose
 // its store.
 type linked struct {
-	budget  *durable.SharedBudget
+	budget  *shared.Budget
 	breaker *retry.Breaker
-	conn    *durable.Connection
+	conn    *shared.Connection
 	store   *durabletest.Faulty
 
 	mu     sync.Mutex
-	events []durable.Event
+	events []events.Event
 }
 
 var (
@@ -51,19 +55,19 @@ var (
 	linkBreaker = retry.BreakerPolicy{Name: "server", Failures: 2, OpenFor: 10 * time.Second}
 )
 
-func connect(t *testing.T, s durable.Store) *linked {
+func connect(t *testing.T, s storage.Store) *linked {
 	t.Helper()
 	p := &linked{
-		budget: durable.NewSharedBudget(linkBudget), breaker: retry.NewBreaker(linkBreaker), store: durabletest.CrashAt(s, 0),
+		budget: shared.NewBudget(linkBudget), breaker: retry.NewBreaker(linkBreaker), store: durabletest.CrashAt(s, 0),
 	}
-	link := durable.Link{Store: p.store, OnEvent: func(_ context.Context, ev durable.Event) {
+	link := shared.Link{Store: p.store, OnEvent: func(_ context.Context, ev events.Event) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.events = append(p.events, ev)
 	}}
 	var err error
-	p.conn, err = link.Connect(t.Context(), durable.SharedSet{
-		Breakers: []*retry.Breaker{p.breaker}, Budgets: []*durable.SharedBudget{p.budget},
+	p.conn, err = link.Connect(t.Context(), shared.Set{
+		Breakers: []*retry.Breaker{p.breaker}, Budgets: []*shared.Budget{p.budget},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +89,7 @@ func (p *linked) saw(name string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, ev := range p.events {
-		if ev.Kind == durable.EventStoreError && ev.Name == name {
+		if ev.Kind == events.EventStoreError && ev.Name == name {
 			return ev.Err
 		}
 	}
@@ -96,7 +100,7 @@ func (p *linked) saw(name string) error {
 // filled again once its lease has ended.
 func TestLeaseOfDeadProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
+		store := memory.New()
 		dying, other := connect(t, store), connect(t, store)
 		if err := dying.budget.Withdraw(); err != nil {
 			t.Fatal(err)
@@ -120,7 +124,7 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 // the end of its lease, and then refuses retries with the error of the store.
 func TestBudgetWithoutStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := connect(t, durable.NewMemory())
+		p := connect(t, memory.New())
 		if err := p.budget.Withdraw(); err != nil {
 			t.Fatal(err)
 		}
@@ -130,10 +134,10 @@ func TestBudgetWithoutStore(t *testing.T) {
 		}
 		time.Sleep(31 * time.Second)
 		err := p.budget.Withdraw()
-		if !errors.Is(err, retry.ErrBudget) || !errors.Is(err, durable.ErrStore) {
+		if !errors.Is(err, retry.ErrBudget) || !errors.Is(err, storage.ErrStore) {
 			t.Errorf("after it: err = %v, want ErrBudget and ErrStore", err)
 		}
-		if err := p.saw("budget server"); !errors.Is(err, durable.ErrStore) {
+		if err := p.saw("budget server"); !errors.Is(err, storage.ErrStore) {
 			t.Errorf("event: %v, want ErrStore", err)
 		}
 		policy := retry.Policy{Name: "ping", RetryUnknown: true,
@@ -141,7 +145,7 @@ func TestBudgetWithoutStore(t *testing.T) {
 		_, err = retry.DoWith(t.Context(), &policy, retry.Shared{Budget: p.budget}, func(context.Context) (int, error) {
 			return 0, errDown
 		})
-		if !errors.Is(err, retry.ErrBudget) || !errors.Is(err, durable.ErrStore) || !errors.Is(err, errDown) {
+		if !errors.Is(err, retry.ErrBudget) || !errors.Is(err, storage.ErrStore) || !errors.Is(err, errDown) {
 			t.Errorf("the error of the call: %v, want the store's and its own", err)
 		}
 	})
@@ -151,14 +155,14 @@ func TestBudgetWithoutStore(t *testing.T) {
 // one has spent.
 func TestDepositsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
+		store := memory.New()
 		linkBudget := linkBudget
 		linkBudget.MinPerSecond = retry.NoRefill
-		link := durable.Link{Store: store}
-		var budgets []*durable.SharedBudget
+		link := shared.Link{Store: store}
+		var budgets []*shared.Budget
 		for range 2 {
-			b := durable.NewSharedBudget(linkBudget)
-			c, err := link.Connect(t.Context(), durable.SharedSet{Budgets: []*durable.SharedBudget{b}})
+			b := shared.NewBudget(linkBudget)
+			c, err := link.Connect(t.Context(), shared.Set{Budgets: []*shared.Budget{b}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,19 +190,19 @@ func TestDepositsOfOthers(t *testing.T) {
 // neither memory nor the store.
 func TestFullBudgetIsQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
+		store := memory.New()
 		p := connect(t, store)
 		if err := p.budget.Withdraw(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		key := durable.Key{Kind: durable.KindBudget, ID: "server"}
-		before, err := store.Get(t.Context(), []durable.Key{key})
+		key := storage.Key{Kind: storage.KindBudget, ID: "server"}
+		before, err := store.Get(t.Context(), []storage.Key{key})
 		if err != nil || before[0].Version == 0 {
 			t.Fatalf("%v, %v", before, err)
 		}
 		time.Sleep(time.Minute)
-		if after, err := store.Get(t.Context(), []durable.Key{key}); err != nil || after[0].Version != before[0].Version {
+		if after, err := store.Get(t.Context(), []storage.Key{key}); err != nil || after[0].Version != before[0].Version {
 			t.Errorf("version %d after %d, %v: want no write", after[0].Version, before[0].Version, err)
 		}
 		if !p.budget.Full() || p.budget.Left() != 16 {
@@ -214,20 +218,20 @@ func TestFullBudgetIsQuiet(t *testing.T) {
 // void, and that is reported.
 func TestForgottenLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
+		store := memory.New()
 		p := connect(t, store)
 		if err := p.budget.Withdraw(); err != nil {
 			t.Fatal(err)
 		}
-		key := durable.Key{Kind: durable.KindBudget, ID: "server"}
-		err := store.Update(t.Context(), durable.Select{Keys: []durable.Key{key}}, func(durable.Tx) (durable.Writes, error) {
-			return durable.Writes{Delete: []durable.Key{key}}, nil
+		key := storage.Key{Kind: storage.KindBudget, ID: "server"}
+		err := store.Update(t.Context(), storage.Select{Keys: []storage.Key{key}}, func(storage.Tx) (storage.Writes, error) {
+			return storage.Writes{Delete: []storage.Key{key}}, nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(6 * time.Second)
-		if err := p.saw("budget server"); !errors.Is(err, durable.ErrLeaseLost) {
+		if err := p.saw("budget server"); !errors.Is(err, shared.ErrLeaseLost) {
 			t.Errorf("event: %v, want ErrLeaseLost", err)
 		}
 		if n := p.drain(); n != 16 {
@@ -240,7 +244,7 @@ func TestForgottenLease(t *testing.T) {
 // agrees with the others again once the store answers.
 func TestBreakerWithoutStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
+		store := memory.New()
 		cut, other := connect(t, store), connect(t, store)
 		call := func(p *linked, err error) (executed bool) {
 			policy := retry.Policy{Name: "ping", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 1}}
@@ -260,7 +264,7 @@ func TestBreakerWithoutStore(t *testing.T) {
 		if other.breaker.State() != retry.StateClosed {
 			t.Error("the other process knows of it without the store")
 		}
-		if err := cut.saw("breaker server"); !errors.Is(err, durable.ErrStore) {
+		if err := cut.saw("breaker server"); !errors.Is(err, storage.ErrStore) {
 			t.Errorf("event: %v, want ErrStore", err)
 		}
 		time.Sleep(10 * time.Second)
@@ -274,10 +278,10 @@ func TestBreakerWithoutStore(t *testing.T) {
 // one budget.
 func TestStepAndWrapperShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
+		store := memory.New()
 		p := connect(t, store)
 		e := newEngine(t, store)
-		s := durable.StepPolicy{
+		s := genapi.StepPolicy{
 			Name: "ping",
 			Policy: &retry.Policy{Name: "ping", RetryUnknown: true,
 				Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: time.Millisecond}},
@@ -289,7 +293,7 @@ func TestStepAndWrapperShare(t *testing.T) {
 		calls := 0
 		_ = e.Run(t.Context(), "one", func(ctx context.Context) error {
 			for i := range 2 {
-				_, err := durable.Call(ctx, &s, durable.ID(i), durable.Digest{}, down(&calls))
+				_, err := genapi.Call(ctx, &s, genapi.ID(i), genapi.Digest{}, down(&calls))
 				if want := []error{retry.ErrBudget, retry.ErrBreakerOpen}[i]; !errors.Is(err, want) {
 					t.Errorf("step %d: err = %v, want %v", i, err, want)
 				}
@@ -307,16 +311,16 @@ func TestStepAndWrapperShare(t *testing.T) {
 func TestLogOfLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		store := durabletest.CrashAt(durable.NewMemory(), 0)
-		link := durable.Link{Store: store, OnEvent: durable.Log(slog.New(slog.NewTextHandler(&out, nil)))}
-		b := durable.NewSharedBudget(linkBudget)
-		c, err := link.Connect(t.Context(), durable.SharedSet{Budgets: []*durable.SharedBudget{b}})
+		store := durabletest.CrashAt(memory.New(), 0)
+		link := shared.Link{Store: store, OnEvent: events.Log(slog.New(slog.NewTextHandler(&out, nil)))}
+		b := shared.NewBudget(linkBudget)
+		c, err := link.Connect(t.Context(), shared.Set{Budgets: []*shared.Budget{b}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		store.Crash()
 		_ = b.Withdraw() // reported
-		if err := c.Close(t.Context()); !errors.Is(err, durable.ErrStore) {
+		if err := c.Close(t.Context()); !errors.Is(err, storage.ErrStore) {
 			t.Errorf("Close: %v, want ErrStore: the part was not given back", err)
 		}
 		if text := out.String(); !strings.Contains(text, `level=ERROR msg="store error" name="budget server"`) {
@@ -326,15 +330,15 @@ func TestLogOfLink(t *testing.T) {
 }
 
 // forgetful is a store that many processes share and that survives nothing.
-type forgetful struct{ *durable.Memory }
+type forgetful struct{ *memory.Store }
 
-func (forgetful) Guarantee() durable.Guarantee {
-	return durable.Guarantee{Shared: durable.SharedByCluster}
+func (forgetful) Guarantee() storage.Guarantee {
+	return storage.Guarantee{Shared: storage.SharedByCluster}
 }
 
 func TestForgetfulStore(t *testing.T) {
-	link := durable.Link{Store: forgetful{durable.NewMemory()}}
-	if _, err := link.Connect(t.Context()); !errors.Is(err, durable.ErrForgetful) {
+	link := shared.Link{Store: forgetful{memory.New()}}
+	if _, err := link.Connect(t.Context()); !errors.Is(err, shared.ErrForgetful) {
 		t.Errorf("err = %v, want ErrForgetful", err)
 	}
 	link.Forgetful = true
@@ -348,14 +352,14 @@ func TestForgetfulStore(t *testing.T) {
 }
 
 func TestConnectFails(t *testing.T) {
-	store := durabletest.CrashAt(durable.NewMemory(), 0)
+	store := durabletest.CrashAt(memory.New(), 0)
 	store.Crash()
-	b := durable.NewSharedBudget(linkBudget)
-	_, err := durable.Link{Store: store}.Connect(t.Context(), durable.SharedSet{Budgets: []*durable.SharedBudget{b}})
-	if !errors.Is(err, durable.ErrStore) {
+	b := shared.NewBudget(linkBudget)
+	_, err := shared.Link{Store: store}.Connect(t.Context(), shared.Set{Budgets: []*shared.Budget{b}})
+	if !errors.Is(err, storage.ErrStore) {
 		t.Errorf("err = %v, want ErrStore", err)
 	}
-	if err := b.Withdraw(); !errors.Is(err, durable.ErrUnconnected) {
+	if err := b.Withdraw(); !errors.Is(err, shared.ErrUnconnected) {
 		t.Errorf("err = %v, want ErrUnconnected", fmt.Sprint(err))
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 var histories = flag.Int("histories", 2_000, "random histories in TestRandomHistories")
@@ -28,7 +28,7 @@ func TestRandomHistories(t *testing.T) {
 				t.Parallel()
 				for seed := next.Add(1); seed <= n && !t.Failed(); seed = next.Add(1) {
 					synctest.Test(t, func(t *testing.T) {
-						if durabletest.RandomHistory(t, durable.NewMemory(), uint64(seed)) {
+						if durabletest.RandomHistory(t, memory.New(), uint64(seed)) {
 							completed.Add(1)
 						}
 						time.Sleep(time.Minute) // the goroutines of processes that died end

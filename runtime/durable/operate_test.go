@@ -12,12 +12,16 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // Two steps in doubt that are resolved at the same time open their run.
 func TestResolveConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		a := startProcess(t, m)
 		job := func(ctx context.Context) error {
 			var wg sync.WaitGroup
@@ -41,7 +45,7 @@ func TestResolveConcurrently(t *testing.T) {
 		// Both look for the other steps in doubt before one of them writes.
 		both := make(chan struct{}, 2)
 		slow := startProcess(t, &hooked{Store: m, hook: func(
-			ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+			ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error), next update,
 		) error {
 			select {
 			case both <- struct{}{}:
@@ -52,15 +56,15 @@ func TestResolveConcurrently(t *testing.T) {
 		}})
 		other := startProcess(t, m)
 		done := make(chan error)
-		go func() { done <- slow.Resolve(t.Context(), "one", "charge/0", durable.Succeeded(7)) }()
+		go func() { done <- slow.Admin().Resolve(t.Context(), "one", "charge/0", admin.Succeeded(7)) }()
 		synctest.Wait()
-		if err := other.Resolve(t.Context(), "one", "charge/1", durable.Succeeded(8)); err != nil {
+		if err := other.Admin().Resolve(t.Context(), "one", "charge/1", admin.Succeeded(8)); err != nil {
 			t.Error(err)
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		wantRun(t, b.Engine, "one", durable.StatusOpen)
+		wantRun(t, b.Engine, "one", storage.StatusOpen)
 		if err := b.run("one", job); err != nil {
 			t.Error(err)
 		}
@@ -70,13 +74,13 @@ func TestResolveConcurrently(t *testing.T) {
 // A run that has succeeded is not in doubt: it keeps its result.
 func TestResolveRunThatIsNotPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		calls := 0
 		fn := func(context.Context) (int, error) { calls++; return 7, nil }
 		if _, err := durable.Run(p.ctx, p.Engine, "one", fn); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, p.Resume(t.Context(), "one"), durable.ErrConflict)
+		wantError(t, p.Admin().Resume(t.Context(), "one"), durable.ErrConflict)
 		if got, err := durable.Run(p.ctx, p.Engine, "one", fn); got != 7 || err != nil || calls != 1 {
 			t.Errorf("got %d, %v after %d calls; want 7 after 1", got, err, calls)
 		}
@@ -88,13 +92,13 @@ func TestResolveRunThatIsNotPaused(t *testing.T) {
 func TestResolveRetryMakesAnAttempt(t *testing.T) {
 	t.Run("exhausted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := startProcess(t, durable.NewMemory())
+			p := startProcess(t, memory.New())
 			var j journal
 			s := careful("charge", 2, time.Second)
-			s.OnExhausted = durable.ExhaustedPause
+			s.OnExhausted = genapi.ExhaustedPause
 			job := oneStep(s, failing(&j, 2))
 			wantAs[*durable.PausedError](t, p.run("one", job))
-			if err := p.Resolve(t.Context(), "one", "charge", durable.Retry()); err != nil {
+			if err := p.Admin().Resolve(t.Context(), "one", "charge", admin.Retry()); err != nil {
 				t.Fatal(err)
 			}
 			if err := p.run("one", job); err != nil {
@@ -105,7 +109,7 @@ func TestResolveRetryMakesAnAttempt(t *testing.T) {
 	})
 	t.Run("lost", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			s := careful("charge", 2, time.Second)
 			s.Policy.DelayBudget = time.Hour
 			var j journal
@@ -123,7 +127,7 @@ func TestResolveRetryMakesAnAttempt(t *testing.T) {
 				q := startProcess(t, m)
 				wantAs[*durable.PausedError](t, q.run("one", job))
 				time.Sleep(2 * time.Hour)
-				if err := q.Resolve(t.Context(), "one", "charge", durable.Retry()); err != nil {
+				if err := q.Admin().Resolve(t.Context(), "one", "charge", admin.Retry()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -143,15 +147,15 @@ func TestResolveRetryMakesAnAttempt(t *testing.T) {
 // whichever replies are lost.
 func TestCancelElsewhereStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var updates atomic.Int64
 		s := &hooked{Store: m}
 		s.hook = func(
-			ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+			ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error), next update,
 		) error {
 			err := next(ctx, sel, decide)
 			if err == nil && !isRenewal(sel) && updates.Add(1)%2 == 1 {
-				return durable.ErrUnknown // and not the next time
+				return storage.ErrUnknown // and not the next time
 			}
 			return err
 		}
@@ -164,44 +168,44 @@ func TestCancelElsewhereStays(t *testing.T) {
 			}))
 		}()
 		time.Sleep(time.Second)
-		if err := b.Cancel(t.Context(), "one"); err != nil {
+		if err := b.Admin().Cancel(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		wantError(t, <-done, durable.ErrCanceled)
-		wantRun(t, b.Engine, "one", durable.StatusCanceled)
-		wantStep(t, b.Engine, "one", "charge", durable.StatusSucceeded)
+		wantRun(t, b.Engine, "one", storage.StatusCanceled)
+		wantStep(t, b.Engine, "one", "charge", storage.StatusSucceeded)
 	})
 }
 
 // A step in doubt of a canceled run can be resolved, corrected and discarded. The
 // run stays canceled, and nothing is executed.
 func TestResolveInCanceledRun(t *testing.T) {
-	resolve := func(ctx context.Context, e *durable.Engine, r durable.Resolution) error {
-		return e.Resolve(ctx, "one", "charge", r)
+	resolve := func(ctx context.Context, e *durable.Engine, r admin.Resolution) error {
+		return e.Admin().Resolve(ctx, "one", "charge", r)
 	}
 	for _, tt := range []struct {
 		name string
 		do   func(context.Context, *durable.Engine) error
-		want durable.Status
+		want storage.Status
 	}{
 		{"retry", func(ctx context.Context, e *durable.Engine) error {
-			return resolve(ctx, e, durable.Retry())
-		}, durable.StatusCanceled},
+			return resolve(ctx, e, admin.Retry())
+		}, storage.StatusCanceled},
 		{"succeeded", func(ctx context.Context, e *durable.Engine) error {
-			return resolve(ctx, e, durable.Succeeded(7))
-		}, durable.StatusSucceeded},
+			return resolve(ctx, e, admin.Succeeded(7))
+		}, storage.StatusSucceeded},
 		{"failed", func(ctx context.Context, e *durable.Engine) error {
-			return resolve(ctx, e, durable.Failed(errStop))
-		}, durable.StatusFailed},
+			return resolve(ctx, e, admin.Failed(errStop))
+		}, storage.StatusFailed},
 		{"corrected", func(ctx context.Context, e *durable.Engine) error {
-			return errors.Join(resolve(ctx, e, durable.Retry()), resolve(ctx, e, durable.Succeeded(7)))
-		}, durable.StatusSucceeded},
+			return errors.Join(resolve(ctx, e, admin.Retry()), resolve(ctx, e, admin.Succeeded(7)))
+		}, storage.StatusSucceeded},
 		{"discarded", func(ctx context.Context, e *durable.Engine) error {
-			return e.Discard(ctx, "one", "charge", durable.By("ada", "the order is void"))
-		}, durable.StatusDiscarded},
+			return e.Admin().Discard(ctx, "one", "charge", admin.By("ada", "the order is void"))
+		}, storage.StatusDiscarded},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			a := startProcess(t, m)
 			job := oneStep(careful("charge", 3, time.Second), func(ctx context.Context) (int, error) {
 				time.Sleep(time.Minute)
@@ -211,17 +215,17 @@ func TestResolveInCanceledRun(t *testing.T) {
 			_ = a.run("one", job)
 			b := startProcess(t, m)
 			wantAs[*durable.PausedError](t, b.run("one", job))
-			wantError(t, b.Discard(t.Context(), "one", "charge", durable.By("ada", "too early")), durable.ErrConflict)
-			if err := b.Cancel(t.Context(), "one"); err != nil {
+			wantError(t, b.Admin().Discard(t.Context(), "one", "charge", admin.By("ada", "too early")), durable.ErrConflict)
+			if err := b.Admin().Cancel(t.Context(), "one"); err != nil {
 				t.Fatal(err)
 			}
 			if err := tt.do(t.Context(), b.Engine); err != nil {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 			wantStep(t, b.Engine, "one", "charge", tt.want)
-			wantRun(t, b.Engine, "one", durable.StatusCanceled)
+			wantRun(t, b.Engine, "one", storage.StatusCanceled)
 			wantError(t, b.run("one", job), durable.ErrCanceled)
-			for s, err := range b.Steps(t.Context(), durable.Filter{Status: []durable.Status{durable.StatusInDoubt}}) {
+			for s, err := range b.Admin().Steps(t.Context(), admin.Filter{Status: []storage.Status{storage.StatusInDoubt}}) {
 				t.Errorf("%s: %q is still listed, %v", tt.name, s.Step, err)
 			}
 		})
@@ -232,19 +236,19 @@ func TestResolveInCanceledRun(t *testing.T) {
 // once.
 func TestListByStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		fail := func(context.Context) error { return errors.New("no") }
 		for i := range 9 {
 			_ = p.run(fmt.Sprint("failed-", i), fail)
 			_ = p.run(fmt.Sprint("done-", i), func(context.Context) error { return nil })
 			_ = p.run(fmt.Sprint("canceled-", i), fail)
-			if err := p.Cancel(t.Context(), fmt.Sprint("canceled-", i)); err != nil {
+			if err := p.Admin().Cancel(t.Context(), fmt.Sprint("canceled-", i)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		_ = p.run("failed-3", func(context.Context) error { return nil }) // it was continued
-		list := func(statuses ...durable.Status) (ids []string) {
-			for r, err := range p.List(t.Context(), durable.Query{Status: statuses, Limit: 2}) {
+		list := func(statuses ...storage.Status) (ids []string) {
+			for r, err := range p.Admin().List(t.Context(), storage.Query{Status: statuses, Limit: 2}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -252,12 +256,12 @@ func TestListByStatus(t *testing.T) {
 			}
 			return ids
 		}
-		for _, statuses := range [][]durable.Status{
-			{durable.StatusFailed}, {durable.StatusFailed, durable.StatusCanceled, durable.StatusFailed},
-			{durable.StatusSucceeded, durable.StatusFailed}, {durable.StatusParked}, {},
+		for _, statuses := range [][]storage.Status{
+			{storage.StatusFailed}, {storage.StatusFailed, storage.StatusCanceled, storage.StatusFailed},
+			{storage.StatusSucceeded, storage.StatusFailed}, {storage.StatusParked}, {},
 		} {
 			var want []string
-			for r, err := range p.List(t.Context(), durable.Query{}) {
+			for r, err := range p.Admin().List(t.Context(), storage.Query{}) {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,14 +8,18 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // TestOrder: runs are listed by id, from the newest to the oldest, and in reverse, with
 // every filter, whether they are in one store or in several.
 func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
-		sharded, err := durable.NewSharded([]durable.Store{durable.NewMemory(), durable.NewMemory(), durable.NewMemory()})
+		e := newEngine(t, memory.New())
+		sharded, err := durable.NewSharded([]storage.Store{memory.New(), memory.New(), memory.New()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,39 +36,41 @@ func TestOrder(t *testing.T) {
 				}
 			}
 		}
-		if err := e.Cancel(t.Context(), "a", durable.Operator{Name: "ada"}); err != nil {
+		if err := e.Admin().Cancel(t.Context(), "a", events.Operator{Name: "ada"}); err != nil {
 			t.Fatal(err)
 		}
-		canceled := []durable.Status{durable.StatusCanceled}
+		canceled := []storage.Status{storage.StatusCanceled}
 		for _, test := range []struct {
 			name  string
-			query durable.Query
+			query storage.Query
 			want  string
 			one   bool // store
 		}{
-			{"by id", durable.Query{}, "a b c/1 c/2 d", false},
-			{"newest", durable.Query{Order: durable.OrderNewest}, "b d c/2 a c/1", false},
-			{"oldest", durable.Query{Order: durable.OrderOldest}, "c/1 a c/2 d b", false},
-			{"handler", durable.Query{Order: durable.OrderNewest, Handlers: []string{"odd"}}, "c/2 a", false},
-			{"prefix", durable.Query{Order: durable.OrderOldest}.Prefix("c/"), "c/1 c/2", false},
-			{"prefix, after", durable.Query{
-				Order: durable.OrderNewest, From: durable.AfterCreated(begun.Add(3*time.Second), "c/2"),
+			{"by id", storage.Query{}, "a b c/1 c/2 d", false},
+			{"newest", storage.Query{Order: storage.OrderNewest}, "b d c/2 a c/1", false},
+			{"oldest", storage.Query{Order: storage.OrderOldest}, "c/1 a c/2 d b", false},
+			{"handler", storage.Query{Order: storage.OrderNewest, Handlers: []string{"odd"}}, "c/2 a", false},
+			{"prefix", storage.Query{Order: storage.OrderOldest}.Prefix("c/"), "c/1 c/2", false},
+			{"prefix, after", storage.Query{
+				Order: storage.OrderNewest, From: storage.AfterCreated(begun.Add(3*time.Second), "c/2"),
 			}.Prefix("c/"), "c/1", true},
-			{"prefix, handler", durable.Query{Order: durable.OrderNewest, Handlers: []string{"odd"}}.Prefix("c/"), "c/2", false},
-			{"status", durable.Query{Order: durable.OrderNewest, Status: canceled}, "a", true},
-			{"times", durable.Query{CreatedFrom: begun.Add(2 * time.Second), CreatedBefore: begun.Add(4 * time.Second)},
+			{"prefix, handler", storage.Query{Order: storage.OrderNewest, Handlers: []string{"odd"}}.Prefix("c/"), "c/2", false},
+			{"status", storage.Query{Order: storage.OrderNewest, Status: canceled}, "a", true},
+			{"times", storage.Query{CreatedFrom: begun.Add(2 * time.Second), CreatedBefore: begun.Add(4 * time.Second)},
 				"a c/2 d", false},
-			{"times, newest", durable.Query{Order: durable.OrderNewest, CreatedFrom: begun.Add(2 * time.Second)},
+			{"times, newest", storage.Query{Order: storage.OrderNewest, CreatedFrom: begun.Add(2 * time.Second)},
 				"b d c/2 a", false},
-			{"times, oldest", durable.Query{Order: durable.OrderOldest, CreatedBefore: begun.Add(3 * time.Second)},
+			{"times, oldest", storage.Query{Order: storage.OrderOldest, CreatedBefore: begun.Add(3 * time.Second)},
 				"c/1 a", false},
-			{"after", durable.Query{
-				Order: durable.OrderNewest, From: durable.AfterCreated(begun.Add(3*time.Second), "c/2"), Limit: 1,
+			{"after", storage.Query{
+				Order: storage.OrderNewest, From: storage.AfterCreated(begun.Add(3*time.Second), "c/2"), Limit: 1,
 			}, "a c/1", true},
 		} {
-			lists := map[string]func() []string{"store": func() []string { return ids(t, e.List(t.Context(), test.query)) }}
+			lists := map[string]func() []string{
+				"store": func() []string { return ids(t, e.Admin().List(t.Context(), test.query)) },
+			}
 			if !test.one {
-				lists["shards"] = func() []string { return ids(t, sharded.List(t.Context(), test.query)) }
+				lists["shards"] = func() []string { return ids(t, admin.ListAll(t.Context(), sharded.Admins(), test.query)) }
 			}
 			for where, list := range lists {
 				if got := strings.Join(list(), " "); got != test.want {
@@ -72,12 +78,13 @@ func TestOrder(t *testing.T) {
 				}
 			}
 		}
-		for r, err := range e.List(t.Context(), durable.Query{Run: "d"}) {
+		for r, err := range e.Admin().List(t.Context(), storage.Query{Run: "d"}) {
 			if want := begun.Add(3 * time.Second); err != nil || !r.Created.Equal(want) {
 				t.Errorf("got %v, %v; want the run to be created at %v", r.Created, err, want)
 			}
 		}
-		for _, err := range e.List(t.Context(), durable.Query{Order: durable.OrderNewest, From: durable.After("a", "")}) {
+		q := storage.Query{Order: storage.OrderNewest, From: storage.After("a", "")}
+		for _, err := range e.Admin().List(t.Context(), q) {
 			if err == nil || !strings.Contains(err.Error(), "is a cursor of another order") {
 				t.Errorf("got error %v, want one for a cursor of another order", err)
 			}
@@ -86,7 +93,7 @@ func TestOrder(t *testing.T) {
 }
 
 // ids returns the ids of runs.
-func ids(t *testing.T, runs iter.Seq2[durable.RunInfo, error]) (all []string) {
+func ids(t *testing.T, runs iter.Seq2[admin.RunInfo, error]) (all []string) {
 	t.Helper()
 	for r, err := range runs {
 		if err != nil {

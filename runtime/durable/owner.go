@@ -9,6 +9,11 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // An owner is the part of an engine that owns runs: a random id and a lease,
@@ -43,8 +48,8 @@ func (e *Engine) own(ctx context.Context) (*owner, error) {
 	if o, err := e.owned(); o != nil || err != nil {
 		return o, err
 	}
-	o := &owner{e: e, id: token(16), begun: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
-	if h, ok := e.store.(Holder); ok {
+	o := &owner{e: e, id: record.Token(16), begun: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
+	if h, ok := e.ns.Store.(storage.Holder); ok {
 		release, err := h.Hold(o.id)
 		if err != nil {
 			return nil, err
@@ -77,7 +82,7 @@ func (e *Engine) owned() (*owner, error) {
 	return e.owner, nil
 }
 
-func (o *owner) key() Key { return o.e.key(KindOwner, "", o.id) }
+func (o *owner) key() storage.Key { return o.e.ns.Key(storage.KindOwner, "", o.id) }
 
 // alive reports whether no other engine may have claimed the runs of o yet.
 func (o *owner) alive() bool { return time.Since(o.begun) < time.Duration(o.valid.Load()) }
@@ -102,26 +107,27 @@ func (o *owner) renew(ctx context.Context) error {
 	}
 	var now time.Time
 	gap := false
-	err := o.e.store.Update(ctx, Select{Keys: []Key{o.key()}}, func(tx Tx) (Writes, error) {
+	sel := storage.Select{Keys: []storage.Key{o.key()}}
+	err := o.e.ns.Store.Update(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(o.key())
 		now = tx.Now
-		b, err := open[ownerBody](r)
+		b, err := record.Open[record.Owner](r)
 		if err != nil {
-			return Writes{}, err
+			return storage.Writes{}, err
 		}
 		if r.Version == 0 {
-			r.Bucket = month(tx.Now)
-			b = ownerBody{Host: host, PID: pid, Started: tx.Now}
+			r.Bucket = record.Month(tx.Now)
+			b = record.Owner{Host: host, PID: pid, Started: tx.Now}
 		}
 		gap = tx.Now.After(b.Until) && o.valid.Load() > 0
-		b.Lease, b.Until = o.e.lease, tx.Now.Add(o.e.lease)
+		b.Lease, b.Until = o.e.ns.Lease, tx.Now.Add(o.e.ns.Lease)
 		b.Panicked, b.Stopping = "", o.stopping.Load() > 0 // it has survived the panic
 		b.Handlers = handlers
 		r.Due = b.Until
-		if err := write(&r, &b); err != nil {
-			return Writes{}, err
+		if err := record.Write(&r, &b); err != nil {
+			return storage.Writes{}, err
 		}
-		return Writes{Put: []Record{r}}, nil
+		return storage.Writes{Put: []storage.Record{r}}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("renewing the lease: %w", err)
@@ -130,7 +136,7 @@ func (o *owner) renew(ctx context.Context) error {
 	if gap {
 		o.gaps.Add(1) // before alive reports true again
 	}
-	o.valid.Store(int64(sent + o.e.lease))
+	o.valid.Store(int64(sent + o.e.ns.Lease))
 	return nil
 }
 
@@ -147,10 +153,10 @@ func (o *owner) serve(ctx context.Context) (done func()) {
 // crash. The end of the draining is recorded by the next renewal.
 func (o *owner) drain(ctx context.Context) (done func()) {
 	o.stopping.Add(1)
-	ctx, cancel := context.WithTimeout(ctx, o.e.lease/3)
+	ctx, cancel := context.WithTimeout(ctx, o.e.ns.Lease/3)
 	defer cancel()
 	if err := o.renew(ctx); err != nil { // or the heartbeat does it
-		o.e.event(ctx, Event{Kind: EventStoreError, Err: err})
+		o.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Err: err})
 	}
 	return func() { o.stopping.Add(-1) }
 }
@@ -158,7 +164,7 @@ func (o *owner) drain(ctx context.Context) (done func()) {
 // heartbeat renews the lease until the engine closes.
 func (o *owner) heartbeat() {
 	defer close(o.done)
-	ticker := time.NewTicker(o.e.lease / 3)
+	ticker := time.NewTicker(o.e.ns.Lease / 3)
 	defer ticker.Stop()
 	for {
 		select {
@@ -178,10 +184,10 @@ func (o *owner) heartbeat() {
 // beat renews the lease, and compares the runs that the store says are owned
 // with those that are executed.
 func (o *owner) beat() {
-	ctx, cancel := context.WithTimeout(context.Background(), o.e.lease/3)
+	ctx, cancel := context.WithTimeout(context.Background(), o.e.ns.Lease/3)
 	defer cancel()
 	if err := o.renew(ctx); err != nil {
-		o.e.event(ctx, Event{Kind: EventStoreError, Err: err})
+		o.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Err: err})
 		if !o.alive() {
 			o.lapse()
 		}
@@ -189,7 +195,7 @@ func (o *owner) beat() {
 	}
 	o.verify(ctx)
 	if err := o.reconcile(ctx); err != nil {
-		o.e.event(ctx, Event{Kind: EventStoreError, Err: err})
+		o.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Err: err})
 		return
 	}
 	o.e.expire(ctx, o.quit)
@@ -198,7 +204,8 @@ func (o *owner) beat() {
 // reconcile compares the runs that o owns, as the store says, with those that are
 // executed.
 func (o *owner) reconcile(ctx context.Context) error {
-	return o.e.each(ctx, Query{Kind: KindRun, Space: o.e.space, Owner: o.id}, func(r Record) error {
+	q := storage.Query{Kind: storage.KindRun, Space: o.e.ns.Space, Owner: o.id}
+	return o.e.ns.Each(ctx, q, func(r storage.Record) error {
 		o.reconcileRun(ctx, r)
 		return nil
 	})
@@ -212,13 +219,13 @@ func (o *owner) verify(ctx context.Context) {
 	o.e.mu.Unlock()
 	for _, x := range executions {
 		if err := x.verify(ctx); isStoreError(err) {
-			o.e.event(ctx, Event{Kind: EventStoreError, Run: x.id, Err: err})
+			o.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: x.id, Err: err})
 		}
 	}
 }
 
 // reconcileRun compares one run.
-func (o *owner) reconcileRun(ctx context.Context, r Record) {
+func (o *owner) reconcileRun(ctx context.Context, r storage.Record) {
 	x := o.e.execution(r.Key.Run)
 	if x == nil {
 		o.e.claims.Lock() // those that were claimed before the run was listed are active
@@ -226,36 +233,36 @@ func (o *owner) reconcileRun(ctx context.Context, r Record) {
 		o.e.claims.Unlock()
 	}
 	switch {
-	case x != nil && r.Status == StatusCanceled:
+	case x != nil && r.Status == storage.StatusCanceled:
 		x.halt(ErrCanceled)
-	case x != nil && r.Status == StatusPaused:
-		if b, err := open[runBody](r); err == nil && b.Hold != nil {
+	case x != nil && r.Status == storage.StatusPaused:
+		if b, err := record.Open[record.Run](r); err == nil && b.Hold != nil {
 			x.hold(r.Fence, b.Hold)
 		}
 	case x == nil:
 		// Its claim was committed, but the reply was lost; or its end could not be
 		// recorded.
 		if err := o.e.disown(ctx, r.Key, o.id, r.Fence); err != nil {
-			o.e.event(ctx, Event{Kind: EventStoreError, Run: r.Key.Run, Err: err})
+			o.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: r.Key.Run, Err: err})
 		}
 	}
 }
 
 // disown releases a run that is not executed, so that any engine may claim it.
-func (e *Engine) disown(ctx context.Context, run Key, owner string, fence uint64) error {
-	return e.update(ctx, []Key{run}, func(tx Tx) (Writes, error) {
+func (e *Engine) disown(ctx context.Context, run storage.Key, owner string, fence uint64) error {
+	return e.ns.Update(ctx, []storage.Key{run}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(run)
 		if r.Owner != owner || r.Fence != fence {
-			return Writes{}, nil
+			return storage.Writes{}, nil
 		}
 		release(&r, tx.Now)
-		return Writes{Put: []Record{r}}, nil
+		return storage.Writes{Put: []storage.Record{r}}, nil
 	})
 }
 
 // release makes a run one without an owner.
-func release(r *Record, now time.Time) {
-	if r.Owner = ""; r.Handler != "" && r.Status == StatusOpen {
+func release(r *storage.Record, now time.Time) {
+	if r.Owner = ""; r.Handler != "" && r.Status == storage.StatusOpen {
 		r.Due = now // for a worker
 	}
 }
@@ -274,17 +281,18 @@ func (o *owner) lapse() {
 func (o *owner) stop(ctx context.Context) error {
 	close(o.quit)
 	<-o.done
-	limited, cancel := context.WithTimeout(ctx, o.e.lease)
+	limited, cancel := context.WithTimeout(ctx, o.e.ns.Lease)
 	defer cancel()
-	ctx = graced{limited} // others own the runs after that
+	ctx = namespace.WithoutGrace(limited) // others own the runs after that
 	// Runs whose end could not be recorded must not have an owner that nobody
 	// knows.
-	err := o.e.each(ctx, Query{Kind: KindRun, Space: o.e.space, Owner: o.id}, func(r Record) error {
+	q := storage.Query{Kind: storage.KindRun, Space: o.e.ns.Space, Owner: o.id}
+	err := o.e.ns.Each(ctx, q, func(r storage.Record) error {
 		return o.e.disown(ctx, r.Key, o.id, r.Fence)
 	})
 	if err == nil {
-		err = o.e.update(ctx, []Key{o.key()}, func(tx Tx) (Writes, error) {
-			return Writes{Delete: []Key{o.key()}}, nil
+		err = o.e.ns.Update(ctx, []storage.Key{o.key()}, func(tx storage.Tx) (storage.Writes, error) {
+			return storage.Writes{Delete: []storage.Key{o.key()}}, nil
 		})
 	}
 	return errors.Join(err, o.unmark())
@@ -299,8 +307,33 @@ func (o *owner) unmark() error {
 
 // hold halts the execution if the run was paused under its fence: a later one goes
 // on, since the run was resumed meanwhile.
-func (x *execution) hold(fence uint64, h *hold) {
+func (x *execution) hold(fence uint64, h *record.Hold) {
 	if x.claimed.Load() && x.fence == fence {
 		x.halt(held(x.id, h))
+	}
+}
+
+// expire deletes what admin.Client.Expire deletes. It is called with each renewal, and
+// ends when nothing is left, or quit is closed, or a sixth of the lease has passed: the
+// next renewal must not be late.
+func (e *Engine) expire(ctx context.Context, quit <-chan struct{}) {
+	begun := time.Now() // nearly the time of the store: it only selects
+	stop := func() bool {
+		select {
+		case <-quit:
+			return true
+		default:
+			return time.Since(begun) >= e.ns.Lease/6
+		}
+	}
+	more, err := true, error(nil)
+	for more && err == nil && !stop() {
+		more, err = e.ns.ExpireRuns(ctx, begun, stop)
+	}
+	if err == nil {
+		err = e.ns.ExpireOwners(ctx, begun)
+	}
+	if err != nil {
+		e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Err: err})
 	}
 }

@@ -9,13 +9,15 @@ import (
 
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // The steps of a run have the same ids wherever it is called: the scopes of its
 // caller are not those of the run.
 func TestNestedRunHasItsOwnScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		child := func(ctx context.Context) error {
 			if _, err := call(ctx, careful("charge", 1, 0), failing(&j, 0)); err != nil {
@@ -45,13 +47,13 @@ func TestNestedRunHasItsOwnScope(t *testing.T) {
 // The timeout of a run ends the execution of its children, not the children.
 func TestNestedRunOutlivesTimeoutOfParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		child := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		err := p.run("parent", func(ctx context.Context) error { return p.Run(ctx, "child", child) },
 			durable.Timeout(time.Minute))
 		wantError(t, err, durable.ErrTimedOut)
-		wantRun(t, p.Engine, "parent", durable.StatusTimedOut)
-		wantRun(t, p.Engine, "child", durable.StatusOpen)
+		wantRun(t, p.Engine, "parent", storage.StatusTimedOut)
+		wantRun(t, p.Engine, "child", storage.StatusOpen)
 		if err := p.run("child", func(context.Context) error { return nil }); err != nil {
 			t.Error(err)
 		}
@@ -62,7 +64,7 @@ func TestNestedRunOutlivesTimeoutOfParent(t *testing.T) {
 // failed; its run is not lost.
 func TestNestedRunOwnedElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		a, b := startProcess(t, m), startProcess(t, m)
 		stop := make(chan struct{})
 		done := make(chan error)
@@ -72,7 +74,7 @@ func TestNestedRunOwnedElsewhere(t *testing.T) {
 			return b.Run(ctx, "child", func(context.Context) error { return nil })
 		})
 		wantAs[*durable.OwnedError](t, err)
-		if r := wantRun(t, b.Engine, "parent", durable.StatusFailed); r.Owner != "" {
+		if r := wantRun(t, b.Engine, "parent", storage.StatusFailed); r.Owner != "" {
 			t.Errorf("the run is still owned by %q", r.Owner)
 		}
 		close(stop)
@@ -85,7 +87,7 @@ func TestNestedRunOwnedElsewhere(t *testing.T) {
 // Who waits for the lease of a dead engine learns that another one was faster.
 func TestWaitForLeaseEndsWithItsNextOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		a, b, c := startProcess(t, m), startProcess(t, m), startProcess(t, m)
 		go func() { _ = a.run("one", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }) }()
 		synctest.Wait()
@@ -109,7 +111,7 @@ func TestWaitForLeaseEndsWithItsNextOwner(t *testing.T) {
 // lease of another engine, nor any other.
 func TestCloseEndsWaitForLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		a, b := startProcess(t, m), startProcess(t, m)
 		go func() { _ = a.run("one", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }) }()
 		synctest.Wait()
@@ -143,7 +145,7 @@ func TestCloseEndsWaitForLease(t *testing.T) {
 // and the call.
 func TestNilPolicyLeaseLapsesBeforeCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := &durabletest.Stopped{Store: m}
 		p := startProcess(t, s)
 		err := p.run("one", func(ctx context.Context) error {

@@ -108,7 +108,7 @@ func Periodic[In any](
 	o := newRunOptions(p.run)
 	var err error
 	p.key, err = handlerKey(name, o.version)
-	if err = errors.Join(err, o.limits.refuse()); err != nil {
+	if err = errors.Join(err, refuseLimits(o.limits)); err != nil {
 		panic("durable: " + err.Error())
 	}
 	now := time.Now().UTC()

@@ -12,6 +12,9 @@ import (
 
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // Periods are the periods whose runs a test has executed.
@@ -62,7 +65,7 @@ func (p *periods) want(t *testing.T, want ...time.Duration) {
 // none was there are skipped.
 func TestPeriodic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var p periods
 		work := func() *process {
 			w := startProcess(t, m)
@@ -83,7 +86,7 @@ func TestPeriodic(t *testing.T) {
 		p.want(t, time.Hour, 2*time.Hour, 3*time.Hour)
 		time.Sleep(time.Hour)
 		p.want(t, time.Hour, 2*time.Hour, 3*time.Hour, 8*time.Hour)
-		wantRun(t, c.Engine, "report/2000-01-01T08:00:00Z", durable.StatusSucceeded)
+		wantRun(t, c.Engine, "report/2000-01-01T08:00:00Z", storage.StatusSucceeded)
 		wantClean(t, c.Engine)
 	})
 }
@@ -98,7 +101,7 @@ func TestPeriodicMissed(t *testing.T) {
 		100: {hour, 3 * hour, 4 * hour, 5 * hour, 6 * hour, 7 * hour, 8 * hour},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			var p periods
 			work := func(until time.Duration) { // from the begin of the test
 				w := startProcess(t, m)
@@ -128,7 +131,7 @@ func TestPeriodicMissed(t *testing.T) {
 // run that has failed has ended. Of several periods, the latest one starts.
 func TestPeriodicNoOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		p := periods{takes: 150 * time.Minute}
 		work := func() *process {
 			w := startProcess(t, m)
@@ -159,7 +162,7 @@ func TestPeriodicNoOverlap(t *testing.T) {
 func TestPeriodicCrashedBetween(t *testing.T) {
 	for n, died := 1, true; died; n++ {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			var p periods
 			first := startProcess(t, m)
 			p.register(first.Engine, durable.Every(time.Hour))
@@ -196,14 +199,14 @@ func TestPeriodicCrashedBetween(t *testing.T) {
 func TestPeriodicCrashedEverywhere(t *testing.T) {
 	for n := range 12 {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			var p periods
 			for _, crash := range []int{n + 1, 0} {
 				w := startProcess(t, m)
 				if crash > 0 {
-					var events atomic.Int64
-					w.forward = func(context.Context, durable.Event) {
-						if events.Add(1) == int64(crash) {
+					var reported atomic.Int64
+					w.forward = func(context.Context, events.Event) {
+						if reported.Add(1) == int64(crash) {
 							w.kill()
 						}
 					}
@@ -231,7 +234,7 @@ func TestPeriodicCrashedEverywhere(t *testing.T) {
 // Periods that are shorter than the worker's poll are all started.
 func TestPeriodicShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := startProcess(t, durable.NewMemory())
+		w := startProcess(t, memory.New())
 		var p periods
 		p.register(w.Engine, durable.Every(200*time.Millisecond))
 		go func() { _ = w.Work(w.ctx) }()
@@ -262,13 +265,13 @@ func (d delay) Next(t time.Time) time.Time { return t.Add(time.Duration(d)) }
 // A schedule may end, and must not depend on when it is asked.
 func TestPeriodicSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := startProcess(t, durable.NewMemory())
+		w := startProcess(t, memory.New())
 		var p periods
 		p.register(w.Engine, once(epoch.Add(time.Hour)))
 		go func() { _ = w.Work(w.ctx, durable.Poll(time.Minute)) }()
 		time.Sleep(5 * time.Hour)
 		p.want(t, time.Hour)
-		if events := w.saw(durable.EventStoreError); len(events) > 0 {
+		if events := w.saw(events.EventStoreError); len(events) > 0 {
 			t.Errorf("got %+v, want no errors", events)
 		}
 		input := func(time.Time) int { return 1 }
@@ -293,15 +296,15 @@ func TestPeriodicSchedule(t *testing.T) {
 // An input that cannot be encoded is reported, and keeps no run waiting.
 func TestPeriodicWithoutInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := startProcess(t, durable.NewMemory())
+		w := startProcess(t, memory.New())
 		durable.Periodic(w.Engine, "report", durable.Every(time.Hour), func(time.Time) func() { return func() {} })
 		durable.Handle(w.Engine, "copy", func(context.Context, string) (int, error) { return 1, nil })
 		defer work(t, w.Engine)()
 		time.Sleep(time.Hour + time.Minute)
 		startOne(t, w)
 		time.Sleep(time.Minute)
-		wantRun(t, w.Engine, "one", durable.StatusSucceeded)
-		if len(w.saw(durable.EventStoreError)) == 0 {
+		wantRun(t, w.Engine, "one", storage.StatusSucceeded)
+		if len(w.saw(events.EventStoreError)) == 0 {
 			t.Error("nothing reports the input that has no encoding")
 		}
 	})

@@ -11,7 +11,10 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -20,7 +23,7 @@ import (
 // run has the settings of both, and each step those that have decided about it.
 func TestPolicyFilesAlternate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		files := []*process{startProcess(t, m), startProcess(t, m)}
 		var j journal
 		for i := range 10 {
@@ -36,10 +39,10 @@ func TestPolicyFilesAlternate(t *testing.T) {
 			})
 			wantError(t, err, stop)
 		}
-		if events := files[0].saw(durable.EventPolicyChanged); len(events) > 0 {
+		if events := files[0].saw(events.EventPolicyChanged); len(events) > 0 {
 			t.Errorf("the file with which the run began was reported: %+v", events)
 		}
-		events := files[1].saw(durable.EventPolicyChanged)
+		events := files[1].saw(events.EventPolicyChanged)
 		if len(events) != 1 {
 			t.Fatalf("got %d reports, want 1: %+v", len(events), events)
 		}
@@ -48,7 +51,7 @@ func TestPolicyFilesAlternate(t *testing.T) {
 		if ev.Step != "charge/1" || ev.Err == nil || ev.Err.Error() != `policy "charge": `+change {
 			t.Errorf("got %+v, want the step charge/1 and %s", ev, change)
 		}
-		r := wantRun(t, files[0].Engine, "one", durable.StatusFailed)
+		r := wantRun(t, files[0].Engine, "one", storage.StatusFailed)
 		if got, want := r.PolicyChanges(), []string{"policy charge: " + change}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -67,7 +70,7 @@ func TestPolicyFilesAlternate(t *testing.T) {
 // A step that is continued under a policy with another name is reported.
 func TestPolicyRenamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		first, second := startProcess(t, m), startProcess(t, m)
 		var j journal
 		s := careful("charge", 3, time.Minute)
@@ -79,7 +82,7 @@ func TestPolicyRenamed(t *testing.T) {
 		if err := second.run("one", oneStep(&renamed, failing(&j, 1))); err != nil {
 			t.Fatal(err)
 		}
-		events := second.saw(durable.EventPolicyChanged)
+		events := second.saw(events.EventPolicyChanged)
 		const want = `policy "patient", with the same settings, decides instead of "charge"`
 		if len(events) != 1 || events[0].Err.Error() != want {
 			t.Errorf("got %+v, want one report: %s", events, want)
@@ -97,7 +100,7 @@ func TestPolicyChanges(t *testing.T) {
 		"":           func(p *retry.Policy) { p.Base, p.RetryAfter.Max = 2, 5*time.Minute },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			first, second := startProcess(t, m), startProcess(t, m)
 			var j journal
 			s := careful("charge", 3, time.Minute)
@@ -109,7 +112,7 @@ func TestPolicyChanges(t *testing.T) {
 			if err := second.run("one", oneStep(&changed, failing(&j, 1))); err != nil {
 				t.Fatal(err)
 			}
-			if events := second.saw(durable.EventPolicyChanged); len(events) > 0 != (name != "") {
+			if events := second.saw(events.EventPolicyChanged); len(events) > 0 != (name != "") {
 				t.Errorf("change of %q: got %+v", name, events)
 			}
 		})
@@ -120,17 +123,17 @@ func TestPolicyChanges(t *testing.T) {
 // which is reported although the step makes no further attempt.
 func TestPolicyChangedForLostAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		first, second := startProcess(t, m), startProcess(t, m)
 		s := careful("charge", 3, time.Minute)
-		s.OnLost = durable.OnLostFail
+		s.OnLost = genapi.OnLostFail
 		_ = first.run("one", oneStep(s, func(context.Context) (int, error) { first.kill(); return 0, nil }))
 		other, policy := *s, *s.Policy
 		policy.MaxElapsed = time.Hour
 		other.Policy = &policy
 		var j journal
 		wantError(t, second.run("one", oneStep(&other, failing(&j, 0))), retry.ErrLost)
-		events := second.saw(durable.EventPolicyChanged)
+		events := second.saw(events.EventPolicyChanged)
 		if len(events) != 1 || events[0].Err.Error() != `policy "charge": max_elapsed none → 1h` {
 			t.Errorf("got %+v, want one report", events)
 		}
@@ -141,33 +144,33 @@ func TestPolicyChangedForLostAttempt(t *testing.T) {
 // has recorded digests.
 func TestPolicyOfOlderVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var j journal
 		first, second := startProcess(t, m), startProcess(t, m)
 		s := careful("charge", 3, time.Minute)
 		first.killAfter(time.Second)
 		_ = first.run("one", oneStep(s, failing(&j, 1)))
-		key := []durable.Key{{Kind: durable.KindRun, Run: "one"}}
-		err := m.Update(t.Context(), durable.Select{Keys: key}, func(tx durable.Tx) (durable.Writes, error) {
+		key := []storage.Key{{Kind: storage.KindRun, Run: "one"}}
+		err := m.Update(t.Context(), storage.Select{Keys: key}, func(tx storage.Tx) (storage.Writes, error) {
 			r := tx.Records[0]
 			recorded, _ := json.Marshal(s.Policy.Settings())
 			r.Body = bytes.Replace(r.Body, recorded, []byte(`"a77041a81f2830d4"`), 1)
-			return durable.Writes{Put: []durable.Record{r}}, nil
+			return storage.Writes{Put: []storage.Record{r}}, nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := wantRun(t, second.Engine, "one", durable.StatusOpen)
-		charge := wantStep(t, second.Engine, "one", "charge", durable.StatusWaiting)
+		r := wantRun(t, second.Engine, "one", storage.StatusOpen)
+		charge := wantStep(t, second.Engine, "one", "charge", storage.StatusWaiting)
 		if r.Policies["charge"][0] != "a77041a81f2830d4" || r.Settings(&charge) != "" || r.Progress(&charge) != "" {
 			t.Errorf("got %+v", r)
 		}
 		if err := second.run("one", oneStep(s, failing(&j, 1))); err != nil {
 			t.Fatal(err)
 		}
-		r = wantRun(t, second.Engine, "one", durable.StatusSucceeded)
-		charge = wantStep(t, second.Engine, "one", "charge", durable.StatusSucceeded)
-		if len(second.saw(durable.EventPolicyChanged)) > 0 || len(r.PolicyChanges()) > 0 {
+		r = wantRun(t, second.Engine, "one", storage.StatusSucceeded)
+		charge = wantStep(t, second.Engine, "one", "charge", storage.StatusSucceeded)
+		if len(second.saw(events.EventPolicyChanged)) > 0 || len(r.PolicyChanges()) > 0 {
 			t.Errorf("a change was reported: %+v", r)
 		}
 		if got, want := r.Progress(&charge), "attempt 2 of 3, "+r.Settings(&charge).Schedule(); got != want {
@@ -184,12 +187,12 @@ func TestGroupPolicyChanged(t *testing.T) {
 		s.policy.MaxFailures, s.policy.Timeout, s.policy.OnUnitFailure = 3, time.Hour, job.FailureDeadLetter
 		s.policy.Budget = &job.BudgetPolicy{Retries: 10}
 		for range 2 {
-			if err := s.p.Requeue(t.Context(), "one", "/import/b"); err != nil {
+			if err := s.p.Admin().Requeue(t.Context(), "one", "/import/b"); err != nil {
 				t.Fatal(err)
 			}
 			_, _ = s.run(t)
 		}
-		events := s.p.saw(durable.EventPolicyChanged)
+		events := s.p.saw(events.EventPolicyChanged)
 		const want = `group "import": timeout 0s → 1h0m0s, budget none → {retries 10}, ` +
 			`on_unit_failure skip → dead_letter, max_failures 2 → 3`
 		if len(events) != 1 || events[0].Err.Error() != want {

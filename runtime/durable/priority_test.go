@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -18,7 +20,7 @@ import (
 // unless they are given another.
 func TestPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		var order []string
 		note := func(_ context.Context, name string) (int, error) {
 			order = append(order, name)
@@ -62,7 +64,7 @@ func TestPriority(t *testing.T) {
 		if want := "high, first, second, low, calm child, later"; got != want {
 			t.Errorf("got the order %s; want %s", got, want)
 		}
-		for run, err := range e.List(t.Context(), durable.Query{}) {
+		for run, err := range e.Admin().List(t.Context(), storage.Query{}) {
 			want := map[string]int{
 				"parent": 5, "child": 5, "calm child": -2, "unit": 5, "later": 9, "high": 7, "low": -1,
 			}
@@ -76,7 +78,7 @@ func TestPriority(t *testing.T) {
 // TestPriorityOutOfRange: a priority that a store cannot keep is refused, and no run
 // is created.
 func TestPriorityOutOfRange(t *testing.T) {
-	e := newEngine(t, durable.NewMemory())
+	e := newEngine(t, memory.New())
 	durable.Handle(e, "double", double)
 	none := func(context.Context) error { return nil }
 	for _, n := range []int{-32769, 32768} {
@@ -89,7 +91,7 @@ func TestPriorityOutOfRange(t *testing.T) {
 			}
 		}
 	}
-	for run := range e.List(t.Context(), durable.Query{}) {
+	for run := range e.Admin().List(t.Context(), storage.Query{}) {
 		t.Errorf("run %s exists", run.ID)
 	}
 }

@@ -11,12 +11,15 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A ward is runs that workers execute, each with some steps that are dead letters.
 type ward struct {
-	store *durable.Memory
+	store *memory.Store
 
 	mu         sync.Mutex
 	repaired   bool
@@ -54,7 +57,7 @@ func (w *ward) worker(t *testing.T) *process {
 func TestRequeueDeadCrashedEverywhere(t *testing.T) {
 	for n, died := 1, true; died; n++ {
 		synctest.Test(t, func(t *testing.T) {
-			w := &ward{store: durable.NewMemory(), executions: map[string]int{}, calls: map[string]int{}}
+			w := &ward{store: memory.New(), executions: map[string]int{}, calls: map[string]int{}}
 			p := w.worker(t)
 			for _, run := range []string{"a", "b"} {
 				if err := durable.Start(t.Context(), p.Engine, "treat", run, ""); err != nil {
@@ -69,23 +72,23 @@ func TestRequeueDeadCrashedEverywhere(t *testing.T) {
 			faulty := durabletest.CrashAt(w.store, n)
 			ctx, cancel := faulty.Context(t.Context())
 			defer cancel()
-			for range newEngine(t, faulty).RequeueDead(ctx, durable.Filter{}) {
+			for range newEngine(t, faulty).Admin().RequeueDead(ctx, admin.Filter{}) {
 			}
 			died = faulty.Failed()
 			wantClean(t, p.Engine)
 			if !died {
-				wantListed(t, p.Engine, durable.Filter{Status: []durable.Status{durable.StatusDead}})
+				wantListed(t, p.Engine, admin.Filter{Status: []storage.Status{storage.StatusDead}})
 			}
 			time.Sleep(time.Minute) // more than a lease: what was requeued is executed
-			wantListed(t, p.Engine, durable.Filter{Status: []durable.Status{durable.StatusOpen}})
-			if _, err := requeueDead(t, newEngine(t, w.store), durable.Filter{}); err != nil {
+			wantListed(t, p.Engine, admin.Filter{Status: []storage.Status{storage.StatusOpen}})
+			if _, err := requeueDead(t, newEngine(t, w.store), admin.Filter{}); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Minute)
-			wantListed(t, p.Engine, durable.Filter{DeadLetter: true})
+			wantListed(t, p.Engine, admin.Filter{DeadLetter: true})
 			wantClean(t, p.Engine)
 			for _, run := range []string{"a", "b"} {
-				wantRun(t, p.Engine, run, durable.StatusSucceeded)
+				wantRun(t, p.Engine, run, storage.StatusSucceeded)
 				for i := range wardSteps {
 					if got := w.calls[fmt.Sprint(run, i)]; got != 1 {
 						t.Errorf("crash %d: step %d of run %s was executed %d times after the repair", n, i, run, got)

@@ -7,12 +7,16 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 func TestResetBreakersAndBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		s := careful("ping", 4, time.Second)
 		s.Breaker = &retry.BreakerPolicy{Name: "server", Failures: 3, OpenFor: time.Hour}
 		s.Budget = &retry.BudgetPolicy{Name: "retries", Burst: 2, MinPerSecond: retry.NoRefill}
@@ -21,8 +25,8 @@ func TestResetBreakersAndBudgets(t *testing.T) {
 			return p.run(run, oneStep(s, down(&calls)), durable.Budget(budget))
 		}
 		wantError(t, ping("one", job.BudgetPolicy{Retries: 5, PerUnit: 5}), retry.ErrBreakerOpen)
-		var breakers []durable.BreakerInfo
-		for b, err := range p.Breakers(t.Context()) {
+		var breakers []admin.BreakerInfo
+		for b, err := range p.Admin().Breakers(t.Context()) {
 			breakers = append(breakers, b)
 			if err != nil {
 				t.Fatal(err)
@@ -31,9 +35,9 @@ func TestResetBreakersAndBudgets(t *testing.T) {
 		if len(breakers) != 1 || breakers[0].Name != "server" || breakers[0].State != retry.StateOpen {
 			t.Fatalf("got %+v, want one that is open", breakers)
 		}
-		budgets := func(f durable.Filter) map[string]durable.BudgetInfo {
-			all := map[string]durable.BudgetInfo{}
-			for b, err := range p.Budgets(t.Context(), f) {
+		budgets := func(f admin.Filter) map[string]admin.BudgetInfo {
+			all := map[string]admin.BudgetInfo{}
+			for b, err := range p.Admin().Budgets(t.Context(), f) {
 				all[b.Run+b.Name] = b
 				if err != nil {
 					t.Fatal(err)
@@ -41,45 +45,45 @@ func TestResetBreakersAndBudgets(t *testing.T) {
 			}
 			return all
 		}
-		all := budgets(durable.Filter{})
+		all := budgets(admin.Filter{})
 		if len(all) != 2 || all["one"].Consumed != 2 || all["retries"].Tokens != 0 {
 			t.Errorf("got %+v, want 2 retries of the run, and no token", all)
 		}
-		if all := budgets(durable.Filter{Run: "one"}); len(all) != 1 || all["one"].Consumed != 2 {
+		if all := budgets(admin.Filter{Run: "one"}); len(all) != 1 || all["one"].Consumed != 2 {
 			t.Errorf("got %+v, want the budget of the run", all)
 		}
-		if all := budgets(durable.Filter{Limit: 1}); len(all) != 1 || all["retries"].Name == "" {
+		if all := budgets(admin.Filter{Limit: 1}); len(all) != 1 || all["retries"].Name == "" {
 			t.Errorf("got %+v, want the first one", all)
 		}
-		if all := budgets(durable.Filter{AfterRun: "one"}); len(all) != 0 {
+		if all := budgets(admin.Filter{AfterRun: "one"}); len(all) != 0 {
 			t.Errorf("got %+v after the last run", all)
 		}
 		calls = 0
 		wantError(t, ping("two", job.BudgetPolicy{}), retry.ErrBreakerOpen)
-		if err := p.ResetBreaker(t.Context(), "server", ada); err != nil {
+		if err := p.Admin().ResetBreaker(t.Context(), "server", ada); err != nil {
 			t.Fatal(err)
 		}
 		wantError(t, ping("three", job.BudgetPolicy{}), retry.ErrBudget)
-		if err := p.ResetBudget(t.Context(), "", "retries", ada); err != nil {
+		if err := p.Admin().ResetBudget(t.Context(), "", "retries", ada); err != nil {
 			t.Fatal(err)
 		}
 		wantError(t, ping("four", job.BudgetPolicy{}), retry.ErrBreakerOpen) // the third failure
 		if calls != 1+2 {
 			t.Errorf("%d calls, want 1 without a retry, then 2", calls)
 		}
-		if err := p.ResetBudget(t.Context(), "one", "", ada); err != nil {
+		if err := p.Admin().ResetBudget(t.Context(), "one", "", ada); err != nil {
 			t.Fatal(err)
 		}
-		if got := budgets(durable.Filter{})["one"]; got.Consumed != 0 || got.Retries != 5 || got.PerUnit != 5 {
+		if got := budgets(admin.Filter{})["one"]; got.Consumed != 0 || got.Retries != 5 || got.PerUnit != 5 {
 			t.Errorf("got %+v, want none consumed", got)
 		}
 		const reset = "reset by ada: the bank is down"
-		wantAudit(t, p.Engine, durable.KindBreaker, "", "server", reset)
-		wantAudit(t, p.Engine, durable.KindBudget, "", "retries", reset)
-		wantAudit(t, p.Engine, durable.KindBudget, "one", "", reset)
-		wantError(t, p.ResetBreaker(t.Context(), "none"), durable.ErrNotFound)
-		wantError(t, p.ResetBudget(t.Context(), "none", ""), durable.ErrNotFound)
-		if events := p.saw(durable.EventReset); len(events) != 3 || events[0].Name != "server" || events[0].By != ada {
+		wantAudit(t, p.Engine, storage.KindBreaker, "", "server", reset)
+		wantAudit(t, p.Engine, storage.KindBudget, "", "retries", reset)
+		wantAudit(t, p.Engine, storage.KindBudget, "one", "", reset)
+		wantError(t, p.Admin().ResetBreaker(t.Context(), "none"), durable.ErrNotFound)
+		wantError(t, p.Admin().ResetBudget(t.Context(), "none", ""), durable.ErrNotFound)
+		if events := p.saw(events.EventReset); len(events) != 3 || events[0].Name != "server" || events[0].By != ada {
 			t.Errorf("got the events %+v, want three by ada", events)
 		}
 	})
@@ -89,26 +93,26 @@ func TestResetBreakersAndBudgets(t *testing.T) {
 // also if the store has not had it before.
 func TestForceOpenBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		s := careful("ping", 1, time.Second)
 		s.Breaker = &retry.BreakerPolicy{Name: "server"}
 		var j journal
 		ping := func(run string) error { return p.run(run, oneStep(s, failing(&j, 0))) }
-		ada := durable.Operator{Name: "ada", Reason: "maintenance"}
-		if err := p.ForceOpenBreaker(t.Context(), "server", ada); err != nil {
+		ada := events.Operator{Name: "ada", Reason: "maintenance"}
+		if err := p.Admin().ForceOpenBreaker(t.Context(), "server", ada); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
 		wantError(t, ping("one"), retry.ErrBreakerOpen)
-		if err := p.ResetBreaker(t.Context(), "server", ada); err != nil {
+		if err := p.Admin().ResetBreaker(t.Context(), "server", ada); err != nil {
 			t.Fatal(err)
 		}
 		if err := ping("two"); err != nil {
 			t.Errorf("after the reset: %v", err)
 		}
-		wantAudit(t, p.Engine, durable.KindBreaker, "", "server",
+		wantAudit(t, p.Engine, storage.KindBreaker, "", "server",
 			"forced open by ada: maintenance", "reset by ada: maintenance")
-		if events := p.saw(durable.EventForcedOpen); len(events) != 1 || events[0].Name != "server" || events[0].By != ada {
+		if events := p.saw(events.EventForcedOpen); len(events) != 1 || events[0].Name != "server" || events[0].By != ada {
 			t.Errorf("got the events %+v, want one by ada", events)
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -21,9 +23,9 @@ type runOptions struct {
 	keepFailed  time.Duration
 	budget      *job.BudgetPolicy
 	at          time.Time
-	correlation string // of the caller
-	priority    *int   // nil: the priority of the parent, or 0
-	limits      limits // of a handler
+	correlation string        // of the caller
+	priority    *int          // nil: the priority of the parent, or 0
+	limits      record.Limits // of a handler
 
 	// timed, kept and keptFailed report whether timeout, keep and keepFailed were
 	// given.
@@ -32,7 +34,7 @@ type runOptions struct {
 }
 
 func newRunOptions(options []RunOption) runOptions {
-	o := runOptions{keep: defaultKeep, keepFailed: defaultKeepFailed}
+	o := runOptions{keep: record.DefaultKeep, keepFailed: record.DefaultKeepFailed}
 	for _, option := range options {
 		option(&o)
 	}
@@ -110,7 +112,7 @@ func Budget(p job.BudgetPolicy) RunOption { return func(o *runOptions) { o.budge
 //     the store knows that its process is dead. If the lease is renewed, it
 //     returns an [*OwnedError].
 //
-// An error of fn is returned, and recorded for [Engine.List]; the next call of
+// An error of fn is returned, and recorded for admin.Client.List; the next call of
 // Run calls fn again. If ctx ends, the execution ends and the run stays open. Run
 // returns when the steps of the run have returned, and what they did is recorded.
 // Within another run, the new run records it as its parent.
@@ -120,7 +122,9 @@ func Budget(p job.BudgetPolicy) RunOption { return func(o *runOptions) { o.budge
 // the run. It returns the error of the store. Nothing is acknowledged, and an attempt whose
 // end was not recorded is in doubt.
 func (e *Engine) Run(ctx context.Context, id string, fn func(context.Context) error, options ...RunOption) error {
-	_, err := e.run(ctx, id, func(ctx context.Context) (payload, error) { return payload{}, fn(ctx) }, options)
+	_, err := e.run(
+		ctx, id, func(ctx context.Context) (record.Payload, error) { return record.Payload{}, fn(ctx) }, options,
+	)
 	return err
 }
 
@@ -130,47 +134,47 @@ func Run[T any](
 	ctx context.Context, e *Engine, id string, fn func(context.Context) (T, error), options ...RunOption,
 ) (T, error) {
 	var value T
-	result, err := e.run(ctx, id, func(ctx context.Context) (payload, error) {
+	result, err := e.run(ctx, id, func(ctx context.Context) (record.Payload, error) {
 		value, err := fn(ctx)
 		if err != nil {
-			return payload{}, err
+			return record.Payload{}, err
 		}
-		return encode(e.codec, value), nil
+		return record.Encode(e.ns.Codec, value), nil
 	}, options)
 	if err == nil {
-		err = resultError("", result.decode(e.codec, &value))
+		err = resultError("", result.Decode(e.ns.Codec, &value))
 	}
 	return value, err
 }
 
 func (e *Engine) run(
-	ctx context.Context, id string, fn func(context.Context) (payload, error), options []RunOption,
-) (payload, error) {
+	ctx context.Context, id string, fn func(context.Context) (record.Payload, error), options []RunOption,
+) (record.Payload, error) {
 	if err := e.checkRun(ctx, id); err != nil {
-		return payload{}, err
+		return record.Payload{}, err
 	}
 	o := newRunOptions(options)
 	o.correlation = e.spanID(ctx)
-	if err := errors.Join(o.check(), o.limits.refuse()); err != nil {
-		return payload{}, fmt.Errorf("run %q: %w", id, err)
+	if err := errors.Join(o.check(), refuseLimits(o.limits)); err != nil {
+		return record.Payload{}, fmt.Errorf("run %q: %w", id, err)
 	}
 	if !o.at.IsZero() {
-		return payload{}, fmt.Errorf("run %q: At is an option of Start: %w", id, ErrConflict)
+		return record.Payload{}, fmt.Errorf("run %q: At is an option of Start: %w", id, ErrConflict)
 	}
 	owner, err := e.own(ctx)
 	if err != nil {
-		return payload{}, err
+		return record.Payload{}, err
 	}
 	x, err := e.activate(ctx, id, owner)
 	if err != nil {
-		return payload{}, err
+		return record.Payload{}, err
 	}
 	defer e.deactivate(x)
 	recorded, err := x.claimWait(x.ctx, &o)
 	if recorded != nil {
 		return *recorded, err
 	}
-	var result payload
+	var result record.Payload
 	if err == nil {
 		result, err = x.execute(ctx, fn)
 	}
@@ -190,7 +194,7 @@ func (e *Engine) activate(ctx context.Context, id string, o *owner) (*execution,
 		return nil, ErrClosed
 	}
 	if e.active[id] != nil {
-		return nil, &OwnedError{Run: id, Owner: o.id, Until: time.Now().Add(e.lease).UTC()}
+		return nil, &OwnedError{Run: id, Owner: o.id, Until: time.Now().Add(e.ns.Lease).UTC()}
 	}
 	x := newExecution(ctx, e, o, id)
 	if outer := fromContext(ctx); outer != nil {
@@ -232,7 +236,7 @@ func (e *Engine) deactivate(x *execution) {
 const claimPoll = time.Second
 
 // claimWait claims the run. It returns the result of one that has succeeded.
-func (x *execution) claimWait(ctx context.Context, o *runOptions) (*payload, error) {
+func (x *execution) claimWait(ctx context.Context, o *runOptions) (*record.Payload, error) {
 	var first *OwnedError
 	for {
 		if err := x.ready(ctx); err != nil {
@@ -257,8 +261,20 @@ func (x *execution) claimWait(ctx context.Context, o *runOptions) (*payload, err
 		if c.owned.Until.After(first.Until) {
 			return nil, c.owned // it has been renewed: somebody is working
 		}
-		if !pause(ctx, min(c.wait, claimPoll)) {
+		if !namespace.Pause(ctx, min(c.wait, claimPoll)) {
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+// halt ends the execution of a run that an operator has canceled or, under a fence,
+// paused.
+func (e *Engine) halt(run string, fence uint64, h *record.Hold) {
+	switch x := e.execution(run); {
+	case x == nil:
+	case h == nil:
+		x.halt(ErrCanceled)
+	default:
+		x.hold(fence, h)
 	}
 }

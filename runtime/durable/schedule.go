@@ -5,6 +5,9 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // This file has what workers agree on about the periods of a handler. A record says
@@ -14,12 +17,6 @@ import (
 
 // maxPeriods is how many periods start at once.
 const maxPeriods = 1000
-
-// scheduleBody is the body of a schedule.
-type scheduleBody struct {
-	Until time.Time   `json:"until"`           // the begin of the latest period that was decided about
-	Start []time.Time `json:"start,omitempty"` // the latest periods that were to start
-}
 
 // A scheduleView is what a worker knows of a schedule.
 type scheduleView struct {
@@ -54,14 +51,14 @@ func (w *worker) startPeriods(ctx context.Context, now time.Time) error {
 // look starts what is to start, decides about the periods that have begun since, and
 // starts these.
 func (w *worker) look(ctx context.Context, p *periodic, s *scheduleView, now time.Time) error {
-	late := now.Add(-w.e.lease - 2*w.options.poll)
+	late := now.Add(-w.e.ns.Lease - 2*w.options.poll)
 	for {
-		records, err := w.e.store.Get(ctx, []Key{w.e.key(KindSchedule, "", p.name)})
+		records, err := w.e.ns.Store.Get(ctx, []storage.Key{w.e.ns.Key(storage.KindSchedule, "", p.name)})
 		if err != nil {
 			return err
 		}
 		known := records[0]
-		b, err := open[scheduleBody](known)
+		b, err := record.Open[record.Schedule](known)
 		if err == nil {
 			err = p.startAll(ctx, s, b.Start)
 		}
@@ -75,15 +72,15 @@ func (w *worker) look(ctx context.Context, p *periodic, s *scheduleView, now tim
 				return nil
 			}
 		}
-		keys, last := []Key{known.Key}, Key{}
+		keys, last := []storage.Key{known.Key}, storage.Key{}
 		if n := len(b.Start); p.noOverlap && n > 0 {
-			last = w.e.key(KindRun, p.runOf(b.Start[n-1]), "")
+			last = w.e.ns.Key(storage.KindRun, p.runOf(b.Start[n-1]), "")
 			keys = append(keys, last)
 		}
-		err = w.e.update(ctx, keys, func(tx Tx) (Writes, error) {
+		err = w.e.ns.Update(ctx, keys, func(tx storage.Tx) (storage.Writes, error) {
 			r := tx.Record(known.Key)
 			if r.Version != known.Version {
-				return Writes{}, nil // another worker was faster
+				return storage.Writes{}, nil // another worker was faster
 			}
 			overlaps := false
 			if last.Run != "" {
@@ -144,10 +141,10 @@ func (p *periodic) between(after, until time.Time) (begun []time.Time) {
 // begun before late were missed. overlaps reports whether the run that was started
 // last is unfinished.
 func (p *periodic) decide(
-	stored time.Time, r Record, b scheduleBody, begun []time.Time, overlaps bool, late, now time.Time,
-) (Writes, error) {
+	stored time.Time, r storage.Record, b record.Schedule, begun []time.Time, overlaps bool, late, now time.Time,
+) (storage.Writes, error) {
 	if r.Version == 0 {
-		r.Bucket, b.Until = month(stored), now // the first period is the next one
+		r.Bucket, b.Until = record.Month(stored), now // the first period is the next one
 	}
 	if n := len(begun); n > 0 {
 		b.Until = begun[n-1]
@@ -166,11 +163,11 @@ func (p *periodic) decide(
 			b.Start = start
 		}
 	}
-	err := write(&r, &b)
-	return Writes{Put: []Record{r}}, err
+	err := record.Write(&r, &b)
+	return storage.Writes{Put: []storage.Record{r}}, err
 }
 
 // unfinishedRun reports whether a run exists and has not ended.
-func unfinishedRun(r Record) bool {
+func unfinishedRun(r storage.Record) bool {
 	return r.Version != 0 && !r.Status.EndsRun()
 }

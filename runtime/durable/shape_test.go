@@ -6,30 +6,32 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // bodies are those of steps that have succeeded, as most of them are.
-var bodies = map[string]stepBody{
+var bodies = map[string]record.Step{
 	"first attempt": {
 		Name: "charge", Function: "example.com/pay.(*Client).Charge", Arguments: "amount:0123456789abcdef/b:00",
 		Policy: "pay", Attempts: 1, Last: "0123456789abcdef", First: time.Unix(1e9, 5).UTC(), Ended: time.Unix(2e9, 0).UTC(),
-		Result: &payload{JSON: json.RawMessage(`{"id":"\u003c1\"é","n":[-1.5e+3,0,{}],"ok":true,"none":null}`)},
+		Result: &record.Payload{JSON: json.RawMessage(`{"id":"\u003c1\"é","n":[-1.5e+3,0,{}],"ok":true,"none":null}`)},
 	},
 	"retried": {
 		Name: "charge", Attempts: 3, Correlation: "00f0", Granted: 1,
 		Call:   retry.CallState{Attempts: 2, Waited: time.Second, Deadline: time.Unix(1e9, 0).UTC()},
-		Result: &payload{JSON: json.RawMessage(`""`)},
+		Result: &record.Payload{JSON: json.RawMessage(`""`)},
 	},
-	"codec":    {Name: "<name> & \u2028", Result: &payload{Bytes: []byte{0, 1, 2, 0xff}}},
-	"imported": {Name: "charge", Imported: true, Limit: 3, Result: &payload{JSON: json.RawMessage("-0")}},
-	"child":    {Name: "start", Child: "one/2", Result: &payload{JSON: json.RawMessage("[]")}},
+	"codec":    {Name: "<name> & \u2028", Result: &record.Payload{Bytes: []byte{0, 1, 2, 0xff}}},
+	"imported": {Name: "charge", Imported: true, Limit: 3, Result: &record.Payload{JSON: json.RawMessage("-0")}},
+	"child":    {Name: "start", Child: "one/2", Result: &record.Payload{JSON: json.RawMessage("[]")}},
 }
 
 // TestScanOfSteps: the usual bodies need no json.Unmarshal.
 func TestScanOfSteps(t *testing.T) {
 	for name, body := range bodies {
-		r := Record{Key: Key{Kind: KindStep}, Version: 1, Status: StatusSucceeded}
-		if err := writeStep(&r, &body); err != nil {
+		r := storage.Record{Key: storage.Key{Kind: storage.KindStep}, Version: 1, Status: storage.StatusSucceeded}
+		if err := record.WriteStep(&r, &body); err != nil {
 			t.Fatal(err)
 		}
 		l := newLedger(readAhead)
@@ -67,12 +69,12 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l := newLedger(readAhead)
-		r := Record{Key: Key{Kind: KindStep}, Version: 1, Status: StatusSucceeded, Body: data}
+		r := storage.Record{Key: storage.Key{Kind: storage.KindStep}, Version: 1, Status: storage.StatusSucceeded, Body: data}
 		got, ok := l.scan(&r)
 		if !ok {
 			return
 		}
-		body, err := open[stepBody](r)
+		body, err := record.Open[record.Step](r)
 		if err != nil {
 			t.Fatalf("a scan accepts %s: %v", data, err)
 		}
@@ -86,7 +88,7 @@ func FuzzScan(f *testing.F) {
 func TestScanOfBytes(t *testing.T) {
 	for text, want := range map[string]bool{"a2V5": true, "a2V": false, "%": false} {
 		l := newLedger(readAhead)
-		r := Record{Status: StatusSucceeded, Body: []byte(`{"name":"a","attempts":1,"result":{"bytes":"` + text + `"}}`)}
+		r := storage.Record{Status: storage.StatusSucceeded, Body: []byte(`{"name":"a","attempts":1,"result":{"bytes":"` + text + `"}}`)}
 		if _, got := l.scan(&r); got != want {
 			t.Errorf("%q: got %v", text, got)
 		}

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"iter"
 	"strings"
 	"sync"
+
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A Sharded divides runs between several stores, for more runs than one database
@@ -20,10 +24,10 @@ import (
 // their order never change, since the hash would find no run any more:
 // postgres.OpenSharded, for one, refuses other ones.
 //
-// [StepPolicy.Breaker] and [StepPolicy.Budget] are records of one store, which the
+// [genapi.StepPolicy.Breaker] and [genapi.StepPolicy.Budget] are records of one store, which the
 // transaction of a step on another shard cannot reach: such steps return
-// [ErrShard]. Set Shared of the step instead, with a breaker and a [SharedBudget]
-// that a [Link] connects to one store.
+// [ErrShard]. Set Shared of the step instead, with a breaker and a shared.Budget
+// that a shared.Link connects to one store.
 type Sharded struct{ engines []*Engine }
 
 // ErrShard is returned for a call that would need records of another shard: see
@@ -32,7 +36,7 @@ var ErrShard = errors.New("on another shard")
 
 // NewSharded returns an engine for each of the stores, which are in the order of
 // the shards. The options apply to all engines.
-func NewSharded(stores []Store, options ...Option) (*Sharded, error) {
+func NewSharded(stores []storage.Store, options ...Option) (*Sharded, error) {
 	if len(stores) == 0 {
 		return nil, errors.New("durable: there are no shards: give at least one store")
 	}
@@ -42,19 +46,28 @@ func NewSharded(stores []Store, options ...Option) (*Sharded, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.sharded = s
+		e.sharded, e.ns.Check = s, e.checkShard
 		s.engines = append(s.engines, e)
 	}
 	return s, nil
 }
 
 // Engine returns the engine of a run. Functions that take the id of a run, such
-// as [Start], [Await] and [Engine.Cancel], need this one.
+// as [Start], [Await] and [admin.Client.Cancel], need this one.
 func (s *Sharded) Engine(run string) *Engine {
 	root, _, _ := strings.Cut(run, "/")
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(root))
 	return s.engines[h.Sum64()%uint64(len(s.engines))]
+}
+
+// Admins returns the clients of all engines, in the order of the shards.
+func (s *Sharded) Admins() []*admin.Client {
+	clients := make([]*admin.Client, len(s.engines))
+	for i, e := range s.engines {
+		clients[i] = e.Admin()
+	}
+	return clients
 }
 
 // Engines returns all engines, in the order of the shards: to register handlers
@@ -96,48 +109,29 @@ func (s *Sharded) each(do func(*Engine) error) error {
 	return errors.Join(errs...)
 }
 
-// List is [Engine.List] for all shards, in the order of the query. It must not have a
-// Cursor, which is a position in one store.
-func (s *Sharded) List(ctx context.Context, q Query) iter.Seq2[RunInfo, error] {
-	if q.From != "" {
-		return func(yield func(RunInfo, error) bool) {
-			yield(RunInfo{}, fmt.Errorf("a cursor is a position in one store: list the engine of the shard: %w", ErrShard))
-		}
-	}
-	var sequences []iter.Seq2[RunInfo, error]
-	for _, e := range s.engines {
-		sequences = append(sequences, e.List(ctx, q))
-	}
-	return inOrder(sequences, compareRuns(q.Order))
-}
-
-// Steps is [Engine.Steps] for all shards: the steps are ordered by run and id.
-func (s *Sharded) Steps(ctx context.Context, f Filter) iter.Seq2[StepInfo, error] {
-	var sequences []iter.Seq2[StepInfo, error]
-	for _, e := range s.engines {
-		sequences = append(sequences, e.Steps(ctx, f))
-	}
-	return inOrder(sequences, compareSteps)
-}
-
 // checkRun returns an error for an id of a run that the engine must not create or
 // execute.
 func (e *Engine) checkRun(ctx context.Context, id string) error {
-	if err := checkRunID(id); err != nil || e.sharded == nil {
+	if err := record.CheckRunID(id); err != nil || e.sharded == nil {
 		return err
 	}
 	if outer := fromContext(ctx); outer != nil && outer.x.e != e && outer.x.e.sharded == e.sharded {
 		root, _, _ := strings.Cut(outer.x.id, "/")
 		return fmt.Errorf("run %q, a child of %q, would be %w: let its id begin with %q", id, outer.x.id, ErrShard, root+"/")
 	}
-	if e.sharded.Engine(id) != e {
-		return fmt.Errorf("run %q is %w: use the engine that Sharded.Engine returns for it", id, ErrShard)
+	return e.checkShard(id)
+}
+
+// checkShard returns an error for a run of another shard.
+func (e *Engine) checkShard(run string) error {
+	if e.sharded.Engine(run) != e {
+		return fmt.Errorf("run %q is %w: use the engine that Sharded.Engine returns for it", run, ErrShard)
 	}
 	return nil
 }
 
 // checkStep returns an error for a step whose records are on several shards.
-func (e *Engine) checkStep(s *StepPolicy) error {
+func (e *Engine) checkStep(s *genapi.StepPolicy) error {
 	if e.sharded == nil || len(e.sharded.engines) == 1 || s.Breaker == nil && s.Budget == nil {
 		return nil
 	}

@@ -12,16 +12,21 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/shared"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // newSharded returns engines over n memory stores, and the stores.
 func newSharded(t *testing.T, n int) (*durable.Sharded, []*durabletest.Faulty) {
 	t.Helper()
 	var faulty []*durabletest.Faulty
-	var stores []durable.Store
+	var stores []storage.Store
 	for range n {
-		f := durabletest.CrashAt(durable.NewMemory(), 0)
+		f := durabletest.CrashAt(memory.New(), 0)
 		faulty, stores = append(faulty, f), append(stores, f)
 	}
 	s, err := durable.NewSharded(stores)
@@ -79,7 +84,7 @@ func TestOtherShard(t *testing.T) {
 		never := func(context.Context) error { t.Error("executed"); return nil }
 		wantError(t, e.Run(t.Context(), other, never), durable.ErrShard)
 		wantError(t, durable.Start(t.Context(), e, "copy", other, 1), durable.ErrShard)
-		_, err := e.Import(t.Context(), other, nil)
+		_, err := e.Admin().Import(t.Context(), other, nil)
 		wantError(t, err, durable.ErrShard)
 		err = e.Run(t.Context(), "one", func(ctx context.Context) error {
 			err := durable.Start(ctx, s.Engine(other), "copy", other, 1)
@@ -92,7 +97,7 @@ func TestOtherShard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for info, err := range s.List(t.Context(), durable.Query{}) {
+		for info, err := range admin.ListAll(t.Context(), s.Admins(), storage.Query{}) {
 			if err != nil || info.ID != "one" && info.Parent != "one" {
 				t.Errorf("%+v, %v", info, err)
 			}
@@ -107,29 +112,29 @@ func TestStoredBudgetOfShards(t *testing.T) {
 		s, _ := newSharded(t, 2)
 		policy := retry.Policy{Name: "ping", RetryUnknown: true,
 			Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Millisecond}}
-		budget := durable.NewSharedBudget(retry.BudgetPolicy{Name: "all", Burst: 3, MinPerSecond: retry.NoRefill})
-		c, err := durable.Link{Store: durable.NewMemory()}.Connect(t.Context(), durable.SharedSet{
-			Budgets: []*durable.SharedBudget{budget},
+		budget := shared.NewBudget(retry.BudgetPolicy{Name: "all", Burst: 3, MinPerSecond: retry.NoRefill})
+		c, err := shared.Link{Store: memory.New()}.Connect(t.Context(), shared.Set{
+			Budgets: []*shared.Budget{budget},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close(t.Context())
 		calls := 0
-		call := func(run string, step durable.StepPolicy) (err error) {
+		call := func(run string, step genapi.StepPolicy) (err error) {
 			step.Name, step.Policy = "ping", &policy
 			_ = s.Engine(run).Run(t.Context(), run, func(ctx context.Context) error {
-				_, err = durable.Call(ctx, &step, durable.ID(), durable.Digest{}, down(&calls))
+				_, err = genapi.Call(ctx, &step, genapi.ID(), genapi.Digest{}, down(&calls))
 				return nil
 			})
 			return err
 		}
-		wantError(t, call("one", durable.StepPolicy{Budget: &retry.BudgetPolicy{Name: "all"}}), durable.ErrShard)
-		wantError(t, call("three", durable.StepPolicy{Breaker: &retry.BreakerPolicy{Name: "all"}}), durable.ErrShard)
+		wantError(t, call("one", genapi.StepPolicy{Budget: &retry.BudgetPolicy{Name: "all"}}), durable.ErrShard)
+		wantError(t, call("three", genapi.StepPolicy{Breaker: &retry.BreakerPolicy{Name: "all"}}), durable.ErrShard)
 		if calls != 0 {
 			t.Errorf("%d calls of refused steps", calls)
 		}
-		shared := durable.StepPolicy{Shared: retry.Shared{Budget: budget}}
+		shared := genapi.StepPolicy{Shared: retry.Shared{Budget: budget}}
 		wantError(t, call("two", shared), retry.ErrBudget)
 		wantError(t, call(elsewhere(s, "two"), shared), retry.ErrBudget)
 		if calls != 2+3 {
@@ -169,13 +174,13 @@ func TestWorkOfShards(t *testing.T) {
 			t.Errorf("Work: %v", err)
 		}
 		var runs, steps []string
-		for info, err := range s.List(t.Context(), durable.Query{}) {
+		for info, err := range admin.ListAll(t.Context(), s.Admins(), storage.Query{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			runs = append(runs, info.ID)
 		}
-		for info, err := range s.Steps(t.Context(), durable.Filter{}) {
+		for info, err := range admin.StepsAll(t.Context(), s.Admins(), admin.Filter{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,16 +189,16 @@ func TestWorkOfShards(t *testing.T) {
 		if !slices.Equal(runs, want) || !slices.Equal(steps, want) {
 			t.Errorf("runs %v, steps of %v; want %v", runs, steps, want)
 		}
-		for range s.List(t.Context(), durable.Query{}) {
+		for range admin.ListAll(t.Context(), s.Admins(), storage.Query{}) {
 			break // releases all shards
 		}
 		stores[1].Crash()
 		var err error
-		for _, err = range s.List(t.Context(), durable.Query{}) {
+		for _, err = range admin.ListAll(t.Context(), s.Admins(), storage.Query{}) {
 		}
-		wantError(t, err, durable.ErrStore)
-		for _, err = range s.List(t.Context(), durable.Query{From: "x"}) {
+		wantError(t, err, storage.ErrStore)
+		for _, err = range admin.ListAll(t.Context(), s.Admins(), storage.Query{From: "x"}) {
 		}
-		wantError(t, err, durable.ErrShard)
+		wantError(t, err, admin.ErrShards)
 	})
 }

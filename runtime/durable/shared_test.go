@@ -16,6 +16,11 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -31,8 +36,8 @@ func down(calls *int) func(context.Context) (int, error) {
 
 func TestSharedBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
-		s := durable.StepPolicy{
+		store := memory.New()
+		s := genapi.StepPolicy{
 			Name: "ping",
 			Policy: &retry.Policy{Name: "ping", RetryUnknown: true,
 				Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 1}},
@@ -42,7 +47,7 @@ func TestSharedBreaker(t *testing.T) {
 		ping := func(run string, fn func(context.Context) (int, error)) error {
 			e := newEngine(t, store) // another process
 			return e.Run(t.Context(), run, func(ctx context.Context) error {
-				_, err := durable.Call(ctx, &s, durable.ID(), durable.Digest{}, fn)
+				_, err := genapi.Call(ctx, &s, genapi.ID(), genapi.Digest{}, fn)
 				return err
 			})
 		}
@@ -66,8 +71,8 @@ func TestSharedBreaker(t *testing.T) {
 // executed.
 func TestOneProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
-		s := durable.StepPolicy{
+		e := newEngine(t, memory.New())
+		s := genapi.StepPolicy{
 			Name: "ping",
 			Policy: &retry.Policy{
 				Name: "ping", RetryOn: []retry.Class{retry.ClassNetwork, retry.ClassBreakerOpen},
@@ -82,7 +87,7 @@ func TestOneProbe(t *testing.T) {
 			errs := make([]error, 50)
 			for i := range errs {
 				wg.Go(func() {
-					_, errs[i] = durable.Call(ctx, &s, durable.ID(i), durable.Digest{}, func(ctx context.Context) (int, error) {
+					_, errs[i] = genapi.Call(ctx, &s, genapi.ID(i), genapi.Digest{}, func(ctx context.Context) (int, error) {
 						mu.Lock()
 						inside++
 						if time.Now().After(healthy.Add(-15*time.Second)) && time.Now().Before(healthy) {
@@ -114,14 +119,14 @@ func TestOneProbe(t *testing.T) {
 
 func TestBudgetOfRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
+		store := memory.New()
 		p := retry.Policy{Name: "ping", RetryUnknown: true,
 			Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Second, Base: 1}}
 		var out bytes.Buffer
 		consumed := 0
-		log := durable.Log(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})))
-		observe := func(ctx context.Context, ev durable.Event) {
-			if ev.Kind != durable.EventJob {
+		log := events.Log(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})))
+		observe := func(ctx context.Context, ev events.Event) {
+			if ev.Kind != events.EventJob {
 				return
 			}
 			if ev.Job.Kind == job.EventBudgetConsumed {
@@ -164,8 +169,8 @@ level=WARN msg=RetryBudgetExhausted group=day job_id=one reason="job_budget_exha
 
 func TestSharedRatioBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
-		s := durable.StepPolicy{
+		store := memory.New()
+		s := genapi.StepPolicy{
 			Name: "ping",
 			Policy: &retry.Policy{Name: "ping", RetryUnknown: true,
 				Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Second, Base: 1}},
@@ -175,7 +180,7 @@ func TestSharedRatioBudget(t *testing.T) {
 		for i := range 4 { // as many engines
 			e := newEngine(t, store)
 			_ = e.Run(t.Context(), fmt.Sprint(i), func(ctx context.Context) error {
-				_, err := durable.Call(ctx, &s, durable.ID(), durable.Digest{}, down(&calls))
+				_, err := genapi.Call(ctx, &s, genapi.ID(), genapi.Digest{}, down(&calls))
 				if !errors.Is(err, retry.ErrBudget) {
 					t.Errorf("err = %v, want ErrBudget", err)
 				}
@@ -192,7 +197,7 @@ func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		l := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		e := newEngine(t, durable.NewMemory(), durable.OnEvent(durable.Log(l)))
+		e := newEngine(t, memory.New(), durable.OnEvent(events.Log(l)))
 		p := retry.Policy{Name: "ping", RetryUnknown: true,
 			Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 1}}
 		_ = e.Run(t.Context(), "one", func(ctx context.Context) error {
@@ -207,14 +212,14 @@ func TestStats(t *testing.T) {
 			}
 			return nil
 		})
-		got, err := e.Stats(t.Context(), durable.Filter{})
+		got, err := e.Admin().Stats(t.Context(), admin.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got.Attempts != 8 || got.Retries != 5 || got.Failures != 7 || got.Waited != 5*time.Second {
 			t.Errorf("got %+v", got)
 		}
-		if got.Success != (durable.Durations{Count: 1, Total: time.Second, Max: time.Second}) {
+		if got.Success != (admin.Durations{Count: 1, Total: time.Second, Max: time.Second}) {
 			t.Errorf("success %+v", got.Success)
 		}
 		want := []string{"network dial tcp #: connection refused 7 3"}
@@ -228,7 +233,7 @@ func TestStats(t *testing.T) {
 		if text := out.String(); strings.Count(text, `msg="step exhausted"`) != 2 {
 			t.Errorf("the log lacks the exhausted steps:\n%s", text)
 		}
-		only, err := e.Stats(t.Context(), durable.Filter{Status: []durable.Status{durable.StatusSucceeded}})
+		only, err := e.Admin().Stats(t.Context(), admin.Filter{Status: []storage.Status{storage.StatusSucceeded}})
 		if err != nil || only.Attempts != 2 {
 			t.Errorf("the succeeded ones: %+v, %v", only, err)
 		}
@@ -239,14 +244,14 @@ func TestStats(t *testing.T) {
 // before stays in the statistics.
 func TestStatsAfterRequeue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		down := oneStep(careful("charge", 3, time.Second), func(context.Context) (int, error) {
 			return 0, errors.New("down")
 		})
-		var before durable.Stats
+		var before admin.Stats
 		for n := 1; n <= 3; n++ {
 			_ = p.run("one", down)
-			got, err := p.Stats(t.Context(), durable.Filter{})
+			got, err := p.Admin().Stats(t.Context(), admin.Filter{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -257,7 +262,7 @@ func TestStatsAfterRequeue(t *testing.T) {
 			if got.Attempts != n*3 || got.Failures != n*3 || got.Retries != n*3-1 || got.Waited != waited {
 				t.Errorf("after %d executions: %+v, want %d attempts and %v of waits", n, got, n*3, waited)
 			}
-			if err := p.Requeue(t.Context(), "one", "charge"); err != nil {
+			if err := p.Admin().Requeue(t.Context(), "one", "charge"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -283,9 +288,9 @@ func TestRefusalsAreTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := startProcess(t, durable.NewMemory())
+				p := startProcess(t, memory.New())
 				charge := careful("charge", 4, time.Second)
-				charge.OnExhausted = durable.ExhaustedDeadLetter
+				charge.OnExhausted = genapi.ExhaustedDeadLetter
 				charge.Policy.RetryOn = test.retryOn
 				charge.Breaker = &retry.BreakerPolicy{Name: "bank", Failures: 1, OpenFor: time.Minute}
 				down := func(context.Context) (int, error) { return 0, errors.New("down") }
@@ -295,13 +300,13 @@ func TestRefusalsAreTold(t *testing.T) {
 					_ = p.run("probe", oneStep(probe, down))
 				}
 				_ = p.run("one", oneStep(charge, down))
-				letter := wantStep(t, p.Engine, "one", "charge", durable.StatusDead)
+				letter := wantStep(t, p.Engine, "one", "charge", storage.StatusDead)
 				if letter.Class != retry.ClassBreakerOpen || letter.Error != test.text ||
-					letter.Eligibility != durable.EligibleReprocess {
+					letter.Eligibility != admin.EligibleReprocess {
 					t.Errorf("got %+v, want class %s and error %q", letter, retry.ClassBreakerOpen, test.text)
 				}
 				found := 0
-				for _, err := range p.Steps(t.Context(), durable.Filter{
+				for _, err := range p.Admin().Steps(t.Context(), admin.Filter{
 					DeadLetter: true, Class: []retry.Class{retry.ClassBreakerOpen},
 				}) {
 					if found++; err != nil {

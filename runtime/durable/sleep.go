@@ -6,13 +6,14 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // sleepPark is the longest sleep of a run that keeps the slot of a worker.
 const sleepPark = time.Minute
-
-// ErrNoSignal is the reason of the [*StepError] that [Wait] returns after its timeout.
-const ErrNoSignal retry.Reason = "no signal before the timeout"
 
 // Sleep waits for d as a step of the run in ctx. The end of the wait is recorded
 // once, by the clock of the store: after a crash, Sleep waits for the remainder, and
@@ -27,7 +28,7 @@ const ErrNoSignal retry.Reason = "no signal before the timeout"
 // [ErrConflict].
 func Sleep(ctx context.Context, name string, d time.Duration) error {
 	end := func(now time.Time) time.Time { return now.Add(max(d, 0)) }
-	_, err := callPause(ctx, sleepFunction, name, Arguments("d", d), pausing{end: end})
+	_, err := callPause(ctx, record.SleepFunction, name, genapi.Arguments("d", d), pausing{end: end})
 	return err
 }
 
@@ -36,11 +37,11 @@ func Sleep(ctx context.Context, name string, d time.Duration) error {
 // or from the input of the run.
 func SleepUntil(ctx context.Context, name string, t time.Time) error {
 	end := func(time.Time) time.Time { return t }
-	_, err := callPause(ctx, untilFunction, name, Arguments("t", t.Round(0).UTC()), pausing{end: end})
+	_, err := callPause(ctx, record.UntilFunction, name, genapi.Arguments("t", t.Round(0).UTC()), pausing{end: end})
 	return err
 }
 
-// Wait waits until [Engine.Signal] sends a value to the step, and returns the value.
+// Wait waits until admin.Client.Signal sends a value to the step, and returns the value.
 // A signal that was sent before is kept. Otherwise the run is parked, without a
 // process, until the signal comes or the timeout has passed: return the error of
 // Wait, a [*ParkedError]. A worker then goes on at once; a run that [Engine.Run]
@@ -48,7 +49,7 @@ func SleepUntil(ctx context.Context, name string, t time.Time) error {
 //
 // After the timeout, the error is a [*StepError] that matches [ErrNoSignal]. It is
 // recorded like the value, so that later executions of the run take the same branch,
-// and signals are refused from then on. [Engine.Requeue] makes the step wait again.
+// and signals are refused from then on. admin.Client.Requeue makes the step wait again.
 // With a timeout of 0, Wait returns a signal that is there.
 //
 // The name and the other errors are as for a [Step]. A call with another timeout
@@ -58,11 +59,11 @@ func Wait[T any](ctx context.Context, name string, timeout time.Duration) (T, er
 	var value T
 	end := func(now time.Time) time.Time { return now.Add(max(timeout, 0)) }
 	p := pausing{end: end, reason: ErrNoSignal}
-	result, err := callPause(ctx, waitFunction, name, Arguments("timeout", timeout), p)
+	result, err := callPause(ctx, record.WaitFunction, name, genapi.Arguments("timeout", timeout), p)
 	if err != nil {
 		return value, err
 	}
-	err = resultError(name, result.decode(fromContext(ctx).x.e.codec, &value))
+	err = resultError(name, result.Decode(fromContext(ctx).x.e.ns.Codec, &value))
 	return value, err
 }
 
@@ -73,7 +74,7 @@ type pausing struct {
 }
 
 // callPause calls a step that only waits.
-func callPause(ctx context.Context, function, name string, args Digest, p pausing) (*payload, error) {
+func callPause(ctx context.Context, function, name string, args genapi.Digest, p pausing) (*record.Payload, error) {
 	c := fromContext(ctx)
 	switch {
 	case c == nil:
@@ -81,14 +82,14 @@ func callPause(ctx context.Context, function, name string, args Digest, p pausin
 	case c.info != nil:
 		return nil, fmt.Errorf("step %q: %s within a step: %w", name, function, ErrConflict)
 	}
-	s := &StepPolicy{Name: name, Function: function, Policy: &retry.Policy{}}
+	s := &genapi.StepPolicy{Name: name, Function: function, Policy: &retry.Policy{}}
 	switch {
 	case p.reason != "":
 		s.ParkAfter = 1 // at once
 	case c.x.handler != "":
 		s.ParkAfter = sleepPark
 	}
-	call, err := c.x.newCall(ctx, c.unit, s, StepID{}, args)
+	call, err := c.x.newCall(ctx, c.unit, s, genapi.StepID{}, args)
 	if err != nil {
 		return nil, err
 	}
@@ -97,27 +98,27 @@ func callPause(ctx context.Context, function, name string, args Digest, p pausin
 }
 
 // pause decides about a step that only waits: it begins, goes on, or has ended.
-func (v *stepView) pause(in *starting) (Writes, next, error) {
+func (v *stepView) pause(in *starting) (storage.Writes, next, error) {
 	s, p := &v.body, v.c.pause
 	if v.step.Version == 0 {
-		*s = stepBody{Name: v.c.policy.Name, Function: v.c.policy.Function, Arguments: v.c.digest, First: v.now}
-		v.step = Record{Key: v.c.key}
+		*s = record.Step{Name: v.c.policy.Name, Function: v.c.policy.Function, Arguments: v.c.digest, First: v.now}
+		v.step = storage.Record{Key: v.c.key}
 	}
-	if v.step.Status != StatusWaiting { // it is new, or was requeued
+	if v.step.Status != storage.StatusWaiting { // it is new, or was requeued
 		s.NextAt = p.end(v.now)
 		s.Delay = max(s.NextAt.Sub(v.now), 0)
-		if v.step.Status, s.Error = StatusWaiting, nil; s.Delay > 0 {
-			v.event = Event{Kind: EventWaiting, Wait: s.Delay}
+		if v.step.Status, s.Error = storage.StatusWaiting, nil; s.Delay > 0 {
+			v.event = events.Event{Kind: events.EventWaiting, Wait: s.Delay}
 			return v.refuse(in)
 		}
 	} else if n := v.next(); !in.due && (n.wait > 0 || v.spread(&n, in.spread)) {
-		n.event = Event{Kind: EventWaiting, Wait: n.wait}
-		return Writes{}, n, nil
+		n.event = events.Event{Kind: events.EventWaiting, Wait: n.wait}
+		return storage.Writes{}, n, nil
 	}
-	v.event = Event{Kind: EventElapsed, Reason: p.reason}
+	v.event = events.Event{Kind: events.EventElapsed, Reason: p.reason}
 	s.Ended, s.NextAt, s.Delay, s.Reason = v.now, time.Time{}, 0, p.reason
-	if v.step.Status = StatusSucceeded; p.reason != "" {
-		v.step.Status = StatusFailed
+	if v.step.Status = storage.StatusSucceeded; p.reason != "" {
+		v.step.Status = storage.StatusFailed
 	}
 	return v.refuse(in)
 }

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 // asParked returns what err says about a parked run, or fails the test.
@@ -24,7 +27,7 @@ func asParked(t *testing.T, err error) *durable.ParkedError {
 // wantClean fails the test if the store has records that contradict each other.
 func wantClean(t *testing.T, e *durable.Engine) {
 	t.Helper()
-	for problem, err := range e.Verify(t.Context()) {
+	for problem, err := range e.Admin().Verify(t.Context()) {
 		t.Errorf("verify: %v, error %v", problem, err)
 	}
 }
@@ -33,7 +36,7 @@ func wantClean(t *testing.T, e *durable.Engine) {
 // remembered.
 func TestSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		sleep := func(ctx context.Context) error {
 			if err := durable.Sleep(ctx, "cool down", time.Hour); err != nil {
 				return err
@@ -50,7 +53,7 @@ func TestSleep(t *testing.T) {
 			}
 			wantAbout(t, "the sleep", time.Since(epoch), time.Hour, time.Hour+time.Second)
 		}
-		stats, err := second.Stats(t.Context(), durable.Filter{})
+		stats, err := second.Admin().Stats(t.Context(), admin.Filter{})
 		if err != nil || stats.Attempts != 0 || stats.Failures != 0 || stats.Success.Count != 0 {
 			t.Errorf("got %+v, error %v, want no attempts", stats, err)
 		}
@@ -62,7 +65,7 @@ func TestSleep(t *testing.T) {
 // within the spread.
 func TestSleepParks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		until := time.Now().Add(time.Hour).Round(0).UTC()
 		sleep := func(ctx context.Context) error { return durable.SleepUntil(ctx, "opening", until) }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -81,7 +84,7 @@ func TestSleepParks(t *testing.T) {
 // Another duration, another function and a second call under one name are errors.
 func TestSleepMistakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		for _, test := range []struct {
 			name string
 			call func(context.Context) error
@@ -132,12 +135,12 @@ func approval(ctx context.Context) (string, error) {
 // is a conflict.
 func TestSignalFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
-		if err := e.Signal(t.Context(), "one", "approve", "yes"); !errors.Is(err, durable.ErrNotFound) {
+		e := newEngine(t, memory.New())
+		if err := e.Admin().Signal(t.Context(), "one", "approve", "yes"); !errors.Is(err, durable.ErrNotFound) {
 			t.Errorf("unknown run: %v", err)
 		}
 		_ = e.Run(t.Context(), "one", func(context.Context) error { return errors.New("not yet") })
-		if err := e.Signal(t.Context(), "one", "approve", "yes"); !errors.Is(err, durable.ErrConflict) {
+		if err := e.Admin().Signal(t.Context(), "one", "approve", "yes"); !errors.Is(err, durable.ErrConflict) {
 			t.Errorf("a run that has failed: %v", err)
 		}
 		got, err := durable.Run(t.Context(), e, "two", func(ctx context.Context) (string, error) {
@@ -145,7 +148,7 @@ func TestSignalFirst(t *testing.T) {
 				value string
 				want  error
 			}{{"yes", nil}, {"yes", nil}, {"no", durable.ErrConflict}} {
-				err := e.Signal(ctx, "two", "approve", test.value, durable.By("ada", "checked"))
+				err := e.Admin().Signal(ctx, "two", "approve", test.value, admin.By("ada", "checked"))
 				if !errors.Is(err, test.want) {
 					t.Errorf("signal %q: got %v, want %v", test.value, err, test.want)
 				}
@@ -155,12 +158,12 @@ func TestSignalFirst(t *testing.T) {
 		if got != "yes" || err != nil {
 			t.Errorf("got %q, error %v", got, err)
 		}
-		for a, err := range e.Attempts(t.Context(), "two", "approve") {
-			if a.Outcome != durable.OutcomeSignaled || a.By.Name != "ada" || err != nil {
+		for a, err := range e.Admin().Attempts(t.Context(), "two", "approve") {
+			if a.Outcome != events.OutcomeSignaled || a.By.Name != "ada" || err != nil {
 				t.Errorf("got %+v, error %v", a, err)
 			}
 		}
-		if err := e.Signal(t.Context(), "two", "other", 1); !errors.Is(err, durable.ErrConflict) {
+		if err := e.Admin().Signal(t.Context(), "two", "other", 1); !errors.Is(err, durable.ErrConflict) {
 			t.Errorf("a run that has succeeded: %v", err)
 		}
 		wantClean(t, e)
@@ -171,7 +174,7 @@ func TestSignalFirst(t *testing.T) {
 // takes the same branch.
 func TestWaitTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		p := asParked(t, func() error { _, err := durable.Run(t.Context(), e, "one", approval); return err }())
 		if want := epoch.Add(time.Hour); !p.Until.Equal(want) {
 			t.Errorf("parked until %v, want %v", p.Until, want)
@@ -180,7 +183,7 @@ func TestWaitTimesOut(t *testing.T) {
 		for range 2 {
 			err := e.Run(t.Context(), "one", func(ctx context.Context) error {
 				_, err := approval(ctx)
-				if err := e.Signal(ctx, "one", "approve", "yes"); !errors.Is(err, durable.ErrConflict) {
+				if err := e.Admin().Signal(ctx, "one", "approve", "yes"); !errors.Is(err, durable.ErrConflict) {
 					t.Errorf("signal: %v", err)
 				}
 				return err
@@ -198,11 +201,11 @@ func TestWaitTimesOut(t *testing.T) {
 func TestSignalWakes(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			e := newEngine(t, durable.NewMemory())
+			e := newEngine(t, memory.New())
 			durable.Handle(e, "decide", func(ctx context.Context, _ int) (string, error) {
 				got, err := approval(ctx)
 				if _, parked := errors.AsType[*durable.ParkedError](err); parked && early {
-					if err := e.Signal(ctx, "one", "approve", "yes"); err != nil {
+					if err := e.Admin().Signal(ctx, "one", "approve", "yes"); err != nil {
 						t.Error(err)
 					}
 				}
@@ -216,7 +219,7 @@ func TestSignalWakes(t *testing.T) {
 			go func() { _ = e.Work(ctx) }()
 			time.Sleep(10 * time.Minute)
 			if !early {
-				if err := e.Signal(t.Context(), "one", "approve", "yes"); err != nil {
+				if err := e.Admin().Signal(t.Context(), "one", "approve", "yes"); err != nil {
 					t.Error(err)
 				}
 			}
@@ -246,7 +249,7 @@ func TestCrashWhileWaiting(t *testing.T) {
 }
 
 func crashWhileWaiting(t *testing.T, n int) (crashed bool) {
-	m := durable.NewMemory()
+	m := memory.New()
 	var branches []string
 	work := func(ctx context.Context) error {
 		if err := durable.Sleep(ctx, "cool down", time.Minute); err != nil {
@@ -267,7 +270,7 @@ func crashWhileWaiting(t *testing.T, n int) (crashed bool) {
 	defer cancel()
 	broken := newEngine(t, faulty)
 	_ = broken.Run(ctx, "one", work)
-	sent := broken.Signal(ctx, "one", "approve", "yes")
+	sent := broken.Admin().Signal(ctx, "one", "approve", "yes")
 	_ = broken.Run(ctx, "one", work)
 	crashed = faulty.Failed()
 

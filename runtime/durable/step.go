@@ -8,6 +8,10 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // Step executes fn as a step of the run in ctx, or returns its recorded result.
@@ -17,62 +21,54 @@ import (
 // With a policy, fn is retried as the policy says, within and across executions
 // of the run. An attempt that may have taken effect pauses the run; generated
 // code for a binding with idempotent: true tries again instead: see
-// [StepPolicy]. The error of an exhausted step is a [*StepError].
+// [genapi.StepPolicy]. The error of an exhausted step is a [*StepError].
 //
 // With a nil policy, only the success of fn is recorded. Its error is returned
 // unchanged, and the next execution of the run calls fn again, as it does after
 // a crash: such steps are for reads, clocks and random numbers.
 //
 // A second call of the same step in one execution of the run, after the first has
-// succeeded, is an error that matches [ErrRepeated]; with [StepPolicy.Repeat], it
+// succeeded, is an error that matches [ErrRepeated]; with [genapi.StepPolicy.Repeat], it
 // returns a copy of the result. Within a step, a call of Step is a part of that
 // step: fn is called with retries under p, and nothing is recorded. Without a run
 // in ctx, the error matches [ErrNoRun], and fn is not called.
 func Step[T any](ctx context.Context, name string, p *retry.Policy, fn func(context.Context) (T, error)) (T, error) {
-	return Call(ctx, &StepPolicy{Name: name, Policy: p}, StepID{}, Digest{}, fn)
+	return genapi.Call(ctx, &genapi.StepPolicy{Name: name, Policy: p}, genapi.StepID{}, genapi.Digest{}, fn)
 }
 
-// Call is [Step] for generated code: a step whose id has parts, and that is
-// recorded with the digest of its other arguments.
-func Call[T any](
-	ctx context.Context, s *StepPolicy, id StepID, args Digest, fn func(context.Context) (T, error),
-) (T, error) {
-	var value T
-	c := fromContext(ctx)
-	switch {
-	case c == nil:
-		return value, fmt.Errorf("step %q: %w", s.Name, ErrNoRun)
-	case c.info != nil && s.Policy == nil:
-		return fn(ctx)
-	case c.info != nil:
-		return retry.DoWith(ctx, s.Policy, s.Shared, fn)
-	}
+// InStep reports whether the context is that of an attempt of a step.
+func (c *runContext) InStep() bool { return c.info != nil }
+
+// CallStep executes a step of the run.
+func (c *runContext) CallStep(
+	ctx context.Context, s *genapi.StepPolicy, id genapi.StepID, args genapi.Digest,
+	fn func(context.Context) (any, error), into any,
+) error {
 	call, err := c.x.newCall(ctx, c.unit, s, id, args)
 	if err != nil {
-		return value, err
+		return err
 	}
-	codec := c.x.e.codec
-	call.invoke = func(ctx context.Context) (payload, error) {
+	codec := c.x.e.ns.Codec
+	call.invoke = func(ctx context.Context) (record.Payload, error) {
 		value, err := fn(ctx)
 		if err != nil {
-			return payload{}, err
+			return record.Payload{}, err
 		}
-		return encode(codec, value), nil
+		return record.Encode(codec, value), nil
 	}
 	result, err := c.x.step(ctx, call)
 	if err != nil {
-		return value, err
+		return err
 	}
-	err = resultError(call.key.ID, result.decode(codec, &value))
-	return value, err
+	return resultError(call.key.ID, result.Decode(codec, into))
 }
 
 // A stepCall is one call of a step.
 type stepCall struct {
-	policy   *StepPolicy
-	key      Key
+	policy   *genapi.StepPolicy
+	key      storage.Key
 	digest   string
-	invoke   func(context.Context) (payload, error)
+	invoke   func(context.Context) (record.Payload, error)
 	call     *retry.Call // of the attempt that is executing
 	ledger   *ledger     // of the run, or of the unit
 	unit     *unitCall   // of a group, or nil
@@ -84,19 +80,20 @@ type stepCall struct {
 }
 
 func (x *execution) newCall(
-	ctx context.Context, u *unitCall, s *StepPolicy, id StepID, args Digest,
+	ctx context.Context, u *unitCall, s *genapi.StepPolicy, id genapi.StepID, args genapi.Digest,
 ) (*stepCall, error) {
-	if args.err != nil {
-		return nil, fmt.Errorf("step %q: %w", s.Name, args.err)
+	digest, err := args.Text()
+	if err != nil {
+		return nil, fmt.Errorf("step %q: %w", s.Name, err)
 	}
 	if err := x.e.checkStep(s); err != nil {
 		return nil, err
 	}
-	name, err := fullID(ctx, s.Name, id)
+	name, err := id.Path(scopes(ctx), s.Name)
 	if err != nil {
 		return nil, err
 	}
-	c := &stepCall{policy: s, key: x.e.key(KindStep, x.id, name), digest: args.text, ledger: x.steps, unit: u}
+	c := &stepCall{policy: s, key: x.e.ns.Key(storage.KindStep, x.id, name), digest: digest, ledger: x.steps, unit: u}
 	if u != nil {
 		c.ledger = u.steps
 	}
@@ -108,19 +105,19 @@ func (x *execution) newCall(
 
 // findFormer lets the call use the record under an older name, if there is one
 // and none under the present name.
-func (x *execution) findFormer(ctx context.Context, c *stepCall, id StepID) error {
-	keys := []Key{c.key}
+func (x *execution) findFormer(ctx context.Context, c *stepCall, id genapi.StepID) error {
+	keys := []storage.Key{c.key}
 	for _, name := range c.policy.Formerly {
-		former, err := fullID(ctx, name, id)
+		former, err := id.Path(scopes(ctx), name)
 		if err != nil {
 			return err
 		}
-		keys = append(keys, x.e.key(KindStep, x.id, former))
+		keys = append(keys, x.e.ns.Key(storage.KindStep, x.id, former))
 	}
 	if x.knowsAll(c) && !x.knowsAny(c, keys) {
 		return nil
 	}
-	records, err := x.e.store.Get(ctx, keys)
+	records, err := x.e.ns.Store.Get(ctx, keys)
 	if err != nil {
 		return x.failed(ctx, err)
 	}
@@ -136,14 +133,14 @@ func (x *execution) findFormer(ctx context.Context, c *stepCall, id StepID) erro
 // A flight is the execution of a step that several callers may wait for.
 type flight struct {
 	done   chan struct{}
-	policy *StepPolicy
-	result *payload
+	policy *genapi.StepPolicy
+	result *record.Payload
 	err    error
 	again  bool // the context of the caller that executed it has ended, others go on
 }
 
 // step returns the result of a step, which it executes if it has to.
-func (x *execution) step(ctx context.Context, c *stepCall) (*payload, error) {
+func (x *execution) step(ctx context.Context, c *stepCall) (*record.Payload, error) {
 	for {
 		f, recorded, err := x.join(c)
 		switch {
@@ -157,7 +154,7 @@ func (x *execution) step(ctx context.Context, c *stepCall) (*payload, error) {
 		}
 		select {
 		case <-f.done:
-			if shared := f.err != nil || c.policy.Repeat || c.policy.Record == RecordFailures; shared && !f.again {
+			if shared := f.err != nil || c.policy.Repeat || c.policy.Record == genapi.RecordFailures; shared && !f.again {
 				return f.result, f.err
 			}
 		case <-ctx.Done():
@@ -183,7 +180,7 @@ func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 		return nil, nil, x.halted
 	}
 	if c.ledger.pending[c.key.ID] && c.ledger.called[c.key.ID] == 0 {
-		c.ledger.called[c.key.ID] = StatusOpen // whatever comes of this call
+		c.ledger.called[c.key.ID] = storage.StatusOpen // whatever comes of this call
 	}
 	x.flights[c.key.ID] = &flight{done: make(chan struct{}), policy: c.policy}
 	x.running.Add(1)
@@ -198,7 +195,7 @@ func (x *execution) repeated(c *stepCall) error {
 }
 
 // fly executes a step for all callers that wait for it.
-func (x *execution) fly(ctx context.Context, c *stepCall) (result *payload, err error) {
+func (x *execution) fly(ctx context.Context, c *stepCall) (result *record.Payload, err error) {
 	ctx, end := x.startStep(ctx, c)
 	returned := false
 	defer func() {
@@ -223,7 +220,7 @@ func (x *execution) fly(ctx context.Context, c *stepCall) (result *payload, err 
 }
 
 // lead executes a step until it is finished, or the execution of its run ends.
-func (x *execution) lead(ctx context.Context, c *stepCall) (*payload, error) {
+func (x *execution) lead(ctx context.Context, c *stepCall) (*record.Payload, error) {
 	next, err := x.begin(ctx, c)
 	if err == nil && next.kind == nextFinished && next.event.Kind == 0 {
 		x.recalled(ctx, c)
@@ -239,7 +236,7 @@ func (x *execution) lead(ctx context.Context, c *stepCall) (*payload, error) {
 			x.note(c, next.record.Status)
 			return nil, &PausedError{Run: x.id, Steps: []string{c.key.ID}}
 		case nextWait:
-			x.note(c, StatusWaiting)
+			x.note(c, storage.StatusWaiting)
 			if err = x.wait(ctx, c, next.wait, next.now); err == nil {
 				next, err = x.start(ctx, c, true)
 			}
@@ -249,11 +246,11 @@ func (x *execution) lead(ctx context.Context, c *stepCall) (*payload, error) {
 			x.forget(c)
 			return next.result, nil
 		case nextCall:
-			x.note(c, StatusExecuting)
+			x.note(c, storage.StatusExecuting)
 			next, err = x.attempt(ctx, c, next)
 		}
 	}
-	if errors.Is(err, ErrFormat) {
+	if errors.Is(err, storage.ErrFormat) {
 		x.halt(err)
 	}
 	return nil, err
@@ -261,11 +258,13 @@ func (x *execution) lead(ctx context.Context, c *stepCall) (*payload, error) {
 
 // recalled reports that nothing is executed.
 func (x *execution) recalled(ctx context.Context, c *stepCall) {
-	x.e.event(ctx, Event{Kind: EventRecalled, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence})
+	x.e.ns.Event(
+		ctx, events.Event{Kind: events.EventRecalled, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence},
+	)
 }
 
 // answer returns the recorded result or error of a finished step.
-func (x *execution) answer(ctx context.Context, c *stepCall, f *finishedStep) (*payload, error) {
+func (x *execution) answer(ctx context.Context, c *stepCall, f *finishedStep) (*record.Payload, error) {
 	if err := x.changed(ctx, c, f); err != nil {
 		return nil, err
 	}
@@ -274,13 +273,13 @@ func (x *execution) answer(ctx context.Context, c *stepCall, f *finishedStep) (*
 	}
 	switch {
 	case f.body == nil:
-		return &payload{JSON: f.result}, nil
-	case f.status != StatusSucceeded:
+		return &record.Payload{JSON: f.result}, nil
+	case f.status != storage.StatusSucceeded:
 		return nil, x.stepError(c, f.body)
 	case f.body.Result == nil:
-		return &payload{}, nil
+		return &record.Payload{}, nil
 	case f.body.Result.Entry > 0:
-		result, err := x.e.large(ctx, c.key, f.body.Result.Entry)
+		result, err := x.e.ns.Large(ctx, c.key, f.body.Result.Entry)
 		if err != nil {
 			return nil, x.failed(ctx, err)
 		}
@@ -308,11 +307,11 @@ func (x *execution) changed(ctx context.Context, c *stepCall, f *finishedStep) e
 	if f.imported || string(f.arguments) == c.digest {
 		return nil
 	}
-	names := otherArguments(string(f.arguments), c.digest)
+	names := record.OtherArguments(string(f.arguments), c.digest)
 	if names == nil {
 		return nil
 	}
-	if c.policy.OnChanged == ChangedReport {
+	if c.policy.OnChanged == genapi.ChangedReport {
 		x.reportChange(ctx, c)
 		return nil
 	}
@@ -324,30 +323,14 @@ func (x *execution) changed(ctx context.Context, c *stepCall, f *finishedStep) e
 func (x *execution) reportChange(ctx context.Context, c *stepCall) {
 	if !c.reported {
 		c.reported = true
-		x.e.event(ctx, Event{Kind: EventChanged, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence})
-	}
-}
-
-// large reads a result that is not part of the record of its step.
-func (e *Engine) large(ctx context.Context, step Key, attempt int) (*payload, error) {
-	for from := Cursor(""); ; {
-		entries, next, err := e.store.History(ctx, step, from)
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range entries {
-			if entry.Attempt == attempt && entry.Part == resultPart {
-				return &payload{Bytes: entry.Result}, nil
-			}
-		}
-		if from = next; next == "" {
-			return nil, fmt.Errorf("%w: %s: the entry with its result is missing", ErrFormat, step)
-		}
+		x.e.ns.Event(
+			ctx, events.Event{Kind: events.EventChanged, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence},
+		)
 	}
 }
 
 // stepError returns the error of a finished step.
-func (x *execution) stepError(c *stepCall, body *stepBody) error {
+func (x *execution) stepError(c *stepCall, body *record.Step) error {
 	e := &StepError{
 		Run: x.id, Step: c.key.ID, Policy: body.Policy, Reason: body.Reason, Escalated: body.Escalated,
 		Attempts: body.Attempts, Waited: body.Call.Waited, errors: c.policy.Errors,

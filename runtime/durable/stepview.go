@@ -6,6 +6,10 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/shared"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -18,19 +22,19 @@ type stepView struct {
 	c   *stepCall
 	now time.Time
 
-	run     Record
-	runBody runBody
-	step    Record
-	body    stepBody
+	run     storage.Record
+	runBody record.Run
+	step    storage.Record
+	body    record.Step
 
-	count *budgetRecord // of the run, or nil
-	group *unitBudget   // of the group, or nil
-	ratio *ratioBudget  // that processes share, or nil
+	count *budgetRecord       // of the run, or nil
+	group *unitBudget         // of the group, or nil
+	ratio *shared.RatioBudget // that processes share, or nil
 
-	breaker *Record // that engines share, or nil
+	breaker *storage.Record // that engines share, or nil
 	state   retry.BreakerSnapshot
-	w       Writes
-	event   Event
+	w       storage.Writes
+	event   events.Event
 	jobs    []job.Event // of the count budgets
 
 	recalled bool  // the step was abandoned, and is as it was before
@@ -39,56 +43,58 @@ type stepView struct {
 }
 
 // keys returns the keys of the records that decisions about a step need: see view.
-func (x *execution) keys(c *stepCall) []Key {
-	keys := []Key{x.e.key(KindRun, x.id, ""), c.key}
+func (x *execution) keys(c *stepCall) []storage.Key {
+	keys := []storage.Key{x.e.ns.Key(storage.KindRun, x.id, ""), c.key}
 	if x.run.Budget {
-		keys = append(keys, x.e.key(KindBudget, x.id, ""))
+		keys = append(keys, x.e.ns.Key(storage.KindBudget, x.id, ""))
 	}
 	if m := x.budgeted(c); m != nil {
-		keys = append(keys, x.e.key(KindBudget, m.Run, m.Group), x.e.key(KindStep, m.Run, m.Step))
+		keys = append(keys, x.e.ns.Key(storage.KindBudget, m.Run, m.Group), x.e.ns.Key(storage.KindStep, m.Run, m.Step))
 	}
 	if b := c.policy.Budget; b != nil {
-		keys = append(keys, x.e.key(KindBudget, "", b.Name))
+		keys = append(keys, x.e.ns.Key(storage.KindBudget, "", b.Name))
 	}
 	if b := c.policy.Breaker; b != nil {
-		keys = append(keys, x.e.key(KindBreaker, "", b.Name))
+		keys = append(keys, x.e.ns.Key(storage.KindBreaker, "", b.Name))
 	}
 	return keys
 }
 
 // view decodes the records of a transaction about a step: see keys.
-func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
+func (x *execution) view(tx storage.Tx, c *stepCall) (v *stepView, err error) {
 	e := x.e
-	v = &stepView{x: x, c: c, now: tx.Now, run: tx.Record(e.key(KindRun, x.id, "")), step: tx.Record(c.key)}
+	v = &stepView{x: x, c: c, now: tx.Now, run: tx.Record(e.ns.Key(storage.KindRun, x.id, "")), step: tx.Record(c.key)}
 	if v.runBody, err = x.openRun(v.run); err != nil {
 		return nil, err
 	}
-	if v.body, err = open[stepBody](v.step); err != nil {
+	if v.body, err = record.Open[record.Step](v.step); err != nil {
 		return nil, err
 	}
-	if v.step.Status == StatusAbandoned && v.body.Before != 0 {
+	if v.step.Status == storage.StatusAbandoned && v.body.Before != 0 {
 		v.step.Status, v.recalled = v.body.Before, true
 	}
 	if x.run.Budget {
-		if v.count, err = openBudget(tx.Record(e.key(KindBudget, x.id, ""))); err != nil {
+		if v.count, err = openBudget(tx.Record(e.ns.Key(storage.KindBudget, x.id, ""))); err != nil {
 			return nil, err
 		}
 	}
 	if m := x.budgeted(c); m != nil {
-		budget, unit := tx.Record(e.key(KindBudget, m.Run, m.Group)), tx.Record(e.key(KindStep, m.Run, m.Step))
+		budget, unit := tx.Record(e.ns.Key(storage.KindBudget, m.Run, m.Group)), tx.Record(
+			e.ns.Key(storage.KindStep, m.Run, m.Step),
+		)
 		if v.group, err = openUnitBudget(m, budget, unit); err != nil {
 			return nil, err
 		}
 	}
 	if b := c.policy.Budget; b != nil {
-		if v.ratio, err = openRatio(tx.Record(e.key(KindBudget, "", b.Name)), b, v.now); err != nil {
+		if v.ratio, err = shared.OpenRatio(tx.Record(e.ns.Key(storage.KindBudget, "", b.Name)), b, v.now); err != nil {
 			return nil, err
 		}
 	}
 	if b := c.policy.Breaker; b != nil {
-		r := tx.Record(e.key(KindBreaker, "", b.Name))
+		r := tx.Record(e.ns.Key(storage.KindBreaker, "", b.Name))
 		v.breaker = &r
-		v.state, err = open[retry.BreakerSnapshot](r)
+		v.state, err = record.Open[retry.BreakerSnapshot](r)
 	}
 	return v, err
 }
@@ -97,15 +103,15 @@ func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
 // transactions has read it: it changes rarely.
 type runView struct {
 	json []byte
-	body runBody
+	body record.Run
 }
 
 // openRun decodes the record of the run.
-func (x *execution) openRun(r Record) (runBody, error) {
+func (x *execution) openRun(r storage.Record) (record.Run, error) {
 	if known := x.latest.Load(); bytes.Equal(r.Body, known.json) {
 		return known.body, nil
 	}
-	b, err := open[runBody](r)
+	b, err := record.Open[record.Run](r)
 	if err == nil {
 		x.latest.Store(&runView{json: bytes.Clone(r.Body), body: b})
 	}
@@ -119,11 +125,11 @@ func (v *stepView) owned() bool { return v.run.Owner == v.x.owner.id && v.run.Fe
 func (v *stepView) next() next {
 	n := next{record: v.step, body: v.body, now: v.now, event: v.event, jobs: v.jobs, changed: v.changed}
 	switch {
-	case finished(v.step.Status):
+	case record.Finished(v.step.Status):
 		n.kind = nextFinished
-	case blocked(v.step.Status):
+	case record.Blocked(v.step.Status):
 		n.kind = nextBlocked
-	case v.step.Status == StatusWaiting:
+	case v.step.Status == storage.StatusWaiting:
 		// A wait is never longer than it was decided, whatever the clock shows.
 		n.kind, n.wait = nextWait, max(v.body.NextAt.Sub(v.now), 0)
 		if v.body.Delay > 0 || !v.body.Imported { // or its length is not known
@@ -143,19 +149,19 @@ func (v *stepView) repeat() next {
 }
 
 // commit returns the writes of the decision, with the record of the step.
-func (v *stepView) commit() (Writes, next, error) {
+func (v *stepView) commit() (storage.Writes, next, error) {
 	v.step.Fence = v.x.fence
 	if v.step.Bucket.IsZero() {
 		v.step.Bucket = v.run.Bucket
 	}
-	err := writeStep(&v.step, &v.body)
+	err := record.WriteStep(&v.step, &v.body)
 	v.w.Put = append(v.w.Put, v.step)
 	v.step.Version++ // as it is stored
 	if v.runBody.Recoveries > 0 || v.policies {
 		v.runBody.Recoveries = 0 // there is progress
-		err = errors.Join(err, write(&v.run, &v.runBody))
+		err = errors.Join(err, record.Write(&v.run, &v.runBody))
 		v.w.Put = append(v.w.Put, v.run)
 	}
-	err = errors.Join(err, v.count.put(&v.w), v.group.put(&v.w), v.ratio.put(&v.w))
+	err = errors.Join(err, v.count.put(&v.w), v.group.put(&v.w), v.ratio.Put(&v.w))
 	return v.w, v.next(), err
 }

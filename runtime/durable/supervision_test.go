@@ -11,6 +11,10 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -29,7 +33,7 @@ func (p *process) crashed(t *testing.T, id string) (err error) {
 // are not: neither one that waits, nor one whose attempt the panic interrupts.
 func TestPanickingRunIsPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var j journal
 		waiting := idempotent("wait", 3, 24*time.Hour)
 		long := idempotent("long", 3, time.Second)
@@ -55,7 +59,7 @@ func TestPanickingRunIsPaused(t *testing.T) {
 		p := startProcess(t, m)
 		wantAs[*durable.PausedError](t, p.crashed(t, "panics"))
 		for _, run := range []string{"waiting", "executing", "busy"} {
-			if r := wantRun(t, p.Engine, run, durable.StatusOpen); r.Recoveries > 1 {
+			if r := wantRun(t, p.Engine, run, storage.StatusOpen); r.Recoveries > 1 {
 				t.Errorf("run %q was recovered %d times", run, r.Recoveries)
 			}
 		}
@@ -69,7 +73,7 @@ func TestPanickingRunIsPaused(t *testing.T) {
 // later.
 func TestPanicIsSurvived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		p := startProcess(t, m)
 		go func() { _ = p.run("busy", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }) }()
 		func() {
@@ -82,10 +86,10 @@ func TestPanicIsSurvived(t *testing.T) {
 		if err := next.run("busy", func(context.Context) error { return errors.New("not yet") }); err == nil {
 			t.Error("got no error")
 		}
-		if r := wantRun(t, next.Engine, "busy", durable.StatusFailed); r.Recoveries != 1 {
+		if r := wantRun(t, next.Engine, "busy", storage.StatusFailed); r.Recoveries != 1 {
 			t.Errorf("got %d recoveries, want 1", r.Recoveries)
 		}
-		if r := wantRun(t, next.Engine, "panics", durable.StatusOpen); r.Recoveries != 1 {
+		if r := wantRun(t, next.Engine, "panics", storage.StatusOpen); r.Recoveries != 1 {
 			t.Errorf("got %d recoveries of the run that has panicked, want 1", r.Recoveries)
 		}
 	})
@@ -95,7 +99,7 @@ func TestPanicIsSurvived(t *testing.T) {
 // of the run can. Its attempt is lost, and those of other runs are interrupted.
 func TestPanicOfStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := idempotent("call", 3, time.Second)
 		hang := func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() }
 		p := startProcess(t, m)
@@ -127,7 +131,7 @@ func TestPanicOfStep(t *testing.T) {
 // A handler that panics is counted for all workers.
 func TestPanickingHandlerIsPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		calls := 0
 		durable.Handle(e, "exits", func(context.Context, int) (int, error) {
 			calls++
@@ -139,7 +143,7 @@ func TestPanickingHandlerIsPaused(t *testing.T) {
 		}
 		defer work(t, e)()
 		time.Sleep(time.Hour)
-		wantRun(t, e, "one", durable.StatusPaused)
+		wantRun(t, e, "one", storage.StatusPaused)
 		if calls != 10 {
 			t.Errorf("the handler was called %d times, want 10", calls)
 		}
@@ -152,7 +156,7 @@ func TestRestartsDuringWait(t *testing.T) {
 	for _, worker := range []bool{false, true} {
 		t.Run(fmt.Sprint("worker=", worker), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := durable.NewMemory()
+				m := memory.New()
 				var j journal
 				job := oneStep(idempotent("wait", 3, 24*time.Hour), failing(&j, 1))
 				start := func() (*process, chan error) {
@@ -177,7 +181,7 @@ func TestRestartsDuringWait(t *testing.T) {
 				}
 				p, _ := start()
 				time.Sleep(25 * time.Hour)
-				wantRun(t, p.Engine, "one", durable.StatusSucceeded)
+				wantRun(t, p.Engine, "one", storage.StatusSucceeded)
 				j.want(t, "wait", 1, 2)
 				p.kill()
 			})
@@ -190,7 +194,7 @@ func panicLike() { runtime.Goexit() }
 
 // deploy executes a run with a step that takes very long, and ends its context after
 // a minute.
-func deploy(t *testing.T, p *process, s *durable.StepPolicy, options ...durable.RunOption) error {
+func deploy(t *testing.T, p *process, s *genapi.StepPolicy, options ...durable.RunOption) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
@@ -205,7 +209,7 @@ func deploy(t *testing.T, p *process, s *durable.StepPolicy, options ...durable.
 // from a budget.
 func TestShutdownsAreNoLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		s := idempotent("call", 2, 2*time.Second)
 		budget := durable.Budget(job.BudgetPolicy{Retries: 1, PerUnit: 1})
 		const deployments = 50
@@ -217,7 +221,7 @@ func TestShutdownsAreNoLosses(t *testing.T) {
 			}
 		}
 		p := startProcess(t, m)
-		got := wantStep(t, p.Engine, "one", "call", durable.StatusWaiting)
+		got := wantStep(t, p.Engine, "one", "call", storage.StatusWaiting)
 		if got.Attempts != deployments || got.Interrupted != deployments || got.Lost+got.Failures+got.Retries != 0 {
 			t.Errorf("got %+v, want %d interrupted attempts and nothing else", got, deployments)
 		}
@@ -234,7 +238,7 @@ func TestShutdownsAreNoLosses(t *testing.T) {
 		})); err != nil || calls != 2 {
 			t.Errorf("got %v after %d calls, want a success after 2", err, calls)
 		}
-		stats, err := p.Stats(t.Context(), durable.Filter{})
+		stats, err := p.Admin().Stats(t.Context(), admin.Filter{})
 		if err != nil || stats.Interrupted != deployments || stats.Lost != 0 || stats.Failures != 1 {
 			t.Errorf("got %+v, %v", stats, err)
 		}
@@ -244,14 +248,14 @@ func TestShutdownsAreNoLosses(t *testing.T) {
 // An attempt that never has the time it needs does not go on for ever.
 func TestInterruptionsHaveALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		s := idempotent("call", 3, time.Second)
 		for range 99 {
 			wantError(t, deploy(t, p, s), context.Canceled)
 		}
-		wantStep(t, p.Engine, "one", "call", durable.StatusWaiting)
+		wantStep(t, p.Engine, "one", "call", storage.StatusWaiting)
 		_ = deploy(t, p, s)
-		got := wantStep(t, p.Engine, "one", "call", durable.StatusFailed)
+		got := wantStep(t, p.Engine, "one", "call", storage.StatusFailed)
 		if got.Reason != retry.ErrLost || got.Interrupted != 100 {
 			t.Errorf("got %+v, want that the step is exhausted by 100 interruptions", got)
 		}
@@ -277,7 +281,7 @@ func TestRestartsDuringAwait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := durable.NewMemory()
+				m := memory.New()
 				for range 20 {
 					p := startProcess(t, m)
 					p.killAfter(2 * time.Minute)
@@ -298,7 +302,7 @@ func TestRestartsDuringAwait(t *testing.T) {
 // its context, was shut down: that is no crash.
 func TestKilledWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		if err := durable.Start(t.Context(), newEngine(t, m), "job", "one", 1); err != nil {
 			t.Fatal(err)
 		}
@@ -319,11 +323,11 @@ func TestKilledWhileDraining(t *testing.T) {
 			}
 		}
 		p := startProcess(t, m)
-		s := wantStep(t, p.Engine, "one", "call", durable.StatusExecuting)
+		s := wantStep(t, p.Engine, "one", "call", storage.StatusExecuting)
 		if s.Attempts != deployments || s.Lost != 0 {
 			t.Errorf("got %d attempts and %d lost ones, want %d and none", s.Attempts, s.Lost, deployments)
 		}
-		if r := wantRun(t, p.Engine, "one", durable.StatusOpen); r.Recoveries != 0 {
+		if r := wantRun(t, p.Engine, "one", storage.StatusOpen); r.Recoveries != 0 {
 			t.Errorf("got %d recoveries, want none", r.Recoveries)
 		}
 	})

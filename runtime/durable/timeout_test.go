@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -28,7 +30,7 @@ func TestTimeoutWhileParked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := startProcess(t, durable.NewMemory())
+				p := startProcess(t, memory.New())
 				durable.Handle(p.Engine, "job", func(ctx context.Context, _ int) (int, error) {
 					return 0, job(ctx, p.Engine)
 				}, durable.Timeout(time.Hour+5*time.Second))
@@ -40,13 +42,13 @@ func TestTimeoutWhileParked(t *testing.T) {
 				_, err := durable.Await[int](t.Context(), p.Engine, "one")
 				wantError(t, err, durable.ErrTimedOut)
 				wantAbout(t, "the run", time.Since(start), time.Hour+5*time.Second, time.Hour+7*time.Second)
-				wantRun(t, p.Engine, "one", durable.StatusTimedOut)
+				wantRun(t, p.Engine, "one", storage.StatusTimedOut)
 			})
 		})
 	}
 	t.Run("Run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := startProcess(t, durable.NewMemory())
+			p := startProcess(t, memory.New())
 			parked := wantAs[*durable.ParkedError](t, p.run("one", unavailable, durable.Timeout(time.Hour)))
 			if want := epoch.Add(time.Hour); !parked.Until.Equal(want) {
 				t.Errorf("got a run that is parked until %v, want %v", parked.Until, want)
@@ -61,31 +63,31 @@ func TestTimeoutWhileParked(t *testing.T) {
 // it ends the run when that is executed again.
 func TestTimeoutWhilePaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		durable.Handle(p.Engine, "double", double)
 		for _, id := range []string{"short", "long"} {
 			if err := durable.Start(t.Context(), p.Engine, "double", id, 21, durable.Timeout(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Pause(t.Context(), id); err != nil {
+			if err := p.Admin().Pause(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
 		}
 		defer work(t, p.Engine)()
 		resume := func(id string) {
 			t.Helper()
-			wantRun(t, p.Engine, id, durable.StatusPaused)
-			if err := p.Resume(t.Context(), id); err != nil {
+			wantRun(t, p.Engine, id, storage.StatusPaused)
+			if err := p.Admin().Resume(t.Context(), id); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Minute)
 		}
 		time.Sleep(30 * time.Minute)
 		resume("short")
-		wantRun(t, p.Engine, "short", durable.StatusSucceeded)
+		wantRun(t, p.Engine, "short", storage.StatusSucceeded)
 		time.Sleep(time.Hour)
 		resume("long")
-		wantRun(t, p.Engine, "long", durable.StatusTimedOut)
+		wantRun(t, p.Engine, "long", storage.StatusTimedOut)
 	})
 }
 
@@ -108,7 +110,7 @@ func TestHandleOptionsOfOtherProcess(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := durable.NewMemory()
+				m := memory.New()
 				if err := durable.Start(t.Context(), newEngine(t, m), "job", "one", 1, c.start...); err != nil {
 					t.Fatal(err)
 				}
@@ -126,7 +128,7 @@ func TestHandleOptionsOfOtherProcess(t *testing.T) {
 					t.Fatal(err)
 				}
 				j.want(t, "call", []int{1, 2, 3}[:c.attempts]...)
-				r := wantRun(t, p.Engine, "one", durable.StatusSucceeded)
+				r := wantRun(t, p.Engine, "one", storage.StatusSucceeded)
 				if want := epoch.Add(time.Hour + c.deadline); !r.Deadline.Equal(want) {
 					t.Errorf("got the deadline %v, want %v", r.Deadline, want)
 				}
@@ -142,7 +144,7 @@ func TestHandleOptionsOfOtherProcess(t *testing.T) {
 // is not executed.
 func TestHandleTimeoutBeforeClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		if err := durable.Start(t.Context(), newEngine(t, m), "job", "one", 1); err != nil {
 			t.Fatal(err)
 		}

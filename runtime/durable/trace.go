@@ -3,40 +3,13 @@ package durable
 import (
 	"context"
 	"errors"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// A Tracer makes spans of what an engine executes. Package contrib/otel has one.
-// Its methods may be called concurrently, and must not call methods of the engine.
-type Tracer interface {
-	// Start begins the span of an execution of a run, or of a step that is executed:
-	// a step whose result is recorded has no span. The context that it returns is
-	// passed to the function of the run or the step. The function that it returns
-	// is called once, with the error of the run or the step, after that has been
-	// recorded.
-	Start(ctx context.Context, s Span) (context.Context, func(error))
-	// Correlation returns an id of the span in ctx, or "" if there is none. It is
-	// recorded with a run when that is created, and with a step at its first
-	// failure, instead of a random one.
-	Correlation(ctx context.Context) string
-}
-
-// A Span describes an execution of a run, or of a step.
-type Span struct {
-	Run     string
-	Handler string // of a run that a worker executes, or ""
-	Fence   uint64 // of the execution
-
-	Step   string // the id of a step, or "" for a run
-	Name   string // of the step, without the values that identify its calls
-	Policy string // name of the policy of the step, or ""
-
-	// Correlation is that of the context in which the run was created. Events have
-	// that of their step.
-	Correlation string
-}
-
 // Trace sets the tracer of an engine. The default is none.
-func Trace(t Tracer) Option {
+func Trace(t events.Tracer) Option {
 	return func(e *Engine) error {
 		e.tracer = t
 		return nil
@@ -51,7 +24,9 @@ func (x *execution) startRun(ctx context.Context) (context.Context, func(error))
 	if x.e.tracer == nil {
 		return ctx, func(error) {}
 	}
-	return x.e.tracer.Start(ctx, Span{Run: x.id, Handler: x.handler, Fence: x.fence, Correlation: x.run.Correlation})
+	return x.e.tracer.Start(
+		ctx, events.Span{Run: x.id, Handler: x.handler, Fence: x.fence, Correlation: x.run.Correlation},
+	)
 }
 
 // startStep begins the span of a step.
@@ -59,7 +34,7 @@ func (x *execution) startStep(ctx context.Context, c *stepCall) (context.Context
 	if x.e.tracer == nil {
 		return ctx, func(error) {}
 	}
-	s := Span{
+	s := events.Span{
 		Run: x.id, Handler: x.handler, Fence: x.fence, Step: c.key.ID, Name: c.policy.Name, Correlation: x.run.Correlation,
 	}
 	if p := c.policy.Policy; p != nil {
@@ -81,5 +56,5 @@ func (e *Engine) correlation(ctx context.Context) string {
 	if id := e.spanID(ctx); id != "" {
 		return id
 	}
-	return token(8)
+	return record.Token(8)
 }

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A tracer writes down its spans when they end.
@@ -25,7 +28,7 @@ type tracer struct {
 
 type spanKey struct{}
 
-func (r *tracer) Start(ctx context.Context, s durable.Span) (context.Context, func(error)) {
+func (r *tracer) Start(ctx context.Context, s events.Span) (context.Context, func(error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun++
@@ -72,7 +75,7 @@ func (r *tracer) want(t *testing.T, want ...string) {
 // which it failed first. What is recorded has no span.
 func TestTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := durable.NewMemory()
+		s := memory.New()
 		a, b := &tracer{process: "a"}, &tracer{process: "b"}
 		p := startProcess(t, s, durable.Trace(a))
 		p.killAfter(90 * time.Second)
@@ -97,12 +100,12 @@ func TestTrace(t *testing.T) {
 			t.Error(err)
 		}
 		b.want(t, `b2: step charge of policy "charge" from caller in b1`, `b1: run one from caller`)
-		for _, ev := range q.saw(durable.EventSucceeded) {
+		for _, ev := range q.saw(events.EventSucceeded) {
 			if ev.Correlation != "a3" {
 				t.Errorf("the step has correlation id %q, want that of its first failure", ev.Correlation)
 			}
 		}
-		if got := wantStep(t, q.Engine, "one", "charge", durable.StatusSucceeded).Correlation; got != "a3" {
+		if got := wantStep(t, q.Engine, "one", "charge", storage.StatusSucceeded).Correlation; got != "a3" {
 			t.Errorf("correlation id %q is recorded, want a3", got)
 		}
 	})
@@ -112,7 +115,7 @@ func TestTrace(t *testing.T) {
 func TestTraceWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &tracer{process: "a"}
-		e := newEngine(t, durable.NewMemory(), durable.Trace(r))
+		e := newEngine(t, memory.New(), durable.Trace(r))
 		durable.Handle(e, "work", func(context.Context, int) (int, error) { return 0, errors.New("down") })
 		ctx := context.WithValue(t.Context(), spanKey{}, "caller")
 		if err := durable.Start(ctx, e, "work", "one", 7); err != nil {
@@ -131,7 +134,7 @@ func TestTraceWorker(t *testing.T) {
 func TestTracePanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &tracer{process: "a"}
-		e := newEngine(t, durable.NewMemory(), durable.Trace(r))
+		e := newEngine(t, memory.New(), durable.Trace(r))
 		func() {
 			defer func() { _ = recover() }()
 			_ = e.Run(t.Context(), "one", func(ctx context.Context) error {
@@ -149,11 +152,11 @@ func TestTracePanic(t *testing.T) {
 func TestOnEventAdds(t *testing.T) {
 	var got []string
 	observe := func(name string) durable.Option {
-		return durable.OnEvent(func(_ context.Context, ev durable.Event) {
+		return durable.OnEvent(func(_ context.Context, ev events.Event) {
 			got = append(got, name+" "+ev.Kind.String())
 		})
 	}
-	e := newEngine(t, durable.NewMemory(), observe("a"), observe("b"))
+	e := newEngine(t, memory.New(), observe("a"), observe("b"))
 	if err := e.Run(t.Context(), "one", func(context.Context) error { return nil }); err != nil {
 		t.Error(err)
 	}

@@ -8,6 +8,10 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -16,36 +20,36 @@ import (
 // the transaction.
 
 // decideStart decides about the start of an attempt.
-func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next, error) {
+func (x *execution) decideStart(tx storage.Tx, c *stepCall, in *starting) (storage.Writes, next, error) {
 	v, err := x.view(tx, c)
 	if err != nil {
-		return Writes{}, next{}, err
+		return storage.Writes{}, next{}, err
 	}
 	s := &v.body
 	switch {
 	case !v.owned():
-		return Writes{}, next{}, ErrFenced
-	case v.run.Status == StatusCanceled:
-		return Writes{}, next{}, ErrCanceled
+		return storage.Writes{}, next{}, ErrFenced
+	case v.run.Status == storage.StatusCanceled:
+		return storage.Writes{}, next{}, ErrCanceled
 	case s.Open != nil && s.Open.Token == in.token: // the reply was lost
-		return Writes{}, v.started(), nil
+		return storage.Writes{}, v.started(), nil
 	case s.Last == in.token: // the same, and there was no start
-		return Writes{}, v.repeat(), nil
-	case v.recalled && blocked(v.step.Status): // an operator resolves what is recorded so
+		return storage.Writes{}, v.repeat(), nil
+	case v.recalled && record.Blocked(v.step.Status): // an operator resolves what is recorded so
 		return v.commit()
-	case v.step.Version != 0 && (finished(v.step.Status) || blocked(v.step.Status)):
-		return Writes{}, v.next(), nil
+	case v.step.Version != 0 && (record.Finished(v.step.Status) || record.Blocked(v.step.Status)):
+		return storage.Writes{}, v.next(), nil
 	case v.runBody.Hold != nil:
-		return Writes{}, next{}, held(x.id, v.runBody.Hold)
+		return storage.Writes{}, next{}, held(x.id, v.runBody.Hold)
 	case v.step.Version != 0 && x.mistaken(c, s.Function) != nil:
-		return Writes{}, next{}, x.mistaken(c, s.Function)
+		return storage.Writes{}, next{}, x.mistaken(c, s.Function)
 	case v.step.Version != 0 && x.differs(c, s) != nil:
-		return Writes{}, next{}, &ChangedError{Run: x.id, Step: c.key.ID, Arguments: x.differs(c, s)}
+		return storage.Writes{}, next{}, &ChangedError{Run: x.id, Step: c.key.ID, Arguments: x.differs(c, s)}
 	case s.Open != nil:
 		v.notePolicy()
-		outcome := OutcomeLost
+		outcome := events.OutcomeLost
 		if slices.Contains(v.runBody.Spared, s.Open.Fence) {
-			outcome = OutcomeInterrupted
+			outcome = events.OutcomeInterrupted
 		}
 		v.lose(outcome, in.sample, in.correlation)
 		return v.refuse(in)
@@ -55,28 +59,28 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 	}
 	if v.step.Version != 0 && !in.due {
 		if n := v.next(); n.kind == nextWait && (n.wait > 0 || v.spread(&n, in.spread)) {
-			n.event = Event{
-				Kind: EventWaiting, Attempt: s.Attempts + 1, Wait: n.wait, Correlation: s.Correlation,
+			n.event = events.Event{
+				Kind: events.EventWaiting, Attempt: s.Attempts + 1, Wait: n.wait, Correlation: s.Correlation,
 			}
-			return Writes{}, n, nil
+			return storage.Writes{}, n, nil
 		}
 	}
 	return v.start(in)
 }
 
 // refuse returns the writes of a decision that there is no start.
-func (v *stepView) refuse(in *starting) (Writes, next, error) {
+func (v *stepView) refuse(in *starting) (storage.Writes, next, error) {
 	v.body.Last = in.token
 	return v.commit()
 }
 
 // differs returns the parameters with other arguments than recorded, where that is
 // an error.
-func (x *execution) differs(c *stepCall, s *stepBody) []string {
-	if c.policy.OnChanged != ChangedFail || s.Imported {
+func (x *execution) differs(c *stepCall, s *record.Step) []string {
+	if c.policy.OnChanged != genapi.ChangedFail || s.Imported {
 		return nil
 	}
-	return otherArguments(s.Arguments, c.digest)
+	return record.OtherArguments(s.Arguments, c.digest)
 }
 
 // spread delays a retry that became due while nobody executed the run, so that
@@ -86,7 +90,7 @@ func (v *stepView) spread(n *next, most time.Duration) bool {
 	if v.step.Fence == v.x.fence || v.body.NextAt.IsZero() {
 		return false // decided by this execution
 	}
-	d := min(v.c.policy.spread(v.body.Delay), most)
+	d := min(spreadOf(v.c.policy, v.body.Delay), most)
 	if d <= 0 {
 		return false
 	}
@@ -97,13 +101,13 @@ func (v *stepView) spread(n *next, most time.Duration) bool {
 }
 
 // start records the start of an attempt.
-func (v *stepView) start(in *starting) (Writes, next, error) {
+func (v *stepView) start(in *starting) (storage.Writes, next, error) {
 	s, p := &v.body, v.c.policy.Policy
 	if v.step.Version == 0 {
-		*s = stepBody{
+		*s = record.Step{
 			Name: v.c.policy.Name, Function: v.c.policy.Function, Arguments: v.c.digest, Policy: p.Name, First: v.now,
 		}
-		v.step = Record{Key: v.c.key}
+		v.step = storage.Record{Key: v.c.key}
 	}
 	v.notePolicy()
 	if s.Imported {
@@ -126,8 +130,8 @@ func (v *stepView) start(in *starting) (Writes, next, error) {
 	}
 	s.Attempts++
 	s.Refusal = nil
-	s.Open = &openAttempt{Token: in.token, Fence: v.x.fence, Owner: v.x.owner.id, Started: v.now, Permit: permit}
-	v.step.Status = StatusExecuting
+	s.Open = &record.OpenAttempt{Token: in.token, Fence: v.x.fence, Owner: v.x.owner.id, Started: v.now, Permit: permit}
+	v.step.Status = storage.StatusExecuting
 	w, _, err := v.commit()
 	return w, v.started(), err
 }
@@ -136,13 +140,13 @@ func (v *stepView) start(in *starting) (Writes, next, error) {
 func (v *stepView) started() next {
 	return next{
 		kind: nextCall, record: v.step, body: v.body, now: v.now, changed: v.changed,
-		event: Event{Kind: EventStarted, Attempt: v.body.Attempts, Correlation: v.body.Correlation},
+		event: events.Event{Kind: events.EventStarted, Attempt: v.body.Attempts, Correlation: v.body.Correlation},
 	}
 }
 
 // inputs returns the inputs of a decision that restores the state of the step.
 func (v *stepView) inputs(sample float64) retry.Inputs {
-	return retry.Inputs{Now: v.now, Sample: sample, Restored: v.step.Fence != v.x.fence, LostMax: v.c.policy.lostMax()}
+	return retry.Inputs{Now: v.now, Sample: sample, Restored: v.step.Fence != v.x.fence, LostMax: lostMax(v.c.policy)}
 }
 
 // admit asks the breakers for permission: that of this process, which was asked
@@ -171,19 +175,19 @@ func (v *stepView) admit(in *starting) (*retry.Permit, *retry.Failure, retry.Inp
 }
 
 // sample gives the shared breaker the sample of the open attempt.
-func (v *stepView) sample(outcome Outcome, f retry.Failure) {
+func (v *stepView) sample(outcome events.Outcome, f retry.Failure) {
 	if v.breaker == nil || v.body.Open == nil || v.body.Open.Permit == nil {
 		return
 	}
 	b := v.c.policy.Breaker
 	s := retry.SampleNeutral
 	switch outcome {
-	case OutcomeSucceeded:
+	case events.OutcomeSucceeded:
 		if b.Calm(v.state) {
 			return
 		}
 		s = retry.SampleSuccess
-	case OutcomeFailed, OutcomeTimedOut:
+	case events.OutcomeFailed, events.OutcomeTimedOut:
 		s = v.c.policy.Policy.Sample(b, f)
 	}
 	b.Record(&v.state, *v.body.Open.Permit, s, v.now)
@@ -192,11 +196,11 @@ func (v *stepView) sample(outcome Outcome, f retry.Failure) {
 
 // putBreaker writes the shared breaker if it has changed.
 func (v *stepView) putBreaker() {
-	_ = putBreaker(&v.w, *v.breaker, &v.state, v.now) // plain data: it has a form in JSON
+	_ = record.PutBreaker(&v.w, *v.breaker, &v.state, v.now) // plain data: it has a form in JSON
 }
 
 // lose decides about an open attempt whose process has died.
-func (v *stepView) lose(outcome Outcome, sample float64, correlation string) {
+func (v *stepView) lose(outcome events.Outcome, sample float64, correlation string) {
 	s := &v.body
 	open := s.Open
 	v.sample(outcome, retry.Failure{})
@@ -205,11 +209,11 @@ func (v *stepView) lose(outcome Outcome, sample float64, correlation string) {
 		s.Correlation = correlation
 	}
 	v.doubt(outcome, sample, correlation)
-	body := entryBody{
+	body := record.Entry{
 		Outcome: outcome, Started: open.Started, Owner: open.Owner, Fence: open.Fence, Reason: s.Reason,
 		Correlation: s.Correlation,
 	}
-	if v.step.Status == StatusWaiting {
+	if v.step.Status == storage.StatusWaiting {
 		body.Wait = s.Delay
 	}
 	v.w.Add = append(v.w.Add, v.newEntry(s.Attempts, 0, body))
@@ -217,31 +221,31 @@ func (v *stepView) lose(outcome Outcome, sample float64, correlation string) {
 
 // doubt decides about a step whose last attempt may have taken effect: it was lost
 // or interrupted.
-func (v *stepView) doubt(outcome Outcome, sample float64, correlation string) {
-	s, interrupted := &v.body, outcome == OutcomeInterrupted
+func (v *stepView) doubt(outcome events.Outcome, sample float64, correlation string) {
+	s, interrupted := &v.body, outcome == events.OutcomeInterrupted
 	if interrupted {
 		s.Interrupted++
 	}
-	switch on := v.c.policy.onLost(); {
-	case on == OnLostRetry && !interrupted:
+	switch on := onLost(v.c.policy); {
+	case on == genapi.OnLostRetry && !interrupted:
 		v.decide(&retry.Failure{Lost: true}, v.inputs(sample), nil, correlation)
-	case on == OnLostRetry && s.Interrupted < maxInterrupted:
+	case on == genapi.OnLostRetry && s.Interrupted < maxInterrupted:
 		v.resume(sample, correlation)
 	default:
 		if !interrupted {
 			s.Call.Lost++
 		}
-		if v.step.Status = StatusInDoubt; on != OnLostPause {
+		if v.step.Status = storage.StatusInDoubt; on != genapi.OnLostPause {
 			v.exhaust(retry.ErrLost, false)
 		}
 	}
 	switch v.step.Status {
-	case StatusWaiting:
-		if v.event.Kind = EventLost; interrupted {
-			v.event.Kind = EventInterrupted
+	case storage.StatusWaiting:
+		if v.event.Kind = events.EventLost; interrupted {
+			v.event.Kind = events.EventInterrupted
 		}
-	case StatusInDoubt:
-		v.event.Kind = EventInDoubt
+	case storage.StatusInDoubt:
+		v.event.Kind = events.EventInDoubt
 	}
 	v.event.Attempt = v.body.Attempts
 }
@@ -255,13 +259,13 @@ func (v *stepView) resume(sample float64, correlation string) {
 	in.LostMax = 0
 	state, verdict := v.c.policy.Policy.Decide(s.Call, retry.Failure{Lost: true}, in)
 	if verdict.Reason != "" { // a limit of time, or the policy has changed
-		v.event = Event{Kind: EventExhausted}
+		v.event = events.Event{Kind: events.EventExhausted}
 		v.exhaust(verdict.Reason, verdict.Escalate)
 		return
 	}
 	s.Call.Waited, s.Call.Previous = state.Waited, state.Previous
-	v.event = Event{Kind: EventInterrupted, Wait: verdict.Wait, Correlation: s.Correlation}
-	v.step.Status, s.Delay, s.NextAt = StatusWaiting, verdict.Wait, v.now.Add(verdict.Wait)
+	v.event = events.Event{Kind: events.EventInterrupted, Wait: verdict.Wait, Correlation: s.Correlation}
+	v.step.Status, s.Delay, s.NextAt = storage.StatusWaiting, verdict.Wait, v.now.Add(verdict.Wait)
 }
 
 // decide decides about a failure: the step waits, or is exhausted.
@@ -277,8 +281,9 @@ func (v *stepView) decide(f *retry.Failure, in retry.Inputs, refusal error, corr
 			verdict.Reason, verdict.Cause = reasonOf(cause), cause
 		}
 	}
-	v.event = Event{
-		Kind: EventFailed, Attempt: s.Attempts, Reason: verdict.Reason, Wait: verdict.Wait, Class: f.Class(), Err: f.Err,
+	v.event = events.Event{
+		Kind: events.EventFailed, Attempt: s.Attempts, Reason: verdict.Reason, Wait: verdict.Wait, Class: f.Class(),
+		Err:         f.Err,
 		Correlation: s.Correlation,
 	}
 	if verdict.Reason != "" {
@@ -292,19 +297,19 @@ func (v *stepView) decide(f *retry.Failure, in retry.Inputs, refusal error, corr
 	if f.Refused {
 		s.Refusal = &verdict.Refusal
 	}
-	v.step.Status, s.Delay, s.NextAt = StatusWaiting, verdict.Wait, v.now.Add(verdict.Wait)
+	v.step.Status, s.Delay, s.NextAt = storage.StatusWaiting, verdict.Wait, v.now.Add(verdict.Wait)
 	return verdict
 }
 
 // refusals returns the error of a step that a breaker has exhausted: the error of its
 // last attempt, if there was one, does not say why there was no other.
-func (v *stepView) refusals() *recordedError {
-	e := &recordedError{Class: retry.ClassBreakerOpen, Text: "refused by " + v.c.policy.breakerName()}
+func (v *stepView) refusals() *record.Error {
+	e := &record.Error{Class: retry.ClassBreakerOpen, Text: "refused by " + breakerName(v.c.policy)}
 	if n := v.body.Call.Refusals; n > 0 {
 		e.Text = fmt.Sprintf("%d %s", n, e.Text)
 	}
 	if last := v.body.Error; last != nil {
-		e.Text, e.Targets = clip(e.Text+"; the last attempt: "+last.Text), last.Targets
+		e.Text, e.Targets = record.Clip(e.Text+"; the last attempt: "+last.Text), last.Targets
 	}
 	return e
 }
@@ -332,7 +337,7 @@ func (v *stepView) grant(refusal error) error {
 		}
 	}
 	if v.ratio != nil {
-		if !v.ratio.withdraw() {
+		if !v.ratio.Withdraw() {
 			return retry.ErrBudget
 		}
 	}
@@ -360,14 +365,15 @@ func (v *stepView) exhaust(reason retry.Reason, escalate bool) {
 	s := &v.body
 	s.Reason, s.Ended, s.NextAt, s.Delay, s.Refusal = reason, v.now, time.Time{}, 0, nil
 	refused := reason == retry.ErrPermanent || reason == retry.ErrUnclassified // at an attempt that was left
-	s.Escalated = reason == retry.ErrEscalated || escalate && !refused || v.c.policy.OnExhausted == ExhaustedEscalate
-	v.event.Kind, v.event.Reason, v.event.Attempt = EventExhausted, reason, s.Attempts
+	s.Escalated = reason == retry.ErrEscalated || escalate && !refused ||
+		v.c.policy.OnExhausted == genapi.ExhaustedEscalate
+	v.event.Kind, v.event.Reason, v.event.Attempt = events.EventExhausted, reason, s.Attempts
 	switch on := v.c.policy.OnExhausted; {
-	case on == ExhaustedPause:
-		v.step.Status = StatusPaused
-	case on == ExhaustedDeadLetter || !s.Dead.IsZero(): // requeued: it is one until it has succeeded
-		v.step.Status, s.Dead, v.event.Kind = StatusDead, v.now, EventDeadLetter
+	case on == genapi.ExhaustedPause:
+		v.step.Status = storage.StatusPaused
+	case on == genapi.ExhaustedDeadLetter || !s.Dead.IsZero(): // requeued: it is one until it has succeeded
+		v.step.Status, s.Dead, v.event.Kind = storage.StatusDead, v.now, events.EventDeadLetter
 	default:
-		v.step.Status = StatusFailed
+		v.step.Status = storage.StatusFailed
 	}
 }

@@ -13,28 +13,33 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // An unreadable store fails all reads while it is broken.
 type unreadable struct {
-	durable.Store
+	storage.Store
 	broken atomic.Bool
 }
 
-func (u *unreadable) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, error) {
+func (u *unreadable) Get(ctx context.Context, keys []storage.Key) ([]storage.Record, error) {
 	if u.broken.Load() {
-		return nil, durable.ErrStore
+		return nil, storage.ErrStore
 	}
 	return u.Store.Get(ctx, keys)
 }
 
 func (u *unreadable) History(
-	ctx context.Context, step durable.Key, from durable.Cursor,
-) ([]durable.Entry, durable.Cursor, error) {
+	ctx context.Context, step storage.Key, from storage.Cursor,
+) ([]storage.Entry, storage.Cursor, error) {
 	if u.broken.Load() {
-		return nil, "", durable.ErrStore
+		return nil, "", storage.ErrStore
 	}
 	return u.Store.History(ctx, step, from)
 }
@@ -57,7 +62,7 @@ func TestStoreErrorSwallowed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &unreadable{Store: durable.NewMemory()}
+				s := &unreadable{Store: memory.New()}
 				p := startProcess(t, s)
 				_ = p.run("one", func(ctx context.Context) error {
 					_, _ = call(ctx, careful("old", 1, 0), func(context.Context) (int, error) { return 1, nil })
@@ -67,13 +72,13 @@ func TestStoreErrorSwallowed(t *testing.T) {
 				err := p.run("one", func(ctx context.Context) error {
 					s.broken.Store(true)
 					defer s.broken.Store(false)
-					wantError(t, step(ctx), durable.ErrStore)
+					wantError(t, step(ctx), storage.ErrStore)
 					_, err := call(ctx, careful("next", 1, 0), func(context.Context) (int, error) { return 1, nil })
-					wantError(t, err, durable.ErrStore)
+					wantError(t, err, storage.ErrStore)
 					return nil
 				})
-				wantError(t, err, durable.ErrStore)
-				wantRun(t, p.Engine, "one", durable.StatusOpen)
+				wantError(t, err, storage.ErrStore)
+				wantRun(t, p.Engine, "one", storage.StatusOpen)
 			})
 		})
 	}
@@ -84,24 +89,24 @@ func TestStoreErrorSwallowed(t *testing.T) {
 func TestUnfinishedStepOfEarlierExecution(t *testing.T) {
 	for name, recall := range map[string]func(context.Context, func(context.Context) (int, error)){
 		"other arguments": func(ctx context.Context, fn func(context.Context) (int, error)) {
-			_, err := durable.Call(ctx, careful("charge", 3, time.Hour), durable.ID(), durable.Arguments("n", 2), fn)
+			_, err := genapi.Call(ctx, careful("charge", 3, time.Hour), genapi.ID(), genapi.Arguments("n", 2), fn)
 			_ = errors.Is(err, durable.ErrChanged)
 		},
 		"canceled": func(ctx context.Context, fn func(context.Context) (int, error)) {
 			ctx, cancel := context.WithCancel(ctx)
 			cancel()
-			_, _ = durable.Call(ctx, careful("charge", 3, time.Hour), durable.ID(), durable.Arguments("n", 1), fn)
+			_, _ = genapi.Call(ctx, careful("charge", 3, time.Hour), genapi.ID(), genapi.Arguments("n", 1), fn)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := durable.NewMemory()
+				m := memory.New()
 				var j journal
 				a := startProcess(t, m)
 				a.killAfter(time.Minute)
 				_ = a.run("one", func(ctx context.Context) error {
-					args := durable.Arguments("n", 1)
-					_, err := durable.Call(ctx, careful("charge", 3, time.Hour), durable.ID(), args, failing(&j, 9))
+					args := genapi.Arguments("n", 1)
+					_, err := genapi.Call(ctx, careful("charge", 3, time.Hour), genapi.ID(), args, failing(&j, 9))
 					return err
 				})
 				b := startProcess(t, m)
@@ -113,7 +118,7 @@ func TestUnfinishedStepOfEarlierExecution(t *testing.T) {
 				if len(unfinished.Steps) != 1 {
 					t.Errorf("got steps %q", unfinished.Steps)
 				}
-				wantRun(t, b.Engine, "one", durable.StatusOpen)
+				wantRun(t, b.Engine, "one", storage.StatusOpen)
 			})
 		})
 	}
@@ -123,7 +128,7 @@ func TestUnfinishedStepOfEarlierExecution(t *testing.T) {
 // long for the process.
 func TestParkedUntilFirstWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		var j journal
 		long := idempotent("long", 3, time.Hour)
 		long.ParkAfter = time.Minute
@@ -143,18 +148,18 @@ func TestParkedUntilFirstWait(t *testing.T) {
 // A retry that became due while nobody was there is spread over the time that
 // its caller has: it must be made some time.
 func TestSpreadDoesNotParkForEver(t *testing.T) {
-	for name, park := range map[string]func(context.Context, *durable.StepPolicy) (context.Context, context.CancelFunc){
-		"park_after": func(ctx context.Context, s *durable.StepPolicy) (context.Context, context.CancelFunc) {
+	for name, park := range map[string]func(context.Context, *genapi.StepPolicy) (context.Context, context.CancelFunc){
+		"park_after": func(ctx context.Context, s *genapi.StepPolicy) (context.Context, context.CancelFunc) {
 			s.ParkAfter = 2 * time.Second
 			return context.WithCancel(ctx)
 		},
-		"deadline": func(ctx context.Context, _ *durable.StepPolicy) (context.Context, context.CancelFunc) {
+		"deadline": func(ctx context.Context, _ *genapi.StepPolicy) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, 2*time.Second)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := startProcess(t, durable.NewMemory())
+				p := startProcess(t, memory.New())
 				var j journal
 				for range 4 {
 					s := idempotent("charge", 3, 10*time.Minute)
@@ -178,22 +183,22 @@ func TestLostReplyOfRefusedStart(t *testing.T) {
 	var waited [2]time.Duration
 	for i := range waited {
 		synctest.Test(t, func(t *testing.T) {
-			s := &hooked{Store: durable.NewMemory()}
+			s := &hooked{Store: memory.New()}
 			again := false
 			s.hook = func(
-				ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+				ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error), next update,
 			) error {
 				if isRenewal(sel) {
 					return next(ctx, sel, decide)
 				}
 				waiting := false
-				err := next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+				err := next(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 					w, err := decide(tx)
-					waiting = puts(w, durable.StatusWaiting)
+					waiting = puts(w, storage.StatusWaiting)
 					return w, err
 				})
 				if again = waiting && !again && i == 1; again && err == nil {
-					return durable.ErrUnknown
+					return storage.ErrUnknown
 				}
 				return err
 			}
@@ -205,7 +210,7 @@ func TestLostReplyOfRefusedStart(t *testing.T) {
 			if err := p.run("one", oneStep(charge, failing(&j, 1))); err != nil {
 				t.Error(err)
 			}
-			waited[i] = wantStep(t, p.Engine, "one", "charge", durable.StatusSucceeded).Waited
+			waited[i] = wantStep(t, p.Engine, "one", "charge", storage.StatusSucceeded).Waited
 			j.want(t, "charge", 1, 2)
 		})
 	}
@@ -218,18 +223,18 @@ func TestLostReplyOfRefusedStart(t *testing.T) {
 // end of the run abandons the steps that were unfinished before.
 func TestRequeueAtTheEndOfRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		operator, requeued := newEngine(t, m), false
-		p := startProcess(t, m, durable.OnEvent(func(ctx context.Context, ev durable.Event) {
-			if ev.Kind == durable.EventCompleted && !requeued {
+		p := startProcess(t, m, durable.OnEvent(func(ctx context.Context, ev events.Event) {
+			if ev.Kind == events.EventCompleted && !requeued {
 				requeued = true
-				if err := operator.Requeue(ctx, "one", "letter"); err != nil {
+				if err := operator.Admin().Requeue(ctx, "one", "letter"); err != nil {
 					t.Error(err)
 				}
 			}
 		}))
 		letter := idempotent("letter", 1, 0)
-		letter.OnExhausted = durable.ExhaustedDeadLetter
+		letter.OnExhausted = genapi.ExhaustedDeadLetter
 		var j journal
 		execution := 0
 		run := func() error {
@@ -245,13 +250,13 @@ func TestRequeueAtTheEndOfRun(t *testing.T) {
 			})
 		}
 		_, _ = run(), run()
-		wantStep(t, p.Engine, "one", "letter", durable.StatusOpen)
+		wantStep(t, p.Engine, "one", "letter", storage.StatusOpen)
 		if err := run(); err != nil {
 			t.Error(err)
 		}
-		wantStep(t, p.Engine, "one", "letter", durable.StatusSucceeded)
-		wantStep(t, p.Engine, "one", "old", durable.StatusAbandoned)
-		wantRun(t, p.Engine, "one", durable.StatusSucceeded)
+		wantStep(t, p.Engine, "one", "letter", storage.StatusSucceeded)
+		wantStep(t, p.Engine, "one", "old", storage.StatusAbandoned)
+		wantRun(t, p.Engine, "one", storage.StatusSucceeded)
 		j.want(t, "letter", 1, 2)
 	})
 }
@@ -260,7 +265,7 @@ func TestRequeueAtTheEndOfRun(t *testing.T) {
 func TestCodecIsOpaque(t *testing.T) {
 	for _, text := range []string{`{"a": 1}`, "7 ", `"<b>"`, "", "null", " ", "\x00\xff"} {
 		synctest.Test(t, func(t *testing.T) {
-			p := startProcess(t, durable.NewMemory(), durable.WithCodec(textCodec{}))
+			p := startProcess(t, memory.New(), durable.WithCodec(textCodec{}))
 			for n := range 2 {
 				_ = p.run("one", func(ctx context.Context) error {
 					got, err := durable.Step(ctx, "text", nil, func(context.Context) (string, error) { return text, nil })
@@ -288,7 +293,7 @@ func (textCodec) Decode(data []byte, into any) error {
 // same run nevertheless.
 func TestStartWithSalt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory(), durable.WithCodec(new(saltedCodec)))
+		p := startProcess(t, memory.New(), durable.WithCodec(new(saltedCodec)))
 		for range 2 {
 			if err := durable.Start(t.Context(), p.Engine, "copy", "one", "a"); err != nil {
 				t.Fatal(err)
@@ -317,7 +322,7 @@ func (c *saltedCodec) Decode(data []byte, into any) error {
 func TestAbandonAtOnce(t *testing.T) {
 	for n, failed := 1, true; failed; n++ {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			first := startProcess(t, m)
 			hangs := func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() }
 			_ = first.run("one", func(ctx context.Context) error {
@@ -344,7 +349,7 @@ func TestAbandonAtOnce(t *testing.T) {
 			}
 			wantClean(t, third.Engine)
 			for i := range 3 {
-				wantStep(t, third.Engine, "one", fmt.Sprint("old/", i), durable.StatusAbandoned)
+				wantStep(t, third.Engine, "one", fmt.Sprint("old/", i), storage.StatusAbandoned)
 			}
 		})
 	}
@@ -353,9 +358,9 @@ func TestAbandonAtOnce(t *testing.T) {
 // A step that was abandoned while its attempt was executing, or in doubt, is not
 // executed again in silence when the run is opened and calls it.
 func TestAbandonInDoubt(t *testing.T) {
-	for _, deadly := range []durable.EventKind{0, durable.EventInDoubt} {
+	for _, deadly := range []events.Kind{0, events.EventInDoubt} {
 		synctest.Test(t, func(t *testing.T) {
-			m := durable.NewMemory()
+			m := memory.New()
 			var j journal
 			old, letter := careful("old", 3, time.Minute), letterPolicy("letter", 1)
 			hangs := func(ctx context.Context) (int, error) { j.add(ctx); <-ctx.Done(); return 0, ctx.Err() }
@@ -366,7 +371,7 @@ func TestAbandonInDoubt(t *testing.T) {
 				second := startProcess(t, m)
 				second.deadly = deadly
 				_ = second.run("one", oneStep(old, hangs))
-				wantStep(t, newEngine(t, m), "one", "old", durable.StatusInDoubt)
+				wantStep(t, newEngine(t, m), "one", "old", storage.StatusInDoubt)
 			}
 			p := startProcess(t, m)
 			err := p.run("one", func(ctx context.Context) error {
@@ -376,18 +381,18 @@ func TestAbandonInDoubt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantListed(t, p.Engine, durable.Filter{Status: []durable.Status{durable.StatusAbandoned}}, "one:old")
-			wantListed(t, p.Engine, durable.Filter{Attention: true}, "one:letter")
+			wantListed(t, p.Engine, admin.Filter{Status: []storage.Status{storage.StatusAbandoned}}, "one:old")
+			wantListed(t, p.Engine, admin.Filter{Attention: true}, "one:letter")
 			wantClean(t, p.Engine)
-			if err := p.Requeue(t.Context(), "one", "letter"); err != nil {
+			if err := p.Admin().Requeue(t.Context(), "one", "letter"); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
 				wantAs[*durable.PausedError](t, p.run("one", oneStep(old, failing(&j, 9))))
 			}
-			wantStep(t, p.Engine, "one", "old", durable.StatusInDoubt)
+			wantStep(t, p.Engine, "one", "old", storage.StatusInDoubt)
 			wantClean(t, p.Engine)
-			if err := p.Resolve(t.Context(), "one", "old", durable.Succeeded(7)); err != nil {
+			if err := p.Admin().Resolve(t.Context(), "one", "old", admin.Succeeded(7)); err != nil {
 				t.Fatal(err)
 			}
 			if err := p.run("one", oneStep(old, failing(&j, 9))); err != nil {
@@ -420,9 +425,9 @@ func TestAbandonGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantStep(t, s.p.Engine, "one", "/import/slow", durable.StatusAbandoned)
+		wantStep(t, s.p.Engine, "one", "/import/slow", storage.StatusAbandoned)
 		wantClean(t, s.p.Engine)
-		if err := s.p.Requeue(t.Context(), "one", "letter"); err != nil {
+		if err := s.p.Admin().Requeue(t.Context(), "one", "letter"); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(s.p.ctx, time.Hour)

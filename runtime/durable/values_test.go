@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 // A reversed is a codec whose bytes only it can read.
@@ -47,7 +49,7 @@ func TestValues(t *testing.T) {
 		hidden = `{"id":"o-1 <&>","amount":12345678901234567890.10,"header":{"Host":"bank","X-Api-Key":"[redacted]"},` +
 			`"cards":[{"name":"[redacted]","number":7},{"iban":"[redacted]","passwordHash":"[redacted]"}]}`
 	)
-	redact := durable.Redact(durable.Named("IBAN", "cards.name", "order.id"))
+	redact := durable.Redact(admin.Named("IBAN", "cards.name", "order.id"))
 	encoded := durable.WithCodec(reversed{})
 	for name, test := range map[string]struct {
 		writer, reader []durable.Option
@@ -60,7 +62,7 @@ func TestValues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := durable.NewMemory()
+				m := memory.New()
 				p := startProcess(t, m, test.writer...)
 				s := idempotent("load", 1, 0)
 				durable.Handle(p.Engine, "orders", func(ctx context.Context, in order) (order, error) {
@@ -82,19 +84,19 @@ func TestValues(t *testing.T) {
 				cancel()
 				synctest.Wait()
 				reader := newEngine(t, m, test.reader...)
-				run, err := reader.Values(t.Context(), "one", "")
+				run, err := reader.Admin().Values(t.Context(), "one", "")
 				if err != nil {
 					t.Fatal(err)
 				}
-				step, err := reader.Values(t.Context(), "one", "load")
+				step, err := reader.Admin().Values(t.Context(), "one", "load")
 				if err != nil || step.Input != nil {
 					t.Fatal(step, err)
 				}
-				large, err := reader.Values(t.Context(), "one", "large")
+				large, err := reader.Admin().Values(t.Context(), "one", "large")
 				if err != nil || large.Result.Size < 8<<10 || (large.Result.JSON == nil) != (test.want == "") {
 					t.Errorf("the large result: %+v, %v", large.Result, err)
 				}
-				for _, v := range []*durable.Value{run.Input, run.Result, step.Result} {
+				for _, v := range []*admin.Value{run.Input, run.Result, step.Result} {
 					if v == nil || string(v.JSON) != test.want || (v.Note == "") != (test.want != "") || v.Size < 100 {
 						t.Errorf("got %+v, want %s", v, test.want)
 					}
@@ -107,7 +109,7 @@ func TestValues(t *testing.T) {
 // A value that was not recorded has a note, and what does not exist an error.
 func TestNoValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		err := p.run("one", func(ctx context.Context) error {
 			_, err := durable.Step(ctx, "s", nil, func(context.Context) (func(), error) { return func() {}, nil })
 			return err
@@ -115,22 +117,22 @@ func TestNoValues(t *testing.T) {
 		if err == nil {
 			t.Error("a function was recorded")
 		}
-		got, err := p.Values(t.Context(), "one", "s")
+		got, err := p.Admin().Values(t.Context(), "one", "s")
 		if err != nil || got.Result == nil || !strings.Contains(got.Result.Note, "could not be recorded") {
 			t.Errorf("got %+v, %v", got.Result, err)
 		}
-		if got, err := p.Values(t.Context(), "one", ""); err != nil || got != (durable.Values{}) {
+		if got, err := p.Admin().Values(t.Context(), "one", ""); err != nil || got != (admin.Values{}) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		if err := p.run("empty", func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := p.Values(t.Context(), "empty", ""); err != nil || got != (durable.Values{}) {
+		if got, err := p.Admin().Values(t.Context(), "empty", ""); err != nil || got != (admin.Values{}) {
 			t.Errorf("a run without a value: got %+v, %v", got, err)
 		}
-		_, err = p.Values(t.Context(), "two", "")
+		_, err = p.Admin().Values(t.Context(), "two", "")
 		wantError(t, err, durable.ErrNotFound)
-		_, err = p.Values(t.Context(), "one", "none")
+		_, err = p.Admin().Values(t.Context(), "one", "none")
 		wantError(t, err, durable.ErrNotFound)
 	})
 }

@@ -10,14 +10,17 @@ import (
 	"github.com/retrygen/retrygen/internal/vectors"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // TestVectors moves what fails too often to the dead letters, says which of these
 // are worth a retry, and counts attempts as Prodigy does.
 func TestVectors(t *testing.T) {
 	vectors.Walk(t, "runtime/durable", map[string]any{
-		"dlq_move": moveVector, "dlq_reprocess_eligible": eligibleVector(durable.EligibleReprocess),
-		"dlq_manual_review": eligibleVector(durable.EligibleReview), "retry_state_summary": summaryVector,
+		"dlq_move": moveVector, "dlq_reprocess_eligible": eligibleVector(admin.EligibleReprocess),
+		"dlq_manual_review": eligibleVector(admin.EligibleReview), "retry_state_summary": summaryVector,
 	})
 }
 
@@ -27,7 +30,7 @@ func moveVector(t *testing.T, in struct {
 	Retries  int `json:"max_retries"`
 }, want bool) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		ctx, cancel := context.WithCancel(p.ctx)
 		defer cancel()
 		var j journal
@@ -37,9 +40,9 @@ func moveVector(t *testing.T, in struct {
 			}
 			return 0, errors.New("exited with code 1")
 		}))
-		wanted := durable.StatusWaiting
+		wanted := storage.StatusWaiting
 		if want {
-			wanted = durable.StatusDead
+			wanted = storage.StatusDead
 		}
 		if s := wantStep(t, p.Engine, "job", "item", wanted); s.Failures != in.Failures {
 			t.Errorf("got %d failures, want %d", s.Failures, in.Failures)
@@ -47,15 +50,15 @@ func moveVector(t *testing.T, in struct {
 	})
 }
 
-func eligibleVector(e durable.Eligibility) func(*testing.T, string, bool) {
+func eligibleVector(e admin.Eligibility) func(*testing.T, string, bool) {
 	return func(t *testing.T, text string, want bool) {
 		synctest.Test(t, func(t *testing.T) {
-			p := startProcess(t, durable.NewMemory())
+			p := startProcess(t, memory.New())
 			err := p.run("job", oneStep(letterPolicy("item", 2), func(context.Context) (int, error) {
 				return 0, errors.New(text)
 			}))
 			wantError(t, err, retry.ErrAttempts)
-			s := wantStep(t, p.Engine, "job", "item", durable.StatusDead)
+			s := wantStep(t, p.Engine, "job", "item", storage.StatusDead)
 			if got := s.Eligibility == e; got != want {
 				t.Errorf("%q: got %q", text, s.Eligibility)
 			}
@@ -72,7 +75,7 @@ func summaryVector(t *testing.T, in struct {
 	Open     bool `json:"breaker_open"`
 }) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		s := careful("cmd_2", in.Attempts, time.Second)
 		s.Breaker = &retry.BreakerPolicy{Name: "cmd_2", Failures: 5} // Prodigy's threshold
 		err := p.run("job", oneStep(s, func(ctx context.Context) (int, error) {
@@ -84,12 +87,12 @@ func summaryVector(t *testing.T, in struct {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := wantStep(t, p.Engine, "job", "cmd_2", durable.StatusSucceeded); got.Attempts != want.Attempts ||
+		if got := wantStep(t, p.Engine, "job", "cmd_2", storage.StatusSucceeded); got.Attempts != want.Attempts ||
 			s.Policy.MaxAttempts != want.Max {
 			t.Errorf("got %d of %d attempts, want %+v", got.Attempts, s.Policy.MaxAttempts, want)
 		}
 		open := false
-		for b, err := range p.Breakers(t.Context()) {
+		for b, err := range p.Admin().Breakers(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}

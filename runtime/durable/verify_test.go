@@ -10,6 +10,12 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -18,59 +24,73 @@ import (
 func TestVerify(t *testing.T) {
 	policy := retry.Policy{Name: "p", RetryUnknown: true,
 		Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: time.Hour}}
-	step := StepPolicy{Name: "S", Policy: &policy, ParkAfter: time.Second, Idempotent: true}
+	step := genapi.StepPolicy{Name: "S", Policy: &policy, ParkAfter: time.Second, Idempotent: true}
 	for _, test := range []struct {
 		name   string
-		kind   Kind
-		change func(t *testing.T, r *Record)
+		kind   storage.Kind
+		change func(t *testing.T, r *storage.Record)
 		want   string
 	}{
-		{"nothing", KindStep, func(*testing.T, *Record) {}, ""},
-		{"not counted", KindStep, edit(func(b *stepBody) { b.Attempts = 0 }), "attempt 1 is recorded, and 0 are counted"},
-		{"open", KindStep, edit(func(b *stepBody) { b.Open = &openAttempt{} }),
+		{"nothing", storage.KindStep, func(*testing.T, *storage.Record) {}, ""},
+		{
+			"not counted", storage.KindStep, edit(func(b *record.Step) { b.Attempts = 0 }),
+			"attempt 1 is recorded, and 0 are counted",
+		},
+		{"open", storage.KindStep, edit(func(b *record.Step) { b.Open = &record.OpenAttempt{} }),
 			"it is waiting, and its open attempt is: true"},
-		{"negative wait", KindStep, edit(func(b *stepBody) { b.Delay = -1 }), "it waits for -1ns"},
-		{"body", KindStep, func(_ *testing.T, r *Record) { r.Body = []byte(`{"newer":1}`) }, "its body cannot be read"},
-		{"month", KindStep, func(_ *testing.T, r *Record) { r.Bucket = r.Bucket.AddDate(0, 1, 0) }, "it is in the month"},
-		{"index", KindStep, func(_ *testing.T, r *Record) { r.Attention = false }, "not in the index"},
-		{"label", KindStep, func(_ *testing.T, r *Record) { r.Label = "x" }, `its label is "x", but should be ""`},
-		{"fence", KindRun, func(_ *testing.T, r *Record) { r.Fence = 0 }, "it has the fence 1, its run has 0"},
-		{"completed", KindRun, func(_ *testing.T, r *Record) { r.Status = StatusSucceeded },
+		{"negative wait", storage.KindStep, edit(func(b *record.Step) { b.Delay = -1 }), "it waits for -1ns"},
+		{"body", storage.KindStep, func(_ *testing.T, r *storage.Record) { r.Body = []byte(`{"newer":1}`) }, "its body cannot be read"},
+		{
+			"month", storage.KindStep, func(_ *testing.T, r *storage.Record) { r.Bucket = r.Bucket.AddDate(0, 1, 0) },
+			"it is in the month",
+		},
+		{"index", storage.KindStep, func(_ *testing.T, r *storage.Record) { r.Attention = false }, "not in the index"},
+		{"label", storage.KindStep, func(_ *testing.T, r *storage.Record) { r.Label = "x" }, `its label is "x", but should be ""`},
+		{
+			"fence", storage.KindRun, func(_ *testing.T, r *storage.Record) { r.Fence = 0 }, "it has the fence 1, its run has 0",
+		},
+		{"completed", storage.KindRun, func(_ *testing.T, r *storage.Record) { r.Status = storage.StatusSucceeded },
 			"it is succeeded without the time of its end"},
-		{"owner", KindRun, func(_ *testing.T, r *Record) { r.Owner, r.Fence = "x", 0 }, "was never claimed"},
-		{"due", KindRun, func(_ *testing.T, r *Record) { r.Status, r.Handler, r.Due = StatusOpen, "h", time.Time{} },
+		{"owner", storage.KindRun, func(_ *testing.T, r *storage.Record) { r.Owner, r.Fence = "x", 0 }, "was never claimed"},
+		{"due", storage.KindRun, func(_ *testing.T, r *storage.Record) {
+			r.Status, r.Handler, r.Due = storage.StatusOpen, "h", time.Time{}
+		},
 			"never due"},
-		{"budget", KindBudget, edit(func(b *budgetBody) { b.Retries, b.Consumed = 1, 2 }),
+		{"budget", storage.KindBudget, edit(func(b *record.CountBudget) { b.Retries, b.Consumed = 1, 2 }),
 			"it is over-spent: 2 retries were granted, the limit is 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := NewMemory()
+				store := memory.New()
 				e, err := New(store)
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer e.Close(t.Context())
 				err = e.Run(t.Context(), "r", func(ctx context.Context) error {
-					_, err := Call(ctx, &step, ID(1), Digest{}, func(context.Context) (int, error) { return 0, errors.New("x") })
+					_, err := genapi.Call(
+						ctx, &step, genapi.ID(1), genapi.Digest{}, func(context.Context) (int, error) { return 0, errors.New("x") },
+					)
 					return err
 				}, Budget(job.BudgetPolicy{Retries: 5}))
 				if parked := (*ParkedError)(nil); !errors.As(err, &parked) {
 					t.Fatalf("got %v, want the run to park", err)
 				}
-				key := map[Kind]Key{
-					KindStep: e.key(KindStep, "r", "S/1"), KindRun: e.key(KindRun, "r", ""), KindBudget: e.key(KindBudget, "r", ""),
+				key := map[storage.Kind]storage.Key{
+					storage.KindStep: e.ns.Key(storage.KindStep, "r", "S/1"), storage.KindRun: e.ns.Key(storage.KindRun, "r", ""),
+					storage.KindBudget: e.ns.Key(storage.KindBudget, "r", ""),
 				}[test.kind]
-				err = store.Update(t.Context(), Select{Keys: []Key{key}}, func(tx Tx) (Writes, error) {
+				sel := storage.Select{Keys: []storage.Key{key}}
+				err = store.Update(t.Context(), sel, func(tx storage.Tx) (storage.Writes, error) {
 					r := tx.Records[0]
 					test.change(t, &r)
-					return Writes{Put: []Record{r}}, nil
+					return storage.Writes{Put: []storage.Record{r}}, nil
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
 				var got []string
-				for v, err := range e.Verify(t.Context()) {
+				for v, err := range e.Admin().Verify(t.Context()) {
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -88,14 +108,14 @@ func TestVerify(t *testing.T) {
 }
 
 // edit returns a change of the body of a record.
-func edit[B any](change func(*B)) func(*testing.T, *Record) {
-	return func(t *testing.T, r *Record) {
-		b, err := open[B](*r)
+func edit[B any](change func(*B)) func(*testing.T, *storage.Record) {
+	return func(t *testing.T, r *storage.Record) {
+		b, err := record.Open[B](*r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		change(&b)
-		if err := write(r, &b); err != nil {
+		if err := record.Write(r, &b); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,7 +125,7 @@ func edit[B any](change func(*B)) func(*testing.T, *Record) {
 // ended before it; not those with dead letters.
 func TestExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := New(NewMemory())
+		e, err := New(memory.New())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,8 +139,8 @@ func TestExpire(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		expire := func(before time.Time, by ...Operator) (ids []string) {
-			for id, err := range e.Expire(t.Context(), before, by...) {
+		expire := func(before time.Time, by ...events.Operator) (ids []string) {
+			for id, err := range e.Admin().Expire(t.Context(), before, by...) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -135,11 +155,11 @@ func TestExpire(t *testing.T) {
 		if ids := expire(time.Time{}); ids != nil {
 			t.Errorf("%q expired before their time", ids)
 		}
-		if ids := expire(mark, By("ada", "space")); !slices.Equal(ids, []string{"long"}) {
+		if ids := expire(mark, admin.By("ada", "space")); !slices.Equal(ids, []string{"long"}) {
 			t.Errorf("%q expired, want long", ids)
 		}
-		for a, err := range e.Audit(t.Context(), KindRun, "long", "") {
-			if err != nil || a.Action != ActionExpired || a.By != By("ada", "space") {
+		for a, err := range e.Admin().Audit(t.Context(), storage.KindRun, "long", "") {
+			if err != nil || a.Action != admin.ActionExpired || a.By != admin.By("ada", "space") {
 				t.Errorf("audit has %+v, %v", a, err)
 			}
 		}

@@ -11,6 +11,9 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -21,28 +24,28 @@ func TestWhy(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		setUp func(t *testing.T, p *process)
-		cause durable.Cause
+		cause admin.Cause
 		text  string
 	}{
 		{"succeeded", func(t *testing.T, p *process) { _ = p.run("one", func(context.Context) error { return nil }) },
-			durable.CauseEnded, "it is succeeded"},
+			admin.CauseEnded, "it is succeeded"},
 		{"a step waits", func(t *testing.T, p *process) {
 			var j journal
 			ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 			defer cancel()
 			_ = p.Run(ctx, "one", oneStep(idempotent("charge", 3, time.Hour), failing(&j, 9)))
-		}, durable.CauseStep, "it waits for attempt 2 of step charge"},
+		}, admin.CauseStep, "it waits for attempt 2 of step charge"},
 		{"a signal", func(t *testing.T, p *process) {
 			_ = p.run("one", func(ctx context.Context) error {
 				_, err := durable.Wait[bool](ctx, "approve", time.Hour)
 				return err
 			})
-		}, durable.CauseStep, "it waits for the signal approve"},
+		}, admin.CauseStep, "it waits for the signal approve"},
 		{"a sleep", func(t *testing.T, p *process) {
 			ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 			defer cancel()
 			_ = p.Run(ctx, "one", func(ctx context.Context) error { return durable.Sleep(ctx, "cool down", time.Hour) })
-		}, durable.CauseStep, "it waits for the end of sleep cool down"},
+		}, admin.CauseStep, "it waits for the end of sleep cool down"},
 		{"another run", func(t *testing.T, p *process) {
 			if err := durable.Start(t.Context(), p.Engine, "copy", "two", "a"); err != nil {
 				t.Fatal(err)
@@ -55,11 +58,11 @@ func TestWhy(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
-		}, durable.CauseRuns, "it waits for the end of two"},
+		}, admin.CauseRuns, "it waits for the end of two"},
 		{"executed", func(t *testing.T, p *process) {
 			go func() { _ = p.run("one", func(ctx context.Context) error { <-ctx.Done(); return fails }) }()
 			synctest.Wait()
-		}, durable.CauseExecuting, "executes it"},
+		}, admin.CauseExecuting, "executes it"},
 		{"crashed too often", func(t *testing.T, p *process) {
 			for range 11 {
 				p = startProcess(t, p.store.Store)
@@ -67,7 +70,7 @@ func TestWhy(t *testing.T) {
 				time.Sleep(time.Minute)
 			}
 			_ = startProcess(t, p.store.Store).run("one", func(context.Context) error { return fails })
-		}, durable.CausePaused, "it is paused after too many crashes without progress: resume it when the cause is gone"},
+		}, admin.CausePaused, "it is paused after too many crashes without progress: resume it when the cause is gone"},
 		{"in doubt", func(t *testing.T, p *process) {
 			_ = p.run("one", oneStep(careful("charge", 3, time.Second), func(context.Context) (int, error) {
 				p.kill()
@@ -76,44 +79,44 @@ func TestWhy(t *testing.T) {
 			next := startProcess(t, p.store.Store)
 			var j journal
 			_ = next.run("one", oneStep(careful("charge", 3, time.Second), failing(&j, 9)))
-		}, durable.CauseInDoubt, "a person has to resolve charge"},
+		}, admin.CauseInDoubt, "a person has to resolve charge"},
 		{"paused", func(t *testing.T, p *process) {
 			_ = p.run("one", func(context.Context) error { return fails })
-			if err := p.Pause(t.Context(), "one", durable.By("ann", "the bank is down")); err != nil {
+			if err := p.Admin().Pause(t.Context(), "one", admin.By("ann", "the bank is down")); err != nil {
 				t.Fatal(err)
 			}
-		}, durable.CausePaused, "it is paused by ann: the bank is down: resume it"},
+		}, admin.CausePaused, "it is paused by ann: the bank is down: resume it"},
 		{"its process is dead", func(t *testing.T, p *process) {
 			_ = p.run("one", func(context.Context) error { p.kill(); return fails })
 			time.Sleep(time.Minute) // only the end of its lease says that
-		}, durable.CauseOrphaned, "the program goes on with it when it calls Run with its id"},
+		}, admin.CauseOrphaned, "the program goes on with it when it calls Run with its id"},
 		{"its worker is dead", func(t *testing.T, p *process) {
 			durable.Handle(p.Engine, "copy", func(context.Context, string) (int, error) { p.kill(); return 0, fails })
 			startOne(t, p)
 			_ = p.Work(p.ctx)
 			time.Sleep(time.Minute)
-		}, durable.CauseWorker, "no worker has the handler copy: start one"},
+		}, admin.CauseWorker, "no worker has the handler copy: start one"},
 		{"its engine waits", func(t *testing.T, p *process) {
 			var j journal
 			go func() { _ = p.run("one", oneStep(idempotent("charge", 3, time.Hour), failing(&j, 9))) }()
 			time.Sleep(10 * time.Minute)
-		}, durable.CauseStep, "it waits for attempt 2 of step charge"},
+		}, admin.CauseStep, "it waits for attempt 2 of step charge"},
 		{"paused with its parent", func(t *testing.T, p *process) {
 			_ = p.run("outer", func(ctx context.Context) error {
 				return errors.Join(durable.Start(ctx, p.Engine, "copy", "one", "a"), fails)
 			})
-			if err := p.Pause(t.Context(), "outer", durable.By("ann", "")); err != nil {
+			if err := p.Admin().Pause(t.Context(), "outer", admin.By("ann", "")); err != nil {
 				t.Fatal(err)
 			}
-		}, durable.CausePaused, "it is paused with run outer by ann: resume it"},
+		}, admin.CausePaused, "it is paused with run outer by ann: resume it"},
 		{"later", func(t *testing.T, p *process) {
 			durable.Handle(p.Engine, "copy", func(context.Context, string) (int, error) { return 0, nil })
 			t.Cleanup(work(t, p.Engine))
 			startOne(t, p, durable.At(time.Now().Add(time.Hour)))
 			synctest.Wait()
-		}, durable.CauseStart, "it starts later"},
+		}, admin.CauseStart, "it starts later"},
 		{"no worker", func(t *testing.T, p *process) { startOne(t, p) },
-			durable.CauseWorker, "no worker has the handler copy: start one"},
+			admin.CauseWorker, "no worker has the handler copy: start one"},
 		{"no room", func(t *testing.T, p *process) {
 			block := make(chan struct{})
 			durable.Handle(p.Engine, "copy", func(context.Context, string) (int, error) { <-block; return 0, nil })
@@ -125,7 +128,7 @@ func TestWhy(t *testing.T) {
 			synctest.Wait()
 			startOne(t, p)
 			synctest.Wait()
-		}, durable.CauseDue, "it is due: a worker executes it when it has room"},
+		}, admin.CauseDue, "it is due: a worker executes it when it has room"},
 		{"full", func(t *testing.T, p *process) {
 			block := make(chan struct{})
 			durable.Handle(p.Engine, "copy", func(context.Context, string) (int, error) { <-block; return 0, nil },
@@ -140,7 +143,7 @@ func TestWhy(t *testing.T) {
 			}
 			startOne(t, p)
 			time.Sleep(time.Second)
-		}, durable.CauseFull, "handler copy executes 2 of 2 runs: it waits for the end of one"},
+		}, admin.CauseFull, "handler copy executes 2 of 2 runs: it waits for the end of one"},
 		{"a rate", func(t *testing.T, p *process) {
 			durable.Handle(p.Engine, "copy", func(context.Context, string) (int, error) { return 0, nil },
 				durable.StartRate(60, time.Hour, 1))
@@ -151,11 +154,11 @@ func TestWhy(t *testing.T) {
 			time.Sleep(time.Second)
 			startOne(t, p)
 			time.Sleep(time.Second)
-		}, durable.CauseRate, "handler copy starts at most 60 in 1h0m0s: it waits for its turn"},
+		}, admin.CauseRate, "handler copy starts at most 60 in 1h0m0s: it waits for its turn"},
 		{"a caller", func(t *testing.T, p *process) {
 			ctx, cancel := context.WithCancel(p.ctx)
 			_ = p.Run(ctx, "one", func(context.Context) error { cancel(); return fails })
-		}, durable.CauseCaller, "it has no handler: it goes on when the program calls Run with its id"},
+		}, admin.CauseCaller, "it has no handler: it goes on when the program calls Run with its id"},
 		{"a breaker refuses", func(t *testing.T, p *process) {
 			s := refusable("charge")
 			_ = p.run("other", oneStep(s, func(context.Context) (int, error) { return 0, fails }))
@@ -165,7 +168,7 @@ func TestWhy(t *testing.T) {
 			t.Cleanup(work(t, p.Engine))
 			startOne(t, p)
 			time.Sleep(time.Second)
-		}, durable.CauseBreaker, "it waits for attempt 1 of step charge, refused by breaker payments, open"},
+		}, admin.CauseBreaker, "it waits for attempt 1 of step charge, refused by breaker payments, open"},
 		{"a breaker has refused", func(t *testing.T, p *process) {
 			s := refusable("charge")
 			_ = p.run("other", oneStep(s, func(context.Context) (int, error) { return 0, fails }))
@@ -175,43 +178,43 @@ func TestWhy(t *testing.T) {
 			t.Cleanup(work(t, p.Engine))
 			startOne(t, p)
 			time.Sleep(40 * time.Minute) // the breaker may admit it now, but it waits
-		}, durable.CauseStep, "it waits for attempt 1 of step charge (refused by breaker payments)"},
+		}, admin.CauseStep, "it waits for attempt 1 of step charge (refused by breaker payments)"},
 		{"an engine waits for a breaker", func(t *testing.T, p *process) {
 			s := refusable("charge")
 			s.ParkAfter = 0
 			_ = p.run("other", oneStep(s, func(context.Context) (int, error) { return 0, fails }))
 			go func() { _ = p.run("one", oneStep(s, func(context.Context) (int, error) { return 0, fails })) }()
 			time.Sleep(time.Minute)
-		}, durable.CauseBreaker, "it waits for attempt 1 of step charge, refused by breaker payments, open"},
+		}, admin.CauseBreaker, "it waits for attempt 1 of step charge, refused by breaker payments, open"},
 		{"an empty budget", func(t *testing.T, p *process) {
 			s := idempotent("charge", 3, time.Second)
-			s.OnExhausted = durable.ExhaustedPause
+			s.OnExhausted = genapi.ExhaustedPause
 			var j journal
 			_ = p.run("one", oneStep(s, failing(&j, 9)), durable.Budget(job.BudgetPolicy{Retries: 1}))
-		}, durable.CauseBudget, "a person has to resolve charge (job budget exhausted)"},
+		}, admin.CauseBudget, "a person has to resolve charge (job budget exhausted)"},
 		{"a shared budget is empty", func(t *testing.T, p *process) {
 			s := idempotent("charge", 3, time.Second)
-			s.OnExhausted = durable.ExhaustedPause
+			s.OnExhausted = genapi.ExhaustedPause
 			s.Budget = &retry.BudgetPolicy{Name: "payments", Burst: 1, Ratio: 0.01, MinPerSecond: 0.001}
 			var j journal
 			_ = p.run("one", oneStep(s, failing(&j, 9)))
-		}, durable.CauseBudget, "a person has to resolve charge (retry budget exhausted)"},
+		}, admin.CauseBudget, "a person has to resolve charge (retry budget exhausted)"},
 		{"canceled", func(t *testing.T, p *process) {
 			_ = p.run("one", func(context.Context) error { return fails })
-			if err := p.Cancel(t.Context(), "one", durable.By("ann", "")); err != nil {
+			if err := p.Admin().Cancel(t.Context(), "one", admin.By("ann", "")); err != nil {
 				t.Fatal(err)
 			}
-		}, durable.CauseEnded, "it is canceled"},
+		}, admin.CauseEnded, "it is canceled"},
 		{"canceled with its parent", func(t *testing.T, p *process) {
 			_ = p.run("outer", func(ctx context.Context) error {
 				return errors.Join(durable.Start(ctx, p.Engine, "copy", "one", "a"), fails)
 			})
-			if err := p.Cancel(t.Context(), "outer", durable.By("ann", "")); err != nil {
+			if err := p.Admin().Cancel(t.Context(), "outer", admin.By("ann", "")); err != nil {
 				t.Fatal(err)
 			}
-		}, durable.CauseEnded, "it is canceled with run outer"},
+		}, admin.CauseEnded, "it is canceled with run outer"},
 		{"later, without a worker", func(t *testing.T, p *process) { startOne(t, p, durable.At(time.Now().Add(time.Hour))) },
-			durable.CauseStart, "it starts later; no worker has the handler copy: start one"},
+			admin.CauseStart, "it starts later; no worker has the handler copy: start one"},
 		{"a wait, without a worker", func(t *testing.T, p *process) {
 			durable.Handle(p.Engine, "copy", func(ctx context.Context, _ string) (int, error) {
 				return 0, durable.Sleep(ctx, "cool down", time.Hour)
@@ -221,22 +224,22 @@ func TestWhy(t *testing.T) {
 			time.Sleep(time.Second)
 			stop()
 			time.Sleep(time.Minute)
-		}, durable.CauseStep, "it waits for the end of sleep cool down; no worker has the handler copy: start one"},
+		}, admin.CauseStep, "it waits for the end of sleep cool down; no worker has the handler copy: start one"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := durable.NewMemory()
+				m := memory.New()
 				p := startProcess(t, m)
 				test.setUp(t, p)
-				why, err := newEngine(t, m).Why(t.Context(), "one")
+				why, err := newEngine(t, m).Admin().Why(t.Context(), "one")
 				if err != nil {
 					t.Fatal(err)
 				}
 				if why.Cause != test.cause || !strings.HasSuffix(why.String(), test.text) {
 					t.Errorf("got %s, %q; want %s, %q", why.Cause, why, test.cause, test.text)
 				}
-				waits := slices.Contains([]durable.Cause{
-					durable.CauseStep, durable.CauseStart, durable.CauseBreaker, durable.CauseRate,
+				waits := slices.Contains([]admin.Cause{
+					admin.CauseStep, admin.CauseStart, admin.CauseBreaker, admin.CauseRate,
 				}, why.Cause)
 				if waits != why.Until.After(time.Now()) {
 					t.Errorf("%s: until %v", why.Cause, why.Until)
@@ -245,18 +248,18 @@ func TestWhy(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		_, err := startProcess(t, durable.NewMemory()).Why(t.Context(), "none")
+		_, err := startProcess(t, memory.New()).Admin().Why(t.Context(), "none")
 		wantError(t, err, durable.ErrNotFound)
 	})
 }
 
 // refusable returns the policy of a step with a shared breaker that opens for half an
 // hour at its first failure, and whose refusals are retried an hour later.
-func refusable(name string) *durable.StepPolicy {
+func refusable(name string) *genapi.StepPolicy {
 	s := idempotent(name, 3, time.Hour)
 	s.Policy.RetryOn = []retry.Class{retry.ClassAny, retry.ClassBreakerOpen}
 	s.ParkAfter = time.Second
-	s.OnExhausted = durable.ExhaustedFail
+	s.OnExhausted = genapi.ExhaustedFail
 	s.Breaker = &retry.BreakerPolicy{Name: "payments", Failures: 1, OpenFor: 30 * time.Minute}
 	return s
 }

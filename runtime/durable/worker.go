@@ -7,6 +7,11 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A WorkOption changes a default of [Engine.Work].
@@ -24,7 +29,7 @@ func Runs(n int) WorkOption { return func(o *workOptions) { o.runs = max(n, 1) }
 
 // Poll sets how often a worker asks the store for runs that are due, and for runs
 // of dead workers. The default is 1s. Runs that the same engine starts are found
-// at once, those of others as soon as a store that is a [Notifier] reports them.
+// at once, those of others as soon as a store that is a [storage.Notifier] reports them.
 func Poll(d time.Duration) WorkOption {
 	return func(o *workOptions) { o.poll = max(d, time.Millisecond) }
 }
@@ -44,7 +49,7 @@ func Drain(d time.Duration) WorkOption { return func(o *workOptions) { o.drain =
 // a program with its first interrupt in this way, and at once with its second
 // one, use a context of [os/signal.NotifyContext] and call its stop function when
 // it has ended. Errors of the store, [ErrIncarnation] among them, are reported as
-// [EventStoreError] and do not end Work.
+// [events.EventStoreError] and do not end Work.
 func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 	o := workOptions{runs: 10, poll: time.Second, drain: 30 * time.Second}
 	for _, option := range options {
@@ -61,12 +66,12 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	w := &worker{
-		e: e, options: o, listener: e.listen(""), inner: inner,
+		e: e, options: o, listener: e.ns.Listen(""), inner: inner,
 		slots: make(chan struct{}, o.runs), owned: make(chan struct{}, 2*o.runs),
 		unreadable: map[string]bool{}, swept: map[string]time.Time{},
 		schedules: map[*periodic]scheduleView{}, later: map[string]time.Time{},
 	}
-	defer w.listener.close()
+	defer w.listener.Close()
 	defer owner.serve(ctx)()
 	if err = w.work(ctx); err == nil {
 		stop := time.AfterFunc(o.drain, func() { cancel(ErrClosed) })
@@ -81,7 +86,7 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 type worker struct {
 	e        *Engine
 	options  workOptions
-	listener *listener
+	listener *namespace.Listener
 	inner    context.Context // of the runs
 	slots    chan struct{}   // one for each run that is executed
 	owned    chan struct{}   // one for each run whose end is not yet recorded
@@ -102,18 +107,18 @@ const idlePause = 10 * time.Millisecond
 // work claims runs until ctx ends.
 func (w *worker) work(ctx context.Context) error {
 	for ctx.Err() == nil {
-		err := w.listener.subscribe(ctx)
+		err := w.listener.Subscribe(ctx)
 		idle, failed := w.claim(ctx)
 		switch err = errors.Join(err, failed); {
 		case errors.Is(err, ErrClosed):
 			return ErrClosed
 		case err != nil && ctx.Err() == nil:
-			w.e.event(ctx, Event{Kind: EventStoreError, Err: err})
+			w.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Err: err})
 		}
 		if idle {
-			pause(ctx, min(idlePause, w.options.poll))
+			namespace.Pause(ctx, min(idlePause, w.options.poll))
 		}
-		w.listener.wait(ctx, w.patience())
+		w.listener.Wait(ctx, w.patience())
 	}
 	return nil
 }
@@ -123,7 +128,7 @@ func (w *worker) work(ctx context.Context) error {
 // cannot be started, as for an input that has no encoding, keeps no other run waiting.
 func (w *worker) claim(ctx context.Context) (idle bool, err error) {
 	// A renewal may wait for the claim.
-	ctx, cancel := context.WithTimeout(ctx, w.e.lease/3)
+	ctx, cancel := context.WithTimeout(ctx, w.e.ns.Lease/3)
 	defer cancel()
 	owner, err := w.e.own(ctx)
 	if err != nil {
@@ -154,7 +159,7 @@ func (w *worker) claimRuns(ctx context.Context, owner *owner) (idle bool, err er
 		handlers, more, err = w.claimDue(ctx, owner, handlers)
 		found = found || more
 	}
-	if errors.Is(err, ErrUnknown) { // runs may have been claimed that are not executed
+	if errors.Is(err, storage.ErrUnknown) { // runs may have been claimed that are not executed
 		err = errors.Join(err, owner.reconcile(ctx))
 	}
 	return !found, err
@@ -176,10 +181,12 @@ func (w *worker) handlers() []string {
 
 // query returns the query for the runs of some handlers. Those that cannot be
 // read take no room.
-func (w *worker) query(limit int, handlers ...string) Query {
-	return Query{
-		Kind: KindRun, Space: w.e.space, Handlers: handlers, Status: []Status{StatusOpen, StatusParked},
-		Limit: min(limit+len(w.unreadable), MaxPage),
+func (w *worker) query(limit int, handlers ...string) storage.Query {
+	return storage.Query{
+		Kind: storage.KindRun, Space: w.e.ns.Space, Handlers: handlers, Status: []storage.Status{
+			storage.StatusOpen, storage.StatusParked,
+		},
+		Limit: min(limit+len(w.unreadable), storage.MaxPage),
 	}
 }
 
@@ -191,7 +198,7 @@ func (w *worker) claimDue(ctx context.Context, o *owner, handlers []string) (res
 		return nil, false, err
 	}
 	share := (w.free() + len(handlers) - 1) / len(handlers)
-	queries := make([]Query, len(handlers))
+	queries := make([]storage.Query, len(handlers))
 	for i, handler := range handlers {
 		limit := share
 		if n, limited := room[handler]; limited {
@@ -221,14 +228,14 @@ func (w *worker) claimOrphans(ctx context.Context, o *owner, handlers []string) 
 	if err != nil {
 		return false, err
 	}
-	maps.DeleteFunc(w.swept, func(_ string, at time.Time) bool { return time.Since(at) >= w.e.lease })
+	maps.DeleteFunc(w.swept, func(_ string, at time.Time) bool { return time.Since(at) >= w.e.ns.Lease })
 	for _, dead := range owners {
 		if _, swept := w.swept[dead.orphans.ID]; swept || w.free() == 0 {
 			continue
 		}
 		q := w.query(w.free(), handlers...)
 		q.Owner = dead.orphans.ID
-		runs, _, err := w.e.store.List(ctx, q)
+		runs, _, err := w.e.ns.Store.List(ctx, q)
 		if err != nil {
 			return found, err
 		}
@@ -245,7 +252,7 @@ func (w *worker) claimOrphans(ctx context.Context, o *owner, handlers []string) 
 		if dead.limiting, _, err = w.limiting(ctx, o, handlers); err != nil {
 			return found, err
 		}
-		t, err := w.take(ctx, o, &dead, []Query{q})
+		t, err := w.take(ctx, o, &dead, []storage.Query{q})
 		if err != nil {
 			return found, err
 		}
@@ -257,10 +264,10 @@ func (w *worker) claimOrphans(ctx context.Context, o *owner, handlers []string) 
 // deadOwners returns the owners whose leases have ended, or whose processes the
 // store knows to be dead.
 func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claiming, err error) {
-	h, knows := e.store.(Holder)
+	h, knows := e.ns.Store.(storage.Holder)
 	now := o.now()
-	err = e.each(ctx, Query{Kind: KindOwner, Space: e.space}, func(r Record) error {
-		b, err := open[ownerBody](r)
+	err = e.ns.Each(ctx, storage.Query{Kind: storage.KindOwner, Space: e.ns.Space}, func(r storage.Record) error {
+		b, err := record.Open[record.Owner](r)
 		c := claiming{orphans: r.Key, dead: knows && h.Dead(r.Key.ID)}
 		switch {
 		case r.Key.ID == o.id || err != nil:
@@ -274,7 +281,7 @@ func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claiming, err
 
 // take claims some of the runs that queries select, in one transaction, and starts
 // their executions. One that cannot be started does not keep it from the others.
-func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []Query) (t taking, err error) {
+func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []storage.Query) (t taking, err error) {
 	e := w.e
 	accepted, err := e.accepted(ctx)
 	if err != nil {
@@ -286,7 +293,8 @@ func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []Quer
 	defer e.claims.RUnlock()
 	c.active = e.activeRuns()
 	sent := time.Since(o.begun)
-	err = e.store.Update(ctx, Select{Keys: c.records(), Queries: queries}, func(tx Tx) (w Writes, err error) {
+	sel := storage.Select{Keys: c.records(), Queries: queries}
+	err = e.ns.Store.Update(ctx, sel, func(tx storage.Tx) (w storage.Writes, err error) {
 		if t = (taking{now: tx.Now}); e.changed(accepted) {
 			return w, nil
 		}
@@ -303,12 +311,12 @@ func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []Quer
 	for run, err := range t.unreadable {
 		if !w.unreadable[run] {
 			w.unreadable[run] = true
-			e.event(ctx, Event{Kind: EventStoreError, Run: run, Err: err})
+			e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: run, Err: err})
 		}
 	}
 	for _, r := range t.runs {
 		if r.status != 0 {
-			e.event(ctx, Event{Kind: r.event(), Run: r.key.Run, Fence: r.fence, Err: r.err})
+			e.ns.Event(ctx, events.Event{Kind: r.event(), Run: r.key.Run, Fence: r.fence, Err: r.err})
 			continue
 		}
 		err = errors.Join(err, w.start(o, gaps, r))
@@ -329,7 +337,7 @@ func (w *worker) start(o *owner, gaps uint64, r claimed) error {
 	w.owned <- struct{}{}
 	release := func(c chan struct{}) {
 		<-c
-		w.e.notify(x.id)
+		w.e.ns.Notify(x.id)
 	}
 	returned := sync.OnceFunc(func() { release(w.slots) })
 	w.running.Go(func() {
@@ -356,16 +364,16 @@ func (w *worker) execute(x *execution, returned func()) {
 	}
 	if err != nil {
 		// Not at once: the store has just failed.
-		ctx, cancel := withGrace(x.ctx)
+		ctx, cancel := namespace.WithGrace(x.ctx)
 		defer cancel()
-		err = errors.Join(err, e.disown(ctx, e.key(KindRun, x.id, ""), x.owner.id, x.fence))
+		err = errors.Join(err, e.disown(ctx, e.ns.Key(storage.KindRun, x.id, ""), x.owner.id, x.fence))
 	} else {
-		_, err = x.execute(w.inner, func(ctx context.Context) (payload, error) {
+		_, err = x.execute(w.inner, func(ctx context.Context) (record.Payload, error) {
 			defer returned()
 			return h.invoke(ctx, x.run.Input)
 		})
 	}
 	if isStoreError(err) {
-		e.event(w.inner, Event{Kind: EventStoreError, Run: x.id, Err: err})
+		e.ns.Event(w.inner, events.Event{Kind: events.EventStoreError, Run: x.id, Err: err})
 	}
 }

@@ -12,20 +12,23 @@ import (
 
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A run whose claim was committed, but not answered, is executed.
 func TestWorkerLostClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var lose atomic.Bool
 		s := &hooked{Store: m}
 		s.hook = func(
-			ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+			ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error), next update,
 		) error {
 			err := next(ctx, sel, decide)
 			if err == nil && !isRenewal(sel) && lose.Load() {
-				return durable.ErrUnknown
+				return storage.ErrUnknown
 			}
 			return err
 		}
@@ -50,14 +53,14 @@ func TestWorkerLostClaim(t *testing.T) {
 // by another one.
 func TestWorkerClosedAfterLostEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		var fail atomic.Bool
 		s := &hooked{Store: m}
 		s.hook = func(
-			ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+			ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error), next update,
 		) error {
 			if fail.Load() {
-				return durable.ErrStore
+				return storage.ErrStore
 			}
 			return next(ctx, sel, decide)
 		}
@@ -90,12 +93,12 @@ func TestWorkerClosedAfterLostEnd(t *testing.T) {
 // the time.
 func TestWorkerAheadOfStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &durabletest.Skewed{Store: durable.NewMemory()}
+		s := &durabletest.Skewed{Store: memory.New()}
 		s.Set(-time.Minute)
 		var asked atomic.Int64
 		h := &hooked{Store: s}
 		h.hook = func(
-			ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+			ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error), next update,
 		) error {
 			if !isRenewal(sel) && asked.Add(1) > 1000 {
 				time.Sleep(time.Second) // or the clock of the bubble stops
@@ -120,7 +123,7 @@ func TestWorkerAheadOfStore(t *testing.T) {
 // A worker ends with its engine.
 func TestWorkOfClosedEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		done := make(chan error)
 		go func() { done <- e.Work(t.Context()) }()
 		time.Sleep(time.Minute)
@@ -141,7 +144,7 @@ func TestWorkOfClosedEngine(t *testing.T) {
 // drops the error.
 func TestAwaitErrorSwallowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		durable.Handle(e, "sleep", func(context.Context, struct{}) (int, error) {
 			time.Sleep(time.Minute)
 			return 7, nil
@@ -166,7 +169,7 @@ func TestAwaitErrorSwallowed(t *testing.T) {
 // A run may wait for another one in several places.
 func TestAwaitTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		durable.Handle(p.Engine, "sleep", func(context.Context, struct{}) (int, error) {
 			time.Sleep(time.Minute)
 			return 7, nil
@@ -193,7 +196,7 @@ func TestAwaitTwice(t *testing.T) {
 		if got, err := durable.Await[int](t.Context(), p.Engine, "one"); got != 14 || err != nil {
 			t.Errorf("got %d, %v; want 14", got, err)
 		}
-		if events := p.saw(durable.EventStoreError); len(events) > 0 {
+		if events := p.saw(events.EventStoreError); len(events) > 0 {
 			t.Errorf("got the errors %+v", events)
 		}
 	})
@@ -202,7 +205,7 @@ func TestAwaitTwice(t *testing.T) {
 // A run that waits for itself would wait for ever.
 func TestAwaitItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startProcess(t, durable.NewMemory())
+		p := startProcess(t, memory.New())
 		durable.Handle(p.Engine, "self", func(ctx context.Context, _ struct{}) (int, error) {
 			return durable.Await[int](ctx, p.Engine, "one")
 		})
@@ -213,7 +216,7 @@ func TestAwaitItself(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		_, err := durable.Await[int](ctx, p.Engine, "one")
-		if failed := wantAs[*durable.RunError](t, err); failed.Status != durable.StatusFailed {
+		if failed := wantAs[*durable.RunError](t, err); failed.Status != storage.StatusFailed {
 			t.Errorf("got %v, want a failed run", err)
 		}
 		err = p.run("two", func(ctx context.Context) error {
@@ -227,7 +230,7 @@ func TestAwaitItself(t *testing.T) {
 // Runs that a newer version has written do not keep a worker from others.
 func TestWorkerUnreadableRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := durable.NewMemory()
+		m := memory.New()
 		e := newEngine(t, m)
 		durable.Handle(e, "double", double)
 		for i := range 20 {
@@ -235,10 +238,10 @@ func TestWorkerUnreadableRuns(t *testing.T) {
 			if err := durable.Start(t.Context(), e, "double", id, 1); err != nil {
 				t.Fatal(err)
 			}
-			key := durable.Key{Kind: durable.KindRun, Run: id}
-			err := m.Update(t.Context(), durable.Select{Keys: []durable.Key{key}}, func(tx durable.Tx) (durable.Writes, error) {
+			key := storage.Key{Kind: storage.KindRun, Run: id}
+			err := m.Update(t.Context(), storage.Select{Keys: []storage.Key{key}}, func(tx storage.Tx) (storage.Writes, error) {
 				tx.Records[0].Body = []byte(`{"new": true}`)
-				return durable.Writes{Put: tx.Records}, nil
+				return storage.Writes{Put: tx.Records}, nil
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -260,15 +263,15 @@ func TestWorkerUnreadableRuns(t *testing.T) {
 // worker from the others that it has claimed.
 func TestWorkerClaimsActiveRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &hooked{Store: durable.NewMemory()}
+		s := &hooked{Store: memory.New()}
 		p := startProcess(t, s)
 		ready, release := make(chan struct{}), make(chan struct{})
 		var claim sync.Once
 		var direct sync.WaitGroup
-		claimsDirectly := func(sel durable.Select) bool {
-			return len(sel.Queries) == 0 && slices.ContainsFunc(sel.Keys, func(k durable.Key) bool { return k.Run == "a" })
+		claimsDirectly := func(sel storage.Select) bool {
+			return len(sel.Queries) == 0 && slices.ContainsFunc(sel.Keys, func(k storage.Key) bool { return k.Run == "a" })
 		}
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			select {
 			case <-ready:
 				if claimsDirectly(sel) {
@@ -301,7 +304,7 @@ func TestWorkerClaimsActiveRun(t *testing.T) {
 				t.Errorf("run %d was called %d times at first, want %d", i, got, want)
 			}
 		}
-		if events := p.saw(durable.EventStoreError); len(events) != 1 {
+		if events := p.saw(events.EventStoreError); len(events) != 1 {
 			t.Errorf("got the errors %+v, want one", events)
 		}
 		close(release)
@@ -314,7 +317,7 @@ func TestWorkerClaimsActiveRun(t *testing.T) {
 
 // An ending notifier closes its first channel.
 type ending struct {
-	*durable.Memory
+	*memory.Store
 	first chan struct{}
 	calls atomic.Int64
 }
@@ -323,13 +326,13 @@ func (n *ending) Notifications(ctx context.Context, space string) (<-chan struct
 	if n.calls.Add(1) == 1 {
 		return n.first, nil
 	}
-	return n.Memory.Notifications(ctx, space)
+	return n.Store.Notifications(ctx, space)
 }
 
 // A worker whose notifications have ended asks for them again.
 func TestWorkerNotificationsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &ending{Memory: durable.NewMemory(), first: make(chan struct{})}
+		s := &ending{Store: memory.New(), first: make(chan struct{})}
 		e := newEngine(t, s)
 		durable.Handle(e, "double", double)
 		defer work(t, e, durable.Poll(time.Hour))()
@@ -340,7 +343,7 @@ func TestWorkerNotificationsEnd(t *testing.T) {
 			t.Errorf("the worker has asked for notifications %d times, want 2", n)
 		}
 		begin := time.Now()
-		if err := durable.Start(t.Context(), newEngine(t, s.Memory), "double", "one", 21); err != nil {
+		if err := durable.Start(t.Context(), newEngine(t, s.Store), "double", "one", 21); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := durable.Await[int](t.Context(), e, "one"); got != 42 || err != nil {

@@ -14,6 +14,9 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // work lets an engine work until the test ends, or stop is called.
@@ -37,7 +40,7 @@ func double(_ context.Context, n int) (int, error) { return 2 * n, nil }
 
 func TestWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
+		store := memory.New()
 		e := newEngine(t, store)
 		durable.Handle(e, "double", double)
 		for range 2 { // the second start is none
@@ -68,13 +71,13 @@ func TestWorkers(t *testing.T) {
 func TestWorkDuringEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := &hooked{Store: durable.NewMemory()}
-		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+		s := &hooked{Store: memory.New()}
+		s.hook = func(ctx context.Context, sel storage.Select, decide decision, next update) error {
 			ends := false
-			err := next(ctx, sel, func(tx durable.Tx) (w durable.Writes, err error) {
+			err := next(ctx, sel, func(tx storage.Tx) (w storage.Writes, err error) {
 				w, err = decide(tx)
-				ends = slices.ContainsFunc(w.Put, func(r durable.Record) bool {
-					return r.Key.Kind == durable.KindRun && r.Status == durable.StatusSucceeded
+				ends = slices.ContainsFunc(w.Put, func(r storage.Record) bool {
+					return r.Key.Kind == storage.KindRun && r.Status == storage.StatusSucceeded
 				})
 				return w, err
 			})
@@ -116,7 +119,7 @@ func TestWorkDuringEnd(t *testing.T) {
 
 func TestStartAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		durable.Handle(e, "double", double)
 		defer work(t, e)()
 		start := time.Now()
@@ -135,7 +138,7 @@ func TestStartAt(t *testing.T) {
 // History 33: runs of unknown handlers and versions are not touched.
 func TestUnknownHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
+		store := memory.New()
 		e, other := newEngine(t, store), newEngine(t, store)
 		durable.Handle(e, "double", double, durable.Version(1))
 		for name, version := range map[string]int{"double": 2, "triple": 0} {
@@ -146,8 +149,8 @@ func TestUnknownHandler(t *testing.T) {
 		stop := work(t, e)
 		time.Sleep(time.Hour)
 		stop()
-		for r, err := range e.List(t.Context(), durable.Query{}) {
-			if err != nil || r.Status != durable.StatusOpen || r.Fence != 0 {
+		for r, err := range e.Admin().List(t.Context(), storage.Query{}) {
+			if err != nil || r.Status != storage.StatusOpen || r.Fence != 0 {
 				t.Errorf("%+v, %v: want it untouched", r, err)
 			}
 		}
@@ -157,7 +160,7 @@ func TestUnknownHandler(t *testing.T) {
 // TestChildren: a parent that waits for its children needs no process.
 func TestChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		executions := 0
 		durable.Handle(e, "copy", func(ctx context.Context, shard string) (int, error) {
 			time.Sleep(time.Minute)
@@ -201,9 +204,9 @@ func TestChildren(t *testing.T) {
 // TestWorkerDies: another worker goes on with the attempt after the lost one.
 func TestWorkerDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		below := durable.NewMemory()
+		below := memory.New()
 		mortal := &mortal{Store: below}
-		s := durable.StepPolicy{
+		s := genapi.StepPolicy{
 			Name: "ping", Idempotent: true,
 			Policy: &retry.Policy{Name: "ping", RetryUnknown: true,
 				Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second}},
@@ -212,7 +215,7 @@ func TestWorkerDies(t *testing.T) {
 		var attempts []string
 		handle := func(e *durable.Engine, name string, die func()) {
 			durable.Handle(e, "ping", func(ctx context.Context, n int) (int, error) {
-				return durable.Call(ctx, &s, durable.ID(n), durable.Digest{}, func(ctx context.Context) (int, error) {
+				return genapi.Call(ctx, &s, genapi.ID(n), genapi.Digest{}, func(ctx context.Context) (int, error) {
 					info, _ := durable.Current(ctx)
 					mu.Lock()
 					attempts = append(attempts, fmt.Sprint(name, " ", info.Attempt))
@@ -244,7 +247,7 @@ func TestWorkerDies(t *testing.T) {
 // another one.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
+		store := memory.New()
 		e := newEngine(t, store)
 		handle := func(e *durable.Engine) {
 			durable.Handle(e, "sleep", func(ctx context.Context, d time.Duration) (string, error) {
@@ -270,7 +273,7 @@ func TestDrain(t *testing.T) {
 			t.Errorf("drained for %v, want 30s", got)
 		}
 		var got []string
-		for r, err := range e.List(t.Context(), durable.Query{}) {
+		for r, err := range e.Admin().List(t.Context(), storage.Query{}) {
 			got = append(got, fmt.Sprint(r.ID, " ", r.Status, " ", err))
 		}
 		if want := []string{"long open <nil>", "short succeeded <nil>"}; !slices.Equal(got, want) {
@@ -288,7 +291,7 @@ func TestDrain(t *testing.T) {
 // History 38: children are canceled with their parent, and go on if it dies.
 func TestCancelChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		durable.Handle(e, "sleep", func(ctx context.Context, d time.Duration) (string, error) {
 			select {
 			case <-time.After(d):
@@ -313,7 +316,7 @@ func TestCancelChildren(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Second)
-		if err := e.Cancel(t.Context(), "one"); err != nil {
+		if err := e.Admin().Cancel(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		for id, want := range map[string]error{"one": durable.ErrCanceled, "child": durable.ErrCanceled, "orphan": nil} {
@@ -323,7 +326,7 @@ func TestCancelChildren(t *testing.T) {
 		}
 		var failed *durable.RunError
 		if _, err := durable.Await[string](t.Context(), e, "two"); !errors.As(err, &failed) ||
-			failed.Status != durable.StatusFailed || failed.Text != "the parent fails" {
+			failed.Status != storage.StatusFailed || failed.Text != "the parent fails" {
 			t.Errorf("err = %v, want a RunError", err)
 		}
 	})
@@ -333,7 +336,7 @@ func TestCancelChildren(t *testing.T) {
 // says so.
 func TestRetryFailedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		calls := 0
 		durable.Handle(e, "flaky", func(context.Context, struct{}) (int, error) {
 			if calls++; calls == 1 {
@@ -352,7 +355,7 @@ func TestRetryFailedRun(t *testing.T) {
 		if !errors.Is(err, durable.ErrConflict) {
 			t.Errorf("Run: %v, want ErrConflict", err)
 		}
-		if err := e.Resume(t.Context(), "one"); err != nil {
+		if err := e.Admin().Resume(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := durable.Await[int](t.Context(), e, "one"); got != 2 || err != nil {
@@ -362,7 +365,7 @@ func TestRetryFailedRun(t *testing.T) {
 }
 
 func TestHandlePanics(t *testing.T) {
-	e := newEngine(t, durable.NewMemory())
+	e := newEngine(t, memory.New())
 	durable.Handle(e, "double", double)
 	for _, name := range []string{"", "a b", "a@1", "double"} {
 		func() {

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // failuresTable compares a success that is not recorded with the call itself.
@@ -39,7 +39,7 @@ func prepareFailures(ctx context.Context, dir string, n int) (*trial, error) {
 		return nil, err
 	}
 	unrecorded := charge
-	unrecorded.Record = durable.RecordFailures
+	unrecorded.Record = genapi.RecordFailures
 	return &trial{
 		run: func() error {
 			return e.Run(ctx, "settle", func(ctx context.Context) error {

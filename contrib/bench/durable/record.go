@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // body is that of a record: JSON of the size that a waiting step has.
@@ -88,10 +88,10 @@ func prepareStore(ctx context.Context, dir string, n int) (*trial, error) {
 	return records(n, w.put, w.store.Close)
 }
 
-// A storeWriter writes records through a durable.Store.
+// A storeWriter writes records through a storage.Store.
 type storeWriter struct {
 	ctx   context.Context
-	store durable.Store
+	store storage.Store
 	month time.Time
 }
 
@@ -104,11 +104,11 @@ func openStore(ctx context.Context, path string) (*storeWriter, error) {
 }
 
 func (w *storeWriter) put(i int) error {
-	key := durable.Key{Kind: durable.KindStep, Space: "bench", Run: "run", ID: fmt.Sprint(i)}
-	return w.store.Update(w.ctx, durable.Select{Keys: []durable.Key{key}}, func(tx durable.Tx) (durable.Writes, error) {
+	key := storage.Key{Kind: storage.KindStep, Space: "bench", Run: "run", ID: fmt.Sprint(i)}
+	return w.store.Update(w.ctx, storage.Select{Keys: []storage.Key{key}}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Records[0]
-		r.Status, r.Bucket, r.Body = durable.StatusWaiting, w.month, body
-		return durable.Writes{Put: []durable.Record{r}}, nil
+		r.Status, r.Bucket, r.Body = storage.StatusWaiting, w.month, body
+		return storage.Writes{Put: []storage.Record{r}}, nil
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // A process that has finished 2 steps is killed in the third. The records of
@@ -83,7 +83,7 @@ func crashResume(dir string) error {
 		if err := e.replay(ctx, executed-1); err != nil {
 			return err
 		}
-		_, err := durable.Call(ctx, &charge, durable.ID("last"), durable.Digest{}, func(context.Context) (receipt, error) {
+		_, err := genapi.Call(ctx, &charge, genapi.ID("last"), genapi.Digest{}, func(context.Context) (receipt, error) {
 			kill()
 			return receipt{}, nil
 		})

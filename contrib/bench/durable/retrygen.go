@@ -11,13 +11,16 @@ import (
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // charge is what retrygen generates from
 //
 //	charge: {max_attempts: 3, initial_delay: 0s, durable: true}
-var charge = durable.StepPolicy{
+var charge = genapi.StepPolicy{
 	Name:       "charge",
 	Policy:     &retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: retry.None}},
 	Idempotent: true,
@@ -26,7 +29,7 @@ var charge = durable.StepPolicy{
 // An engine is a system: durable steps of runs.
 type engine struct {
 	*durable.Engine
-	store  durable.Store
+	store  storage.Store
 	work   *work
 	runs   int
 	budget bool // each run has a budget of one retry for each unit
@@ -45,7 +48,7 @@ func openSQLiteEngine(dir string, w *work) (*engine, error) {
 	return newEngine(store, w)
 }
 
-func newEngine(store durable.Store, w *work) (*engine, error) {
+func newEngine(store storage.Store, w *work) (*engine, error) {
 	e, err := durable.New(store)
 	return &engine{Engine: e, store: store, work: w}, err
 }
@@ -91,7 +94,7 @@ func (e *engine) execute(ctx context.Context, n, callers int) error {
 // it refuses the next one.
 func checkSpent(ctx context.Context) error {
 	attempts := 0
-	_, err := durable.Call(ctx, &charge, durable.ID("next"), durable.Digest{}, func(context.Context) (receipt, error) {
+	_, err := genapi.Call(ctx, &charge, genapi.ID("next"), genapi.Digest{}, func(context.Context) (receipt, error) {
 		attempts++
 		return receipt{}, errUnavailable
 	})
@@ -102,13 +105,13 @@ func checkSpent(ctx context.Context) error {
 }
 
 // charge executes a unit as a step of the run in ctx.
-func (e *engine) charge(ctx context.Context, policy *durable.StepPolicy, unit int) (receipt, error) {
+func (e *engine) charge(ctx context.Context, policy *genapi.StepPolicy, unit int) (receipt, error) {
 	attempt := 0
 	do := func(context.Context) (receipt, error) {
 		attempt++
 		return e.work.do(unit, attempt)
 	}
-	return durable.Call(ctx, policy, durable.ID(unit), durable.Arguments("amount", amount), do)
+	return genapi.Call(ctx, policy, genapi.ID(unit), genapi.Arguments("amount", amount), do)
 }
 
 func (e *engine) close() error {
@@ -136,8 +139,8 @@ func openRuns(ctx context.Context, url string, b *board, workers int) (jobSystem
 		}
 		options := []durable.Option{}
 		if e == &r.worker {
-			options = append(options, durable.OnEvent(func(_ context.Context, ev durable.Event) {
-				if ev.Kind == durable.EventCompleted {
+			options = append(options, durable.OnEvent(func(_ context.Context, ev events.Event) {
+				if ev.Kind == events.EventCompleted {
 					b.record(strconv.Atoi(ev.Run))
 				}
 			}))
@@ -150,7 +153,7 @@ func openRuns(ctx context.Context, url string, b *board, workers int) (jobSystem
 	}
 	durable.Handle(r.worker.Engine, chargeJob, func(ctx context.Context, unit int) (receipt, error) {
 		do := func(context.Context) (receipt, error) { return b.do(unit, 1) }
-		return durable.Call(ctx, &charge, durable.ID(unit), durable.Arguments("amount", amount), do)
+		return genapi.Call(ctx, &charge, genapi.ID(unit), genapi.Arguments("amount", amount), do)
 	})
 	return r, nil
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -79,12 +79,12 @@ func NewImport(jobID string) *Import {
 }
 
 // stepClientRead: a lost attempt is repeated, until 10 are lost.
-var stepClientRead = durable.StepPolicy{
+var stepClientRead = genapi.StepPolicy{
 	Name:       "database.import.Client.Read",
 	Function:   "github.com/retrygen/retrygen/examples/database/import.Client.Read",
 	Policy:     &policyRead,
 	Idempotent: true,
-	OnLost:     durable.OnLostRetry,
+	OnLost:     genapi.OnLostRetry,
 	LostMax:    10,
 }
 
@@ -93,19 +93,19 @@ var stepClientRead = durable.StepPolicy{
 // Policy: read. It is the durable step database.import.Client.Read of the run
 // in ctx, one for each shard.
 func (c *Client) RetryRead(ctx context.Context, shard string) (int, error) {
-	return durable.Call(ctx, &stepClientRead, durable.ID(shard), durable.Arguments(),
+	return genapi.Call(ctx, &stepClientRead, genapi.ID(shard), genapi.Arguments(),
 		func(ctx context.Context) (int, error) {
 			return c.Read(ctx, shard)
 		})
 }
 
 // stepClientWrite: a lost attempt is repeated, until 10 are lost.
-var stepClientWrite = durable.StepPolicy{
+var stepClientWrite = genapi.StepPolicy{
 	Name:       "database.import.Client.Write",
 	Function:   "github.com/retrygen/retrygen/examples/database/import.Client.Write",
 	Policy:     &policyWrite,
 	Idempotent: true,
-	OnLost:     durable.OnLostRetry,
+	OnLost:     genapi.OnLostRetry,
 	LostMax:    10,
 }
 
@@ -115,10 +115,10 @@ var stepClientWrite = durable.StepPolicy{
 // in ctx, one for each shard. If it was recorded with another rows, the call
 // returns durable.ErrChanged.
 func (c *Client) RetryWrite(ctx context.Context, shard string, rows int) (int, error) {
-	return durable.Call(ctx, &stepClientWrite, durable.ID(shard), durable.Arguments("rows", rows),
+	return genapi.Call(ctx, &stepClientWrite, genapi.ID(shard), genapi.Arguments("rows", rows),
 		func(ctx context.Context) (int, error) {
 			return c.Write(ctx, shard, rows)
 		})
 }
 
-// retrygen:sum 5345c23df2bcb91810419717
+// retrygen:sum 21ba6549356d95d0a780db57

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
 )
 
 const (
@@ -154,7 +156,7 @@ func (s *supervisor) importAll(ctx context.Context) error {
 
 // budget returns what the budget of the job has counted.
 func (s *supervisor) budget(ctx context.Context) (limit, granted, refused int, err error) {
-	for g, err := range s.engine.Groups(ctx, durable.Filter{Run: jobID}) {
+	for g, err := range s.engine.Admin().Groups(ctx, admin.Filter{Run: jobID}) {
 		if err != nil {
 			return 0, 0, 0, err
 		}
@@ -166,23 +168,24 @@ func (s *supervisor) budget(ctx context.Context) (limit, granted, refused int, e
 // requeue lets the data centre answer again, and requeues the dead letters.
 func (s *supervisor) requeue(ctx context.Context) error {
 	s.servers.repair()
-	by := durable.By("ada", "data centre south is back")
-	if err := s.engine.ResetBudget(ctx, jobID, "import", by); err != nil {
+	by := admin.By("ada", "data centre south is back")
+	if err := s.engine.Admin().ResetBudget(ctx, jobID, "import", by); err != nil {
 		return err
 	}
-	advice := map[durable.Eligibility]int{}
-	for letter, err := range s.engine.Steps(ctx, durable.Filter{Run: jobID, DeadLetter: true}) {
+	advice := map[admin.Eligibility]int{}
+	for letter, err := range s.engine.Admin().Steps(ctx, admin.Filter{Run: jobID, DeadLetter: true}) {
 		if err != nil {
 			return err
 		}
 		advice[letter.Eligibility]++
 	}
 	s.printf("dead letters: %d that may succeed now (reprocess), %d to look at",
-		advice[durable.EligibleReprocess], advice[durable.EligibleReview]+advice[durable.EligibleUnknown])
+		advice[admin.EligibleReprocess], advice[admin.EligibleReview]+advice[admin.EligibleUnknown])
 	total := 0
 	for again := true; again; {
 		again = false
-		for letter, err := range s.engine.RequeueDead(ctx, durable.Filter{Run: jobID}, durable.Rate(100), by) {
+		options := []admin.RequeueOption{admin.Rate(100), admin.RequeueBy(by)}
+		for letter, err := range s.engine.Admin().RequeueDead(ctx, admin.Filter{Run: jobID}, options...) {
 			switch {
 			case err != nil:
 				return err
@@ -209,7 +212,7 @@ func (s *supervisor) requeue(ctx context.Context) error {
 func (s *supervisor) check(ctx context.Context) error {
 	recorded := map[string]bool{}
 	retries, lost := 0, 0
-	for a, err := range s.engine.History(ctx, durable.Filter{}) {
+	for a, err := range s.engine.Admin().History(ctx, admin.Filter{}) {
 		if err != nil {
 			return err
 		}
@@ -217,7 +220,7 @@ func (s *supervisor) check(ctx context.Context) error {
 		if a.Wait > 0 {
 			retries++
 		}
-		if a.Outcome == durable.OutcomeLost {
+		if a.Outcome == events.OutcomeLost {
 			lost++
 		}
 	}

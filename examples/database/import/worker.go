@@ -13,6 +13,8 @@ import (
 	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -34,7 +36,7 @@ func (p *place) engine(
 	ctx context.Context, options ...durable.Option,
 ) (e *durable.Engine, closeAll func() error, err error) {
 	var store interface {
-		durable.Store
+		storage.Store
 		Close() error
 	}
 	if file, ok := strings.CutPrefix(p.store, "sqlite:"); ok {
@@ -110,21 +112,21 @@ func report(o job.Outcome[int]) Report {
 
 // observe returns a function that prints what happens to the runs of a dead worker,
 // and the first refusal of the budget.
-func (w *worker) observe() func(context.Context, durable.Event) {
+func (w *worker) observe() func(context.Context, events.Event) {
 	var once sync.Once
-	return func(_ context.Context, e durable.Event) {
+	return func(_ context.Context, e events.Event) {
 		shard := e.Run[strings.LastIndex(e.Run, "/")+1:]
 		switch e.Kind {
-		case durable.EventLost:
+		case events.EventLost:
 			fmt.Fprintf(w.out, "worker %s takes over %s: attempt %d of %s was lost, another one follows\n",
 				w.client.Worker, shard, e.Attempt, e.Name)
-		case durable.EventJob:
+		case events.EventJob:
 			if e.Job.Kind == job.EventBudgetExhausted {
 				once.Do(func() {
 					fmt.Fprintf(w.out, "worker %s: no retry for %s: %v\n", w.client.Worker, e.Job.Unit, e.Job.Err)
 				})
 			}
-		case durable.EventStoreError:
+		case events.EventStoreError:
 			fmt.Fprintf(w.out, "worker %s: the store: %v\n", w.client.Worker, e.Err)
 		}
 	}

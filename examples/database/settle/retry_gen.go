@@ -7,7 +7,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // Made for version 1 of the runtime.
@@ -39,12 +39,12 @@ func Policies() []*retry.Policy {
 }
 
 // stepBankCharge: a lost attempt is repeated, until 10 are lost.
-var stepBankCharge = durable.StepPolicy{
+var stepBankCharge = genapi.StepPolicy{
 	Name:       "database.settle.Bank.Charge",
 	Function:   "github.com/retrygen/retrygen/examples/database/settle.Bank.Charge",
 	Policy:     &policyCharge,
 	Idempotent: true,
-	OnLost:     durable.OnLostRetry,
+	OnLost:     genapi.OnLostRetry,
 	LostMax:    10,
 }
 
@@ -55,10 +55,10 @@ var stepBankCharge = durable.StepPolicy{
 // in ctx, one for each orderID. If it was recorded with another cents, the call
 // returns durable.ErrChanged.
 func (b *Bank) RetryCharge(ctx context.Context, orderID string, cents int) (Receipt, error) {
-	return durable.Call(ctx, &stepBankCharge, durable.ID(orderID), durable.Arguments("cents", cents),
+	return genapi.Call(ctx, &stepBankCharge, genapi.ID(orderID), genapi.Arguments("cents", cents),
 		func(ctx context.Context) (Receipt, error) {
 			return b.Charge(ctx, orderID, cents)
 		})
 }
 
-// retrygen:sum e296549bd14b7f691f074c25
+// retrygen:sum 39ebb944a36271c3cf36c1ca

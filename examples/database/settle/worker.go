@@ -14,6 +14,7 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
 )
 
 // work executes the run. It continues the run of an earlier process that died.
@@ -71,25 +72,25 @@ func openOrders(n int) []string {
 }
 
 // timeline returns a function that prints the events of an engine.
-func timeline(out io.Writer) func(context.Context, durable.Event) {
+func timeline(out io.Writer) func(context.Context, events.Event) {
 	var mu sync.Mutex
-	return func(_ context.Context, e durable.Event) {
+	return func(_ context.Context, e events.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		order := "order " + e.Step[strings.LastIndex(e.Step, "/")+1:]
 		wait := e.Wait.Round(10 * time.Millisecond)
 		switch e.Kind {
-		case durable.EventRecovered:
+		case events.EventRecovered:
 			fmt.Fprintf(out, "process %d continues the run\n", e.Fence)
-		case durable.EventWaiting:
+		case events.EventWaiting:
 			fmt.Fprintf(out, "resumed: %s, attempt %d, waiting the remaining %v\n", order, e.Attempt, wait)
-		case durable.EventLost:
+		case events.EventLost:
 			fmt.Fprintf(out, "resumed: %s, attempt %d was lost: trying again in %v\n", order, e.Attempt, wait)
-		case durable.EventFailed:
+		case events.EventFailed:
 			fmt.Fprintf(out, "failed:  %s, attempt %d (%s): trying again in %v\n", order, e.Attempt, e.Class, wait)
-		case durable.EventExhausted, durable.EventDeadLetter, durable.EventStoreError:
+		case events.EventExhausted, events.EventDeadLetter, events.EventStoreError:
 			fmt.Fprintf(out, "%s: %s: %v\n", e.Kind, order, e.Err)
-		case durable.EventSucceeded:
+		case events.EventSucceeded:
 			if e.Attempt > 1 {
 				fmt.Fprintf(out, "charged: %s, attempt %d\n", order, e.Attempt)
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -96,7 +96,7 @@ func TestRender(t *testing.T) {
 		{name: "durable_several", fn: several,
 			use: emit.Use{Step: &emit.Step{Formerly: []string{"Find"}, Idempotent: rules.Idempotent}}},
 		{name: "durable_shared", fn: get,
-			policy: policy.Policy{Breaker: "api", Budget: "client", OnExhausted: durable.ExhaustedPause},
+			policy: policy.Policy{Breaker: "api", Budget: "client", OnExhausted: genapi.ExhaustedPause},
 			use:    emit.Use{Step: &emit.Step{}, Fallback: "cached", Check: checked}},
 		{name: "check_no_error", fn: lookup, use: emit.Use{Check: checked}},
 	} {

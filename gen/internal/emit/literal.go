@@ -7,7 +7,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -50,14 +50,14 @@ func valueOf(v reflect.Value) jen.Code {
 		return jen.Qual(RuntimePath, matchTextNames[x])
 	case retry.Jitter:
 		return jen.Qual(RuntimePath, jitterNames[x])
-	case durable.Recording:
-		return jen.Qual(DurablePath, recordingNames[x])
-	case durable.OnLost:
-		return jen.Qual(DurablePath, onLostNames[x])
-	case durable.OnExhausted:
-		return jen.Qual(DurablePath, onExhaustedNames[x])
-	case durable.OnChanged:
-		return jen.Qual(DurablePath, onChangedNames[x])
+	case genapi.Recording:
+		return jen.Qual(GenapiPath, recordingNames[x])
+	case genapi.OnLost:
+		return jen.Qual(GenapiPath, onLostNames[x])
+	case genapi.OnExhausted:
+		return jen.Qual(GenapiPath, onExhaustedNames[x])
+	case genapi.OnChanged:
+		return jen.Qual(GenapiPath, onChangedNames[x])
 	case job.Late:
 		return jen.Qual(JobPath, lateNames[x])
 	case job.FailureAction:

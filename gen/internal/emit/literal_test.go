@@ -10,7 +10,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -19,7 +19,7 @@ func code(literal jen.Code) string {
 	f := jen.NewFile("p")
 	f.ImportName(RuntimePath, "retry")
 	f.ImportName(JobPath, "job")
-	f.ImportName(DurablePath, "durable")
+	f.ImportName(GenapiPath, "genapi")
 	f.Var().Id("v").Op("=").Add(literal)
 	_, text, _ := strings.Cut(f.GoString(), "var v = ")
 	return strings.TrimSpace(text)
@@ -32,10 +32,10 @@ func TestLiteral(t *testing.T) {
 	}{
 		{retry.RetryAfter{Max: 90 * time.Second, FailOver: true}, `retry.RetryAfter{Max: 90 * time.Second, FailOver: true}`},
 		{[]string{"a", "b"}, `[]string{"a", "b"}`},
-		{durable.RecordFailures, `durable.RecordFailures`},
-		{durable.OnLostFail, `durable.OnLostFail`},
-		{durable.ExhaustedEscalate, `durable.ExhaustedEscalate`},
-		{durable.ChangedReport, `durable.ChangedReport`},
+		{genapi.RecordFailures, `genapi.RecordFailures`},
+		{genapi.OnLostFail, `genapi.OnLostFail`},
+		{genapi.ExhaustedEscalate, `genapi.ExhaustedEscalate`},
+		{genapi.ChangedReport, `genapi.ChangedReport`},
 		{retry.RetryAfter{Max: retry.None}, `retry.RetryAfter{Max: retry.None}`},
 		{retry.BudgetPolicy{Name: "b", Ratio: 0.5, MinPerSecond: retry.NoRefill},
 			`retry.BudgetPolicy{Name: "b", Ratio: 0.5, MinPerSecond: retry.NoRefill}`},
@@ -79,14 +79,14 @@ func TestLiteral(t *testing.T) {
 // a policy file sets is lost.
 func TestLiteralOfEveryField(t *testing.T) {
 	for _, policy := range []any{new(retry.Policy), new(retry.BreakerPolicy), new(retry.BudgetPolicy),
-		new(job.GroupPolicy), new(durable.StepPolicy)} {
+		new(job.GroupPolicy), new(genapi.StepPolicy)} {
 		v := reflect.ValueOf(policy).Elem()
 		fill(t, v)
 		in := given{
 			"Classes": jen.Id("classes"), "Facts": jen.Id("facts"),
 			"Policy": jen.Id("policy"), "Shared": jen.Id("shared"), "Breaker": jen.Id("breaker"), "Errors": jen.Id("list"),
 		}
-		if _, ok := policy.(*durable.StepPolicy); ok {
+		if _, ok := policy.(*genapi.StepPolicy); ok {
 			in["Budget"] = jen.Id("budget")
 		}
 		text := code(jen.Id("T").Values(fieldsOf(v, in)...))

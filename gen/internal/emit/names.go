@@ -69,7 +69,7 @@ func imported(f File) map[string]string {
 		paths[JobPath] = "job"
 	}
 	if f.HasSteps() || f.HasConnected() {
-		paths[DurablePath] = "durable"
+		paths[DurablePath], paths[GenapiPath], paths[SharedPath] = "durable", "genapi", "shared"
 	}
 	if f.hasStep(func(u *Use) bool { return u.Fallback != "" }) {
 		paths["errors"] = "errors"

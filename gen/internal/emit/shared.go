@@ -215,7 +215,7 @@ func (p printer) shared(out *jen.File) {
 	for _, b := range p.file.Budgets {
 		pkg, typ, settings := RuntimePath, "Budget", literal(b.Ratio)
 		if b.Store {
-			pkg, typ = DurablePath, "SharedBudget"
+			pkg, typ = SharedPath, "Budget"
 			connected = " Budgets in a store refuse retries until they are connected."
 		}
 		if slices.ContainsFunc(p.file.StoredBudgets, func(s policy.Budget) bool { return s.Name == b.Name }) {
@@ -286,9 +286,9 @@ func (p printer) policies(out *jen.File) {
 
 // connected emits
 //
-//	// Stored returns what processes share through a store, for durable.Link.Connect.
-//	func (s *Shared) Stored() durable.SharedSet {
-//		return durable.SharedSet{Breakers: []*retry.Breaker{s.UpBreaker}}
+//	// Stored returns what processes share through a store, for shared.Link.Connect.
+//	func (s *Shared) Stored() shared.Set {
+//		return shared.Set{Breakers: []*retry.Breaker{s.UpBreaker}}
 //	}
 func (p printer) connected(out *jen.File) {
 	if !p.file.HasConnected() {
@@ -311,10 +311,10 @@ func (p printer) connected(out *jen.File) {
 		}
 	}
 	field("Breakers", RuntimePath, "Breaker", breakers)
-	field("Budgets", DurablePath, "SharedBudget", budgets)
-	p.comment(out, "Stored returns what processes share through a store, for durable.Link.Connect.")
-	out.Func().Params(jen.Id("s").Op("*").Id(SharedType)).Id("Stored").Params().Qual(DurablePath, "SharedSet").Block(
-		jen.Return(jen.Qual(DurablePath, "SharedSet").Custom(multiline, fields...)),
+	field("Budgets", SharedPath, "Budget", budgets)
+	p.comment(out, "Stored returns what processes share through a store, for shared.Link.Connect.")
+	out.Func().Params(jen.Id("s").Op("*").Id(SharedType)).Id("Stored").Params().Qual(SharedPath, "Set").Block(
+		jen.Return(jen.Qual(SharedPath, "Set").Custom(multiline, fields...)),
 	).Line()
 }
 

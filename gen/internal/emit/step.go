@@ -12,12 +12,19 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // DurablePath is the import path of package durable. Only files with durable steps
 // import it.
 const DurablePath = RuntimePath + "/durable"
+
+// The import paths of what generated code of durable steps calls, and of what
+// processes share through a store.
+const (
+	GenapiPath = DurablePath + "/genapi"
+	SharedPath = DurablePath + "/shared"
+)
 
 // StepErrors is the name of the variable with the errors that a recorded error may
 // match.
@@ -77,7 +84,7 @@ func (f *File) hasStep(is func(*Use) bool) bool {
 func (f *File) HasSteps() bool { return f.hasStep(func(*Use) bool { return true }) }
 
 // onLost returns what follows a lost attempt of a durable step.
-func (u *Use) onLost() durable.OnLost { return u.Durable.Lost(u.Step.Idempotent) }
+func (u *Use) onLost() genapi.OnLost { return u.Durable.Lost(u.Step.Idempotent) }
 
 // NamesErrors reports whether the file lists errors that recorded errors may match.
 func (f *File) NamesErrors() bool {
@@ -121,12 +128,12 @@ func (p printer) stepErrors(out *jen.File) {
 // steps emits, for each durable step of a wrapper,
 //
 //	// stepCharge: if an attempt is lost, its run is paused.
-//	var stepCharge = durable.StepPolicy{Name: "Charge", Policy: &policyCharge, …}
+//	var stepCharge = genapi.StepPolicy{Name: "Charge", Policy: &policyCharge, …}
 func (p printer) steps(out *jen.File, w Wrapper) {
 	for use := range w.uses() {
 		if use.Step != nil {
 			p.comment(out, wrap(use.Step.Var+": "+stepWords(use)+"."))
-			out.Var().Id(use.Step.Var).Op("=").Qual(DurablePath, "StepPolicy").Custom(multiline, p.step(use)...).Line()
+			out.Var().Id(use.Step.Var).Op("=").Qual(GenapiPath, "StepPolicy").Custom(multiline, p.step(use)...).Line()
 		}
 	}
 }
@@ -134,7 +141,7 @@ func (p printer) steps(out *jen.File, w Wrapper) {
 // step emits the fields of a step.
 func (p printer) step(use *Use) []jen.Code {
 	d, onLost, lostMax := use.Durable, use.onLost(), 0
-	if onLost == durable.OnLostRetry {
+	if onLost == genapi.OnLostRetry {
 		lostMax = d.LostMax
 	}
 	in := given{
@@ -150,7 +157,7 @@ func (p printer) step(use *Use) []jen.Code {
 	if p.file.NamesErrors() {
 		in["Errors"] = jen.Id(StepErrors)
 	}
-	return fieldsOf(reflect.ValueOf(durable.StepPolicy{
+	return fieldsOf(reflect.ValueOf(genapi.StepPolicy{
 		Name:         use.Step.Name,
 		Formerly:     use.Step.Formerly,
 		Function:     use.Step.Function,
@@ -218,14 +225,14 @@ func (u *Use) arguments(fn bind.Func, names []string) (id []idPart, compared []i
 
 // durable emits the body of a durable step:
 //
-//	return durable.Call(ctx, &stepCharge, durable.ID(orderID), durable.Arguments("amount", amount),
+//	return genapi.Call(ctx, &stepCharge, genapi.ID(orderID), genapi.Arguments("amount", amount),
 //		func(ctx context.Context) (Receipt, error) {
 //			return Charge(ctx, orderID, amount)
 //		})
 //
 // or, unless the results are one value and an error,
 //
-//	_, err := durable.Call(…)
+//	_, err := genapi.Call(…)
 //	return err
 func (b body) durable() []jen.Code {
 	var code []jen.Code
@@ -304,7 +311,7 @@ func (b body) shares() (step *jen.Statement, code []jen.Code) {
 	}
 }
 
-// durableCall emits the call of durable.Call.
+// durableCall emits the call of genapi.Call.
 func (b body) durableCall(step *jen.Statement) *jen.Statement {
 	id, compared, _ := b.use.arguments(b.fn, b.l.params)
 	var args []jen.Code
@@ -325,9 +332,9 @@ func (b body) durableCall(step *jen.Statement) *jen.Statement {
 	}
 	attempt := jen.Line().Func().Params(jen.Id(b.l.ctx).Qual("context", "Context")).
 		Params(record, jen.Error()).Block(b.durableAttempt(record)...)
-	stepID := jen.Qual(DurablePath, "ID").Call(ids(b.use.idTexts(id, b.l))...)
-	digest := jen.Qual(DurablePath, "Arguments").Call(args...)
-	return jen.Qual(DurablePath, "Call").Call(b.ctx(), step, stepID, digest, attempt)
+	stepID := jen.Qual(GenapiPath, "ID").Call(ids(b.use.idTexts(id, b.l))...)
+	digest := jen.Qual(GenapiPath, "Arguments").Call(args...)
+	return jen.Qual(GenapiPath, "Call").Call(b.ctx(), step, stepID, digest, attempt)
 }
 
 // durableAttempt emits one attempt of a durable step:
@@ -394,23 +401,23 @@ func (b body) rewindStep() (code []jen.Code) {
 // stepWords describes the settings of a durable step that differ between steps.
 func stepWords(use *Use) string {
 	var parts []string
-	if use.Durable.Record == durable.RecordFailures {
+	if use.Durable.Record == genapi.RecordFailures {
 		parts = append(parts, "nothing is recorded before an attempt fails")
 	}
 	switch use.onLost() {
-	case durable.OnLostRetry:
+	case genapi.OnLostRetry:
 		parts = append(parts, "a lost attempt is repeated, until "+strconv.Itoa(use.Durable.LostMax)+" are lost")
-	case durable.OnLostFail:
+	case genapi.OnLostFail:
 		parts = append(parts, "it fails if an attempt is lost")
-	case durable.OnLostPause:
+	case genapi.OnLostPause:
 		parts = append(parts, "if an attempt is lost, its run is paused")
 	}
 	switch use.OnExhausted {
-	case durable.ExhaustedEscalate:
+	case genapi.ExhaustedEscalate:
 		parts = append(parts, "exhausted, it is escalated")
-	case durable.ExhaustedDeadLetter:
+	case genapi.ExhaustedDeadLetter:
 		parts = append(parts, "exhausted, it is kept as a dead letter")
-	case durable.ExhaustedPause:
+	case genapi.ExhaustedPause:
 		parts = append(parts, "exhausted, it pauses its run")
 	}
 	return strings.Join(parts, "; ")
@@ -436,7 +443,7 @@ func stepDoc(fn bind.Func, use *Use, l locals) string {
 	doc += "."
 	if len(compared) > 0 {
 		what := "the call returns durable.ErrChanged"
-		if use.OnChanged == durable.ChangedReport {
+		if use.OnChanged == genapi.ChangedReport {
 			what = "that is reported"
 		}
 		doc += " If it was recorded with another " + join(names(compared), " or ") + ", " + what + "."

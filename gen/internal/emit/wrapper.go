@@ -51,7 +51,7 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	}
 	names = append(names, use.Var)
 	if use.Step != nil {
-		names = append(names, "error", use.Step.Var, p.aliases[DurablePath], p.aliases["errors"])
+		names = append(names, "error", use.Step.Var, p.aliases[DurablePath], p.aliases[GenapiPath], p.aliases["errors"])
 	}
 	if use.Step != nil || use.declares(fn) {
 		for _, r := range fn.Results {

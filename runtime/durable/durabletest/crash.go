@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // ErrCrashed is returned by the store of [CrashAt] once it has crashed. It
-// matches [durable.ErrStore].
-var ErrCrashed = fmt.Errorf("%w: its process has died", durable.ErrStore)
+// matches [storage.ErrStore].
+var ErrCrashed = fmt.Errorf("%w: its process has died", storage.ErrStore)
 
 // A Faulty is a store that fails at one point of its life. There are two points
 // for each update that writes something: before the commit, and after it. It
 // passes all else on to the store that it was made of.
 type Faulty struct {
-	durable.Store
+	storage.Store
 	at    int
 	crash bool
 
@@ -31,14 +31,14 @@ type Faulty struct {
 // after it. The owners that it holds are released, as those of a dead process
 // are. A test uses it for n = 1, 2, … until [Faulty.Failed] returns false, each
 // time with a store that it then continues to use without the Faulty.
-func CrashAt(s durable.Store, n int) *Faulty { return newFaulty(s, n, true) }
+func CrashAt(s storage.Store, n int) *Faulty { return newFaulty(s, n, true) }
 
 // LoseReply returns a store that loses the reply of one update, as when a
-// connection breaks: Update returns [durable.ErrUnknown] at point n, from 1. At
+// connection breaks: Update returns [storage.ErrUnknown] at point n, from 1. At
 // an odd point nothing was committed, at an even one everything.
-func LoseReply(s durable.Store, n int) *Faulty { return newFaulty(s, n, false) }
+func LoseReply(s storage.Store, n int) *Faulty { return newFaulty(s, n, false) }
 
-func newFaulty(s durable.Store, n int, crash bool) *Faulty {
+func newFaulty(s storage.Store, n int, crash bool) *Faulty {
 	return &Faulty{Store: s, at: n, crash: crash}
 }
 
@@ -90,7 +90,7 @@ func (f *Faulty) point(n int) error {
 	}
 	f.failed = true
 	if !f.crash {
-		return durable.ErrUnknown
+		return storage.ErrUnknown
 	}
 	f.die()
 	return ErrCrashed
@@ -121,15 +121,15 @@ func (f *Faulty) next() int {
 	return f.points - 1
 }
 
-// Update implements [durable.Store].
+// Update implements [storage.Store].
 func (f *Faulty) Update(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {
 	if err := f.dead(); err != nil {
 		return err
 	}
 	point := 0
-	err := f.Store.Update(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+	err := f.Store.Update(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 		w, err := decide(tx)
 		if err != nil {
 			return w, err
@@ -148,44 +148,44 @@ func (f *Faulty) Update(
 	return f.point(point + 1)
 }
 
-// Get implements [durable.Store].
-func (f *Faulty) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, error) {
+// Get implements [storage.Store].
+func (f *Faulty) Get(ctx context.Context, keys []storage.Key) ([]storage.Record, error) {
 	if err := f.dead(); err != nil {
 		return nil, err
 	}
 	return f.Store.Get(ctx, keys)
 }
 
-// List implements [durable.Store].
-func (f *Faulty) List(ctx context.Context, q durable.Query) ([]durable.Record, durable.Cursor, error) {
+// List implements [storage.Store].
+func (f *Faulty) List(ctx context.Context, q storage.Query) ([]storage.Record, storage.Cursor, error) {
 	if err := f.dead(); err != nil {
 		return nil, "", err
 	}
 	return f.Store.List(ctx, q)
 }
 
-// History implements [durable.Store].
+// History implements [storage.Store].
 func (f *Faulty) History(
-	ctx context.Context, step durable.Key, from durable.Cursor,
-) ([]durable.Entry, durable.Cursor, error) {
+	ctx context.Context, step storage.Key, from storage.Cursor,
+) ([]storage.Entry, storage.Cursor, error) {
 	if err := f.dead(); err != nil {
 		return nil, "", err
 	}
 	return f.Store.History(ctx, step, from)
 }
 
-// Entries implements [durable.Store].
-func (f *Faulty) Entries(ctx context.Context, after durable.Entry, limit int) ([]durable.Entry, error) {
+// Entries implements [storage.Store].
+func (f *Faulty) Entries(ctx context.Context, after storage.Entry, limit int) ([]storage.Entry, error) {
 	if err := f.dead(); err != nil {
 		return nil, err
 	}
 	return f.Store.Entries(ctx, after, limit)
 }
 
-// Hold implements [durable.Holder]. It does nothing if the store that f was made
+// Hold implements [storage.Holder]. It does nothing if the store that f was made
 // of does not.
 func (f *Faulty) Hold(owner string) (func() error, error) {
-	holder, ok := f.Store.(durable.Holder)
+	holder, ok := f.Store.(storage.Holder)
 	if !ok {
 		return func() error { return nil }, nil
 	}
@@ -201,8 +201,8 @@ func (f *Faulty) Hold(owner string) (func() error, error) {
 	return release, nil
 }
 
-// Dead implements [durable.Holder].
+// Dead implements [storage.Holder].
 func (f *Faulty) Dead(owner string) bool {
-	holder, ok := f.Store.(durable.Holder)
+	holder, ok := f.Store.(storage.Holder)
 	return ok && holder.Dead(owner)
 }

@@ -7,30 +7,31 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // TestTransparent: a faulty store is a store until it fails.
 func TestTransparent(t *testing.T) {
-	durabletest.Run(t, func(*testing.T, string) durable.Store {
+	durabletest.Run(t, func(*testing.T, string) storage.Store {
 		return durabletest.CrashAt(newHeld(), 0)
 	})
 }
 
-func key(i int) durable.Key { return durable.Key{Kind: durable.KindStep, ID: fmt.Sprint(i)} }
+func key(i int) storage.Key { return storage.Key{Kind: storage.KindStep, ID: fmt.Sprint(i)} }
 
 // write makes three updates, each of its own record, until one fails.
-func write(ctx context.Context, s durable.Store) error {
+func write(ctx context.Context, s storage.Store) error {
 	for i := range 3 {
-		err := s.Update(ctx, durable.Select{Keys: []durable.Key{key(i)}}, func(durable.Tx) (durable.Writes, error) {
-			return durable.Writes{}, nil // no point
+		err := s.Update(ctx, storage.Select{Keys: []storage.Key{key(i)}}, func(storage.Tx) (storage.Writes, error) {
+			return storage.Writes{}, nil // no point
 		})
 		if err != nil {
 			return err
 		}
-		err = s.Update(ctx, durable.Select{Keys: []durable.Key{key(i)}}, func(tx durable.Tx) (durable.Writes, error) {
-			return durable.Writes{Put: tx.Records}, nil
+		err = s.Update(ctx, storage.Select{Keys: []storage.Key{key(i)}}, func(tx storage.Tx) (storage.Writes, error) {
+			return storage.Writes{Put: tx.Records}, nil
 		})
 		if err != nil {
 			return err
@@ -40,9 +41,9 @@ func write(ctx context.Context, s durable.Store) error {
 }
 
 // written returns how many records exist.
-func written(t *testing.T, s durable.Store) int {
+func written(t *testing.T, s storage.Store) int {
 	t.Helper()
-	records, _, err := s.List(t.Context(), durable.Query{Kind: durable.KindStep})
+	records, _, err := s.List(t.Context(), storage.Query{Kind: storage.KindStep})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func written(t *testing.T, s durable.Store) int {
 
 func TestCrashAt(t *testing.T) {
 	for n := 1; ; n++ {
-		m := durable.NewMemory()
+		m := memory.New()
 		f := durabletest.CrashAt(m, n)
 		ctx, cancel := f.Context(t.Context())
 		defer cancel()
@@ -77,8 +78,8 @@ func TestCrashAt(t *testing.T) {
 }
 
 func afterCrash(ctx context.Context, f *durabletest.Faulty) []error {
-	_, get := f.Get(ctx, []durable.Key{key(1)})
-	_, _, list := f.List(ctx, durable.Query{})
+	_, get := f.Get(ctx, []storage.Key{key(1)})
+	_, _, list := f.List(ctx, storage.Query{})
 	_, _, history := f.History(ctx, key(1), "")
 	dead, cancel := f.Context(ctx)
 	defer cancel()
@@ -87,9 +88,9 @@ func afterCrash(ctx context.Context, f *durabletest.Faulty) []error {
 
 func TestLoseReply(t *testing.T) {
 	for n := 1; n <= 6; n++ {
-		m := durable.NewMemory()
+		m := memory.New()
 		f := durabletest.LoseReply(m, n)
-		if err := write(t.Context(), f); !errors.Is(err, durable.ErrUnknown) || !f.Failed() {
+		if err := write(t.Context(), f); !errors.Is(err, storage.ErrUnknown) || !f.Failed() {
 			t.Errorf("point %d: got error %v, want ErrUnknown", n, err)
 		}
 		if got, want := written(t, m), n/2; got != want {
@@ -103,11 +104,11 @@ func TestLoseReply(t *testing.T) {
 
 // TestCrashInFlight: an update that decides after the crash commits nothing.
 func TestCrashInFlight(t *testing.T) {
-	m := durable.NewMemory()
+	m := memory.New()
 	f := durabletest.CrashAt(m, 1)
-	err := f.Update(t.Context(), durable.Select{Keys: []durable.Key{key(9)}}, func(tx durable.Tx) (durable.Writes, error) {
+	err := f.Update(t.Context(), storage.Select{Keys: []storage.Key{key(9)}}, func(tx storage.Tx) (storage.Writes, error) {
 		_ = write(t.Context(), f)
-		return durable.Writes{Put: tx.Records}, nil
+		return storage.Writes{Put: tx.Records}, nil
 	})
 	if !errors.Is(err, durabletest.ErrCrashed) || written(t, m) != 0 {
 		t.Errorf("got error %v and %d records, want ErrCrashed and none", err, written(t, m))
@@ -116,11 +117,11 @@ func TestCrashInFlight(t *testing.T) {
 
 // held is a memory store that knows its owners.
 type held struct {
-	*durable.Memory
+	*memory.Store
 	owners *sync.Map
 }
 
-func newHeld() held { return held{durable.NewMemory(), &sync.Map{}} }
+func newHeld() held { return held{memory.New(), &sync.Map{}} }
 
 func (h held) Hold(owner string) (func() error, error) {
 	h.owners.Store(owner, true)

@@ -5,13 +5,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A Stopped store delays every update until some time, as that of a process does
 // which gets SIGSTOP: before and after the transaction.
 type Stopped struct {
-	durable.Store
+	storage.Store
 
 	mu    sync.Mutex
 	until time.Time
@@ -31,9 +31,9 @@ func (s *Stopped) wait() {
 	time.Sleep(d)
 }
 
-// Update implements [durable.Store].
+// Update implements [storage.Store].
 func (s *Stopped) Update(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {
 	s.wait()
 	err := s.Store.Update(ctx, sel, decide)
@@ -43,7 +43,7 @@ func (s *Stopped) Update(
 
 // A Skewed store has another clock than the machine.
 type Skewed struct {
-	durable.Store
+	storage.Store
 
 	mu     sync.Mutex
 	offset time.Duration
@@ -56,11 +56,11 @@ func (s *Skewed) Set(d time.Duration) {
 	s.offset = d
 }
 
-// Update implements [durable.Store].
+// Update implements [storage.Store].
 func (s *Skewed) Update(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {
-	return s.Store.Update(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+	return s.Store.Update(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 		s.mu.Lock()
 		tx.Now = tx.Now.Add(s.offset)
 		s.mu.Unlock()

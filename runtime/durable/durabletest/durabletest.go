@@ -16,17 +16,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // An Open opens the store in a folder that exists and belongs to it. If the store
 // survives its process, Open is called again for the same folder after the store
 // was closed; if it is shared, also while it is open. The conformance test closes
 // what Open returns.
-type Open func(t *testing.T, dir string) durable.Store
+type Open func(t *testing.T, dir string) storage.Store
 
-// Run runs the conformance test of a store: each promise of [durable.Store] and
-// of its [durable.Guarantee] is a subtest. They take some seconds.
+// Run runs the conformance test of a store: each promise of [storage.Store] and
+// of its [storage.Guarantee] is a subtest. They take some seconds.
 func Run(t *testing.T, open Open) {
 	for _, test := range []func(*testing.T, *place){
 		testRecords, testVersions, testCopies, testOrderOfRecords, testManyRecords, testText, testRefusedText, testLarge,
@@ -71,7 +71,7 @@ func (p *place) storeToClose() *tester { return &tester{Store: p.open(p.t, p.dir
 
 // A tester is a store whose methods end the test on errors.
 type tester struct {
-	durable.Store
+	storage.Store
 	t *testing.T
 }
 
@@ -86,34 +86,34 @@ func (s *tester) close() {
 const limit = 2 * time.Minute
 
 // update updates the records of keys.
-func (s *tester) update(keys []durable.Key, decide func(durable.Tx) (durable.Writes, error)) {
+func (s *tester) update(keys []storage.Key, decide func(storage.Tx) (storage.Writes, error)) {
 	s.t.Helper()
-	if err := s.Update(s.t.Context(), durable.Select{Keys: keys}, decide); err != nil {
+	if err := s.Update(s.t.Context(), storage.Select{Keys: keys}, decide); err != nil {
 		s.t.Fatalf("Update(%v): %v", keys, err)
 	}
 }
 
 // write writes w, whose records and steps it selects.
-func (s *tester) write(w durable.Writes) {
+func (s *tester) write(w storage.Writes) {
 	s.t.Helper()
-	var keys []durable.Key
+	var keys []storage.Key
 	for _, r := range w.Put {
 		keys = append(keys, r.Key)
 	}
 	for _, e := range w.Add {
 		keys = append(keys, e.Step)
 	}
-	s.update(append(keys, w.Delete...), func(durable.Tx) (durable.Writes, error) { return w, nil })
+	s.update(append(keys, w.Delete...), func(storage.Tx) (storage.Writes, error) { return w, nil })
 }
 
 // put writes records.
-func (s *tester) put(records ...durable.Record) {
+func (s *tester) put(records ...storage.Record) {
 	s.t.Helper()
-	s.write(durable.Writes{Put: records})
+	s.write(storage.Writes{Put: records})
 }
 
 // get returns records.
-func (s *tester) get(keys ...durable.Key) []durable.Record {
+func (s *tester) get(keys ...storage.Key) []storage.Record {
 	s.t.Helper()
 	records, err := s.Get(s.t.Context(), keys)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *tester) get(keys ...durable.Key) []durable.Record {
 }
 
 // list returns all pages of a query, and the size of the largest.
-func (s *tester) list(q durable.Query) (records []durable.Record, largest int) {
+func (s *tester) list(q storage.Query) (records []storage.Record, largest int) {
 	s.t.Helper()
 	for {
 		page, next, err := s.List(s.t.Context(), q)
@@ -145,9 +145,9 @@ func (s *tester) list(q durable.Query) (records []durable.Record, largest int) {
 }
 
 // history returns all entries of a step, and the size of the largest page.
-func (s *tester) history(step durable.Key) (entries []durable.Entry, largest int) {
+func (s *tester) history(step storage.Key) (entries []storage.Entry, largest int) {
 	s.t.Helper()
-	var from durable.Cursor
+	var from storage.Cursor
 	for {
 		page, next, err := s.History(s.t.Context(), step, from)
 		if err != nil {
@@ -168,34 +168,34 @@ func (s *tester) limited() context.Context {
 	return ctx
 }
 
-func step(id string) durable.Key {
-	return durable.Key{Kind: durable.KindStep, Space: "test", Run: "run", ID: id}
+func step(id string) storage.Key {
+	return storage.Key{Kind: storage.KindStep, Space: "test", Run: "run", ID: id}
 }
 
-func run(id string) durable.Key { return durable.Key{Kind: durable.KindRun, Space: "test", Run: id} }
+func run(id string) storage.Key { return storage.Key{Kind: storage.KindRun, Space: "test", Run: id} }
 
 // month is the bucket of all records of these tests.
 var month = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
 // record returns a record whose body is a number.
-func record(key durable.Key, n uint64) durable.Record {
-	return durable.Record{Key: key, Status: durable.StatusOpen, Bucket: month, Body: number(n)}
+func record(key storage.Key, n uint64) storage.Record {
+	return storage.Record{Key: key, Status: storage.StatusOpen, Bucket: month, Body: number(n)}
 }
 
 // number returns n as JSON.
 func number(n uint64) []byte { return strconv.AppendUint(nil, n, 10) }
 
 // numberIn returns the number in the body of r, or 0 if r does not exist.
-func numberIn(r durable.Record) uint64 {
+func numberIn(r storage.Record) uint64 {
 	n, _ := strconv.ParseUint(string(r.Body), 10, 64)
 	return n
 }
 
 // increment adds 1 to the numbers in the records.
-func increment(tx durable.Tx) (durable.Writes, error) {
-	var w durable.Writes
+func increment(tx storage.Tx) (storage.Writes, error) {
+	var w storage.Writes
 	for i, r := range tx.Records {
-		first := slices.IndexFunc(tx.Records, func(other durable.Record) bool { return other.Key == r.Key })
+		first := slices.IndexFunc(tx.Records, func(other storage.Record) bool { return other.Key == r.Key })
 		if first == i {
 			w.Put = append(w.Put, record(r.Key, numberIn(r)+1))
 		}
@@ -203,4 +203,4 @@ func increment(tx durable.Tx) (durable.Writes, error) {
 	return w, nil
 }
 
-func isStoreError(err error) bool { return errors.Is(err, durable.ErrStore) }
+func isStoreError(err error) bool { return errors.Is(err, storage.ErrStore) }

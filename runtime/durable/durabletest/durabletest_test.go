@@ -3,10 +3,11 @@ package durabletest_test
 import (
 	"testing"
 
-	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 func TestMemory(t *testing.T) {
-	durabletest.Run(t, func(*testing.T, string) durable.Store { return durable.NewMemory() })
+	durabletest.Run(t, func(*testing.T, string) storage.Store { return memory.New() })
 }

@@ -7,19 +7,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-func entry(key durable.Key, attempt, part int) durable.Entry {
-	return durable.Entry{
+func entry(key storage.Key, attempt, part int) storage.Entry {
+	return storage.Entry{
 		Step: key, Attempt: attempt, Part: part, At: month.Add(time.Hour), Bucket: month, Body: number(uint64(attempt)),
 	}
 }
 
 // equalEntries compares entries.
-func equalEntries(t *testing.T, got, want []durable.Entry) {
+func equalEntries(t *testing.T, got, want []storage.Entry) {
 	t.Helper()
-	equal := func(a, b durable.Entry) bool {
+	equal := func(a, b storage.Entry) bool {
 		return a.Step == b.Step && a.Attempt == b.Attempt && a.Part == b.Part && a.At.Equal(b.At) &&
 			a.At.Location() == time.UTC && a.Bucket.Equal(b.Bucket) && bytes.Equal(a.Body, b.Body) &&
 			bytes.Equal(a.Result, b.Result)
@@ -40,19 +40,19 @@ func equalEntries(t *testing.T, got, want []durable.Entry) {
 // the same id.
 func testEntries(t *testing.T, p *place) {
 	s := p.store()
-	budget := durable.Key{Kind: durable.KindBudget, Space: "test", ID: "a"}
+	budget := storage.Key{Kind: storage.KindBudget, Space: "test", ID: "a"}
 	breaker := budget
-	breaker.Kind = durable.KindBreaker
-	for _, key := range []durable.Key{step("a"), step("b"), run("a"), budget, breaker} {
-		all := []durable.Entry{
+	breaker.Kind = storage.KindBreaker
+	for _, key := range []storage.Key{step("a"), step("b"), run("a"), budget, breaker} {
+		all := []storage.Entry{
 			entry(key, 2, 0), entry(key, 1, math.MaxInt), entry(key, 10, 0), entry(key, 1, 0), entry(key, 0, 0),
 		}
 		all[0].Result = []byte(`{"b": "\u0000", "a": 1}`)
 		all[1].At = time.Date(2026, 11, 23, 1, 2, 3, 456789000, time.FixedZone("far", -9*3600))
-		s.write(durable.Writes{Add: all[:2]})
-		s.write(durable.Writes{Put: []durable.Record{record(key, 1)}, Add: all[2:]})
+		s.write(storage.Writes{Add: all[:2]})
+		s.write(storage.Writes{Put: []storage.Record{record(key, 1)}, Add: all[2:]})
 		got, _ := s.history(key)
-		equalEntries(t, got, []durable.Entry{all[4], all[3], all[1], all[0], all[2]})
+		equalEntries(t, got, []storage.Entry{all[4], all[3], all[1], all[0], all[2]})
 	}
 	if got, _ := s.history(step("none")); len(got) > 0 {
 		t.Errorf("got entries %v of a step that has none", got)
@@ -63,25 +63,25 @@ func testEntries(t *testing.T, p *place) {
 func testEntriesRepeated(t *testing.T, p *place) {
 	s := p.store()
 	first, second := entry(step("a"), 1, 0), entry(step("a"), 2, 0)
-	s.write(durable.Writes{Add: []durable.Entry{first}})
+	s.write(storage.Writes{Add: []storage.Entry{first}})
 	other := entry(step("a"), 1, 0)
 	other.Body, other.Result = []byte(`"other"`), []byte(`"other"`)
-	s.write(durable.Writes{Add: []durable.Entry{other, second, second}})
+	s.write(storage.Writes{Add: []storage.Entry{other, second, second}})
 	got, _ := s.history(step("a"))
-	equalEntries(t, got, []durable.Entry{first, second})
+	equalEntries(t, got, []storage.Entry{first, second})
 }
 
 // testDelete: with a record its entries go, and only these. Delete comes before
 // Put and Add.
 func testDelete(t *testing.T, p *place) {
 	s := p.store()
-	fill := durable.Writes{
-		Put: []durable.Record{record(step("a"), 1), record(step("ab"), 1)},
-		Add: []durable.Entry{entry(step("a"), 1, 0), entry(step("a"), 2, 0), entry(step("ab"), 1, 0)},
+	fill := storage.Writes{
+		Put: []storage.Record{record(step("a"), 1), record(step("ab"), 1)},
+		Add: []storage.Entry{entry(step("a"), 1, 0), entry(step("a"), 2, 0), entry(step("ab"), 1, 0)},
 	}
 	s.write(fill)
-	s.write(durable.Writes{Delete: []durable.Key{step("a"), step("none")}})
-	equalRecord(t, s.get(step("a"))[0], durable.Record{Key: step("a")})
+	s.write(storage.Writes{Delete: []storage.Key{step("a"), step("none")}})
+	equalRecord(t, s.get(step("a"))[0], storage.Record{Key: step("a")})
 	got, _ := s.history(step("a"))
 	equalEntries(t, got, nil)
 	got, _ = s.history(step("ab"))
@@ -89,35 +89,35 @@ func testDelete(t *testing.T, p *place) {
 	s.wantNumber(step("ab"), 1)
 
 	s.write(fill)
-	s.write(durable.Writes{
-		Delete: []durable.Key{step("a")}, Put: []durable.Record{record(step("a"), 7)},
-		Add: []durable.Entry{entry(step("a"), 3, 0)},
+	s.write(storage.Writes{
+		Delete: []storage.Key{step("a")}, Put: []storage.Record{record(step("a"), 7)},
+		Add: []storage.Entry{entry(step("a"), 3, 0)},
 	})
 	s.wantNumber(step("a"), 7)
 	got, _ = s.history(step("a"))
-	equalEntries(t, got, []durable.Entry{entry(step("a"), 3, 0)})
+	equalEntries(t, got, []storage.Entry{entry(step("a"), 3, 0)})
 }
 
 // testHistoryPages: a long history comes in pages, and an entry that is added
 // meanwhile does not disturb them.
 func testHistoryPages(t *testing.T, p *place) {
 	s := p.store()
-	const n = 2*durable.MaxPage + 10
-	var all []durable.Entry
+	const n = 2*storage.MaxPage + 10
+	var all []storage.Entry
 	for i := range n {
 		all = append(all, entry(step("a"), i/2+1, i%2))
 	}
-	s.write(durable.Writes{Add: all})
+	s.write(storage.Writes{Add: all})
 	got, largest := s.history(step("a"))
 	equalEntries(t, got, all)
-	if largest > durable.MaxPage {
-		t.Errorf("got a page of %d entries, want at most %d", largest, durable.MaxPage)
+	if largest > storage.MaxPage {
+		t.Errorf("got a page of %d entries, want at most %d", largest, storage.MaxPage)
 	}
 	page, next, err := s.History(t.Context(), step("a"), "")
 	if err != nil || next == "" {
 		t.Fatalf("got the cursor %q and error %v after the first page", next, err)
 	}
-	s.write(durable.Writes{Add: []durable.Entry{entry(step("a"), 0, 0)}})
+	s.write(storage.Writes{Add: []storage.Entry{entry(step("a"), 0, 0)}})
 	rest, _, err := s.History(t.Context(), step("a"), next)
 	if err != nil {
 		t.Fatal(err)
@@ -132,30 +132,30 @@ func testEntriesAcross(t *testing.T, p *place) {
 	s := p.store()
 	other, far := step("a"), step("b")
 	other.Space, far.Run = "test2", "zz"
-	keys := []durable.Key{step("a"), step("a/1"), step("b"), far}
-	var all []durable.Entry
+	keys := []storage.Key{step("a"), step("a/1"), step("b"), far}
+	var all []storage.Entry
 	for i, key := range keys {
 		r := record(key, 1)
 		r.Bucket = month.AddDate(0, i%3, 0) // some stores keep each month on its own
-		s.write(durable.Writes{Put: []durable.Record{r}})
-		for _, e := range []durable.Entry{entry(key, 0, 0), entry(key, 1, 0), entry(key, 1, 7), entry(key, 12, 0)} {
+		s.write(storage.Writes{Put: []storage.Record{r}})
+		for _, e := range []storage.Entry{entry(key, 0, 0), entry(key, 1, 0), entry(key, 1, 7), entry(key, 12, 0)} {
 			e.Bucket, e.Result = r.Bucket, []byte(`{"a": 1}`)
 			all = append(all, e)
 		}
 	}
-	for _, key := range []durable.Key{other, run("a")} {
-		s.write(durable.Writes{Put: []durable.Record{record(key, 1)}, Add: []durable.Entry{entry(key, 1, 0)}})
+	for _, key := range []storage.Key{other, run("a")} {
+		s.write(storage.Writes{Put: []storage.Record{record(key, 1)}, Add: []storage.Entry{entry(key, 1, 0)}})
 	}
-	s.write(durable.Writes{Add: all})
+	s.write(storage.Writes{Add: all})
 	for i := range all {
 		all[i].Result = nil
 	}
 	for _, test := range []struct {
-		after durable.Entry
+		after storage.Entry
 		limit int
-		want  []durable.Entry
+		want  []storage.Entry
 	}{
-		{entry(durable.Key{Kind: durable.KindStep, Space: "test"}, -1, 0), 0, all},
+		{entry(storage.Key{Kind: storage.KindStep, Space: "test"}, -1, 0), 0, all},
 		{entry(step("a"), -1, 0), 5, all[:5]},
 		{all[4], 100, all[5:]},
 		{entry(step("a"), 1, 3), 2, all[2:4]},
@@ -169,16 +169,16 @@ func testEntriesAcross(t *testing.T, p *place) {
 		}
 		equalEntries(t, got, test.want)
 	}
-	var many []durable.Entry
-	for i := range durable.MaxPage + 10 {
+	var many []storage.Entry
+	for i := range storage.MaxPage + 10 {
 		many = append(many, entry(step("many"), i, 0))
 	}
-	s.write(durable.Writes{Put: []durable.Record{record(step("many"), 1)}, Add: many})
-	got, err := s.Entries(t.Context(), entry(step("many"), -1, 0), 2*durable.MaxPage)
+	s.write(storage.Writes{Put: []storage.Record{record(step("many"), 1)}, Add: many})
+	got, err := s.Entries(t.Context(), entry(step("many"), -1, 0), 2*storage.MaxPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	equalEntries(t, got, many[:durable.MaxPage])
+	equalEntries(t, got, many[:storage.MaxPage])
 }
 
 // testReopen: a store that survives its process has, after it was closed and
@@ -194,9 +194,9 @@ func testReopen(t *testing.T, p *place) {
 	}
 	for n := range uint64(3) {
 		for i := range 10 {
-			s.update([]durable.Key{step(fmt.Sprint(i)), step("all")}, increment)
+			s.update([]storage.Key{step(fmt.Sprint(i)), step("all")}, increment)
 		}
-		s.write(durable.Writes{Add: []durable.Entry{entry(step("all"), int(n), 0)}})
+		s.write(storage.Writes{Add: []storage.Entry{entry(step("all"), int(n), 0)}})
 		s.close()
 		s = p.storeToClose()
 		s.wantNumber(step("9"), n+1)
@@ -213,7 +213,7 @@ func testReopen(t *testing.T, p *place) {
 func testShared(t *testing.T, p *place) {
 	const stores, each = 4, 25
 	s := p.store()
-	if s.Guarantee().Shared == durable.SharedByProcess {
+	if s.Guarantee().Shared == storage.SharedByProcess {
 		return
 	}
 	ctx := s.limited()
@@ -222,7 +222,7 @@ func testShared(t *testing.T, p *place) {
 		other := p.store()
 		go func() {
 			for range each {
-				if err := other.Update(ctx, durable.Select{Keys: []durable.Key{step("a")}}, increment); err != nil {
+				if err := other.Update(ctx, storage.Select{Keys: []storage.Key{step("a")}}, increment); err != nil {
 					errs <- err
 					return
 				}
@@ -242,13 +242,13 @@ func testShared(t *testing.T, p *place) {
 // that share its records.
 func testHolder(t *testing.T, p *place) {
 	s := p.store()
-	holder, ok := s.Store.(durable.Holder)
+	holder, ok := s.Store.(storage.Holder)
 	if !ok {
 		return
 	}
-	holders := []durable.Holder{holder}
-	if s.Guarantee().Shared > durable.SharedByProcess {
-		holders = append(holders, p.store().Store.(durable.Holder))
+	holders := []storage.Holder{holder}
+	if s.Guarantee().Shared > storage.SharedByProcess {
+		holders = append(holders, p.store().Store.(storage.Holder))
 	}
 	var releases []func() error
 	for _, owner := range []string{"a", "b"} {
@@ -283,11 +283,11 @@ func testHolder(t *testing.T, p *place) {
 // testClose: a closed store refuses everything.
 func testClose(t *testing.T, p *place) {
 	s := p.storeToClose()
-	s.update([]durable.Key{step("a")}, increment)
+	s.update([]storage.Key{step("a")}, increment)
 	s.close()
-	update := s.Update(t.Context(), durable.Select{Keys: []durable.Key{step("a")}}, increment)
-	_, get := s.Get(t.Context(), []durable.Key{step("a")})
-	_, _, list := s.List(t.Context(), durable.Query{Kind: durable.KindStep, Space: "test"})
+	update := s.Update(t.Context(), storage.Select{Keys: []storage.Key{step("a")}}, increment)
+	_, get := s.Get(t.Context(), []storage.Key{step("a")})
+	_, _, list := s.List(t.Context(), storage.Query{Kind: storage.KindStep, Space: "test"})
 	_, _, history := s.History(t.Context(), step("a"), "")
 	_, entries := s.Entries(t.Context(), entry(step("a"), -1, 0), 1)
 	for i, err := range []error{update, get, list, history, entries} {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // The tests in this file run engines over the store. Their numbers are those of
@@ -46,7 +48,7 @@ func testHistory02LostReplies(t *testing.T, p *place) {
 		v := s.victim(crash{point: n, reply: true})
 		e := v.engine(v.f)
 		_, err := v.run(ctx, e)
-		if errors.Is(err, durable.ErrUnknown) { // the first lease, or the end of the run
+		if errors.Is(err, storage.ErrUnknown) { // the first lease, or the end of the run
 			_, err = v.run(ctx, e)
 		}
 		if err != nil {
@@ -73,20 +75,20 @@ func testHistory03ClaimDuringWrite(t *testing.T, p *place) {
 	s.put(owned)
 	var once sync.Once
 	var wg sync.WaitGroup
-	keys := []durable.Key{run("r"), step("a")}
-	s.update(keys, func(tx durable.Tx) (durable.Writes, error) {
+	keys := []storage.Key{run("r"), step("a")}
+	s.update(keys, func(tx storage.Tx) (storage.Writes, error) {
 		if tx.Records[0].Fence != 7 {
 			t.Error("the claim has overtaken the end")
 		}
 		once.Do(func() {
 			wg.Go(func() {
-				err := s.Update(s.limited(), durable.Select{Keys: keys}, func(tx durable.Tx) (durable.Writes, error) {
+				err := s.Update(s.limited(), storage.Select{Keys: keys}, func(tx storage.Tx) (storage.Writes, error) {
 					if got := numberIn(tx.Records[1]); got != 1 {
 						t.Errorf("the claim sees %d in the step, want what the end has written", got)
 					}
 					claimed := tx.Records[0]
 					claimed.Fence++
-					return durable.Writes{Put: []durable.Record{claimed}}, nil
+					return storage.Writes{Put: []storage.Record{claimed}}, nil
 				})
 				if err != nil {
 					t.Error(err)
@@ -94,7 +96,7 @@ func testHistory03ClaimDuringWrite(t *testing.T, p *place) {
 			})
 		})
 		time.Sleep(200 * time.Millisecond)
-		return durable.Writes{Put: []durable.Record{record(step("a"), 1)}}, nil
+		return storage.Writes{Put: []storage.Record{record(step("a"), 1)}}, nil
 	})
 	wg.Wait()
 	if got := s.get(run("r"))[0].Fence; got != 8 {
@@ -140,8 +142,8 @@ func oddStep(t *testing.T, ctx context.Context, i int, call bool, ready *sync.Wa
 	once := *policy.Policy
 	once.MaxAttempts = 1
 	policy.Policy = &once
-	id := durable.ID(text[:10], i)
-	got, err := durable.Call(ctx, &policy, id, durable.Arguments("text", text), func(context.Context) (string, error) {
+	id := genapi.ID(text[:10], i)
+	got, err := genapi.Call(ctx, &policy, id, genapi.Arguments("text", text), func(context.Context) (string, error) {
 		if !call {
 			t.Errorf("step %d was called again", i)
 			return "", nil
@@ -214,7 +216,7 @@ func testHistory37Deleted(t *testing.T, p *place) {
 	if !errors.Is(err, durable.ErrExpired) || calls != 1 {
 		t.Errorf("got error %v and %d calls, want ErrExpired after one call", err, calls)
 	}
-	if steps, _ := s.list(durable.Query{Kind: durable.KindStep}); len(steps) > 0 {
+	if steps, _ := s.list(storage.Query{Kind: storage.KindStep}); len(steps) > 0 {
 		t.Errorf("got %d steps, want none", len(steps))
 	}
 	if err := e.Close(s.limited()); err != nil {

@@ -8,13 +8,16 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // The tests in this file end runs with more steps than one transaction changes, and
 // die at each commit of that.
 
 // manySteps is the number of steps of such a run.
-const manySteps = 2*durable.MaxPage + 500
+const manySteps = 2*storage.MaxPage + 500
 
 // A large is a run with many steps of one status, in a namespace of its own.
 type large struct {
@@ -23,7 +26,7 @@ type large struct {
 }
 
 // engine returns an engine over s, whose lease is short.
-func (l *large) engine(s durable.Store) *durable.Engine {
+func (l *large) engine(s storage.Store) *durable.Engine {
 	e, err := durable.New(s, durable.Namespace(l.name), durable.Lease(time.Second))
 	if err != nil {
 		l.t.Fatal(err)
@@ -32,15 +35,15 @@ func (l *large) engine(s durable.Store) *durable.Engine {
 }
 
 // create records the run.
-func (l *large) create(ctx context.Context, e *durable.Engine, status durable.Status) {
-	steps := make([]durable.ImportedStep, manySteps)
+func (l *large) create(ctx context.Context, e *durable.Engine, status storage.Status) {
+	steps := make([]admin.ImportedStep, manySteps)
 	for i := range steps {
-		steps[i] = durable.ImportedStep{Name: "copy", ID: durable.ID(i), Status: status, Attempts: 1, Result: i}
-		if status != durable.StatusSucceeded {
+		steps[i] = admin.ImportedStep{Name: "copy", ID: genapi.ID(i), Status: status, Attempts: 1, Result: i}
+		if status != storage.StatusSucceeded {
 			steps[i].Result = nil
 		}
 	}
-	if _, err := e.Import(ctx, "job", steps); err != nil {
+	if _, err := e.Admin().Import(ctx, "job", steps); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -67,7 +70,7 @@ func (l *large) die(ctx context.Context, n int, f func(context.Context, *durable
 
 // expire deletes all runs that have ended, and goes on with what others have begun.
 func expire(ctx context.Context, e *durable.Engine, before time.Time) error {
-	for _, err := range e.Expire(ctx, before) {
+	for _, err := range e.Admin().Expire(ctx, before) {
 		if err != nil {
 			return err
 		}
@@ -77,14 +80,14 @@ func expire(ctx context.Context, e *durable.Engine, before time.Time) error {
 
 // verify reports what is wrong with the records.
 func (l *large) verify(ctx context.Context, e *durable.Engine) {
-	for problem, err := range e.Verify(ctx) {
+	for problem, err := range e.Admin().Verify(ctx) {
 		l.t.Fatalf("%s: verify: %v, %v", l.name, problem, err)
 	}
 }
 
 // count returns the number of steps that a filter selects.
-func (l *large) count(ctx context.Context, e *durable.Engine, status ...durable.Status) (n int) {
-	for _, err := range e.Steps(ctx, durable.Filter{Run: "job", Status: status}) {
+func (l *large) count(ctx context.Context, e *durable.Engine, status ...storage.Status) (n int) {
+	for _, err := range e.Admin().Steps(ctx, admin.Filter{Run: "job", Status: status}) {
 		if err != nil {
 			l.t.Fatal(err)
 		}
@@ -104,7 +107,7 @@ func testLargeRunSucceeds(t *testing.T, p *place) {
 	for n, died := 1, true; died; n++ {
 		l := &large{tester: s, name: fmt.Sprint("succeeds", n)}
 		e := l.engine(s.Store)
-		l.create(ctx, e, durable.StatusWaiting)
+		l.create(ctx, e, storage.StatusWaiting)
 		died = l.die(ctx, n, func(ctx context.Context, e *durable.Engine) error { return e.Run(ctx, "job", nothing) })
 		l.verify(ctx, e)
 		if err := e.Run(ctx, "job", nothing); err != nil {
@@ -114,7 +117,7 @@ func testLargeRunSucceeds(t *testing.T, p *place) {
 			t.Error(err)
 		}
 		l.verify(ctx, e)
-		if got := l.count(ctx, e, durable.StatusAbandoned); got != manySteps {
+		if got := l.count(ctx, e, storage.StatusAbandoned); got != manySteps {
 			t.Errorf("%s: %d steps are abandoned, want %d", l.name, got, manySteps)
 		}
 		if err := e.Close(ctx); err != nil {
@@ -129,17 +132,17 @@ func testLargeRunSucceeds(t *testing.T, p *place) {
 func testLargeRunExpires(t *testing.T, p *place) {
 	s := p.store()
 	ctx := s.limited()
-	for status, end := range map[durable.Status]func(context.Context, *durable.Engine) error{
-		durable.StatusFailed: func(ctx context.Context, e *durable.Engine) error {
+	for status, end := range map[storage.Status]func(context.Context, *durable.Engine) error{
+		storage.StatusFailed: func(ctx context.Context, e *durable.Engine) error {
 			_ = e.Run(ctx, "job", func(context.Context) error { return errors.New("no") })
 			return nil
 		},
-		durable.StatusCanceled: func(ctx context.Context, e *durable.Engine) error { return e.Cancel(ctx, "job") },
+		storage.StatusCanceled: func(ctx context.Context, e *durable.Engine) error { return e.Admin().Cancel(ctx, "job") },
 	} {
 		for n, died := 1, true; died; n++ {
 			l := &large{tester: s, name: fmt.Sprint(status, n)}
 			e := l.engine(s.Store)
-			l.create(ctx, e, durable.StatusSucceeded)
+			l.create(ctx, e, storage.StatusSucceeded)
 			if err := end(ctx, e); err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +150,7 @@ func testLargeRunExpires(t *testing.T, p *place) {
 			died = l.die(ctx, n, func(ctx context.Context, e *durable.Engine) error { return expire(ctx, e, later) })
 			l.verify(ctx, e)
 			switch err := e.Run(ctx, "job", func(context.Context) error {
-				if got := l.count(ctx, e, durable.StatusSucceeded); got != manySteps {
+				if got := l.count(ctx, e, storage.StatusSucceeded); got != manySteps {
 					t.Errorf("%s: a run with %d steps is executed, of %d that had succeeded", l.name, got, manySteps)
 				}
 				return errors.New("no")

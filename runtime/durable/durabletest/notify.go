@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // testNotifications: a store that is a Notifier reports, to all that listen in a
@@ -13,7 +13,7 @@ import (
 // has ended.
 func testNotifications(t *testing.T, p *place) {
 	s := p.store()
-	notifier, ok := s.Store.(durable.Notifier)
+	notifier, ok := s.Store.(storage.Notifier)
 	if !ok {
 		return // it need not be one
 	}
@@ -21,14 +21,14 @@ func testNotifications(t *testing.T, p *place) {
 	defer cancel()
 	first, second := listen(ctx, t, notifier, "test"), listen(ctx, t, notifier, "test")
 	other := listen(ctx, t, notifier, "far")
-	waiting := func(id string, due time.Time) durable.Record {
+	waiting := func(id string, due time.Time) storage.Record {
 		r := record(run(id), 1)
 		r.Due = due
 		return r
 	}
 	ended := record(run("b"), 2)
-	ended.Status = durable.StatusFailed
-	for _, r := range []durable.Record{waiting("a", month), waiting("b", month), ended} {
+	ended.Status = storage.StatusFailed
+	for _, r := range []storage.Record{waiting("a", month), waiting("b", month), ended} {
 		s.put(r)
 		for _, c := range []<-chan struct{}{first, second} {
 			if !received(s.limited(), c) {
@@ -37,7 +37,7 @@ func testNotifications(t *testing.T, p *place) {
 		}
 	}
 	owned, parked := waiting("c", month), waiting("d", time.Now().Add(time.Hour))
-	owned.Owner, parked.Status = "somebody", durable.StatusParked
+	owned.Owner, parked.Status = "somebody", storage.StatusParked
 	s.put(owned, parked, ended, record(step("a"), 1))
 	elsewhere := waiting("a", month)
 	elsewhere.Key.Space = "far"
@@ -60,7 +60,7 @@ func testNotifications(t *testing.T, p *place) {
 }
 
 // listen returns the notifications of a namespace.
-func listen(ctx context.Context, t *testing.T, n durable.Notifier, space string) <-chan struct{} {
+func listen(ctx context.Context, t *testing.T, n storage.Notifier, space string) <-chan struct{} {
 	t.Helper()
 	c, err := n.Notifications(ctx, space)
 	if err != nil {

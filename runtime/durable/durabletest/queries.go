@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // testQueries: 400 random records and 200 random queries, with every field, by
@@ -22,7 +22,7 @@ func testQueries(t *testing.T, p *place) {
 	s.put(records...)
 	for range 200 {
 		q := randomQuery(r)
-		q.Order = oneOf(r, []durable.Order{durable.OrderKey, durable.OrderOldest, durable.OrderNewest})
+		q.Order = oneOf(r, []storage.Order{storage.OrderKey, storage.OrderOldest, storage.OrderNewest})
 		q.From = randomCursor(r, q)
 		want := keysOf(inOrder(q, records))
 		listed, largest := s.list(q)
@@ -40,17 +40,17 @@ func testQueries(t *testing.T, p *place) {
 		if q.Limit > 0 && largest > q.Limit {
 			t.Errorf("List(%+v): got a page of %d records", q, largest)
 		}
-		q.Order, q.From = durable.OrderKey, ""
+		q.Order, q.From = storage.OrderKey, ""
 		q.From = randomCursor(r, q)
 		want = keysOf(claimable(q, records))
-		var selected []durable.Record
-		sel := durable.Select{Queries: []durable.Query{q}}
-		err := s.Update(t.Context(), sel, func(tx durable.Tx) (durable.Writes, error) {
+		var selected []storage.Record
+		sel := storage.Select{Queries: []storage.Query{q}}
+		err := s.Update(t.Context(), sel, func(tx storage.Tx) (storage.Writes, error) {
 			if got := keysOf(tx.Records); !slices.Equal(got, want) {
 				t.Errorf("Update(%+v): got %d records %v, want %d %v", q, len(got), got, len(want), want)
 			}
 			selected = tx.Records
-			return durable.Writes{}, nil
+			return storage.Writes{}, nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func testQueries(t *testing.T, p *place) {
 
 var (
 	someTexts  = []string{"", "a", "b"}
-	someStatus = []durable.Status{0, durable.StatusOpen, durable.StatusParked, durable.StatusDead}
+	someStatus = []storage.Status{0, storage.StatusOpen, storage.StatusParked, storage.StatusDead}
 	someTimes  = []time.Time{{}, month, month.Add(time.Microsecond), month.AddDate(0, 0, 3)}
 )
 
@@ -71,12 +71,12 @@ var someRanks = []int16{0, 0, 1, 7, -1, math.MinInt16, math.MaxInt16}
 
 func oneOf[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }
 
-func randomRecords(r *rand.Rand, n int) []durable.Record {
-	var records []durable.Record
+func randomRecords(r *rand.Rand, n int) []storage.Record {
+	var records []storage.Record
 	for i := range n {
-		kind := oneOf(r, []durable.Kind{durable.KindRun, durable.KindStep})
-		records = append(records, durable.Record{
-			Key:     durable.Key{Kind: kind, Space: oneOf(r, someTexts), Run: oneOf(r, someTexts), ID: fmt.Sprint(i)},
+		kind := oneOf(r, []storage.Kind{storage.KindRun, storage.KindStep})
+		records = append(records, storage.Record{
+			Key:     storage.Key{Kind: kind, Space: oneOf(r, someTexts), Run: oneOf(r, someTexts), ID: fmt.Sprint(i)},
 			Status:  oneOf(r, someStatus),
 			Owner:   oneOf(r, someTexts),
 			Handler: oneOf(r, someTexts), Priority: oneOf(r, someRanks),
@@ -85,14 +85,14 @@ func randomRecords(r *rand.Rand, n int) []durable.Record {
 			Body:    number(uint64(i)),
 		})
 	}
-	slices.SortFunc(records, func(a, b durable.Record) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(records, func(a, b storage.Record) int { return a.Key.Compare(b.Key) })
 	return records
 }
 
 // randomQuery returns a query of which about half of the fields are set.
-func randomQuery(r *rand.Rand) durable.Query {
-	q := durable.Query{
-		Kind:  oneOf(r, []durable.Kind{durable.KindRun, durable.KindStep}),
+func randomQuery(r *rand.Rand) storage.Query {
+	q := storage.Query{
+		Kind:  oneOf(r, []storage.Kind{storage.KindRun, storage.KindStep}),
 		Space: oneOf(r, someTexts), Run: oneOf(r, someTexts),
 		Attention: r.IntN(3) == 0, Limit: r.IntN(3) * r.IntN(40), Brief: r.IntN(2) == 0,
 	}
@@ -132,26 +132,26 @@ func randomQuery(r *rand.Rand) durable.Query {
 }
 
 // randomCursor returns a cursor for a query or, mostly, none.
-func randomCursor(r *rand.Rand, q durable.Query) durable.Cursor {
+func randomCursor(r *rand.Rand, q storage.Query) storage.Cursor {
 	if r.IntN(3) > 0 {
 		return ""
 	}
-	key := durable.Key{Run: cmp.Or(q.Run, oneOf(r, someTexts)), ID: fmt.Sprint(r.IntN(400))}
-	return q.After(durable.Record{Key: key, Created: oneOf(r, someTimes[1:])})
+	key := storage.Key{Run: cmp.Or(q.Run, oneOf(r, someTexts)), ID: fmt.Sprint(r.IntN(400))}
+	return q.After(storage.Record{Key: key, Created: oneOf(r, someTimes[1:])})
 }
 
 // inOrder returns those of records, which are sorted by their keys, that q selects, in
 // its order.
-func inOrder(q durable.Query, records []durable.Record) (found []durable.Record) {
+func inOrder(q storage.Query, records []storage.Record) (found []storage.Record) {
 	for _, r := range records {
 		if selects(q, r) {
 			found = append(found, r)
 		}
 	}
-	if q.Order != durable.OrderKey {
-		slices.SortStableFunc(found, func(a, b durable.Record) int { return a.Created.Compare(b.Created) })
+	if q.Order != storage.OrderKey {
+		slices.SortStableFunc(found, func(a, b storage.Record) int { return a.Created.Compare(b.Created) })
 	}
-	if q.Order == durable.OrderNewest {
+	if q.Order == storage.OrderNewest {
 		slices.Reverse(found)
 	}
 	return found
@@ -159,10 +159,10 @@ func inOrder(q durable.Query, records []durable.Record) (found []durable.Record)
 
 // claimable returns those of records, which are sorted, that q selects in an
 // update: with DueBy, those with the highest priority that have been due longest.
-func claimable(q durable.Query, records []durable.Record) (found []durable.Record) {
+func claimable(q storage.Query, records []storage.Record) (found []storage.Record) {
 	found = inOrder(q, records)
 	if !q.DueBy.IsZero() {
-		slices.SortStableFunc(found, func(a, b durable.Record) int {
+		slices.SortStableFunc(found, func(a, b storage.Record) int {
 			return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Due.Compare(b.Due))
 		})
 	}
@@ -180,7 +180,7 @@ func testSelections(t *testing.T, p *place) {
 	records := randomRecords(r, 200)
 	s.put(records...)
 	for range 100 {
-		sel := durable.Select{Keys: []durable.Key{run("none")}}
+		sel := storage.Select{Keys: []storage.Key{run("none")}}
 		for range r.IntN(3) {
 			sel.Keys = append(sel.Keys, oneOf(r, records).Key)
 		}
@@ -188,16 +188,16 @@ func testSelections(t *testing.T, p *place) {
 		for range 1 + r.IntN(3) {
 			q := randomQuery(r)
 			sel.Queries = append(sel.Queries, q)
-			rest := slices.DeleteFunc(slices.Clone(records), func(r durable.Record) bool {
+			rest := slices.DeleteFunc(slices.Clone(records), func(r storage.Record) bool {
 				return slices.Contains(want, r.Key)
 			})
 			want = append(want, keysOf(claimable(q, rest))...)
 		}
-		err := s.Update(t.Context(), sel, func(tx durable.Tx) (durable.Writes, error) {
+		err := s.Update(t.Context(), sel, func(tx storage.Tx) (storage.Writes, error) {
 			if got := keysOf(tx.Records); !slices.Equal(got, want) {
 				t.Errorf("Update(%+v): got %d records %v, want %d %v", sel, len(got), got, len(want), want)
 			}
-			return durable.Writes{}, nil
+			return storage.Writes{}, nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +206,7 @@ func testSelections(t *testing.T, p *place) {
 }
 
 // selects reports whether q selects r.
-func selects(q durable.Query, r durable.Record) bool {
+func selects(q storage.Query, r storage.Record) bool {
 	return r.Key.Kind == q.Kind && r.Key.Space == q.Space && (q.Run == "" || r.Key.Run == q.Run) &&
 		(q.Owner == "" || r.Owner == q.Owner) &&
 		(q.Handlers == nil || slices.Contains(q.Handlers, r.Handler)) &&
@@ -218,24 +218,24 @@ func selects(q durable.Query, r durable.Record) bool {
 }
 
 // created reports whether q selects what was created at a time, or has none.
-func created(q durable.Query, t time.Time) bool {
+func created(q storage.Query, t time.Time) bool {
 	if t.IsZero() {
-		return q.Order == durable.OrderKey && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero()
+		return q.Order == storage.OrderKey && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero()
 	}
 	return !t.Before(q.CreatedFrom) && (q.CreatedBefore.IsZero() || t.Before(q.CreatedBefore))
 }
 
 // follows reports whether a record comes after the cursor of q.
-func follows(q durable.Query, r durable.Record) bool {
+func follows(q storage.Query, r storage.Record) bool {
 	if q.From == "" {
 		return true
 	}
 	after, _ := q.Position()
-	p := durable.Position{Run: r.Key.Run, ID: r.Key.ID}
-	if q.Order != durable.OrderKey {
+	p := storage.Position{Run: r.Key.Run, ID: r.Key.ID}
+	if q.Order != storage.OrderKey {
 		p.Created = r.Created
 	}
-	if q.Order == durable.OrderNewest {
+	if q.Order == storage.OrderNewest {
 		p, after = after, p
 	}
 	return p.Compare(after) > 0
@@ -246,7 +246,7 @@ func follows(q durable.Query, r durable.Record) bool {
 func testPagesDuringWrites(t *testing.T, p *place) {
 	s := p.store()
 	const stay = 300
-	var records []durable.Record
+	var records []storage.Record
 	for i := range stay {
 		records = append(records, record(step(fmt.Sprintf("%04d stays", i)), 1))
 	}
@@ -264,9 +264,9 @@ func testPagesDuringWrites(t *testing.T, p *place) {
 			default:
 			}
 			key := step(fmt.Sprintf("%04d comes and goes", r.IntN(stay)))
-			err := s.Update(s.limited(), durable.Select{Keys: []durable.Key{key}}, func(tx durable.Tx) (durable.Writes, error) {
+			err := s.Update(s.limited(), storage.Select{Keys: []storage.Key{key}}, func(tx storage.Tx) (storage.Writes, error) {
 				if tx.Records[0].Version > 0 {
-					return durable.Writes{Delete: []durable.Key{key}}, nil
+					return storage.Writes{Delete: []storage.Key{key}}, nil
 				}
 				return increment(tx)
 			})
@@ -277,12 +277,12 @@ func testPagesDuringWrites(t *testing.T, p *place) {
 		}
 	})
 	for range 5 {
-		listed, _ := s.list(durable.Query{Kind: durable.KindStep, Space: "test", Run: "run", Limit: 11})
+		listed, _ := s.list(storage.Query{Kind: storage.KindStep, Space: "test", Run: "run", Limit: 11})
 		got := keysOf(listed)
-		if !slices.IsSortedFunc(got, durable.Key.Compare) || len(slices.Compact(slices.Clone(got))) != len(got) {
+		if !slices.IsSortedFunc(got, storage.Key.Compare) || len(slices.Compact(slices.Clone(got))) != len(got) {
 			t.Errorf("got keys that are not sorted, or not distinct: %v", got)
 		}
-		got = slices.DeleteFunc(got, func(key durable.Key) bool { return len(key.ID) != len("0000 stays") })
+		got = slices.DeleteFunc(got, func(key storage.Key) bool { return len(key.ID) != len("0000 stays") })
 		if want := keysOf(records); !slices.Equal(got, want) {
 			t.Errorf("got %d of the %d records that stay", len(got), len(want))
 		}
@@ -295,20 +295,20 @@ func testPagesDuringWrites(t *testing.T, p *place) {
 func testPagesNewestFirst(t *testing.T, p *place) {
 	s := p.store()
 	const stay = 40
-	created := func(i int) durable.Record {
+	created := func(i int) storage.Record {
 		r := record(run(fmt.Sprintf("%03d", i*7%1000)), 1)
-		r.Status, r.Created = durable.StatusOpen, month.Add(time.Duration(i/2)*time.Second) // two at a time
+		r.Status, r.Created = storage.StatusOpen, month.Add(time.Duration(i/2)*time.Second) // two at a time
 		return r
 	}
-	var all []durable.Record
+	var all []storage.Record
 	for i := range stay {
 		all = append(all, created(i))
 	}
 	s.put(all...)
-	q := durable.Query{Kind: durable.KindRun, Space: "test", Limit: 3, Order: durable.OrderNewest}
-	q.Status = []durable.Status{durable.StatusOpen, durable.StatusFailed}
+	q := storage.Query{Kind: storage.KindRun, Space: "test", Limit: 3, Order: storage.OrderNewest}
+	q.Status = []storage.Status{storage.StatusOpen, storage.StatusFailed}
 	want := keysOf(inOrder(q, sorted(all)))
-	var got []durable.Key
+	var got []storage.Key
 	for i := stay; ; i++ {
 		page, next, err := s.List(t.Context(), q)
 		if err != nil {
@@ -320,7 +320,7 @@ func testPagesNewestFirst(t *testing.T, p *place) {
 		}
 		last := page[len(page)-1]
 		s.put(created(i)) // newer than all
-		s.write(durable.Writes{Delete: []durable.Key{last.Key}})
+		s.write(storage.Writes{Delete: []storage.Key{last.Key}})
 		q.From = next
 	}
 	if !slices.Equal(got, want) {
@@ -328,6 +328,6 @@ func testPagesNewestFirst(t *testing.T, p *place) {
 	}
 }
 
-func sorted(records []durable.Record) []durable.Record {
-	return slices.SortedFunc(slices.Values(records), func(a, b durable.Record) int { return a.Key.Compare(b.Key) })
+func sorted(records []storage.Record) []storage.Record {
+	return slices.SortedFunc(slices.Values(records), func(a, b storage.Record) int { return a.Key.Compare(b.Key) })
 }

@@ -11,6 +11,9 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -24,7 +27,7 @@ import (
 // of testing/synctest with a store that uses its clock; goroutines of processes that
 // died go on for at most a minute after it. A failure names its seed; the order of
 // goroutines is not a part of it.
-func RandomHistory(t *testing.T, s durable.Store, seed uint64) bool {
+func RandomHistory(t *testing.T, s storage.Store, seed uint64) bool {
 	w := newWorld(t, s, seed)
 	w.live()
 	succeeded := w.finish()
@@ -37,7 +40,7 @@ type world struct {
 	t      *testing.T
 	seed   uint64
 	store  *Skewed
-	policy map[string]*durable.StepPolicy
+	policy map[string]*genapi.StepPolicy
 	budget int
 	clocks bool // the clock of the store is set now and then
 
@@ -61,13 +64,13 @@ const (
 	worldLease = time.Second
 )
 
-func newWorld(t *testing.T, s durable.Store, seed uint64) *world {
+func newWorld(t *testing.T, s storage.Store, seed uint64) *world {
 	w := &world{
 		t: t, seed: seed, store: &Skewed{Store: s}, r: rand.New(rand.NewPCG(seed, 1)), resolved: map[string]bool{},
 	}
 	w.budget, w.clocks = 2+w.n(6), w.n(2) == 0
-	policy := func(name string, attempts int, delay time.Duration) *durable.StepPolicy {
-		return &durable.StepPolicy{Name: name, Policy: &retry.Policy{
+	policy := func(name string, attempts int, delay time.Duration) *genapi.StepPolicy {
+		return &genapi.StepPolicy{Name: name, Policy: &retry.Policy{
 			Name: name, RetryUnknown: true,
 			Schedule: retry.Schedule{MaxAttempts: attempts, InitialDelay: delay, MaxDelay: retry.None},
 		}}
@@ -75,8 +78,8 @@ func newWorld(t *testing.T, s durable.Store, seed uint64) *world {
 	a, b := policy("a", 4, 300*time.Millisecond), policy("b", 3, 200*time.Millisecond)
 	a.Idempotent = true
 	a.Policy.Jitter = retry.JitterEqual // of which no wait is zero
-	b.OnLost = durable.OnLost(w.n(4))
-	w.policy = map[string]*durable.StepPolicy{"a": a, "b": b}
+	b.OnLost = genapi.OnLost(w.n(4))
+	w.policy = map[string]*genapi.StepPolicy{"a": a, "b": b}
 	return w
 }
 
@@ -104,7 +107,7 @@ func (w *world) budgetOption() durable.RunOption {
 // work is the function of the run.
 func (w *world) work(ctx context.Context) error {
 	for _, name := range []string{"a", "b"} {
-		if _, err := durable.Call(ctx, w.policy[name], durable.ID(), durable.Arguments(), w.step); err != nil {
+		if _, err := genapi.Call(ctx, w.policy[name], genapi.ID(), genapi.Arguments(), w.step); err != nil {
 			return err
 		}
 	}
@@ -184,7 +187,7 @@ func (w *world) finish() bool {
 		case isPaused:
 			for _, step := range append(paused.Steps, "")[:max(len(paused.Steps), 1)] {
 				w.resolved[step] = true
-				if err := last.Resolve(w.t.Context(), worldRun, step, durable.Retry()); err != nil {
+				if err := last.Admin().Resolve(w.t.Context(), worldRun, step, admin.Retry()); err != nil {
 					w.fail("resolving %q: %v", step, err)
 				}
 			}
@@ -237,7 +240,7 @@ type worldProcess struct {
 }
 
 // process starts a process that does nothing yet.
-func (w *world) process(s durable.Store) *worldProcess {
+func (w *world) process(s storage.Store) *worldProcess {
 	p := &worldProcess{store: CrashAt(s, 0)}
 	ctx, cancel := p.store.Context(w.t.Context())
 	p.ctx = ctx
@@ -316,17 +319,17 @@ type chaos struct {
 	lose bool
 }
 
-// Update implements [durable.Store].
+// Update implements [storage.Store].
 func (c *chaos) Update(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {
 	lost := c.lose && c.w.n(12) == 0
 	if lost && c.w.n(2) == 0 {
-		return durable.ErrUnknown // not committed
+		return storage.ErrUnknown // not committed
 	}
 	err := c.Stopped.Update(ctx, sel, decide)
 	if err == nil && lost {
-		return durable.ErrUnknown
+		return storage.ErrUnknown
 	}
 	return err
 }

@@ -5,6 +5,10 @@ import (
 	"slices"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // check compares the records with what has happened.
@@ -13,14 +17,14 @@ func (w *world) check() {
 	defer p.die()
 	e := p.Engine
 	grants := 0
-	for s, err := range e.Steps(w.t.Context(), durable.Filter{Run: worldRun}) {
+	for s, err := range e.Admin().Steps(w.t.Context(), admin.Filter{Run: worldRun}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		grants += w.checkStep(e, s.Step, s)
 	}
-	key := durable.Key{Kind: durable.KindBudget, Space: w.namespace(), Run: worldRun}
-	records, err := w.store.Get(w.t.Context(), []durable.Key{key})
+	key := storage.Key{Kind: storage.KindBudget, Space: w.namespace(), Run: worldRun}
+	records, err := w.store.Get(w.t.Context(), []storage.Key{key})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -34,24 +38,24 @@ func (w *world) check() {
 }
 
 // checkStep checks one step and returns the number of its retries.
-func (w *world) checkStep(e *durable.Engine, name string, s durable.StepInfo) (grants int) {
+func (w *world) checkStep(e *durable.Engine, name string, s admin.StepInfo) (grants int) {
 	succeeded, last := 0, 0
-	outcomes := map[int]durable.Outcome{}
-	for a, err := range e.Attempts(w.t.Context(), worldRun, name) {
+	outcomes := map[int]events.Outcome{}
+	for a, err := range e.Admin().Attempts(w.t.Context(), worldRun, name) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if a.Late || a.Outcome == durable.OutcomeResolved {
+		if a.Late || a.Outcome == events.OutcomeResolved {
 			continue
 		}
 		if a.Attempt != last+1 {
 			w.fail("step %s: attempt %d follows %d", name, a.Attempt, last)
 		}
 		last, outcomes[a.Attempt] = a.Attempt, a.Outcome
-		if a.Outcome == durable.OutcomeSucceeded {
+		if a.Outcome == events.OutcomeSucceeded {
 			succeeded = a.Attempt
 		}
-		if a.Wait > 0 && a.Outcome != durable.OutcomeInterrupted {
+		if a.Wait > 0 && a.Outcome != events.OutcomeInterrupted {
 			grants++
 		}
 	}
@@ -69,7 +73,7 @@ func (w *world) checkStep(e *durable.Engine, name string, s durable.StepInfo) (g
 }
 
 // checkCalls checks the calls of the function of a step.
-func (w *world) checkCalls(name string, s durable.StepInfo, outcomes map[int]durable.Outcome) {
+func (w *world) checkCalls(name string, s admin.StepInfo, outcomes map[int]events.Outcome) {
 	called := map[int]bool{}
 	calls := slices.DeleteFunc(slices.Clone(w.calls), func(c worldCall) bool { return c.Step != name })
 	slices.SortFunc(calls, func(a, b worldCall) int { return a.order - b.order })
@@ -80,9 +84,9 @@ func (w *world) checkCalls(name string, s durable.StepInfo, outcomes map[int]dur
 			w.fail("step %s: attempt %d was executed twice", name, c.Attempt)
 		case c.Attempt > s.Attempts:
 			w.fail("step %s: attempt %d was executed, %d are recorded", name, c.Attempt, s.Attempts)
-		case outcome == durable.OutcomeWithdrawn || outcome == durable.OutcomeRefused:
+		case outcome == events.OutcomeWithdrawn || outcome == events.OutcomeRefused:
 			w.fail("step %s: attempt %d was executed, and recorded as %s", name, c.Attempt, outcome)
-		case outcome == durable.OutcomeSucceeded && c.err != nil || outcome == durable.OutcomeFailed && c.err == nil:
+		case outcome == events.OutcomeSucceeded && c.err != nil || outcome == events.OutcomeFailed && c.err == nil:
 			w.fail("step %s: attempt %d returned %v, recorded as %s", name, c.Attempt, c.err, outcome)
 		case c.Key != s.Key:
 			w.fail("step %s: attempt %d had the key %s, want %s", name, c.Attempt, c.Key, s.Key)
@@ -95,8 +99,8 @@ func (w *world) checkCalls(name string, s durable.StepInfo, outcomes map[int]dur
 		if before.Attempt > c.Attempt {
 			w.fail("step %s: attempt %d was executed after attempt %d", name, c.Attempt, before.Attempt)
 		}
-		lost := outcomes[before.Attempt] == durable.OutcomeLost || outcomes[before.Attempt] == durable.OutcomeInterrupted
-		if lost && name == "b" && w.policy["b"].OnLost != durable.OnLostRetry && !w.resolved["b"] {
+		lost := outcomes[before.Attempt] == events.OutcomeLost || outcomes[before.Attempt] == events.OutcomeInterrupted
+		if lost && name == "b" && w.policy["b"].OnLost != genapi.OnLostRetry && !w.resolved["b"] {
 			w.fail("step b: attempt %d was executed although %d is in doubt", c.Attempt, before.Attempt)
 		}
 	}

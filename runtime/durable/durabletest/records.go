@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // testRecords: every field comes back as it was written, times to the
@@ -20,14 +20,14 @@ import (
 func testRecords(t *testing.T, p *place) {
 	s := p.store()
 	due := time.Date(2026, 11, 22, 23, 59, 59, 123456000, time.UTC)
-	records := []durable.Record{
-		{Key: run("all"), Status: durable.StatusParked, Owner: "owner", Fence: math.MaxInt64, Handler: "settle", Due: due,
+	records := []storage.Record{
+		{Key: run("all"), Status: storage.StatusParked, Owner: "owner", Fence: math.MaxInt64, Handler: "settle", Due: due,
 			Priority: math.MinInt16, Created: due.Add(-time.Hour), Attention: true, Label: "label: ä", Bucket: month, Body: []byte(`{"a": 1}`)},
-		{Key: run("few"), Status: durable.StatusOpen, Bucket: month, Body: []byte(`{}`)},
+		{Key: run("few"), Status: storage.StatusOpen, Bucket: month, Body: []byte(`{}`)},
 		{Key: run("local"), Due: due.In(time.FixedZone("far", 9*3600)), Created: due.In(time.FixedZone("near", 3600)),
 			Bucket: month, Body: []byte(`"\u0000"`)},
-		{Key: durable.Key{Kind: durable.KindOwner, ID: "no space"}, Bucket: month, Body: []byte(`[]`)},
-		{Key: durable.Key{Kind: durable.KindBreaker, Space: "test", ID: "api"}, Bucket: month, Body: []byte(`1`)},
+		{Key: storage.Key{Kind: storage.KindOwner, ID: "no space"}, Bucket: month, Body: []byte(`[]`)},
+		{Key: storage.Key{Kind: storage.KindBreaker, Space: "test", ID: "api"}, Bucket: month, Body: []byte(`1`)},
 	}
 	s.put(records...)
 	for i, got := range s.get(keysOf(records)...) {
@@ -35,14 +35,14 @@ func testRecords(t *testing.T, p *place) {
 		want.Version, want.Due, want.Created = 1, want.Due.UTC(), want.Created.UTC()
 		equalRecord(t, got, want)
 	}
-	s.put(durable.Record{Key: run("all"), Status: durable.StatusFailed, Bucket: month, Body: []byte(`2`)})
-	equalRecord(t, s.get(run("all"))[0], durable.Record{
-		Key: run("all"), Version: 2, Status: durable.StatusFailed, Bucket: month, Body: []byte(`2`),
+	s.put(storage.Record{Key: run("all"), Status: storage.StatusFailed, Bucket: month, Body: []byte(`2`)})
+	equalRecord(t, s.get(run("all"))[0], storage.Record{
+		Key: run("all"), Version: 2, Status: storage.StatusFailed, Bucket: month, Body: []byte(`2`),
 	})
 }
 
-func keysOf(records []durable.Record) []durable.Key {
-	var keys []durable.Key
+func keysOf(records []storage.Record) []storage.Key {
+	var keys []storage.Key
 	for _, r := range records {
 		keys = append(keys, r.Key)
 	}
@@ -51,7 +51,7 @@ func keysOf(records []durable.Record) []durable.Key {
 
 // equalRecord compares records. Times are equal if they are the same instant in
 // UTC.
-func equalRecord(t *testing.T, got, want durable.Record) {
+func equalRecord(t *testing.T, got, want storage.Record) {
 	t.Helper()
 	same := got.Due.Equal(want.Due) && got.Due.Location() == time.UTC &&
 		got.Created.Equal(want.Created) && got.Created.Location() == time.UTC &&
@@ -69,16 +69,16 @@ func equalRecord(t *testing.T, got, want durable.Record) {
 func testVersions(t *testing.T, p *place) {
 	s := p.store()
 	key := step("a")
-	equalRecord(t, s.get(key)[0], durable.Record{Key: key})
+	equalRecord(t, s.get(key)[0], storage.Record{Key: key})
 	var before uint64
 	for n := range uint64(5) {
-		s.update([]durable.Key{key}, func(tx durable.Tx) (durable.Writes, error) {
+		s.update([]storage.Key{key}, func(tx storage.Tx) (storage.Writes, error) {
 			if r := tx.Records[0]; r.Version != before || r.Key != key {
-				return durable.Writes{}, fmt.Errorf("got version %d of %v, want %d of %v", r.Version, r.Key, before, key)
+				return storage.Writes{}, fmt.Errorf("got version %d of %v, want %d of %v", r.Version, r.Key, before, key)
 			}
 			r := record(key, n)
 			r.Version = 77 // ignored
-			return durable.Writes{Put: []durable.Record{r}}, nil
+			return storage.Writes{Put: []storage.Record{r}}, nil
 		})
 		after := s.get(key)[0].Version
 		if after <= before || before == 0 && after != 1 {
@@ -86,8 +86,8 @@ func testVersions(t *testing.T, p *place) {
 		}
 		before = after
 	}
-	s.write(durable.Writes{Delete: []durable.Key{key}})
-	equalRecord(t, s.get(key)[0], durable.Record{Key: key})
+	s.write(storage.Writes{Delete: []storage.Key{key}})
+	equalRecord(t, s.get(key)[0], storage.Record{Key: key})
 }
 
 // testCopies: neither what a store gets nor what it returns is shared with it.
@@ -95,12 +95,12 @@ func testCopies(t *testing.T, p *place) {
 	s := p.store()
 	key := step("a")
 	body := []byte(`"original"`)
-	entry := durable.Entry{
+	entry := storage.Entry{
 		Step: key, Attempt: 1, At: month, Bucket: month, Body: bytes.Clone(body), Result: bytes.Clone(body),
 	}
 	r := record(key, 0)
 	r.Body = bytes.Clone(body)
-	s.write(durable.Writes{Put: []durable.Record{r}, Add: []durable.Entry{entry}})
+	s.write(storage.Writes{Put: []storage.Record{r}, Add: []storage.Entry{entry}})
 	spoil := func(texts ...[]byte) {
 		for _, text := range texts {
 			clear(text)
@@ -110,15 +110,15 @@ func testCopies(t *testing.T, p *place) {
 	for range 2 {
 		entries, _ := s.history(key)
 		got := s.get(key)[0].Body
-		listed, _ := s.list(durable.Query{Kind: key.Kind, Space: key.Space})
-		s.update([]durable.Key{key, key}, func(tx durable.Tx) (durable.Writes, error) {
+		listed, _ := s.list(storage.Query{Kind: key.Kind, Space: key.Space})
+		s.update([]storage.Key{key, key}, func(tx storage.Tx) (storage.Writes, error) {
 			for _, text := range [][]byte{tx.Records[0].Body, got, listed[0].Body, entries[0].Body, entries[0].Result} {
 				if !bytes.Equal(text, body) {
-					return durable.Writes{}, fmt.Errorf("got %q, want %q: somebody else has changed it", text, body)
+					return storage.Writes{}, fmt.Errorf("got %q, want %q: somebody else has changed it", text, body)
 				}
 			}
 			spoil(tx.Records[0].Body)
-			return durable.Writes{}, nil
+			return storage.Writes{}, nil
 		})
 		spoil(got, listed[0].Body, entries[0].Body, entries[0].Result)
 	}
@@ -129,8 +129,8 @@ func testCopies(t *testing.T, p *place) {
 func testOrderOfRecords(t *testing.T, p *place) {
 	s := p.store()
 	s.put(record(step("a"), 1), record(step("b"), 2), record(run("a"), 3))
-	keys := []durable.Key{step("b"), step("none"), run("a"), step("a"), step("b"), step("none")}
-	check := func(records []durable.Record) {
+	keys := []storage.Key{step("b"), step("none"), run("a"), step("a"), step("b"), step("none")}
+	check := func(records []storage.Record) {
 		t.Helper()
 		for i, want := range []uint64{2, 0, 3, 1, 2, 0} {
 			if i >= len(records) || records[i].Key != keys[i] || numberIn(records[i]) != want {
@@ -139,7 +139,7 @@ func testOrderOfRecords(t *testing.T, p *place) {
 		}
 	}
 	check(s.get(keys...))
-	s.update(keys, func(tx durable.Tx) (durable.Writes, error) {
+	s.update(keys, func(tx storage.Tx) (storage.Writes, error) {
 		check(tx.Records)
 		return increment(tx)
 	})
@@ -154,7 +154,7 @@ func testOrderOfRecords(t *testing.T, p *place) {
 // testManyRecords: an update may have as many records as a full batch has.
 func testManyRecords(t *testing.T, p *place) {
 	s := p.store()
-	var keys []durable.Key
+	var keys []storage.Key
 	for i := range 1024 {
 		keys = append(keys, step(fmt.Sprint(i)))
 	}
@@ -179,11 +179,11 @@ var texts = []string{
 // testText: all valid text is kept exactly, distinguished and ordered bytewise.
 func testText(t *testing.T, p *place) {
 	s := p.store()
-	var records []durable.Record
+	var records []storage.Record
 	for i, text := range texts {
-		r := record(durable.Key{Kind: durable.KindStep, Space: "test", Run: text, ID: text}, uint64(i))
+		r := record(storage.Key{Kind: storage.KindStep, Space: "test", Run: text, ID: text}, uint64(i))
 		r.Owner, r.Handler = text, text
-		other := record(durable.Key{Kind: durable.KindStep, Space: text, Run: "run", ID: "id"}, uint64(i))
+		other := record(storage.Key{Kind: storage.KindStep, Space: text, Run: "run", ID: "id"}, uint64(i))
 		records = append(records, r, other)
 	}
 	s.put(records...)
@@ -192,9 +192,9 @@ func testText(t *testing.T, p *place) {
 		want.Version = 1
 		equalRecord(t, got, want)
 	}
-	records = slices.DeleteFunc(records, func(r durable.Record) bool { return r.Key.Space != "test" })
-	slices.SortFunc(records, func(a, b durable.Record) int { return cmp.Compare(a.Key.Run, b.Key.Run) })
-	listed, _ := s.list(durable.Query{Kind: durable.KindStep, Space: "test", Limit: 4})
+	records = slices.DeleteFunc(records, func(r storage.Record) bool { return r.Key.Space != "test" })
+	slices.SortFunc(records, func(a, b storage.Record) int { return cmp.Compare(a.Key.Run, b.Key.Run) })
+	listed, _ := s.list(storage.Query{Kind: storage.KindStep, Space: "test", Limit: 4})
 	if got, want := keysOf(listed), keysOf(records); !slices.Equal(got, want) {
 		t.Errorf("got the order %v, want %v", got, want)
 	}
@@ -205,28 +205,28 @@ func testText(t *testing.T, p *place) {
 func testRefusedText(t *testing.T, p *place) {
 	s := p.store()
 	for _, text := range []string{"a\xffb", "\xc3", "\xed\xa0\x80", "a\x00b", "\x00"} {
-		for field, r := range map[string]durable.Record{
-			"Run":     record(durable.Key{Kind: durable.KindStep, Space: "test", Run: text, ID: "id"}, 1),
+		for field, r := range map[string]storage.Record{
+			"Run":     record(storage.Key{Kind: storage.KindStep, Space: "test", Run: text, ID: "id"}, 1),
 			"ID":      record(step(text), 1),
-			"Space":   record(durable.Key{Kind: durable.KindStep, Space: text, Run: "run", ID: "id"}, 1),
+			"Space":   record(storage.Key{Kind: storage.KindStep, Space: text, Run: "run", ID: "id"}, 1),
 			"Owner":   {Key: run("r"), Owner: text, Bucket: month, Body: number(1)},
 			"Handler": {Key: run("r"), Handler: text, Bucket: month, Body: number(1)},
 		} {
 			good := step("good" + field)
-			err := s.Update(t.Context(), durable.Select{Keys: []durable.Key{r.Key, good}},
-				func(durable.Tx) (durable.Writes, error) {
-					return durable.Writes{Put: []durable.Record{r, record(good, 1)}}, nil
+			err := s.Update(t.Context(), storage.Select{Keys: []storage.Key{r.Key, good}},
+				func(storage.Tx) (storage.Writes, error) {
+					return storage.Writes{Put: []storage.Record{r, record(good, 1)}}, nil
 				})
 			if err != nil {
-				if !errors.Is(err, durable.ErrStore) {
+				if !errors.Is(err, storage.ErrStore) {
 					t.Errorf("%s %q: got error %v, want ErrStore", field, text, err)
 				}
-				equalRecord(t, s.get(good)[0], durable.Record{Key: good}) // nothing was committed
+				equalRecord(t, s.get(good)[0], storage.Record{Key: good}) // nothing was committed
 				continue
 			}
 			r.Version = 1
 			equalRecord(t, s.get(r.Key)[0], r)
-			s.write(durable.Writes{Delete: []durable.Key{r.Key, good}})
+			s.write(storage.Writes{Delete: []storage.Key{r.Key, good}})
 		}
 	}
 }
@@ -237,7 +237,7 @@ func testLarge(t *testing.T, p *place) {
 	large := slices.Concat([]byte(`"`), bytes.Repeat([]byte("x\\u0000 é"), 1<<20/9), []byte(`"`))
 	r := record(step("a"), 0)
 	r.Body = slices.Concat([]byte(`"`), bytes.Repeat([]byte("0123456 "), 1<<17), []byte(`"`))
-	s.write(durable.Writes{Put: []durable.Record{r}, Add: []durable.Entry{
+	s.write(storage.Writes{Put: []storage.Record{r}, Add: []storage.Entry{
 		{Step: r.Key, Attempt: 1, At: month, Bucket: month, Body: []byte(`{}`), Result: large},
 	}})
 	if got := s.get(r.Key)[0]; !bytes.Equal(got.Body, r.Body) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 // errAgain keeps the run of [Replay] open.
@@ -19,12 +21,12 @@ var errAgain = errors.New("executed for Replay")
 // another error. Whatever fn does outside of steps is done twice.
 //
 // The order of steps that overlap does not matter. That of steps without a
-// policy, and with [durable.RecordFailures], is the order in which they end. In
+// policy, and with genapi.RecordFailures, is the order in which they end. In
 // a test with testing/synctest, waits take no time.
 func Replay(t testing.TB, fn func(context.Context) error) {
 	t.Helper()
 	p := &replay{first: map[string]*span{}}
-	e, err := durable.New(durable.NewMemory(), durable.OnEvent(p.observe))
+	e, err := durable.New(memory.New(), durable.OnEvent(p.observe))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +74,8 @@ func (p *replay) begin(execution int) {
 	p.again = execution > 0
 }
 
-func (p *replay) observe(_ context.Context, ev durable.Event) {
-	if ev.Step == "" || ev.Kind == durable.EventAbandoned {
+func (p *replay) observe(_ context.Context, ev events.Event) {
+	if ev.Step == "" || ev.Kind == events.EventAbandoned {
 		return
 	}
 	p.mu.Lock()
@@ -84,7 +86,7 @@ func (p *replay) observe(_ context.Context, ev durable.Event) {
 		p.order = append(p.order, ev.Step)
 	case s == nil:
 		p.first[ev.Step] = &span{p.events, p.events}
-	case ev.Kind != durable.EventRecalled:
+	case ev.Kind != events.EventRecalled:
 		s.end = p.events
 	}
 }

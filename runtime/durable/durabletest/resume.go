@@ -8,6 +8,8 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A receipt is the result of the steps of [BenchmarkResume].
@@ -18,19 +20,19 @@ type receipt struct {
 
 // BenchmarkResume measures a run of a store that has finished a number of steps and
 // calls each of them again. It reports the nanoseconds and the allocations for each step.
-func BenchmarkResume(b *testing.B, store durable.Store, steps int) {
+func BenchmarkResume(b *testing.B, store storage.Store, steps int) {
 	e, err := durable.New(store)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer e.Close(context.WithoutCancel(b.Context()))
 	const run = "resume"
-	charge := durable.StepPolicy{Name: "charge", Policy: &retry.Policy{Name: "charge"}, Idempotent: true}
+	charge := genapi.StepPolicy{Name: "charge", Policy: &retry.Policy{Name: "charge"}, Idempotent: true}
 	stop := errors.New("stop") // the run can be continued
 	resume := func(steps int) {
 		err := e.Run(b.Context(), run, func(ctx context.Context) error {
 			for i := range steps {
-				_, err := durable.Call(ctx, &charge, durable.ID(i), durable.Arguments("amount", 100),
+				_, err := genapi.Call(ctx, &charge, genapi.ID(i), genapi.Arguments("amount", 100),
 					func(context.Context) (receipt, error) { return receipt{"order-" + strconv.Itoa(i), 100}, nil })
 				if err != nil {
 					return err
@@ -43,7 +45,7 @@ func BenchmarkResume(b *testing.B, store durable.Store, steps int) {
 		}
 	}
 	resume(1)
-	copyStep(b, store, durable.Key{Kind: durable.KindStep, Run: run, ID: "charge/0"}, steps)
+	copyStep(b, store, storage.Key{Kind: storage.KindStep, Run: run, ID: "charge/0"}, steps)
 	b.ReportAllocs()
 	for b.Loop() {
 		resume(steps)
@@ -53,20 +55,20 @@ func BenchmarkResume(b *testing.B, store durable.Store, steps int) {
 
 // copyStep writes copies of the step charge/0 up to a number of steps, without their
 // histories.
-func copyStep(b *testing.B, store durable.Store, step durable.Key, steps int) {
-	records, err := store.Get(b.Context(), []durable.Key{step})
+func copyStep(b *testing.B, store storage.Store, step storage.Key, steps int) {
+	records, err := store.Get(b.Context(), []storage.Key{step})
 	if err != nil || records[0].Version == 0 {
 		b.Fatalf("%s: version %d, error %v", step, records[0].Version, err)
 	}
-	for i := 1; i < steps; i += durable.MaxPage {
-		var sel durable.Select
-		var w durable.Writes
-		for n := i; n < min(i+durable.MaxPage, steps); n++ {
+	for i := 1; i < steps; i += storage.MaxPage {
+		var sel storage.Select
+		var w storage.Writes
+		for n := i; n < min(i+storage.MaxPage, steps); n++ {
 			r := records[0]
 			r.Key.ID = "charge/" + strconv.Itoa(n)
 			w.Put, sel.Keys = append(w.Put, r), append(sel.Keys, r.Key)
 		}
-		err := store.Update(b.Context(), sel, func(durable.Tx) (durable.Writes, error) { return w, nil })
+		err := store.Update(b.Context(), sel, func(storage.Tx) (storage.Writes, error) { return w, nil })
 		if err != nil {
 			b.Fatal(err)
 		}

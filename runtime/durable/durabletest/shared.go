@@ -10,12 +10,13 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/shared"
 )
 
 // An OpenShared opens the store in a folder, as an [Open] does. The test does not
 // close what it returns. Subtests call it simultaneously.
-type OpenShared func(t *testing.T, dir string) durable.SharedStore
+type OpenShared func(t *testing.T, dir string) shared.Store
 
 // RunBudget runs the conformance test of a store for ratio budgets that processes
 // share: together, they never make more retries than the policy allows. It takes
@@ -30,17 +31,17 @@ func RunBreaker(t *testing.T, open OpenShared) {
 	runShared(t, open, testOpensEverywhere, testOneProbeOfMany, testProbeDies, testResetEverywhere)
 }
 
-func runShared(t *testing.T, open OpenShared, tests ...func(*testing.T, *shared)) {
+func runShared(t *testing.T, open OpenShared, tests ...func(*testing.T, *sharing)) {
 	for _, test := range tests {
 		t.Run(name(test), func(t *testing.T) {
 			t.Parallel() // they mostly wait
-			test(t, &shared{t: t, open: open, dir: t.TempDir()})
+			test(t, &sharing{t: t, open: open, dir: t.TempDir()})
 		})
 	}
 }
 
 // shared is where the breakers and budgets of a subtest are.
-type shared struct {
+type sharing struct {
 	t    *testing.T
 	open OpenShared
 	dir  string
@@ -48,11 +49,11 @@ type shared struct {
 
 // connect connects breakers and budgets as another process would, until the end
 // of the subtest.
-func (s *shared) connect(set durable.SharedSet) *durable.Connection {
+func (s *sharing) connect(set shared.Set) *shared.Connection {
 	s.t.Helper()
-	link := durable.Link{
+	link := shared.Link{
 		Store: s.open(s.t, s.dir), Namespace: "shared", Forgetful: true,
-		OnEvent: func(_ context.Context, ev durable.Event) { s.t.Errorf("%v: %s: %v", ev.Kind, ev.Name, ev.Err) },
+		OnEvent: func(_ context.Context, ev events.Event) { s.t.Errorf("%v: %s: %v", ev.Kind, ev.Name, ev.Err) },
 	}
 	c, err := link.Connect(s.t.Context(), set)
 	if err != nil {
@@ -67,22 +68,22 @@ func (s *shared) connect(set durable.SharedSet) *durable.Connection {
 }
 
 // budget connects a budget.
-func (s *shared) budget(p retry.BudgetPolicy) (*durable.SharedBudget, *durable.Connection) {
+func (s *sharing) budget(p retry.BudgetPolicy) (*shared.Budget, *shared.Connection) {
 	s.t.Helper()
-	b := durable.NewSharedBudget(p)
-	return b, s.connect(durable.SharedSet{Budgets: []*durable.SharedBudget{b}})
+	b := shared.NewBudget(p)
+	return b, s.connect(shared.Set{Budgets: []*shared.Budget{b}})
 }
 
 // breaker connects a breaker.
-func (s *shared) breaker(p retry.BreakerPolicy) *retry.Breaker {
+func (s *sharing) breaker(p retry.BreakerPolicy) *retry.Breaker {
 	s.t.Helper()
 	b := retry.NewBreaker(p)
-	s.connect(durable.SharedSet{Breakers: []*retry.Breaker{b}})
+	s.connect(shared.Set{Breakers: []*retry.Breaker{b}})
 	return b
 }
 
 // eventually waits until a condition holds.
-func (s *shared) eventually(what string, holds func() bool) {
+func (s *sharing) eventually(what string, holds func() bool) {
 	s.t.Helper()
 	for end := time.Now().Add(limit); !holds(); {
 		if time.Now().After(end) {
@@ -94,7 +95,7 @@ func (s *shared) eventually(what string, holds func() bool) {
 
 // testDrainedByMany: 4 processes of 8 goroutines find exactly the tokens that the
 // budget has.
-func testDrainedByMany(t *testing.T, s *shared) {
+func testDrainedByMany(t *testing.T, s *sharing) {
 	const burst = 60
 	var granted atomic.Int64
 	var wg sync.WaitGroup
@@ -116,9 +117,9 @@ func testDrainedByMany(t *testing.T, s *shared) {
 
 // testNoMoreThanOneBucket: random successes and failures of three processes are
 // never granted a retry that one bucket would refuse.
-func testNoMoreThanOneBucket(t *testing.T, s *shared) {
+func testNoMoreThanOneBucket(t *testing.T, s *sharing) {
 	const burst, ratio = 8, 0.5 // exact in binary
-	var budgets []*durable.SharedBudget
+	var budgets []*shared.Budget
 	for range 3 {
 		b, _ := s.budget(retry.BudgetPolicy{Name: "server", Burst: burst, Ratio: ratio, MinPerSecond: retry.NoRefill})
 		budgets = append(budgets, b)
@@ -146,7 +147,7 @@ func testNoMoreThanOneBucket(t *testing.T, s *shared) {
 }
 
 // testPartsReturned: a process that ends in order gives back what it has not spent.
-func testPartsReturned(t *testing.T, s *shared) {
+func testPartsReturned(t *testing.T, s *sharing) {
 	p := retry.BudgetPolicy{Name: "server", Burst: 10, MinPerSecond: retry.NoRefill}
 	first, c := s.budget(p)
 	if err := first.Withdraw(); err != nil {
@@ -167,17 +168,17 @@ func testPartsReturned(t *testing.T, s *shared) {
 
 // testUnconnected: before it is connected and after its connection is closed, a
 // budget refuses retries and says why.
-func testUnconnected(t *testing.T, s *shared) {
-	b := durable.NewSharedBudget(retry.BudgetPolicy{Name: "server"})
+func testUnconnected(t *testing.T, s *sharing) {
+	b := shared.NewBudget(retry.BudgetPolicy{Name: "server"})
 	refuses := func(when string) {
 		t.Helper()
 		b.Deposit()
-		if err := b.Withdraw(); !errors.Is(err, durable.ErrUnconnected) || !errors.Is(err, retry.ErrBudget) || b.Left() != 0 {
+		if err := b.Withdraw(); !errors.Is(err, shared.ErrUnconnected) || !errors.Is(err, retry.ErrBudget) || b.Left() != 0 {
 			t.Errorf("%s: err = %v, %g left; want ErrUnconnected, ErrBudget and none", when, err, b.Left())
 		}
 	}
 	refuses("before")
-	c := s.connect(durable.SharedSet{Budgets: []*durable.SharedBudget{b}})
+	c := s.connect(shared.Set{Budgets: []*shared.Budget{b}})
 	if err := b.Withdraw(); err != nil {
 		t.Errorf("connected: %v", err)
 	}
@@ -188,14 +189,14 @@ func testUnconnected(t *testing.T, s *shared) {
 }
 
 // testConnectAgain: a budget has one connection at a time.
-func testConnectAgain(t *testing.T, s *shared) {
+func testConnectAgain(t *testing.T, s *sharing) {
 	b, _ := s.budget(retry.BudgetPolicy{Name: "server"})
-	other := durable.NewSharedBudget(retry.BudgetPolicy{Name: "other"})
-	link := durable.Link{Store: s.open(t, s.dir), Forgetful: true}
-	if _, err := link.Connect(t.Context(), durable.SharedSet{Budgets: []*durable.SharedBudget{other, b}}); err == nil {
+	other := shared.NewBudget(retry.BudgetPolicy{Name: "other"})
+	link := shared.Link{Store: s.open(t, s.dir), Forgetful: true}
+	if _, err := link.Connect(t.Context(), shared.Set{Budgets: []*shared.Budget{other, b}}); err == nil {
 		t.Error("a budget is connected twice")
 	}
-	if err := other.Withdraw(); !errors.Is(err, durable.ErrUnconnected) {
+	if err := other.Withdraw(); !errors.Is(err, shared.ErrUnconnected) {
 		t.Errorf("err = %v, want ErrUnconnected: Connect failed", err)
 	}
 }
@@ -217,7 +218,7 @@ func succeeds() error { return nil }
 
 // testOpensEverywhere: failures of one process open the breaker of the others, and
 // the success of a probe closes it for all.
-func testOpensEverywhere(t *testing.T, s *shared) {
+func testOpensEverywhere(t *testing.T, s *sharing) {
 	p := retry.BreakerPolicy{Name: "server", Failures: 3, OpenFor: 300 * time.Millisecond}
 	one, two, three := s.breaker(p), s.breaker(p), s.breaker(p)
 	for range 3 {
@@ -237,7 +238,7 @@ func testOpensEverywhere(t *testing.T, s *shared) {
 }
 
 // testOneProbeOfMany: of 4 processes of 8 goroutines, one makes the probe.
-func testOneProbeOfMany(t *testing.T, s *shared) {
+func testOneProbeOfMany(t *testing.T, s *sharing) {
 	p := retry.BreakerPolicy{Name: "server", Failures: 1, OpenFor: 2 * time.Second} // in which all ask
 	var breakers []*retry.Breaker
 	for range 4 {
@@ -276,7 +277,7 @@ func testOneProbeOfMany(t *testing.T, s *shared) {
 
 // testProbeDies: if the process of a probe dies, another process makes one after
 // OpenFor.
-func testProbeDies(t *testing.T, s *shared) {
+func testProbeDies(t *testing.T, s *sharing) {
 	const openFor = 300 * time.Millisecond
 	p := retry.BreakerPolicy{Name: "server", Failures: 1, OpenFor: openFor}
 	one, two := s.breaker(p), s.breaker(p)
@@ -306,7 +307,7 @@ func testProbeDies(t *testing.T, s *shared) {
 
 // testResetEverywhere: an escalated breaker admits nothing until one process
 // resets it for all.
-func testResetEverywhere(t *testing.T, s *shared) {
+func testResetEverywhere(t *testing.T, s *sharing) {
 	p := retry.BreakerPolicy{Name: "server", Failures: 1, EscalateAfter: 2, OpenFor: 50 * time.Millisecond}
 	one, two := s.breaker(p), s.breaker(p)
 	attempt(t.Context(), one, fails)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // testSignals: a process dies before and after each commit of a run that sleeps and
@@ -29,7 +30,7 @@ func (s *tester) surviveSignal(ctx context.Context, point int, send bool) bool {
 		timeout = 20 * time.Millisecond
 	}
 	v := s.victim(crash{point: point})
-	engine := func(s durable.Store) *durable.Engine {
+	engine := func(s storage.Store) *durable.Engine {
 		e, err := durable.New(s, durable.Namespace(what), durable.Lease(time.Second))
 		if err != nil {
 			v.t.Error(err)
@@ -52,7 +53,7 @@ func (s *tester) surviveSignal(ctx context.Context, point int, send bool) bool {
 	defer cancel()
 	first := engine(v.f)
 	_, _ = run(dying, first)
-	sent := send && first.Signal(dying, "refund", "approve", "yes") == nil
+	sent := send && first.Admin().Signal(dying, "refund", "approve", "yes") == nil
 	died := v.f.Failed()
 	cancel()
 	_ = first.Close(dying) // fails after a crash
@@ -65,7 +66,7 @@ func (s *tester) surviveSignal(ctx context.Context, point int, send bool) bool {
 		}
 		if !send {
 			time.Sleep(timeout)
-		} else if err := second.Signal(ctx, "refund", "approve", "yes"); err != nil {
+		} else if err := second.Admin().Signal(ctx, "refund", "approve", "yes"); err != nil {
 			v.t.Errorf("%s: %v", what, err)
 		}
 		got, err = run(ctx, second)
@@ -77,7 +78,7 @@ func (s *tester) surviveSignal(ctx context.Context, point int, send bool) bool {
 	if got != want || err != nil {
 		v.t.Errorf("%s: the run returned %q, error %v, want %q", what, got, err, want)
 	}
-	for violation, err := range second.Verify(ctx) {
+	for violation, err := range second.Admin().Verify(ctx) {
 		v.t.Errorf("%s: %v, error %v", what, violation, err)
 	}
 	if err := second.Close(ctx); err != nil {

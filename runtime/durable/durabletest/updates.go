@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // testErrorOfDecide: an error of decide is returned unchanged, and nothing is
@@ -19,8 +19,8 @@ func testErrorOfDecide(t *testing.T, p *place) {
 	s := p.store()
 	s.put(record(step("a"), 1))
 	own := errors.New("refused")
-	err := s.Update(t.Context(), durable.Select{Keys: []durable.Key{step("a")}},
-		func(tx durable.Tx) (durable.Writes, error) {
+	err := s.Update(t.Context(), storage.Select{Keys: []storage.Key{step("a")}},
+		func(tx storage.Tx) (storage.Writes, error) {
 			w, _ := increment(tx)
 			return w, own
 		})
@@ -30,7 +30,7 @@ func testErrorOfDecide(t *testing.T, p *place) {
 	s.wantNumber(step("a"), 1)
 }
 
-func (s *tester) wantNumber(key durable.Key, want uint64) {
+func (s *tester) wantNumber(key storage.Key, want uint64) {
 	s.t.Helper()
 	if got := numberIn(s.get(key)[0]); got != want {
 		s.t.Errorf("%v: got number %d, want %d", key, got, want)
@@ -41,15 +41,15 @@ func (s *tester) wantNumber(key durable.Key, want uint64) {
 // are released.
 func testPanic(t *testing.T, p *place) {
 	s := p.store()
-	for _, sel := range []durable.Select{
-		{Keys: []durable.Key{step("a"), step("b")}},
-		{Queries: []durable.Query{{Kind: durable.KindStep, Space: "test"}}},
+	for _, sel := range []storage.Select{
+		{Keys: []storage.Key{step("a"), step("b")}},
+		{Queries: []storage.Query{{Kind: storage.KindStep, Space: "test"}}},
 	} {
-		err := s.Update(t.Context(), sel, func(durable.Tx) (durable.Writes, error) { panic("no such state") })
-		if !errors.Is(err, durable.ErrStore) || !strings.Contains(err.Error(), "no such state") {
+		err := s.Update(t.Context(), sel, func(storage.Tx) (storage.Writes, error) { panic("no such state") })
+		if !errors.Is(err, storage.ErrStore) || !strings.Contains(err.Error(), "no such state") {
 			t.Errorf("got error %v, want ErrStore with the text of the panic", err)
 		}
-		s.update([]durable.Key{step("a"), step("b")}, increment)
+		s.update([]storage.Key{step("a"), step("b")}, increment)
 	}
 	s.wantNumber(step("a"), 2)
 }
@@ -59,19 +59,19 @@ func testPanic(t *testing.T, p *place) {
 func testUnselected(t *testing.T, p *place) {
 	s := p.store()
 	s.put(record(step("a"), 1), record(step("b"), 1))
-	for what, w := range map[string]durable.Writes{
-		"Put":    {Put: []durable.Record{record(step("b"), 2)}},
-		"Add":    {Add: []durable.Entry{{Step: step("b"), Attempt: 1, At: month, Bucket: month, Body: number(1)}}},
-		"Delete": {Delete: []durable.Key{step("b")}},
-		"twice":  {Put: []durable.Record{record(step("a"), 3)}},
+	for what, w := range map[string]storage.Writes{
+		"Put":    {Put: []storage.Record{record(step("b"), 2)}},
+		"Add":    {Add: []storage.Entry{{Step: step("b"), Attempt: 1, At: month, Bucket: month, Body: number(1)}}},
+		"Delete": {Delete: []storage.Key{step("b")}},
+		"twice":  {Put: []storage.Record{record(step("a"), 3)}},
 	} {
 		w.Put = append(w.Put, record(step("a"), 2))
-		for _, sel := range []durable.Select{
-			{Keys: []durable.Key{step("a")}},
-			{Queries: []durable.Query{{Kind: durable.KindStep, Space: "test", Limit: 1}}},
+		for _, sel := range []storage.Select{
+			{Keys: []storage.Key{step("a")}},
+			{Queries: []storage.Query{{Kind: storage.KindStep, Space: "test", Limit: 1}}},
 		} {
-			err := s.Update(t.Context(), sel, func(durable.Tx) (durable.Writes, error) { return w, nil })
-			if !errors.Is(err, durable.ErrStore) {
+			err := s.Update(t.Context(), sel, func(storage.Tx) (storage.Writes, error) { return w, nil })
+			if !errors.Is(err, storage.ErrStore) {
 				t.Errorf("%s: got error %v, want ErrStore", what, err)
 			}
 		}
@@ -89,12 +89,12 @@ func testContext(t *testing.T, p *place) {
 	s.put(record(step("a"), 1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	update := s.Update(ctx, durable.Select{Keys: []durable.Key{step("a")}}, increment)
-	_, get := s.Get(ctx, []durable.Key{step("a")})
-	_, _, list := s.List(ctx, durable.Query{Kind: durable.KindStep, Space: "test"})
+	update := s.Update(ctx, storage.Select{Keys: []storage.Key{step("a")}}, increment)
+	_, get := s.Get(ctx, []storage.Key{step("a")})
+	_, _, list := s.List(ctx, storage.Query{Kind: storage.KindStep, Space: "test"})
 	_, _, history := s.History(ctx, step("a"), "")
 	for method, err := range map[string]error{"Update": update, "Get": get, "List": list, "History": history} {
-		if !errors.Is(err, durable.ErrStore) || !errors.Is(err, context.Canceled) {
+		if !errors.Is(err, storage.ErrStore) || !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got error %v, want ErrStore and context.Canceled", method, err)
 		}
 	}
@@ -105,14 +105,14 @@ func testContext(t *testing.T, p *place) {
 // not remain.
 func testWaitEnds(t *testing.T, p *place) {
 	s := p.store()
-	key := []durable.Key{step("a")}
+	key := []storage.Key{step("a")}
 	s.put(record(step("a"), 0))
 	var once sync.Once
-	s.update(key, func(tx durable.Tx) (durable.Writes, error) {
+	s.update(key, func(tx storage.Tx) (storage.Writes, error) {
 		once.Do(func() {
 			ctx, cancel := context.WithTimeout(s.limited(), 100*time.Millisecond)
 			defer cancel()
-			if err := s.Update(ctx, durable.Select{Keys: key}, increment); !errors.Is(err, context.DeadlineExceeded) {
+			if err := s.Update(ctx, storage.Select{Keys: key}, increment); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got error %v from an update of a locked record, want context.DeadlineExceeded", err)
 			}
 		})
@@ -132,7 +132,7 @@ func testNoLostUpdate(t *testing.T, p *place) {
 	for range callers {
 		wg.Go(func() {
 			for range each {
-				if err := s.Update(ctx, durable.Select{Keys: []durable.Key{step("a")}}, increment); err != nil {
+				if err := s.Update(ctx, storage.Select{Keys: []storage.Key{step("a")}}, increment); err != nil {
 					t.Error(err)
 					return
 				}
@@ -153,9 +153,9 @@ func testNoDeadlock(t *testing.T, p *place) {
 	var wg sync.WaitGroup
 	r := rand.New(rand.NewPCG(3, 4))
 	for range callers {
-		var sets [][]durable.Key
+		var sets [][]storage.Key
 		for range each {
-			var keys []durable.Key
+			var keys []storage.Key
 			for _, i := range r.Perm(records)[:3] {
 				keys = append(keys, step(fmt.Sprint(i)))
 				wants[i]++
@@ -164,7 +164,7 @@ func testNoDeadlock(t *testing.T, p *place) {
 		}
 		wg.Go(func() {
 			for _, keys := range sets {
-				if err := s.Update(ctx, durable.Select{Keys: keys}, increment); err != nil {
+				if err := s.Update(ctx, storage.Select{Keys: keys}, increment); err != nil {
 					t.Error(err)
 					return
 				}
@@ -182,16 +182,16 @@ func testNoDeadlock(t *testing.T, p *place) {
 func testTimeAfterLocks(t *testing.T, p *place) {
 	const wait, tolerance = 300 * time.Millisecond, 20 * time.Millisecond
 	s := p.store()
-	keys := []durable.Key{step("a")}
+	keys := []storage.Key{step("a")}
 	s.put(record(step("a"), 0))
 	var once sync.Once
 	var wg sync.WaitGroup
 	var first, second time.Time
-	s.update(keys, func(tx durable.Tx) (durable.Writes, error) {
+	s.update(keys, func(tx storage.Tx) (storage.Writes, error) {
 		first = tx.Now
 		once.Do(func() {
 			wg.Go(func() {
-				err := s.Update(s.limited(), durable.Select{Keys: keys}, func(tx durable.Tx) (durable.Writes, error) {
+				err := s.Update(s.limited(), storage.Select{Keys: keys}, func(tx storage.Tx) (storage.Writes, error) {
 					second = tx.Now
 					return increment(tx)
 				})
@@ -220,7 +220,7 @@ func testClaims(t *testing.T, p *place) {
 	s := p.store()
 	const runs, callers = 100, 16
 	past := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
-	var records []durable.Record
+	var records []storage.Record
 	for i := range runs {
 		r := record(run(fmt.Sprint(i)), 0)
 		r.Due = past
@@ -232,8 +232,8 @@ func testClaims(t *testing.T, p *place) {
 	for i := range callers {
 		wg.Go(func() {
 			for n := 1; n > 0; {
-				q := durable.Query{Kind: durable.KindRun, Space: "test", DueBy: past, Limit: 3}
-				err := s.Update(ctx, durable.Select{Queries: []durable.Query{q}}, func(tx durable.Tx) (durable.Writes, error) {
+				q := storage.Query{Kind: storage.KindRun, Space: "test", DueBy: past, Limit: 3}
+				err := s.Update(ctx, storage.Select{Queries: []storage.Query{q}}, func(tx storage.Tx) (storage.Writes, error) {
 					w, err := increment(tx) // without Due
 					for k := range w.Put {
 						w.Put[k].Owner = fmt.Sprint(i)
@@ -249,7 +249,7 @@ func testClaims(t *testing.T, p *place) {
 		})
 	}
 	wg.Wait()
-	listed, _ := s.list(durable.Query{Kind: durable.KindRun, Space: "test"})
+	listed, _ := s.list(storage.Query{Kind: storage.KindRun, Space: "test"})
 	for _, r := range listed {
 		if numberIn(r) != 1 || r.Owner == "" || r.Version != 2 {
 			t.Errorf("got record %+v, want one that was claimed once", r)
@@ -267,14 +267,14 @@ func testLockedRecords(t *testing.T, p *place) {
 	s.put(record(step("a"), 1), record(step("b"), 1))
 	var once sync.Once
 	var wg sync.WaitGroup
-	s.update([]durable.Key{step("a")}, func(tx durable.Tx) (durable.Writes, error) {
+	s.update([]storage.Key{step("a")}, func(tx storage.Tx) (storage.Writes, error) {
 		once.Do(func() {
 			done := make(chan struct{})
 			wg.Go(func() {
 				defer close(done)
-				q := durable.Query{Kind: durable.KindStep, Space: "test"}
-				sel := durable.Select{Queries: []durable.Query{q}}
-				err := s.Update(s.limited(), sel, func(tx durable.Tx) (durable.Writes, error) {
+				q := storage.Query{Kind: storage.KindStep, Space: "test"}
+				sel := storage.Select{Queries: []storage.Query{q}}
+				err := s.Update(s.limited(), sel, func(tx storage.Tx) (storage.Writes, error) {
 					for _, r := range tx.Records {
 						if r.Key == step("a") && numberIn(r) != 2 {
 							t.Errorf("got record %+v, which is locked", r)

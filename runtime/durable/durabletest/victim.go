@@ -12,6 +12,10 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -30,8 +34,8 @@ func (c crash) String() string {
 }
 
 // call calls a step without an id of its own.
-func call(ctx context.Context, s *durable.StepPolicy, fn func(context.Context) (string, error)) (string, error) {
-	return durable.Call(ctx, s, durable.ID(), durable.Digest{}, fn)
+func call(ctx context.Context, s *genapi.StepPolicy, fn func(context.Context) (string, error)) (string, error) {
+	return genapi.Call(ctx, s, genapi.ID(), genapi.Digest{}, fn)
 }
 
 // A victim executes a run in a namespace of its own, with a crash.
@@ -54,7 +58,7 @@ func (s *tester) victim(c crash) *victim {
 }
 
 // engine returns an engine with a short lease.
-func (v *victim) engine(s durable.Store) *durable.Engine {
+func (v *victim) engine(s storage.Store) *durable.Engine {
 	lease := time.Second
 	if v.crash.reply {
 		lease = time.Minute // nobody waits for its end, and a slow machine does not lose it
@@ -67,8 +71,8 @@ func (v *victim) engine(s durable.Store) *durable.Engine {
 }
 
 // observe crashes in a wait.
-func (v *victim) observe(_ context.Context, ev durable.Event) {
-	if ev.Kind != durable.EventFailed {
+func (v *victim) observe(_ context.Context, ev events.Event) {
+	if ev.Kind != events.EventFailed {
 		return
 	}
 	v.mu.Lock()
@@ -103,8 +107,8 @@ func (v *victim) numbers(step string) []int {
 	return slices.Clone(v.calls[step])
 }
 
-func victimPolicy(name string, idempotent bool) *durable.StepPolicy {
-	return &durable.StepPolicy{
+func victimPolicy(name string, idempotent bool) *genapi.StepPolicy {
+	return &genapi.StepPolicy{
 		Name: name, Idempotent: idempotent, ResumeSpread: retry.None,
 		Policy: &retry.Policy{Name: name, RetryUnknown: true,
 			Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: 2 * time.Millisecond}},
@@ -189,11 +193,11 @@ func (v *victim) recover(ctx context.Context) *durable.Engine {
 			return e
 		}
 		for _, step := range paused.Steps {
-			how := durable.Retry()
+			how := admin.Retry()
 			if len(v.numbers(step)) > 0 {
-				how = durable.Succeeded("receipt")
+				how = admin.Succeeded("receipt")
 			}
-			if err := e.Resolve(ctx, "job", step, how); err != nil {
+			if err := e.Admin().Resolve(ctx, "job", step, how); err != nil {
 				v.t.Errorf("%v: %v", v.crash, err)
 			}
 		}
@@ -215,7 +219,7 @@ func (v *victim) check(ctx context.Context, e *durable.Engine) {
 	}
 	grants, last := 0, 0
 	var outcomes []string
-	for a, err := range e.Attempts(ctx, "job", "fetch") {
+	for a, err := range e.Admin().Attempts(ctx, "job", "fetch") {
 		if err != nil {
 			v.t.Fatal(err)
 		}
@@ -230,8 +234,8 @@ func (v *victim) check(ctx context.Context, e *durable.Engine) {
 	if n := strings.Count(fmt.Sprint(outcomes), "succeeded"); n != 1 {
 		v.t.Errorf("%v: the outcomes of fetch are %v, want one success", v.crash, outcomes)
 	}
-	budget := durable.Key{Kind: durable.KindBudget, Space: v.crash.String(), Run: "job"}
-	records, err := v.Get(ctx, []durable.Key{budget})
+	budget := storage.Key{Kind: storage.KindBudget, Space: v.crash.String(), Run: "job"}
+	records, err := v.Get(ctx, []storage.Key{budget})
 	if err != nil {
 		v.t.Fatal(err)
 	}

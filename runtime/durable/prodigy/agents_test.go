@@ -15,12 +15,16 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // stepsOf returns what decides about the steps of the run "run", by their ids.
-func stepsOf(t *testing.T, s durable.Store) map[string]string {
+func stepsOf(t *testing.T, s storage.Store) map[string]string {
 	t.Helper()
-	found, _, err := s.List(t.Context(), durable.Query{Kind: durable.KindStep, Run: "run"})
+	found, _, err := s.List(t.Context(), storage.Query{Kind: storage.KindStep, Run: "run"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +34,7 @@ func stepsOf(t *testing.T, s durable.Store) map[string]string {
 		if err := json.Unmarshal(r.Body, &body); err != nil {
 			t.Fatal(err)
 		}
-		if r.Status == durable.StatusSucceeded {
+		if r.Status == storage.StatusSucceeded {
 			delete(body, "call") // decides about nothing any more
 		}
 		steps[r.Key.ID] = fmt.Sprint(r.Status, body)
@@ -48,15 +52,15 @@ func TestImportSuccessively(t *testing.T) {
 			for i := range 4 {
 				agents = append(agents, agent(t, fmt.Sprint(i), randomState(r)))
 			}
-			once, successively := durable.NewMemory(), durable.NewMemory()
-			if _, err := Import(t.Context(), newEngine(t, once), "run", merge(t, agents...)); err != nil {
+			once, successively := memory.New(), memory.New()
+			if _, err := Import(t.Context(), newEngine(t, once).Admin(), "run", merge(t, agents...)); err != nil {
 				t.Fatal(err)
 			}
 			shuffled := append([]*Checkpoint{agents[r.IntN(4)], merge(t, agents[0], agents[2])}, agents...)
 			r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 			e := newEngine(t, successively)
 			for _, c := range shuffled {
-				if _, err := Import(t.Context(), e, "run", c); err != nil {
+				if _, err := Import(t.Context(), e.Admin(), "run", c); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -70,7 +74,7 @@ func TestImportSuccessively(t *testing.T) {
 			before := records(t, successively)
 			time.Sleep(time.Hour)
 			for _, c := range shuffled {
-				report, err := Import(t.Context(), e, "run", c)
+				report, err := Import(t.Context(), e.Admin(), "run", c)
 				if err != nil || report.Added+report.Changed > 0 {
 					t.Fatalf("the second time: got %+v, %v", report, err)
 				}
@@ -98,17 +102,17 @@ func TestImportDeadAgent(t *testing.T) {
 	}{
 		"idempotent": {true, nil},
 		"resolved": {false, func(e *durable.Engine) error {
-			return e.Resolve(context.Background(), "run", "charge", durable.Retry())
+			return e.Admin().Resolve(context.Background(), "run", "charge", admin.Retry())
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := newEngine(t, durable.NewMemory())
+				e := newEngine(t, memory.New())
 				checkpoint, report := imported(t, e, died)
-				if !checkpoint.Commands[0].Lost || report.Steps[0].Status != durable.StatusExecuting {
+				if !checkpoint.Commands[0].Lost || report.Steps[0].Status != storage.StatusExecuting {
 					t.Errorf("got %+v, %+v; want a lost attempt", checkpoint.Commands[0], report)
 				}
-				s := durable.StepPolicy{
+				s := genapi.StepPolicy{
 					Name: "charge", Idempotent: c.idempotent, ResumeSpread: retry.None,
 					Policy: &retry.Policy{Name: "charge", RetryUnknown: true,
 						Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second}},
@@ -116,7 +120,7 @@ func TestImportDeadAgent(t *testing.T) {
 				var numbers []int
 				run := func() error {
 					return e.Run(t.Context(), "run", func(ctx context.Context) error {
-						_, err := durable.Call(ctx, &s, durable.StepID{}, durable.Digest{}, func(ctx context.Context) (string, error) {
+						_, err := genapi.Call(ctx, &s, genapi.StepID{}, genapi.Digest{}, func(ctx context.Context) (string, error) {
 							info, _ := durable.Current(ctx)
 							numbers = append(numbers, info.Attempt)
 							return "paid", nil
@@ -185,8 +189,8 @@ func TestImportConflicts(t *testing.T) {
 		}
 		return text
 	}
-	e := newEngine(t, durable.NewMemory())
-	report, err := Import(t.Context(), e, "run", merge(t, one, two))
+	e := newEngine(t, memory.New())
+	report, err := Import(t.Context(), e.Admin(), "run", merge(t, one, two))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,9 +200,9 @@ command "item-2" has two records of attempt 1: one is imported
 `; got != want {
 		t.Errorf("merged: got\n%swant\n%s", got, want)
 	}
-	e = newEngine(t, durable.NewMemory())
+	e = newEngine(t, memory.New())
 	for i, c := range []*Checkpoint{one, two} {
-		report, err := Import(t.Context(), e, "run", c)
+		report, err := Import(t.Context(), e.Admin(), "run", c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,14 +223,14 @@ step "item-2" has different records of attempt 1: the first one counts, failed: 
 // changed stays.
 func TestImportLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
+		store := memory.New()
 		e := newEngine(t, store)
 		spent := state(`"attempt_count": 3, "max_attempts": 3`)
 		imported(t, e, spent)
 		if _, err := resume(t, e, &policy5, 1); !errors.Is(err, retry.ErrAttempts) {
 			t.Fatalf("error %v, want %v", err, retry.ErrAttempts)
 		}
-		if err := e.Requeue(t.Context(), "run", "charge"); err != nil {
+		if err := e.Admin().Requeue(t.Context(), "run", "charge"); err != nil {
 			t.Fatal(err)
 		}
 		if _, report := imported(t, e, spent); report.Unchanged != 1 {

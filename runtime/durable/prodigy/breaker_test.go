@@ -7,13 +7,14 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 	"github.com/retrygen/retrygen/runtime/durable/prodigy"
 )
 
 // TestBreakerReachesStore: the breaker of a command is the breaker of its step in the
 // store. Importing it again changes nothing.
 func TestBreakerReachesStore(t *testing.T) {
-	e, err := durable.New(durable.NewMemory())
+	e, err := durable.New(memory.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,11 +30,11 @@ func TestBreakerReachesStore(t *testing.T) {
 	}
 	c.Command("deploy").Breaker = "server"
 	for again := range 2 {
-		report, err := prodigy.Import(t.Context(), e, "run", c)
+		report, err := prodigy.Import(t.Context(), e.Admin(), "run", c)
 		if err != nil || len(report.Notes) != again {
 			t.Errorf("import %d: notes %v, %v", again, report.Notes, err)
 		}
-		for b, err := range e.Breakers(t.Context()) {
+		for b, err := range e.Admin().Breakers(t.Context()) {
 			want := retry.BreakerSnapshot{State: retry.StateOpen, Failures: 5, OpenUntil: until}
 			if err != nil || b.Name != "server" || b.State != want.State || b.Failures != want.Failures ||
 				!b.OpenUntil.Equal(until) {
@@ -46,7 +47,7 @@ func TestBreakerReachesStore(t *testing.T) {
 // TestCorrelationConflict: of two ids of one command the least counts, which the
 // report says.
 func TestCorrelationConflict(t *testing.T) {
-	e, err := durable.New(durable.NewMemory())
+	e, err := durable.New(memory.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestCorrelationConflict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := prodigy.Import(t.Context(), e, "run", c)
+	report, err := prodigy.Import(t.Context(), e.Admin(), "run", c)
 	want := `c.json: command "deploy": has 2 correlation ids: "a1" counts, not "b2"`
 	if err != nil || len(report.Conflicts) != 1 || report.Conflicts[0].String() != want {
 		t.Errorf("got %v, %v; want %s", report.Conflicts, err, want)

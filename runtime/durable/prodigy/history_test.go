@@ -11,22 +11,26 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // TestImportItems: items become calls of one step with ids, in a scope, and the
 // dead ones dead letters.
 func TestImportItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		c := merge(t, open(t, "testdata/job.json"), open(t, "testdata/dead-letters.json"))
 		for i := range c.Commands {
-			c.Commands[i].Step = Step{Name: "process", ID: durable.ID(c.Commands[i].ID), Scope: []string{"map"}}
+			c.Commands[i].Step = Step{Name: "process", ID: genapi.ID(c.Commands[i].ID), Scope: []string{"map"}}
 		}
-		if _, err := Import(t.Context(), e, "run", c); err != nil {
+		if _, err := Import(t.Context(), e.Admin(), "run", c); err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for s, err := range e.Steps(t.Context(), durable.Filter{Run: "run", Attention: true}) {
+		for s, err := range e.Admin().Steps(t.Context(), admin.Filter{Run: "run", Attention: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,9 +47,9 @@ func TestImportItems(t *testing.T) {
 }
 
 // attempts returns the history of the step "charge".
-func attempts(t *testing.T, e *durable.Engine) (all []durable.AttemptInfo) {
+func attempts(t *testing.T, e *durable.Engine) (all []admin.AttemptInfo) {
 	t.Helper()
-	for a, err := range e.Attempts(t.Context(), "run", "charge") {
+	for a, err := range e.Admin().Attempts(t.Context(), "run", "charge") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,14 +62,14 @@ func attempts(t *testing.T, e *durable.Engine) (all []durable.AttemptInfo) {
 // requeued, as the attempt after the last one.
 func TestImportRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		imported(t, e, state(`"attempt_count": 2, "max_attempts": 3,
 			"retry_history": [{"attempt_number": 1, "success": false}, {"attempt_number": 2, "success": true}]`))
 		calls, err := resume(t, e, &policy5, 1)
 		if len(calls) > 0 || !errors.Is(err, durable.ErrResult) {
 			t.Errorf("attempts %v, error %v", calls, err)
 		}
-		if err := e.Requeue(t.Context(), "run", "charge", durable.Repeat()); err != nil {
+		if err := e.Admin().Requeue(t.Context(), "run", "charge", admin.Repeat()); err != nil {
 			t.Fatal(err)
 		}
 		calls, err = resume(t, e, &policy5, 1)
@@ -80,7 +84,7 @@ func TestImportRepeat(t *testing.T) {
 // with one correlation id.
 func TestImportHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		c := agent(t, "current", `{"command_retry_states": {"charge": {"attempt_count": 2, "max_attempts": 5,
 			"next_retry_at": "2000-01-01T00:00:03Z", "backoff_state": {"strategy": "fixed", "current_delay": "4s"},
 			"retry_history": [
@@ -90,7 +94,7 @@ func TestImportHistory(t *testing.T) {
 					"error": "HTTP 503", "backoff_applied": "4s"},
 				{"attempt_number": 2, "executed_at": "1999-12-31T23:59:56Z", "success": false, "error": "twice"}]}},
 			"retry_correlation_map": {"charge": "c0ffee"}}`)
-		report, err := Import(t.Context(), e, "run", c)
+		report, err := Import(t.Context(), e.Admin(), "run", c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +126,7 @@ func TestImportHistory(t *testing.T) {
 // raises the count.
 func TestImportTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := durable.NewMemory()
+		store := memory.New()
 		e := newEngine(t, store)
 		const form = `"attempt_count": %d, "max_attempts": 5, "retry_history": [{"attempt_number": 1, "success": false}]`
 		imported(t, e, state(form, 2))
@@ -152,7 +156,7 @@ func TestImportTwice(t *testing.T) {
 		if _, report := imported(t, e, state(form, 5)); len(report.Conflicts) != 1 {
 			t.Errorf("got %+v, want the conflict with what was executed", report)
 		}
-		_, err = Import(t.Context(), e, "run", agent(t, "other", `{"command_retry_states": {"other": {"attempt_count": 1,
+		_, err = Import(t.Context(), e.Admin(), "run", agent(t, "other", `{"command_retry_states": {"other": {"attempt_count": 1,
 			"max_attempts": 5}}}`))
 		if got := records(t, store); !errors.Is(err, durable.ErrConflict) || got != before {
 			t.Errorf("error %v, got\n%s\nwant\n%s", err, got, before)
@@ -161,17 +165,17 @@ func TestImportTwice(t *testing.T) {
 }
 
 // records returns the runs and steps of a store with their histories, as text.
-func records(t *testing.T, s durable.Store) string {
+func records(t *testing.T, s storage.Store) string {
 	t.Helper()
 	var b strings.Builder
-	for _, kind := range []durable.Kind{durable.KindRun, durable.KindStep} {
-		found, _, err := s.List(t.Context(), durable.Query{Kind: kind})
+	for _, kind := range []storage.Kind{storage.KindRun, storage.KindStep} {
+		found, _, err := s.List(t.Context(), storage.Query{Kind: kind})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range found {
 			fmt.Fprintf(&b, "%v %d %v %s\n", r.Key, r.Version, r.Status, r.Body)
-			if kind != durable.KindStep {
+			if kind != storage.KindStep {
 				continue
 			}
 			entries, _, err := s.History(t.Context(), r.Key, "")
@@ -190,7 +194,7 @@ func records(t *testing.T, s durable.Store) string {
 // same time.
 func TestImportBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		c, _ := imported(t, e, fmt.Sprintf(`{"command_retry_states": {}, "circuit_breaker_states": {"charge": {
 			"state": "Open", "failure_count": 5, "failure_threshold": 5, "last_failure_at": %s,
 			"recovery_timeout": "60s", "half_open_max_calls": 2}}}`, at(-40*time.Second)))
@@ -217,14 +221,14 @@ func TestImportBreaker(t *testing.T) {
 func TestImportForms(t *testing.T) {
 	for _, file := range glob(t, "testdata/*.json") {
 		t.Run(file, func(t *testing.T) {
-			e := newEngine(t, durable.NewMemory())
+			e := newEngine(t, memory.New())
 			c := open(t, file)
-			report, err := Import(t.Context(), e, "run", c)
+			report, err := Import(t.Context(), e.Admin(), "run", c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			recorded := map[string]durable.StepInfo{}
-			for s, err := range e.Steps(t.Context(), durable.Filter{Run: "run"}) {
+			recorded := map[string]admin.StepInfo{}
+			for s, err := range e.Admin().Steps(t.Context(), admin.Filter{Run: "run"}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -245,10 +249,10 @@ func TestImportForms(t *testing.T) {
 
 // TestImportRefused: a command whose id is too long for a step is not cut.
 func TestImportRefused(t *testing.T) {
-	e := newEngine(t, durable.NewMemory())
+	e := newEngine(t, memory.New())
 	c := agent(t, "long", fmt.Sprintf(`{"command_retry_states": {%q: {"attempt_count": 1, "max_attempts": 2}}}`,
 		strings.Repeat("x", 5000)))
-	if _, err := Import(t.Context(), e, "run", c); !errors.Is(err, durable.ErrID) {
+	if _, err := Import(t.Context(), e.Admin(), "run", c); !errors.Is(err, durable.ErrID) {
 		t.Errorf("error %v, want %v", err, durable.ErrID)
 	}
 }

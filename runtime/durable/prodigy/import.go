@@ -11,14 +11,17 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A Step is the step of a run that continues a command.
 type Step struct {
-	Name  string         // of the step; "" is the id of the command
-	ID    durable.StepID // distinguishes the calls of the step: see [durable.ID]
-	Scope []string       // the names of its scopes, the outermost first: see [durable.Scope]
+	Name  string        // of the step; "" is the id of the command
+	ID    genapi.StepID // distinguishes the calls of the step: see [genapi.ID]
+	Scope []string      // the names of its scopes, the outermost first: see durable.Scope
 }
 
 // A Report is what an import has recorded, and what it has not.
@@ -39,16 +42,16 @@ type Report struct {
 type Imported struct {
 	Command  string // its id
 	Step     string // the name of the step
-	Status   durable.Status
+	Status   storage.Status
 	Attempts int       // that were made; the next one has the next number
 	NextAt   time.Time // of the next attempt, or zero: at once, or none
 }
 
 // Import records the commands of a checkpoint as steps of a run, which continues
-// them when [durable.Engine.Run] is called: with the next attempt, after what is
+// them when durable.Engine.Run is called: with the next attempt, after what is
 // left of its wait. An attempt that is overdue is made at once, as the spread of
 // the step allows. An exhausted command is a failed step, an item in the dead
-// letter queue a dead letter: both stay so until [durable.Engine.Requeue].
+// letter queue a dead letter: both stay so until [admin.Client.Requeue].
 //
 // A step has the name of its command unless the caller sets [Command.Step], and
 // if the command has succeeded, the result in [Command.Result]. The limits of
@@ -63,17 +66,17 @@ type Imported struct {
 // The checkpoints of several agents of a job may be merged before (see [Merge]),
 // or imported one after another, in any order: both lead to the same, except
 // where they contradict each other. Importing a checkpoint twice changes nothing.
-// The error matches [durable.ErrConflict] if the run exists and was not imported,
+// The error matches durable.ErrConflict if the run exists and was not imported,
 // or has ended or is being executed and would change.
 func Import(
-	ctx context.Context, e *durable.Engine, run string, c *Checkpoint, by ...durable.Operator,
+	ctx context.Context, e *admin.Client, run string, c *Checkpoint, by ...events.Operator,
 ) (Report, error) {
 	r := Report{Run: run, Notes: c.Notes[:len(c.Notes):len(c.Notes)]}
 	if len(c.workflows) > 1 {
 		text := fmt.Sprintf("is merged with %d others: are they one job?", len(c.workflows)-1)
 		r.conflict(c.File, "workflow", c.Workflow, strings.Replace(text, " 1 others", " 1 other", 1))
 	}
-	steps := make([]durable.ImportedStep, len(c.Commands))
+	steps := make([]admin.ImportedStep, len(c.Commands))
 	for i := range c.Commands {
 		cmd := &c.Commands[i]
 		steps[i] = cmd.imported()
@@ -108,7 +111,7 @@ func Import(
 
 // breakers records the circuit breakers of the checkpoint that the store does not
 // have. The breakers of several commands are merged if they have one name.
-func (r *Report) breakers(ctx context.Context, e *durable.Engine, c *Checkpoint, by []durable.Operator) error {
+func (r *Report) breakers(ctx context.Context, e *admin.Client, c *Checkpoint, by []events.Operator) error {
 	named := decoder{c: Checkpoint{breakers: map[string]breaker{}}}
 	for _, id := range slices.Sorted(maps.Keys(c.breakers)) {
 		name := id
@@ -142,23 +145,23 @@ func newNote(file, kind, id, text string) Note {
 }
 
 // imported returns the step of a command, without its history.
-func (c *Command) imported() durable.ImportedStep {
-	s := durable.ImportedStep{
+func (c *Command) imported() admin.ImportedStep {
+	s := admin.ImportedStep{
 		Name: cmp.Or(c.Step.Name, c.ID), ID: c.Step.ID, Scope: c.Step.Scope,
-		Status: durable.StatusOpen, State: c.state(), Attempts: c.Attempts, MaxAttempts: c.MaxAttempts,
+		Status: storage.StatusOpen, State: c.state(), Attempts: c.Attempts, MaxAttempts: c.MaxAttempts,
 		Correlation: c.Correlation,
 	}
 	switch {
 	case c.Succeeded:
-		s.Status, s.Result = durable.StatusSucceeded, c.Result
+		s.Status, s.Result = storage.StatusSucceeded, c.Result
 	case c.DeadLetter:
-		s.Status, s.Reason = durable.StatusDead, retry.ErrAttempts
+		s.Status, s.Reason = storage.StatusDead, retry.ErrAttempts
 	case c.Exhausted():
-		s.Status, s.Reason = durable.StatusFailed, retry.ErrAttempts
+		s.Status, s.Reason = storage.StatusFailed, retry.ErrAttempts
 	case c.Lost:
-		s.Status, s.Started = durable.StatusExecuting, c.LastAttempt
+		s.Status, s.Started = storage.StatusExecuting, c.LastAttempt
 	case !c.NextAttempt.IsZero():
-		s.Status, s.NextAt, s.Delay = durable.StatusWaiting, c.NextAttempt, c.Delay
+		s.Status, s.NextAt, s.Delay = storage.StatusWaiting, c.NextAttempt, c.Delay
 	}
 	return s
 }
@@ -211,8 +214,8 @@ func (c *Command) firstFailure() time.Time {
 
 // history returns the attempts of a command as those of a step: a number each,
 // and each with the wait after it.
-func (c *Command) history(note, conflict func(string)) []durable.AttemptInfo {
-	var infos []durable.AttemptInfo
+func (c *Command) history(note, conflict func(string)) []admin.AttemptInfo {
+	var infos []admin.AttemptInfo
 	for _, a := range c.History {
 		switch last := len(infos) - 1; {
 		case a.Number < 1:
@@ -240,13 +243,13 @@ func (c *Command) history(note, conflict func(string)) []durable.AttemptInfo {
 }
 
 // info returns an attempt without the wait after it.
-func (c *Command) info(a Attempt) durable.AttemptInfo {
-	info := durable.AttemptInfo{
-		Attempt: a.Number, Outcome: durable.OutcomeFailed, Started: a.Started, Duration: a.Duration,
+func (c *Command) info(a Attempt) admin.AttemptInfo {
+	info := admin.AttemptInfo{
+		Attempt: a.Number, Outcome: events.OutcomeFailed, Started: a.Started, Duration: a.Duration,
 		Error: a.Error, Correlation: c.Correlation,
 	}
 	if a.Success {
-		info.Outcome = durable.OutcomeSucceeded
+		info.Outcome = events.OutcomeSucceeded
 	}
 	return info
 }

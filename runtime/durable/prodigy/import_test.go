@@ -11,9 +11,12 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-func newEngine(t *testing.T, s durable.Store) *durable.Engine {
+func newEngine(t *testing.T, s storage.Store) *durable.Engine {
 	t.Helper()
 	e, err := durable.New(s)
 	if err != nil {
@@ -31,7 +34,7 @@ func newEngine(t *testing.T, s durable.Store) *durable.Engine {
 func imported(t *testing.T, e *durable.Engine, state string) (*Checkpoint, Report) {
 	t.Helper()
 	c := agent(t, "checkpoint", state)
-	report, err := Import(t.Context(), e, "run", c)
+	report, err := Import(t.Context(), e.Admin(), "run", c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +64,8 @@ func resume(t *testing.T, e *durable.Engine, p *retry.Policy, succeeds int) (cal
 	t.Helper()
 	start := time.Now()
 	err = e.Run(t.Context(), "run", func(ctx context.Context) error {
-		s := durable.StepPolicy{Name: "charge", Policy: p, ResumeSpread: retry.None}
-		_, err := durable.Call(ctx, &s, durable.StepID{}, durable.Digest{}, func(ctx context.Context) (string, error) {
+		s := genapi.StepPolicy{Name: "charge", Policy: p, ResumeSpread: retry.None}
+		_, err := genapi.Call(ctx, &s, genapi.StepID{}, genapi.Digest{}, func(ctx context.Context) (string, error) {
 			info, _ := durable.Current(ctx)
 			calls = append(calls, call{info.Attempt, time.Since(start)})
 			if info.Attempt < succeeds {
@@ -86,11 +89,11 @@ func sameCalls(t *testing.T, got []call, want ...call) {
 // of its wait is over, and after it the waits of its policy.
 func TestImportContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		_, report := imported(t, e, state(`"attempt_count": 2, "max_attempts": 5, "next_retry_at": %s,
 			"backoff_state": {"strategy": {"exponential": {"base": 2.0}}, "current_delay": "4s", "base_delay": "1s"}`,
 			at(3*time.Second)))
-		if len(report.Steps) != 1 || report.Steps[0].Status != durable.StatusWaiting || report.Steps[0].Attempts != 2 {
+		if len(report.Steps) != 1 || report.Steps[0].Status != storage.StatusWaiting || report.Steps[0].Attempts != 2 {
 			t.Errorf("report %+v", report)
 		}
 		time.Sleep(time.Second)
@@ -115,7 +118,7 @@ func TestImportWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := newEngine(t, durable.NewMemory())
+				e := newEngine(t, memory.New())
 				imported(t, e, state(`"attempt_count": 1, "max_attempts": 5, "next_retry_at": %s,
 					"backoff_state": {"strategy": "fixed", "current_delay": "4s"}`, at(test.next)))
 				calls, err := resume(t, e, &policy5, 2)
@@ -140,7 +143,7 @@ func TestImportStrategies(t *testing.T) {
 	} {
 		t.Run(strategy, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := newEngine(t, durable.NewMemory())
+				e := newEngine(t, memory.New())
 				c, _ := imported(t, e, state(`"attempt_count": 2, "max_attempts": 5, "next_retry_at": %s,
 					"retry_config": {"attempts": 5, "backoff": %s, "initial_delay": "2s", "max_delay": "50s"}`, at(0), strategy))
 				p, err := c.Policy("charge")
@@ -163,7 +166,7 @@ func TestImportExhausted(t *testing.T) {
 	for name, count := range map[string]int{"at the maximum": 3, "above the maximum": 7} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := newEngine(t, durable.NewMemory())
+				e := newEngine(t, memory.New())
 				imported(t, e, state(`"attempt_count": %d, "max_attempts": 3, "next_retry_at": %s,
 					"retry_history": [{"attempt_number": 3, "success": false, "error": "HTTP 503"}]`, count, at(time.Second)))
 				for range 2 {
@@ -173,7 +176,7 @@ func TestImportExhausted(t *testing.T) {
 						t.Errorf("attempts %v, error %v", calls, err)
 					}
 				}
-				if err := e.Requeue(t.Context(), "run", "charge"); err != nil {
+				if err := e.Admin().Requeue(t.Context(), "run", "charge"); err != nil {
 					t.Fatal(err)
 				}
 				calls, err := resume(t, e, &policy5, 1)
@@ -214,7 +217,7 @@ func TestImportLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := newEngine(t, durable.NewMemory())
+				e := newEngine(t, memory.New())
 				imported(t, e, state("%s", test.state))
 				calls, err := resume(t, e, &test.policy, 99)
 				if !errors.Is(err, test.reason) || len(calls) > 1 {
@@ -244,12 +247,12 @@ func TestImportSucceeded(t *testing.T) {
 		"result, no output": {"null", "done", "done", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEngine(t, durable.NewMemory())
+			e := newEngine(t, memory.New())
 			c := agent(t, "steps", fmt.Sprintf(form, test.output))
 			if test.result != nil {
 				c.Commands[0].Result = test.result
 			}
-			report, err := Import(t.Context(), e, "run", c)
+			report, err := Import(t.Context(), e.Admin(), "run", c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -271,10 +274,10 @@ func TestImportSucceeded(t *testing.T) {
 
 // TestImportResultRefused: a result that cannot be recorded is not dropped.
 func TestImportResultRefused(t *testing.T) {
-	e := newEngine(t, durable.NewMemory())
+	e := newEngine(t, memory.New())
 	c := agent(t, "steps", `{"workflow_id": "w", "completed_steps": [{"step_index": 0, "success": true}]}`)
 	c.Commands[0].Result = func() {}
-	if _, err := Import(t.Context(), e, "run", c); !errors.Is(err, durable.ErrResult) {
+	if _, err := Import(t.Context(), e.Admin(), "run", c); !errors.Is(err, durable.ErrResult) {
 		t.Errorf("error %v, want %v", err, durable.ErrResult)
 	}
 }
@@ -284,7 +287,7 @@ func TestImportResultRefused(t *testing.T) {
 func TestImportWithoutState(t *testing.T) {
 	for _, form := range []string{`{"workflow_id": "w"}`, `{"workflow_id": "w", "retry_checkpoint_state": null}`} {
 		synctest.Test(t, func(t *testing.T) {
-			e := newEngine(t, durable.NewMemory())
+			e := newEngine(t, memory.New())
 			_, report := imported(t, e, form)
 			calls, err := resume(t, e, &policy5, 1)
 			if err != nil || len(report.Steps) > 0 {
@@ -299,12 +302,12 @@ func TestImportWithoutState(t *testing.T) {
 // that the next one is made at once.
 func TestImportOlderSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		c := agent(t, "old", `{"workflow_id": "w", "completed_steps": [{"step_index": 4, "command": "shell: charge",
 			"success": false, "retry_state": {"current_attempt": 2, "max_attempts": 3,
 			"failure_history": ["HTTP 502", "HTTP 503"], "in_retry_loop": true}}]}`)
 		c.Command("step-4").Step = Step{Name: "charge"}
-		if _, err := Import(t.Context(), e, "run", c); err != nil {
+		if _, err := Import(t.Context(), e.Admin(), "run", c); err != nil {
 			t.Fatal(err)
 		}
 		calls, err := resume(t, e, &policy5, 1)

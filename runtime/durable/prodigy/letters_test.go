@@ -7,25 +7,26 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 // TestImportDeadLetters: a dead letter keeps the type and the text of its last error,
 // by which the advice about it is decided. What the other system advised is reported.
 func TestImportDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
-		report, err := Import(t.Context(), e, "run", open(t, "testdata/dead-letters.json"))
+		e := newEngine(t, memory.New())
+		report, err := Import(t.Context(), e.Admin(), "run", open(t, "testdata/dead-letters.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for s, err := range e.Steps(t.Context(), durable.Filter{Run: "run", DeadLetter: true}) {
+		for s, err := range e.Admin().Steps(t.Context(), admin.Filter{Run: "run", DeadLetter: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			got = append(got, fmt.Sprintf("%s: %q, %s", s.Step, s.Error, s.Eligibility))
-			for a, err := range e.Attempts(t.Context(), "run", s.Step) {
+			for a, err := range e.Admin().Attempts(t.Context(), "run", s.Step) {
 				got = append(got, fmt.Sprintf("attempt %d after %v: %q, %v", a.Attempt, a.Duration, a.Error, err))
 			}
 		}

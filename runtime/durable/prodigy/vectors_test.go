@@ -11,7 +11,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/vectors"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
 // TestVectors reads what humantime reads, counts as Prodigy counts the attempts of
@@ -79,7 +79,7 @@ func itemVector(t *testing.T, in struct {
 	Count int `json:"retry_count"`
 }, want int) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		imported(t, e, fmt.Sprintf(`{"job_id": "j", "item_retry_counts": {"charge": %d}}`, in.Count))
 		unlimited := retry.Policy{Name: "charge", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 100}}
 		calls, err := resume(t, e, &unlimited, 1)
@@ -98,7 +98,7 @@ func attemptsVector(t *testing.T, in struct {
 	Error string // of Prodigy
 }) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		imported(t, e, state(`"attempt_count": %d, "max_attempts": %d`, in.Count, in.Max))
 		p := retry.Policy{Name: "charge", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: in.Max}}
 		calls, err := resume(t, e, &p, 99)
@@ -115,7 +115,7 @@ func validateVector(t *testing.T, in struct {
 	Max   int `json:"max_attempts"`
 }, want struct{ Error string }) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		_, report := imported(t, e, state(`"attempt_count": %d, "max_attempts": %d`, in.Count, in.Max))
 		word, _, _ := strings.Cut(strings.ToLower(want.Error), " ")
 		if text := fmt.Sprint(report.Notes); word == "" || !strings.Contains(text, word) {
@@ -136,7 +136,7 @@ func timerVector(t *testing.T, in struct {
 	Wait time.Duration `json:"wait_ns"`
 }) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, durable.NewMemory())
+		e := newEngine(t, memory.New())
 		text := strings.Replace(state(`"attempt_count": 1, "max_attempts": 5, "next_retry_at": %s`, at(afterT(t, in.Next))),
 			"{", fmt.Sprintf(`{"checkpointed_at": %s, `, at(afterT(t, in.Written))), 1)
 		time.Sleep(afterT(t, in.Restored))

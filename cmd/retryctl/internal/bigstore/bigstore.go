@@ -11,7 +11,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A Size is how much [Fill] creates.
@@ -33,7 +34,7 @@ const batch = 2000
 // Fill creates runs in an empty store, in the empty namespace. The same size leads to
 // the same records. The records are those that engines write, which
 // [durable.Engine.Verify] checks.
-func Fill(ctx context.Context, store durable.Store, size Size) error {
+func Fill(ctx context.Context, store storage.Store, size Size) error {
 	if size.Months == 0 {
 		size.Months = 6
 	}
@@ -60,15 +61,15 @@ func Fill(ctx context.Context, store durable.Store, size Size) error {
 // A filler fills a store.
 type filler struct {
 	ctx    context.Context
-	store  durable.Store
+	store  storage.Store
 	size   Size
 	random *rand.Rand
 	begin  time.Time
 
 	runs, steps int
 	rare        bool // there is a dead letter with the class Rare
-	put         []durable.Record
-	add         []durable.Entry
+	put         []storage.Record
+	add         []storage.Entry
 	err         error // of an encoding
 }
 
@@ -125,25 +126,25 @@ type recordedError struct {
 }
 
 type entryBody struct {
-	Outcome     durable.Outcome `json:"outcome"`
-	Started     time.Time       `json:"started,omitzero"`
-	Duration    time.Duration   `json:"duration,omitempty"`
-	Class       retry.Class     `json:"class,omitempty"`
-	Error       string          `json:"error,omitempty"`
-	Wait        time.Duration   `json:"wait,omitempty"`
-	Reason      retry.Reason    `json:"reason,omitempty"`
-	Owner       string          `json:"owner,omitempty"`
-	Fence       uint64          `json:"fence,omitempty"`
-	Correlation string          `json:"correlation,omitempty"`
+	Outcome     events.Outcome `json:"outcome"`
+	Started     time.Time      `json:"started,omitzero"`
+	Duration    time.Duration  `json:"duration,omitempty"`
+	Class       retry.Class    `json:"class,omitempty"`
+	Error       string         `json:"error,omitempty"`
+	Wait        time.Duration  `json:"wait,omitempty"`
+	Reason      retry.Reason   `json:"reason,omitempty"`
+	Owner       string         `json:"owner,omitempty"`
+	Fence       uint64         `json:"fence,omitempty"`
+	Correlation string         `json:"correlation,omitempty"`
 }
 
 // A mix is how many of 100 have a status. The last one has the rest.
 type mix []struct {
 	percent int
-	status  durable.Status
+	status  storage.Status
 }
 
-func (f *filler) pick(m mix) durable.Status {
+func (f *filler) pick(m mix) storage.Status {
 	n := f.random.IntN(100)
 	for _, row := range m {
 		if n -= row.percent; n < 0 {
@@ -155,19 +156,19 @@ func (f *filler) pick(m mix) durable.Status {
 
 // runMix is the mix of runs.
 var runMix = mix{
-	{72, durable.StatusSucceeded}, {9, durable.StatusFailed}, {6, durable.StatusParked}, {4, durable.StatusPaused},
-	{4, durable.StatusOpen}, {2, durable.StatusCanceled}, {1, durable.StatusTimedOut}, {2, durable.StatusExpired},
+	{72, storage.StatusSucceeded}, {9, storage.StatusFailed}, {6, storage.StatusParked}, {4, storage.StatusPaused},
+	{4, storage.StatusOpen}, {2, storage.StatusCanceled}, {1, storage.StatusTimedOut}, {2, storage.StatusExpired},
 }
 
 // stepMixes are the mixes of the steps of a run with a status.
-var stepMixes = map[durable.Status]mix{
-	durable.StatusSucceeded: {{99, durable.StatusSucceeded}, {1, durable.StatusDead}},
-	durable.StatusFailed:    {{80, durable.StatusSucceeded}, {15, durable.StatusDead}, {5, durable.StatusFailed}},
-	durable.StatusParked:    {{60, durable.StatusSucceeded}, {40, durable.StatusWaiting}},
-	durable.StatusPaused:    {{90, durable.StatusSucceeded}, {6, durable.StatusInDoubt}, {4, durable.StatusPaused}},
-	durable.StatusOpen:      {{70, durable.StatusSucceeded}, {15, durable.StatusExecuting}, {15, durable.StatusWaiting}},
-	durable.StatusCanceled:  {{80, durable.StatusSucceeded}, {20, durable.StatusWaiting}},
-	durable.StatusTimedOut:  {{70, durable.StatusSucceeded}, {30, durable.StatusWaiting}},
+var stepMixes = map[storage.Status]mix{
+	storage.StatusSucceeded: {{99, storage.StatusSucceeded}, {1, storage.StatusDead}},
+	storage.StatusFailed:    {{80, storage.StatusSucceeded}, {15, storage.StatusDead}, {5, storage.StatusFailed}},
+	storage.StatusParked:    {{60, storage.StatusSucceeded}, {40, storage.StatusWaiting}},
+	storage.StatusPaused:    {{90, storage.StatusSucceeded}, {6, storage.StatusInDoubt}, {4, storage.StatusPaused}},
+	storage.StatusOpen:      {{70, storage.StatusSucceeded}, {15, storage.StatusExecuting}, {15, storage.StatusWaiting}},
+	storage.StatusCanceled:  {{80, storage.StatusSucceeded}, {20, storage.StatusWaiting}},
+	storage.StatusTimedOut:  {{70, storage.StatusSucceeded}, {30, storage.StatusWaiting}},
 }
 
 // run adds a run with its steps. The steps of an expired run are gone: others have
@@ -177,37 +178,37 @@ func (f *filler) run(i, steps int) error {
 	span := f.size.Until.Sub(f.begin)
 	created := f.begin.Add(time.Duration(float64(span) * float64(i) / float64(f.size.Runs))).UTC()
 	name := [...]string{"settle", "import", "mails", "invoices", "sync"}[i%5]
-	r := durable.Record{
-		Key:     durable.Key{Kind: durable.KindRun, Run: fmt.Sprintf("%s-%s-%05d", name, created.Format(time.DateOnly), i)},
+	r := storage.Record{
+		Key:     storage.Key{Kind: storage.KindRun, Run: fmt.Sprintf("%s-%s-%05d", name, created.Format(time.DateOnly), i)},
 		Version: 1, Status: status, Fence: 1 + uint64(f.random.IntN(3)), Handler: name,
-		Attention: status == durable.StatusPaused, Created: created,
+		Attention: status == storage.StatusPaused, Created: created,
 		Bucket: time.Date(created.Year(), created.Month(), 1, 0, 0, 0, 0, time.UTC),
 	}
 	const keep = 30 * 24 * time.Hour
 	b := runBody{Claimed: created.Add(time.Second), Keep: keep, Recovered: int(r.Fence - 1), Budget: i%10 == 0}
 	ended := created.Add(time.Duration(1+f.random.IntN(120)) * time.Minute)
 	switch status {
-	case durable.StatusOpen:
+	case storage.StatusOpen:
 		r.Due = ended
-	case durable.StatusParked:
+	case storage.StatusParked:
 		r.Due = f.size.Until.UTC().Add(time.Duration(f.random.IntN(3600)) * time.Second)
-	case durable.StatusPaused:
+	case storage.StatusPaused:
 		b.Ended = ended
-	case durable.StatusSucceeded:
+	case storage.StatusSucceeded:
 		b.Ended, r.Due = ended, ended.Add(keep)
 	default:
 		b.Ended = ended
 	}
-	if status == durable.StatusFailed {
+	if status == storage.StatusFailed {
 		b.Error = "attempts exhausted: " + failures[i%len(failures)].text
 	}
 	f.record(r, &b)
 	if b.Budget {
-		budget := durable.Record{Key: durable.Key{Kind: durable.KindBudget, Run: r.Key.Run}, Version: 1, Bucket: r.Bucket}
+		budget := storage.Record{Key: storage.Key{Kind: storage.KindBudget, Run: r.Key.Run}, Version: 1, Bucket: r.Bucket}
 		f.record(budget, &budgetBody{Retries: 100, PerUnit: 3, Consumed: f.random.IntN(100), Refused: f.random.IntN(3)})
 	}
 	f.runs++
-	if status == durable.StatusExpired {
+	if status == storage.StatusExpired {
 		steps = 0
 	}
 	for n := range steps {
@@ -236,19 +237,19 @@ var failures = []struct {
 }
 
 // step adds a step with its history.
-func (f *filler) step(r *durable.Record, created time.Time, n int) error {
+func (f *filler) step(r *storage.Record, created time.Time, n int) error {
 	status := f.pick(stepMixes[r.Status])
 	name := [...]string{"Payments.Charge", "Mail.Send", "Ledger.Book"}[n%3]
-	s := durable.Record{
-		Key:     durable.Key{Kind: durable.KindStep, Run: r.Key.Run, ID: fmt.Sprintf("%s/%07d", name, n)},
+	s := storage.Record{
+		Key:     storage.Key{Kind: storage.KindStep, Run: r.Key.Run, ID: fmt.Sprintf("%s/%07d", name, n)},
 		Version: 1, Status: status, Fence: r.Fence, Bucket: r.Bucket,
 	}
 	first := created.Add(time.Duration(n) * 50 * time.Millisecond)
 	b := stepBody{Name: name, Arguments: f.token(12), Policy: "default", First: first}
 	switch {
-	case status == durable.StatusDead || status == durable.StatusFailed || status == durable.StatusPaused:
+	case status == storage.StatusDead || status == storage.StatusFailed || status == storage.StatusPaused:
 		b.Attempts = 5
-	case status != durable.StatusSucceeded:
+	case status != storage.StatusSucceeded:
 		b.Attempts = 1 + f.random.IntN(4)
 	case f.random.IntN(100) < 8: // some needed several attempts
 		b.Attempts = 2 + f.random.IntN(3)
@@ -257,19 +258,19 @@ func (f *filler) step(r *durable.Record, created time.Time, n int) error {
 	}
 	at := f.history(&s, &b)
 	switch status {
-	case durable.StatusSucceeded:
+	case storage.StatusSucceeded:
 		b.Ended, b.Result = at, &payload{json.RawMessage(fmt.Sprintf(`{"receipt":"%s","cents":%d}`, f.token(8), n))}
-	case durable.StatusDead:
+	case storage.StatusDead:
 		b.Reason, b.Ended, b.Dead = retry.ErrAttempts, at, at
-	case durable.StatusFailed, durable.StatusPaused:
+	case storage.StatusFailed, storage.StatusPaused:
 		b.Reason, b.Ended = retry.ErrAttempts, at
-	case durable.StatusWaiting:
+	case storage.StatusWaiting:
 		b.Delay, b.NextAt = 10*time.Minute, at.Add(10*time.Minute)
-	case durable.StatusExecuting:
+	case storage.StatusExecuting:
 		b.Open = &openAttempt{Token: f.token(8), Fence: r.Fence, Owner: owner, Started: at}
 	}
-	s.Attention = status != durable.StatusSucceeded && status != durable.StatusFailed
-	if status == durable.StatusDead {
+	s.Attention = status != storage.StatusSucceeded && status != storage.StatusFailed
+	if status == storage.StatusDead {
 		s.Label = "dead letter: " + string(b.Error.Class)
 	}
 	f.record(s, &b)
@@ -282,23 +283,23 @@ const owner = "6f1c0de5a11ba5eba11c0ffee0ddf00d"
 
 // history adds the attempts of a step, and returns the time after the last one. The
 // attempt of an executing step has not ended, and that of one in doubt was lost.
-func (f *filler) history(s *durable.Record, b *stepBody) time.Time {
+func (f *filler) history(s *storage.Record, b *stepBody) time.Time {
 	at := b.First
 	failure := failures[f.random.IntN(len(failures))]
-	if s.Status == durable.StatusDead && !f.rare && f.runs > f.size.Runs/2 {
+	if s.Status == storage.StatusDead && !f.rare && f.runs > f.size.Runs/2 {
 		failure.class, f.rare = Rare, true
 	}
 	for n := 1; n <= b.Attempts; n++ {
 		last := n == b.Attempts
 		took := time.Duration(5+f.random.IntN(400)) * time.Millisecond
-		e := entryBody{Outcome: durable.OutcomeFailed, Started: at, Duration: took, Owner: owner, Fence: s.Fence}
+		e := entryBody{Outcome: events.OutcomeFailed, Started: at, Duration: took, Owner: owner, Fence: s.Fence}
 		switch {
-		case last && s.Status == durable.StatusExecuting:
+		case last && s.Status == storage.StatusExecuting:
 			return at
-		case last && s.Status == durable.StatusSucceeded:
-			e.Outcome = durable.OutcomeSucceeded
-		case last && s.Status == durable.StatusInDoubt:
-			e.Outcome, e.Duration = durable.OutcomeLost, 0
+		case last && s.Status == storage.StatusSucceeded:
+			e.Outcome = events.OutcomeSucceeded
+		case last && s.Status == storage.StatusInDoubt:
+			e.Outcome, e.Duration = events.OutcomeLost, 0
 			b.Call.Lost++
 		default:
 			e.Class, e.Error = failure.class, fmt.Sprintf(failure.text, f.random.IntN(256))
@@ -307,7 +308,7 @@ func (f *filler) history(s *durable.Record, b *stepBody) time.Time {
 			if !last {
 				e.Wait = time.Duration(n) * time.Second
 				b.Call.Waited += e.Wait
-			} else if s.Status != durable.StatusWaiting {
+			} else if s.Status != storage.StatusWaiting {
 				e.Reason = retry.ErrAttempts
 			}
 			if b.Correlation == "" {
@@ -320,10 +321,10 @@ func (f *filler) history(s *durable.Record, b *stepBody) time.Time {
 			f.err = err
 		}
 		at = at.Add(took)
-		f.add = append(f.add, durable.Entry{Step: s.Key, Attempt: n, At: at, Bucket: s.Bucket, Body: body})
+		f.add = append(f.add, storage.Entry{Step: s.Key, Attempt: n, At: at, Bucket: s.Bucket, Body: body})
 		at = at.Add(e.Wait)
 	}
-	if s.Status == durable.StatusSucceeded {
+	if s.Status == storage.StatusSucceeded {
 		b.Error = nil
 	}
 	return at
@@ -336,12 +337,12 @@ func (f *filler) breaker(i int) {
 		s.OpenUntil = f.size.Until.UTC().Add(time.Minute)
 	}
 	month := time.Date(f.begin.Year(), f.begin.Month(), 1, 0, 0, 0, 0, time.UTC)
-	key := durable.Key{Kind: durable.KindBreaker, ID: fmt.Sprintf("server-%02d", i)}
-	f.record(durable.Record{Key: key, Version: 1, Bucket: month}, &s)
+	key := storage.Key{Kind: storage.KindBreaker, ID: fmt.Sprintf("server-%02d", i)}
+	f.record(storage.Record{Key: key, Version: 1, Bucket: month}, &s)
 }
 
 // record adds a record.
-func (f *filler) record(r durable.Record, body any) {
+func (f *filler) record(r storage.Record, body any) {
 	var err error
 	if r.Body, err = json.Marshal(body); err != nil {
 		f.err = err
@@ -370,12 +371,12 @@ func (f *filler) flush() error {
 	if f.err != nil {
 		return f.err
 	}
-	keys := make([]durable.Key, len(f.put))
+	keys := make([]storage.Key, len(f.put))
 	for i, r := range f.put {
 		keys[i] = r.Key
 	}
-	err := f.store.Update(f.ctx, durable.Select{Keys: keys}, func(tx durable.Tx) (durable.Writes, error) {
-		w := durable.Writes{Add: f.add}
+	err := f.store.Update(f.ctx, storage.Select{Keys: keys}, func(tx storage.Tx) (storage.Writes, error) {
+		w := storage.Writes{Add: f.add}
 		for i, r := range f.put {
 			r.Version = tx.Records[i].Version
 			w.Put = append(w.Put, r)

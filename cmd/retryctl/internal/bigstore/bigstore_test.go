@@ -5,11 +5,14 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // TestFill: what is created is sound, has the size, and is in all states.
 func TestFill(t *testing.T) {
-	store := durable.NewMemory()
+	store := memory.New()
 	size := Size{Runs: 500, Steps: 5000, Until: time.Now()}
 	if err := Fill(t.Context(), store, size); err != nil {
 		t.Fatal(err)
@@ -19,13 +22,13 @@ func TestFill(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close(t.Context())
-	for v, err := range e.Verify(t.Context()) {
+	for v, err := range e.Admin().Verify(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Error(v)
 	}
-	stats, err := e.Stats(t.Context(), durable.Filter{})
+	stats, err := e.Admin().Stats(t.Context(), admin.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,9 +47,9 @@ func TestFill(t *testing.T) {
 			t.Errorf("no run is %v", status)
 		}
 	}
-	for _, status := range []durable.Status{
-		durable.StatusSucceeded, durable.StatusDead, durable.StatusFailed, durable.StatusWaiting, durable.StatusInDoubt,
-		durable.StatusPaused, durable.StatusExecuting,
+	for _, status := range []storage.Status{
+		storage.StatusSucceeded, storage.StatusDead, storage.StatusFailed, storage.StatusWaiting, storage.StatusInDoubt,
+		storage.StatusPaused, storage.StatusExecuting,
 	} {
 		if stats.Steps[status] == 0 {
 			t.Errorf("no step is %v", status)

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // bars returns the bars of a step: its attempts, and the waits between them. claimed is
 // when an engine has claimed the run last.
-func bars(step *durable.StepInfo, attempts []durable.AttemptInfo, claimed, now time.Time) (list []timelineBar) {
+func bars(step *admin.StepInfo, attempts []admin.AttemptInfo, claimed, now time.Time) (list []timelineBar) {
 	if len(attempts) > maxBars {
 		attempts = attempts[len(attempts)-maxBars:]
 	}
@@ -19,7 +21,7 @@ func bars(step *durable.StepInfo, attempts []durable.AttemptInfo, claimed, now t
 		}
 		next := nextStart(step, attempts[i+1:])
 		end := a.Started.Add(a.Duration)
-		if a.Outcome == durable.OutcomeLost && a.Duration == 0 {
+		if a.Outcome == events.OutcomeLost && a.Duration == 0 {
 			end = lostUntil(next, claimed, a.Started, now)
 		}
 		list = append(list, timelineBar{class: string(a.Outcome), from: a.Started, to: end, title: barTitle(&a)})
@@ -35,7 +37,7 @@ func bars(step *durable.StepInfo, attempts []durable.AttemptInfo, claimed, now t
 		}
 	}
 	switch {
-	case !step.Started.IsZero() && step.Status == durable.StatusExecuting:
+	case !step.Started.IsZero() && step.Status == storage.StatusExecuting:
 		list = append(list, timelineBar{
 			class: string(inkOpen), from: step.Started, to: now,
 			title: fmt.Sprintf("attempt %d is executing", step.Attempts),
@@ -47,16 +49,16 @@ func bars(step *durable.StepInfo, attempts []durable.AttemptInfo, claimed, now t
 }
 
 // executed reports whether an outcome is that of an attempt, not of an operation.
-func executed(o durable.Outcome) bool {
+func executed(o events.Outcome) bool {
 	switch o {
-	case durable.OutcomeResolved, durable.OutcomeRequeued, durable.OutcomeDiscarded:
+	case events.OutcomeResolved, events.OutcomeRequeued, events.OutcomeDiscarded:
 		return false
 	}
 	return true
 }
 
 // nextStart returns the start of the attempt after another, or zero.
-func nextStart(step *durable.StepInfo, rest []durable.AttemptInfo) time.Time {
+func nextStart(step *admin.StepInfo, rest []admin.AttemptInfo) time.Time {
 	for _, a := range rest {
 		if executed(a.Outcome) && !a.Late {
 			return a.Started
@@ -85,7 +87,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // barTitle describes an attempt.
-func barTitle(a *durable.AttemptInfo) string {
+func barTitle(a *admin.AttemptInfo) string {
 	title := fmt.Sprintf("attempt %d %s", a.Attempt, a.Outcome)
 	if a.Duration > 0 {
 		title += " after " + length(a.Duration)

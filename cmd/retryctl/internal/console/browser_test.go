@@ -25,7 +25,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/retrygen/retrygen/policy"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 var screenshots = flag.String("screenshots", "", "write the screenshots of the documentation to this `folder`")
@@ -201,7 +202,7 @@ func TestBrowser(t *testing.T) {
 		e.fail(fmt.Sprint("order/", i), quick("charge", 2), "a", errDown)
 	}
 	url := serve(t, Config{
-		Engine: e.Engine, Store: hostile[0], Write: true, Policies: []*policy.File{policyFile(t)},
+		Engine: e.Engine.Admin(), Store: hostile[0], Write: true, Policies: []*policy.File{policyFile(t)},
 	})
 	ctx := browser(t)
 	m := watch(t, ctx, url)
@@ -265,7 +266,7 @@ func await(t *testing.T, ctx context.Context, expression string) {
 func testBrowserPages(t *testing.T, ctx context.Context, e *testStore, m *messages, url string) {
 	paths := []string{"/", "/runs", "/dead", "/shared", "/policies", "/policy?file=retry.yaml&name=charge",
 		"/run?id=group"}
-	for g, err := range e.Groups(t.Context(), durable.Filter{}) {
+	for g, err := range e.Admin().Groups(t.Context(), admin.Filter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +274,7 @@ func testBrowserPages(t *testing.T, ctx context.Context, e *testStore, m *messag
 	}
 	for _, text := range hostile {
 		paths = append(paths, link("/run", "id", text))
-		for s, err := range e.Steps(t.Context(), durable.Filter{Run: text}) {
+		for s, err := range e.Admin().Steps(t.Context(), admin.Filter{Run: text}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,7 +319,8 @@ func testBrowserLive(t *testing.T, ctx context.Context, e *testStore, m *message
 	}
 	await(t, ctx, "document.querySelector('h1 .pill').textContent === 'dead letter'")
 	await(t, ctx, "document.getElementById('live').textContent === 'live'")
-	if err := e.Requeue(t.Context(), "order/0", "charge/a", durable.By("ada", "somewhere else")); err != nil {
+	err := e.Admin().Requeue(t.Context(), "order/0", "charge/a", admin.RequeueBy(admin.By("ada", "somewhere else")))
+	if err != nil {
 		t.Fatal(err)
 	}
 	await(t, ctx, "document.querySelector('h1 .pill').textContent === 'open'")
@@ -333,7 +335,7 @@ func testBrowserLive(t *testing.T, ctx context.Context, e *testStore, m *message
 	await(t, ctx, "document.getElementById('live').textContent === 'live'")
 	evaluate[bool](t, ctx, fmt.Sprintf(see, true))
 	await(t, ctx, "document.getElementById('live').hidden")
-	if err := e.Pause(t.Context(), "order/0"); err != nil {
+	if err := e.Admin().Pause(t.Context(), "order/0"); err != nil {
 		t.Fatal(err)
 	}
 	evaluate[bool](t, ctx, fmt.Sprintf(see, false))
@@ -356,7 +358,7 @@ func testBrowserForms(t *testing.T, ctx context.Context, e *testStore, m *messag
 		chromedp.SendKeys("details[open] [name=by]", "grace"),
 		chromedp.SendKeys("details[open] [name=why]", "the bank is back"),
 		chromedp.Click("details[open] form button"), chromedp.WaitVisible(".notice"))
-	if got := e.status("order/1", "charge/a"); got != durable.StatusOpen {
+	if got := e.status("order/1", "charge/a"); got != storage.StatusOpen {
 		t.Errorf("the step is %v, want open", got)
 	}
 	await(t, ctx, "document.querySelector('#list').textContent.includes('by grace: the bank is back')")
@@ -373,10 +375,10 @@ func testBrowserForms(t *testing.T, ctx context.Context, e *testStore, m *messag
 	}
 	do(chromedp.SendKeys(".bulk [name=why]", "nobody needs it"), chromedp.Click(".bulk .danger"))
 	await(t, ctx, "document.querySelector('h1 .pill')?.textContent === 'done'")
-	if got := e.status("order/2", "charge/a"); got != durable.StatusDiscarded {
+	if got := e.status("order/2", "charge/a"); got != storage.StatusDiscarded {
 		t.Errorf("the dead letter is %v, want discarded", got)
 	}
-	if got := e.status("order/3", "charge/a"); got != durable.StatusDead {
+	if got := e.status("order/3", "charge/a"); got != storage.StatusDead {
 		t.Errorf("a dead letter that was not checked is %v", got)
 	}
 	// The keyboard reaches the content first.

@@ -12,12 +12,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A change carries out a form, and returns the URL of the page to show then. What is
 // changed is in the URL of the form: browsers change line ends in its fields.
-type change func(ctx context.Context, r *http.Request, by durable.Operator) (next string, err error)
+type change func(ctx context.Context, r *http.Request, by events.Operator) (next string, err error)
 
 // nameTime is how long a browser remembers who its user is.
 const nameTime = 90 * 24 * time.Hour
@@ -35,7 +37,7 @@ func (s *Server) change(f change) http.Handler {
 			return
 		}
 		u := userOf(r)
-		by := durable.By(strings.TrimSpace(r.PostForm.Get("by")), strings.TrimSpace(r.PostForm.Get("why")))
+		by := admin.By(strings.TrimSpace(r.PostForm.Get("by")), strings.TrimSpace(r.PostForm.Get("why")))
 		if u.Fixed {
 			by.Name = u.Name
 		}
@@ -85,7 +87,7 @@ var notices = map[string]string{
 }
 
 // changeRun pauses, resumes or cancels a run, or sends it a signal.
-func (s *Server) changeRun(ctx context.Context, r *http.Request, by durable.Operator) (string, error) {
+func (s *Server) changeRun(ctx context.Context, r *http.Request, by events.Operator) (string, error) {
 	run, action := r.URL.Query().Get("id"), r.PostForm.Get("action")
 	var err error
 	switch action {
@@ -104,7 +106,7 @@ func (s *Server) changeRun(ctx context.Context, r *http.Request, by durable.Oper
 }
 
 // signal sends a value that an operator has written to a step.
-func (s *Server) signal(ctx context.Context, run, step, value string, by durable.Operator) error {
+func (s *Server) signal(ctx context.Context, run, step, value string, by events.Operator) error {
 	value = cmp.Or(strings.TrimSpace(value), "null")
 	switch {
 	case step == "":
@@ -116,28 +118,28 @@ func (s *Server) signal(ctx context.Context, run, step, value string, by durable
 }
 
 // changeStep requeues, discards or resolves a step, or ends its wait.
-func (s *Server) changeStep(ctx context.Context, r *http.Request, by durable.Operator) (string, error) {
+func (s *Server) changeStep(ctx context.Context, r *http.Request, by events.Operator) (string, error) {
 	form, q := r.PostForm, r.URL.Query()
 	run, step, action := q.Get("run"), q.Get("id"), form.Get("action")
 	var err error
 	switch action {
 	case "requeue":
-		options := []durable.RequeueOption{by}
+		options := []admin.RequeueOption{admin.RequeueBy(by)}
 		if form.Get("new-key") != "" {
-			options = append(options, durable.NewKey())
+			options = append(options, admin.NewKey())
 		}
 		if form.Get("repeat") != "" {
-			options = append(options, durable.Repeat())
+			options = append(options, admin.Repeat())
 		}
 		err = s.Engine.Requeue(ctx, run, step, options...)
 	case "discard":
 		err = s.Engine.Discard(ctx, run, step, by)
 	case "retry":
-		err = s.Engine.Resolve(ctx, run, step, durable.Retry(), by)
+		err = s.Engine.Resolve(ctx, run, step, admin.Retry(), by)
 	case "signal":
 		err = s.signal(ctx, run, step, form.Get("value"), by)
 	case "resolve":
-		var resolution durable.Resolution
+		var resolution admin.Resolution
 		if resolution, err = resolutionOf(form.Get("as"), form.Get("value")); err == nil {
 			err = s.Engine.Resolve(ctx, run, step, resolution, by)
 		}
@@ -148,29 +150,29 @@ func (s *Server) changeStep(ctx context.Context, r *http.Request, by durable.Ope
 }
 
 // resolutionOf returns what an operator has written about a step in doubt.
-func resolutionOf(as, value string) (durable.Resolution, error) {
+func resolutionOf(as, value string) (admin.Resolution, error) {
 	value = strings.TrimSpace(value)
 	switch as {
 	case "retry":
-		return durable.Retry(), nil
+		return admin.Retry(), nil
 	case "failed":
 		if value == "" {
-			return durable.Resolution{}, badRequest("The error is missing",
+			return admin.Resolution{}, badRequest("The error is missing",
 				"Write the error that calls of the step return.")
 		}
-		return durable.Failed(errors.New(value)), nil
+		return admin.Failed(errors.New(value)), nil
 	case "succeeded":
 		if !json.Valid([]byte(value)) {
-			return durable.Resolution{}, badRequest("The result is not JSON",
+			return admin.Resolution{}, badRequest("The result is not JSON",
 				`Write what the step returned as JSON, such as {"id": 7} or null.`)
 		}
-		return durable.Succeeded(json.RawMessage(value)), nil
+		return admin.Succeeded(json.RawMessage(value)), nil
 	}
-	return durable.Resolution{}, badRequest("The resolution is missing", "Choose what happened to the step.")
+	return admin.Resolution{}, badRequest("The resolution is missing", "Choose what happened to the step.")
 }
 
 // changeShared resets a breaker or a budget.
-func (s *Server) changeShared(ctx context.Context, r *http.Request, by durable.Operator) (string, error) {
+func (s *Server) changeShared(ctx context.Context, r *http.Request, by events.Operator) (string, error) {
 	q, action := r.URL.Query(), r.PostForm.Get("action")
 	var err error
 	switch action {
@@ -186,7 +188,7 @@ func (s *Server) changeShared(ctx context.Context, r *http.Request, by durable.O
 
 // changeDead starts a bulk change of the dead letters that are checked, or of all that
 // the filter selects.
-func (s *Server) changeDead(_ context.Context, r *http.Request, by durable.Operator) (string, error) {
+func (s *Server) changeDead(_ context.Context, r *http.Request, by events.Operator) (string, error) {
 	form := r.PostForm
 	t := &task{Action: form.Get("action"), By: by, Filter: deadFilterOf(r.URL.Query()), rate: 10}
 	if t.Action != "requeue" && t.Action != "discard" {
@@ -206,11 +208,11 @@ func (s *Server) changeDead(_ context.Context, r *http.Request, by durable.Opera
 	} else if !all {
 		for _, letter := range form["letter"] {
 			text, err := url.QueryUnescape(letter)
-			p, wrong := durable.Cursor(text).Position()
+			p, wrong := storage.Cursor(text).Position()
 			if err != nil || wrong != nil {
 				return "", errAction
 			}
-			t.letters = append(t.letters, durable.StepInfo{Run: p.Run, Step: p.ID})
+			t.letters = append(t.letters, admin.StepInfo{Run: p.Run, Step: p.ID})
 		}
 		if len(t.letters) == 0 {
 			return "", badRequest("No dead letter is selected",

@@ -14,6 +14,9 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -29,11 +32,11 @@ func TestChanges(t *testing.T) {
 	broken.Breaker = &retry.BreakerPolicy{Name: "bank", Failures: 1, OpenFor: time.Hour}
 	e.fail("broken", broken, "f", errDown)
 	for _, id := range []string{"doubt/1", "doubt/2", "doubt/3"} {
-		s := &durable.StepPolicy{Name: "post", Policy: &retry.Policy{Name: "post", RetryUnknown: true},
-			OnExhausted: durable.ExhaustedPause}
+		s := &genapi.StepPolicy{Name: "post", Policy: &retry.Policy{Name: "post", RetryUnknown: true},
+			OnExhausted: genapi.ExhaustedPause}
 		s.Policy.MaxAttempts = 1
 		_ = e.Run(t.Context(), id, func(ctx context.Context) error {
-			_, err := durable.Call(ctx, s, durable.StepID{}, durable.Digest{}, func(context.Context) (int,
+			_, err := genapi.Call(ctx, s, genapi.StepID{}, genapi.Digest{}, func(context.Context) (int,
 				error) {
 				return 0, errDown
 			})
@@ -42,7 +45,7 @@ func TestChanges(t *testing.T) {
 	}
 	var logged bytes.Buffer
 	c := newClient(t, serve(t, Config{
-		Engine: e.Engine, Store: "test", Write: true, Log: slog.New(slog.NewTextHandler(&logged, nil)),
+		Engine: e.Engine.Admin(), Store: "test", Write: true, Log: slog.New(slog.NewTextHandler(&logged, nil)),
 	}))
 	who := []string{"by", "ada", "why", "a drill"}
 	done := func(what string, r reply) {
@@ -59,7 +62,7 @@ func TestChanges(t *testing.T) {
 		}
 		return c.post(path+"?"+q.Encode(), append(pairs, who...)...)
 	}
-	expect := func(what string, got, want durable.Status) {
+	expect := func(what string, got, want storage.Status) {
 		t.Helper()
 		if got != want {
 			t.Errorf("%s: %v, want %v", what, got, want)
@@ -67,12 +70,12 @@ func TestChanges(t *testing.T) {
 	}
 
 	done("requeue", change("/step", "run", "dead/1", "id", "charge/a", "action", "requeue", "new-key", "1"))
-	expect("requeued", e.status("dead/1", "charge/a"), durable.StatusOpen)
+	expect("requeued", e.status("dead/1", "charge/a"), storage.StatusOpen)
 	c.want("again", change("/step", "run", "dead/1", "id", "charge/a", "action", "requeue"), http.StatusConflict)
 	done("discard", change("/step", "run", "dead/2", "id", "charge/b", "action", "discard"))
-	expect("discarded", e.status("dead/2", "charge/b"), durable.StatusDiscarded)
+	expect("discarded", e.status("dead/2", "charge/b"), storage.StatusDiscarded)
 	done("repeat", change("/step", "run", "budget", "id", "none/e", "action", "requeue", "repeat", "1"))
-	expect("repeated", e.status("budget", "none/e"), durable.StatusOpen)
+	expect("repeated", e.status("budget", "none/e"), storage.StatusOpen)
 
 	c.want("resolve", change("/step", "run", "doubt/1", "id", "post", "action", "resolve", "as", "succeeded", "value",
 		"{"),
@@ -80,22 +83,22 @@ func TestChanges(t *testing.T) {
 	c.want("resolve", change("/step", "run", "doubt/1", "id", "post", "action", "resolve"), http.StatusBadRequest)
 	done("resolve", change("/step", "run", "doubt/1", "id", "post", "action", "resolve", "as", "succeeded", "value",
 		"7"))
-	expect("resolved", e.status("doubt/1", "post"), durable.StatusSucceeded)
+	expect("resolved", e.status("doubt/1", "post"), storage.StatusSucceeded)
 	done("resolve", change("/step", "run", "doubt/2", "id", "post", "action", "resolve", "as", "failed", "value",
 		"it bounced"))
-	expect("resolved", e.status("doubt/2", "post"), durable.StatusFailed)
+	expect("resolved", e.status("doubt/2", "post"), storage.StatusFailed)
 	done("resolve", change("/step", "run", "doubt/3", "id", "post", "action", "resolve", "as", "retry"))
-	expect("resolved", e.status("doubt/3", "post"), durable.StatusOpen)
+	expect("resolved", e.status("doubt/3", "post"), storage.StatusOpen)
 
 	testWaits(t, e, c, change, done)
 
 	done("pause", change("/run", "id", "failed", "action", "pause"))
-	expect("paused", e.runStatus("failed"), durable.StatusPaused)
+	expect("paused", e.runStatus("failed"), storage.StatusPaused)
 	c.want("audit", c.get("/run?id=failed"), http.StatusOK, "ada", "a drill", "paused")
 	done("resume", change("/run", "id", "failed", "action", "resume"))
-	expect("resumed", e.runStatus("failed"), durable.StatusOpen)
+	expect("resumed", e.runStatus("failed"), storage.StatusOpen)
 	done("cancel", change("/run", "id", "failed", "action", "cancel"))
-	expect("canceled", e.runStatus("failed"), durable.StatusCanceled)
+	expect("canceled", e.runStatus("failed"), storage.StatusCanceled)
 
 	c.want("open", c.get("/shared"), http.StatusOK, ">open<")
 	done("breaker", change("/shared", "name", "bank", "action", "breaker"))
@@ -133,7 +136,7 @@ func TestBulk(t *testing.T) {
 		e.fail(fmt.Sprint("run/", i), s, "a", errDown)
 	}
 	e.fail("other", s, "a", errors.New("validation: no such account"))
-	c := newClient(t, serve(t, Config{Engine: e.Engine, Store: "test", Write: true}))
+	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test", Write: true}))
 	finish := func(r reply, texts ...string) {
 		t.Helper()
 		c.want("start", r, http.StatusSeeOther)
@@ -145,16 +148,16 @@ func TestBulk(t *testing.T) {
 		}
 		c.want("end", page, http.StatusOK, texts...)
 	}
-	letter := func(run string) string { return letter(durable.StepInfo{Run: run, Step: "charge/a"}) }
+	letter := func(run string) string { return letter(admin.StepInfo{Run: run, Step: "charge/a"}) }
 	finish(c.post("/dead", "action", "requeue", "scope", "selected", "letter", letter("run/0"), "letter",
 		letter("run/1"),
 		"letter", letter("none"), "by", "ada", "why", "the bank is back"), "2 of 3", "not found")
 	finish(c.post("/dead?class=network", "action", "discard", "scope", "all", "sure", "yes", "rate", "10000",
 		"by", "ada", "why", "a drill"),
 		`id="changed">4<`)
-	for run, want := range map[string]durable.Status{
-		"run/0": durable.StatusOpen, "run/1": durable.StatusOpen, "run/2": durable.StatusDiscarded,
-		"run/5": durable.StatusDiscarded, "other": durable.StatusDead,
+	for run, want := range map[string]storage.Status{
+		"run/0": storage.StatusOpen, "run/1": storage.StatusOpen, "run/2": storage.StatusDiscarded,
+		"run/5": storage.StatusDiscarded, "other": storage.StatusDead,
 	} {
 		if got := e.status(run, "charge/a"); got != want {
 			t.Errorf("%s is %v, want %v", run, got, want)
@@ -171,7 +174,7 @@ func TestStopBulk(t *testing.T) {
 	for i := range 2 * maxTasks {
 		e.fail(fmt.Sprint("run/", i), quick("charge", 1), "a", errDown)
 	}
-	c := newClient(t, serve(t, Config{Engine: e.Engine, Store: "test", Write: true}))
+	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test", Write: true}))
 	start := func() reply {
 		return c.post("/dead?text=refused", "action", "requeue", "scope", "all", "sure", "yes", "rate", "0.001",
 			"by", "ada", "why", "a drill")
@@ -218,14 +221,14 @@ func testWaits(
 	done("fail", change("/step", "run", "wait/3", "id", "approve", "action", "resolve", "as", "failed", "value", "no"))
 	done("now", change("/step", "run", "later", "id", "later/a", "action", "retry"))
 	c.want("no retry", change("/step", "run", "wait/1", "id", "approve", "action", "retry"), http.StatusConflict)
-	for run, want := range map[string]durable.Status{
-		"wait/1": durable.StatusSucceeded, "wait/2": durable.StatusSucceeded, "wait/3": durable.StatusFailed,
+	for run, want := range map[string]storage.Status{
+		"wait/1": storage.StatusSucceeded, "wait/2": storage.StatusSucceeded, "wait/3": storage.StatusFailed,
 	} {
 		if got := e.status(run, "approve"); got != want {
 			t.Errorf("run %s: %v, want %v", run, got, want)
 		}
 	}
-	if s, err := e.Describe(t.Context(), "later", "later/a"); err != nil || !s.NextAt.IsZero() {
+	if s, err := e.Admin().Describe(t.Context(), "later", "later/a"); err != nil || !s.NextAt.IsZero() {
 		t.Errorf("the next attempt is at %v, %v; want now", s.NextAt, err)
 	}
 }

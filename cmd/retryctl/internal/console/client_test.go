@@ -15,6 +15,8 @@ import (
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A client is a browser without scripts. It does not follow redirects.
@@ -99,7 +101,7 @@ func (c *client) want(what string, r reply, status int, texts ...string) {
 type testStore struct {
 	*durable.Engine
 	t     *testing.T
-	store durable.Store
+	store storage.Store
 }
 
 func newStore(t *testing.T) *testStore {
@@ -113,19 +115,19 @@ func newStore(t *testing.T) *testStore {
 }
 
 // quick returns a step that is not retried for long.
-func quick(name string, attempts int) *durable.StepPolicy {
-	return &durable.StepPolicy{
-		Name: name, Idempotent: true, OnExhausted: durable.ExhaustedDeadLetter,
+func quick(name string, attempts int) *genapi.StepPolicy {
+	return &genapi.StepPolicy{
+		Name: name, Idempotent: true, OnExhausted: genapi.ExhaustedDeadLetter,
 		Policy: &retry.Policy{Name: name, RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: attempts,
 			InitialDelay: time.Microsecond}},
 	}
 }
 
 // fail executes a run with a step that fails, or succeeds if failure is nil.
-func (e *testStore) fail(run string, s *durable.StepPolicy, id string, failure error, options ...durable.RunOption) {
+func (e *testStore) fail(run string, s *genapi.StepPolicy, id string, failure error, options ...durable.RunOption) {
 	e.t.Helper()
 	err := e.Run(e.t.Context(), run, func(ctx context.Context) error {
-		_, err := durable.Call(ctx, s, durable.ID(id), durable.Digest{}, func(context.Context) (string, error) {
+		_, err := genapi.Call(ctx, s, genapi.ID(id), genapi.Digest{}, func(context.Context) (string, error) {
 			return "receipt", failure
 		})
 		return err
@@ -136,9 +138,9 @@ func (e *testStore) fail(run string, s *durable.StepPolicy, id string, failure e
 }
 
 // status returns the status of a step.
-func (e *testStore) status(run, step string) durable.Status {
+func (e *testStore) status(run, step string) storage.Status {
 	e.t.Helper()
-	s, err := e.Describe(e.t.Context(), run, step)
+	s, err := e.Admin().Describe(e.t.Context(), run, step)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -146,9 +148,9 @@ func (e *testStore) status(run, step string) durable.Status {
 }
 
 // runStatus returns the status of a run.
-func (e *testStore) runStatus(run string) durable.Status {
+func (e *testStore) runStatus(run string) storage.Status {
 	e.t.Helper()
-	for r, err := range e.List(e.t.Context(), durable.Query{Run: run}) {
+	for r, err := range e.Admin().List(e.t.Context(), storage.Query{Run: run}) {
 		if err != nil {
 			e.t.Fatal(err)
 		}

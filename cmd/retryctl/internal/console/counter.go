@@ -10,7 +10,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // Counts over a whole store are computed in the background, by one pass over its
@@ -22,7 +23,7 @@ import (
 
 // A counter counts what a store has, as long as somebody looks.
 type counter struct {
-	engine   *durable.Engine
+	engine   *admin.Client
 	log      *slog.Logger
 	asked    chan struct{} // has one element if somebody has looked
 	finished chan struct{} // is closed when the first counts are complete
@@ -47,18 +48,18 @@ type counts struct {
 	At   time.Time // the start of the pass
 	Took time.Duration
 
-	Runs, Steps, Units map[durable.Status]int
+	Runs, Steps, Units map[storage.Status]int
 	Attempts, Retries  int
 	Lost               int
 	Retried            int // steps that needed more than one attempt
 	First, Recovered   int // steps that have succeeded with the first attempt, or later
 	Exhausted          int // steps that were given up
 
-	PausedRuns []durable.RunInfo
-	Doubt      []durable.StepInfo // in doubt or paused
-	Dead       []durable.StepInfo
-	Next       []durable.StepInfo // waiting, the next attempt first
-	Causes     map[cause]int      // of dead letters
+	PausedRuns []admin.RunInfo
+	Doubt      []admin.StepInfo // in doubt or paused
+	Dead       []admin.StepInfo
+	Next       []admin.StepInfo // waiting, the next attempt first
+	Causes     map[cause]int    // of dead letters
 	Policies   map[string]*policyCounts
 	Hours      [24]hour // until At, the last one first
 }
@@ -66,7 +67,7 @@ type counts struct {
 // A cause is what dead letters are counted by.
 type cause struct {
 	Class       retry.Class
-	Eligibility durable.Eligibility
+	Eligibility admin.Eligibility
 }
 
 // policyCounts are the steps under a policy.
@@ -78,7 +79,7 @@ type policyCounts struct {
 // An hour is how many steps have ended in it.
 type hour struct{ First, Recovered, Failed int }
 
-func newCounter(e *durable.Engine, log *slog.Logger) *counter {
+func newCounter(e *admin.Client, log *slog.Logger) *counter {
 	return &counter{engine: e, log: log, asked: make(chan struct{}, 1), finished: make(chan struct{})}
 }
 
@@ -145,21 +146,21 @@ func (c *counter) count(ctx context.Context) (*counts, error) {
 	defer c.busy.Store(false)
 	c.seen.Store(0)
 	n := &counts{
-		Runs: map[durable.Status]int{}, Steps: map[durable.Status]int{}, Units: map[durable.Status]int{},
+		Runs: map[storage.Status]int{}, Steps: map[storage.Status]int{}, Units: map[storage.Status]int{},
 		Causes: map[cause]int{}, Policies: map[string]*policyCounts{},
 	}
-	for r, err := range c.engine.List(ctx, durable.Query{}) {
+	for r, err := range c.engine.List(ctx, storage.Query{}) {
 		if err != nil {
 			return nil, err
 		}
 		c.seen.Add(1)
 		n.Runs[r.Status]++
-		if r.Status == durable.StatusPaused && len(n.PausedRuns) < maxSamples {
+		if r.Status == storage.StatusPaused && len(n.PausedRuns) < maxSamples {
 			n.PausedRuns = append(n.PausedRuns, r)
 		}
 	}
 	now := time.Now()
-	for s, err := range c.engine.Steps(ctx, durable.Filter{}) {
+	for s, err := range c.engine.Steps(ctx, admin.Filter{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +171,7 @@ func (c *counter) count(ctx context.Context) (*counts, error) {
 }
 
 // step counts a step.
-func (n *counts) step(s *durable.StepInfo, now time.Time) {
+func (n *counts) step(s *admin.StepInfo, now time.Time) {
 	if s.Group != "" { // the steps of the unit have the attempts
 		n.Units[s.Status]++
 	} else {
@@ -185,17 +186,17 @@ func (n *counts) step(s *durable.StepInfo, now time.Time) {
 		n.end(s, now)
 	}
 	switch s.Status {
-	case durable.StatusInDoubt, durable.StatusPaused:
+	case storage.StatusInDoubt, storage.StatusPaused:
 		n.Doubt = sample(n.Doubt, s)
-	case durable.StatusDead:
+	case storage.StatusDead:
 		n.Dead = sample(n.Dead, s)
 		n.Causes[cause{s.Class, s.Eligibility}]++
-	case durable.StatusWaiting:
+	case storage.StatusWaiting:
 		n.wait(s)
 	}
 }
 
-func sample(list []durable.StepInfo, s *durable.StepInfo) []durable.StepInfo {
+func sample(list []admin.StepInfo, s *admin.StepInfo) []admin.StepInfo {
 	if len(list) < maxSamples {
 		list = append(list, *s)
 	}
@@ -203,12 +204,12 @@ func sample(list []durable.StepInfo, s *durable.StepInfo) []durable.StepInfo {
 }
 
 // wait keeps the waiting steps whose next attempts are the first ones.
-func (n *counts) wait(s *durable.StepInfo) {
+func (n *counts) wait(s *admin.StepInfo) {
 	last := len(n.Next) - 1
 	if last+1 == maxSamples && !s.NextAt.Before(n.Next[last].NextAt) {
 		return
 	}
-	at, _ := slices.BinarySearchFunc(n.Next, s.NextAt, func(next durable.StepInfo, t time.Time) int {
+	at, _ := slices.BinarySearchFunc(n.Next, s.NextAt, func(next admin.StepInfo, t time.Time) int {
 		return next.NextAt.Compare(t)
 	})
 	n.Next = slices.Insert(n.Next, at, *s)
@@ -216,7 +217,7 @@ func (n *counts) wait(s *durable.StepInfo) {
 }
 
 // policy counts a step for its policy.
-func (n *counts) policy(s *durable.StepInfo) {
+func (n *counts) policy(s *admin.StepInfo) {
 	p := n.Policies[s.Policy]
 	if p == nil {
 		p = new(policyCounts)
@@ -229,18 +230,18 @@ func (n *counts) policy(s *durable.StepInfo) {
 		p.Retried++
 	}
 	switch s.Status {
-	case durable.StatusSucceeded:
+	case storage.StatusSucceeded:
 		p.Succeeded++
-	case durable.StatusFailed, durable.StatusDead, durable.StatusDiscarded:
+	case storage.StatusFailed, storage.StatusDead, storage.StatusDiscarded:
 		p.Exhausted++
 	}
 }
 
 // end counts how a step has ended.
-func (n *counts) end(s *durable.StepInfo, now time.Time) {
+func (n *counts) end(s *admin.StepInfo, now time.Time) {
 	var into func(*hour) *int
 	switch s.Status {
-	case durable.StatusSucceeded:
+	case storage.StatusSucceeded:
 		if s.Attempts > 1 {
 			n.Recovered++
 			into = func(h *hour) *int { return &h.Recovered }
@@ -248,7 +249,7 @@ func (n *counts) end(s *durable.StepInfo, now time.Time) {
 			n.First++
 			into = func(h *hour) *int { return &h.First }
 		}
-	case durable.StatusFailed, durable.StatusDead, durable.StatusDiscarded:
+	case storage.StatusFailed, storage.StatusDead, storage.StatusDiscarded:
 		n.Exhausted++
 		into = func(h *hour) *int { return &h.Failed }
 	default:
@@ -261,12 +262,12 @@ func (n *counts) end(s *durable.StepInfo, now time.Time) {
 
 // A statusCount is how many runs or steps have a status.
 type statusCount struct {
-	Status durable.Status
+	Status storage.Status
 	Count  int
 }
 
 // byStatus returns counts in the order of the statuses.
-func byStatus(counts map[durable.Status]int) (list []statusCount) {
+func byStatus(counts map[storage.Status]int) (list []statusCount) {
 	for status, n := range counts {
 		list = append(list, statusCount{status, n})
 	}
@@ -275,7 +276,7 @@ func byStatus(counts map[durable.Status]int) (list []statusCount) {
 }
 
 // total returns the sum of counts.
-func total(counts map[durable.Status]int) (sum int) {
+func total(counts map[storage.Status]int) (sum int) {
 	for _, n := range counts {
 		sum += n
 	}

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // noClass is the class of a filter for errors without one, as in logs and metrics.
@@ -35,9 +36,9 @@ func (f deadFilter) URL(after string) string {
 }
 
 // selects reports whether the filter selects a dead letter of its run.
-func (f deadFilter) selects(s *durable.StepInfo) bool {
+func (f deadFilter) selects(s *admin.StepInfo) bool {
 	return (f.Class == "" || cmp.Or(s.Class, noClass) == retry.Class(f.Class)) &&
-		(f.Eligibility == "" || s.Eligibility == durable.Eligibility(f.Eligibility)) &&
+		(f.Eligibility == "" || s.Eligibility == admin.Eligibility(f.Eligibility)) &&
 		(f.Name == "" || s.Name == f.Name) &&
 		(f.Text == "" || strings.Contains(strings.ToLower(s.Error), strings.ToLower(f.Text)))
 }
@@ -45,9 +46,9 @@ func (f deadFilter) selects(s *durable.StepInfo) bool {
 // query returns the filter of the engine for the dead letters after a step: what an
 // index finds. The rest is for selects, or the engine would read on for a page that few
 // dead letters pass.
-func (f deadFilter) query(run, step string) durable.Filter {
-	q := durable.Filter{
-		Run: f.Run, DeadLetter: true, Status: []durable.Status{durable.StatusDead}, AfterRun: run, AfterStep: step,
+func (f deadFilter) query(run, step string) admin.Filter {
+	q := admin.Filter{
+		Run: f.Run, DeadLetter: true, Status: []storage.Status{storage.StatusDead}, AfterRun: run, AfterStep: step,
 	}
 	switch f.Class {
 	case "":
@@ -62,7 +63,7 @@ func (f deadFilter) query(run, step string) durable.Filter {
 // deadData is what the list of dead letters shows.
 type deadData struct {
 	Filter   deadFilter
-	Letters  []durable.StepInfo
+	Letters  []admin.StepInfo
 	Causes   []causeCount
 	Examined int
 	Partial  bool // the time for the search was over
@@ -80,7 +81,7 @@ func (d *deadData) Total() (n int) {
 		return 0
 	}
 	for _, c := range d.Causes {
-		if f.selects(&durable.StepInfo{Class: c.Class, Eligibility: c.Eligibility}) {
+		if f.selects(&admin.StepInfo{Class: c.Class, Eligibility: c.Eligibility}) {
 			n += c.Count
 		}
 	}
@@ -114,14 +115,14 @@ func (s *Server) search(ctx context.Context, d *deadData, run, step *string) (mo
 }
 
 var advice = []string{
-	string(durable.EligibleReprocess), string(durable.EligibleReview), string(durable.EligibleUnknown),
+	string(admin.EligibleReprocess), string(admin.EligibleReview), string(admin.EligibleUnknown),
 }
 
 // dead lists dead letters by run and step.
 func (s *Server) dead(ctx context.Context, r *http.Request) (*page, error) {
 	form := r.URL.Query()
 	d := &deadData{Filter: deadFilterOf(form), Tasks: s.tasks.all(), Advice: advice}
-	after := durable.Cursor(form.Get("after"))
+	after := storage.Cursor(form.Get("after"))
 	if err := checkCursor(after); err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func (s *Server) dead(ctx context.Context, r *http.Request) (*page, error) {
 	}
 	if more {
 		d.Partial = len(d.Letters) < pageSize
-		d.Next = d.Filter.URL(string(durable.After(run, step)))
+		d.Next = d.Filter.URL(string(storage.After(run, step)))
 	}
 	if n := s.counter.counts(); n != nil {
 		d.Causes = n.causes()

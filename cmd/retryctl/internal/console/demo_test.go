@@ -16,7 +16,11 @@ import (
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 	"github.com/retrygen/retrygen/runtime/recovery"
 )
@@ -30,14 +34,14 @@ const demoDay = 24 * time.Hour
 
 // A shifted is a store with another clock.
 type shifted struct {
-	durable.Store
+	storage.Store
 	by time.Duration
 }
 
 func (s shifted) Update(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {
-	return s.Store.Update(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+	return s.Store.Update(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 		tx.Now = tx.Now.Add(s.by)
 		return decide(tx)
 	})
@@ -62,18 +66,18 @@ func demo(t testing.TB) (store *sqlite.Store, receipts string) {
 
 // write copies records, with their entries.
 func write(
-	t testing.TB, store durable.Store, records []durable.Record, entries map[durable.Key][]durable.Entry,
+	t testing.TB, store storage.Store, records []storage.Record, entries map[storage.Key][]storage.Entry,
 ) {
 	t.Helper()
-	var keys []durable.Key
-	var w durable.Writes
+	var keys []storage.Key
+	var w storage.Writes
 	for _, r := range records {
 		keys = append(keys, r.Key)
 		r.Version = 0
 		w.Put = append(w.Put, r)
 		w.Add = append(w.Add, entries[r.Key]...)
 	}
-	err := store.Update(t.Context(), durable.Select{Keys: keys}, func(durable.Tx) (durable.Writes, error) {
+	err := store.Update(t.Context(), storage.Select{Keys: keys}, func(storage.Tx) (storage.Writes, error) {
 		return w, nil
 	})
 	if err != nil {
@@ -83,15 +87,15 @@ func write(
 
 // dayData is what a store contains.
 type dayData struct {
-	records []durable.Record
-	entries map[durable.Key][]durable.Entry
+	records []storage.Record
+	entries map[storage.Key][]storage.Entry
 }
 
 // read reads a store.
-func read(ctx context.Context, store durable.Store) (*dayData, error) {
-	d := &dayData{entries: map[durable.Key][]durable.Entry{}}
-	for kind := durable.KindRun; kind <= durable.KindBreaker; kind++ {
-		for q := (durable.Query{Kind: kind}); ; {
+func read(ctx context.Context, store storage.Store) (*dayData, error) {
+	d := &dayData{entries: map[storage.Key][]storage.Entry{}}
+	for kind := storage.KindRun; kind <= storage.KindBreaker; kind++ {
+		for q := (storage.Query{Kind: kind}); ; {
 			records, next, err := store.List(ctx, q)
 			if err != nil {
 				return nil, err
@@ -126,16 +130,16 @@ var (
 	}
 	postPolicy = retry.Policy{Name: "post", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 2}}
 
-	charge = durable.StepPolicy{
-		Name: "Payments.Charge", Policy: &chargePolicy, Idempotent: true, OnExhausted: durable.ExhaustedDeadLetter,
+	charge = genapi.StepPolicy{
+		Name: "Payments.Charge", Policy: &chargePolicy, Idempotent: true, OnExhausted: genapi.ExhaustedDeadLetter,
 		Breaker: &retry.BreakerPolicy{Name: "bank", Failures: 12, OpenFor: 10 * time.Minute},
 	}
-	mail = durable.StepPolicy{
-		Name: "Mail.Receipt", Policy: &mailPolicy, Idempotent: true, OnExhausted: durable.ExhaustedDeadLetter,
+	mail = genapi.StepPolicy{
+		Name: "Mail.Receipt", Policy: &mailPolicy, Idempotent: true, OnExhausted: genapi.ExhaustedDeadLetter,
 		Budget: &retry.BudgetPolicy{Name: "mail", Burst: 40, Ratio: 0.2, MinPerSecond: 0.01},
 	}
-	transfer = durable.StepPolicy{Name: "Bank.Transfer", Policy: &bankPolicy, ParkAfter: time.Minute}
-	once     = durable.StepPolicy{Name: "Ledger.Post", Policy: &postPolicy}
+	transfer = genapi.StepPolicy{Name: "Bank.Transfer", Policy: &bankPolicy, ParkAfter: time.Minute}
+	once     = genapi.StepPolicy{Name: "Ledger.Post", Policy: &postPolicy}
 )
 
 // An attempt is what one attempt of the demo does.
@@ -152,8 +156,8 @@ var (
 )
 
 // call calls a step whose attempts do what is given, the last one again and again.
-func call(ctx context.Context, s *durable.StepPolicy, id any, attempts ...attempt) error {
-	_, err := durable.Call(ctx, s, durable.ID(id), durable.Arguments("id", id), func(ctx context.Context) (string, error) {
+func call(ctx context.Context, s *genapi.StepPolicy, id any, attempts ...attempt) error {
+	_, err := genapi.Call(ctx, s, genapi.ID(id), genapi.Arguments("id", id), func(ctx context.Context) (string, error) {
 		info, _ := durable.Current(ctx)
 		a := attempts[min(info.Attempt, len(attempts))-1]
 		select {
@@ -170,7 +174,7 @@ func call(ctx context.Context, s *durable.StepPolicy, id any, attempts ...attemp
 func day(t *testing.T, end time.Time) (data *dayData) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		memory := durable.NewMemory()
+		memory := memory.New()
 		store := shifted{memory, end.Sub(begin.Add(demoDay))}
 		until := func(before time.Duration) { time.Sleep(time.Until(begin.Add(demoDay - before))) }
 		e := engine(t, store)
@@ -186,7 +190,7 @@ func day(t *testing.T, end time.Time) (data *dayData) {
 			return call(ctx, &transfer, "2215", attempt{2 * time.Second, errRefused})
 		})
 		doubt(t, store)
-		if err := e.Pause(ctx, "transfer-2215", durable.By("ada", "the bank has announced maintenance")); err != nil {
+		if err := e.Admin().Pause(ctx, "transfer-2215", admin.By("ada", "the bank has announced maintenance")); err != nil {
 			t.Error(err)
 		}
 		until(6 * time.Minute)
@@ -207,7 +211,7 @@ func day(t *testing.T, end time.Time) (data *dayData) {
 	return data
 }
 
-func engine(t testing.TB, store durable.Store) *durable.Engine {
+func engine(t testing.TB, store storage.Store) *durable.Engine {
 	e, err := durable.New(store)
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +291,7 @@ func settlement(ctx context.Context) error {
 }
 
 // settle executes the settlement in a process that dies, so that an attempt is lost.
-func settle(t *testing.T, store durable.Store) {
+func settle(t *testing.T, store storage.Store) {
 	faulty := durabletest.CrashAt(store, 0)
 	ctx, cancel := faulty.Context(t.Context())
 	defer cancel()
@@ -297,7 +301,7 @@ func settle(t *testing.T, store durable.Store) {
 }
 
 // doubt executes a step that is not idempotent in a process that dies.
-func doubt(t *testing.T, store durable.Store) {
+func doubt(t *testing.T, store storage.Store) {
 	faulty := durabletest.CrashAt(store, 0)
 	ctx, cancel := faulty.Context(t.Context())
 	defer cancel()
@@ -329,7 +333,7 @@ func imports(ctx context.Context, e *durable.Engine) {
 				case i%3 == 0:
 					attempts = append([]attempt{{2 * time.Second, errBusy}}, attempts...)
 				}
-				return 1, call(ctx, &durable.StepPolicy{Name: "copy-shard", Policy: &mailPolicy, Idempotent: true},
+				return 1, call(ctx, &genapi.StepPolicy{Name: "copy-shard", Policy: &mailPolicy, Idempotent: true},
 					unit, attempts...)
 			}, nil)
 		return err
@@ -337,9 +341,9 @@ func imports(ctx context.Context, e *durable.Engine) {
 }
 
 // agent executes a run whose step is timed out, with a receipt, on the real clock.
-func agent(t testing.TB, store durable.Store, receipts string) {
+func agent(t testing.TB, store storage.Store, receipts string) {
 	t.Helper()
-	s := durable.StepPolicy{Name: "implement", Idempotent: true, Policy: &retry.Policy{
+	s := genapi.StepPolicy{Name: "implement", Idempotent: true, Policy: &retry.Policy{
 		Name: "agent_step", AttemptTimeout: 40 * time.Millisecond, Scope: "step", Capture: true,
 		Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: 20 * time.Millisecond},
 	}}

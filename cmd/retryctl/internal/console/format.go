@@ -12,7 +12,8 @@ import (
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // functions are those of the templates.
@@ -34,7 +35,7 @@ var functions = template.FuncMap{
 	"link":     link,
 	"letter":   letter,
 	"words":    func(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") },
-	"word":     func(s durable.Status) string { return s.String() },
+	"word":     func(s storage.Status) string { return s.String() },
 	"reason":   func(r retry.Reason) string { return r.Error() },
 	"add":      func(a, b int) int { return a + b },
 	"count64":  func(n int64) string { return count(int(n)) },
@@ -70,7 +71,7 @@ func link(path string, pairs ...any) string {
 }
 
 // letter returns the value of the box that selects a dead letter.
-func letter(s durable.StepInfo) string { return url.QueryEscape(string(durable.After(s.Run, s.Step))) }
+func letter(s admin.StepInfo) string { return url.QueryEscape(string(storage.After(s.Run, s.Step))) }
 
 // count returns a number with a comma after each thousand.
 func count(n int) string {

@@ -4,17 +4,18 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A groupRow is a group of a run.
 type groupRow struct {
-	durable.GroupInfo
-	Done, Bad int                 // percentages of the units
-	Budget    *durable.BudgetInfo // or nil
+	admin.GroupInfo
+	Done, Bad int               // percentages of the units
+	Budget    *admin.BudgetInfo // or nil
 }
 
-func newGroupRow(g durable.GroupInfo) groupRow {
+func newGroupRow(g admin.GroupInfo) groupRow {
 	row := groupRow{GroupInfo: g}
 	if units := g.Progress.Units(); units > 0 {
 		row.Done, row.Bad = 100*g.Progress.Succeeded/units, 100*g.Progress.Failed/units
@@ -26,10 +27,10 @@ func newGroupRow(g durable.GroupInfo) groupRow {
 // others.
 type groupData struct {
 	groupRow
-	Failed      []durable.StepInfo // on the first page
-	MoreFailed  bool               // than these
-	OnlyFailed  bool               // Units are only those that have failed
-	Units       []durable.StepInfo
+	Failed      []admin.StepInfo // on the first page
+	MoreFailed  bool             // than these
+	OnlyFailed  bool             // Units are only those that have failed
+	Units       []admin.StepInfo
 	First, Next string
 }
 
@@ -42,7 +43,7 @@ func (d *groupData) url(only, after string) string {
 }
 
 // failedUnits are the statuses of units that have failed.
-var failedUnits = []durable.Status{durable.StatusFailed, durable.StatusDead, durable.StatusDiscarded}
+var failedUnits = []storage.Status{storage.StatusFailed, storage.StatusDead, storage.StatusDiscarded}
 
 // group shows a group of a run, with a page of its units.
 func (s *Server) group(ctx context.Context, r *http.Request) (*page, error) {
@@ -53,7 +54,7 @@ func (s *Server) group(ctx context.Context, r *http.Request) (*page, error) {
 		return nil, err
 	}
 	d := &groupData{groupRow: newGroupRow(info)}
-	for b, err := range s.Engine.Budgets(ctx, durable.Filter{Run: run}) {
+	for b, err := range s.Engine.Budgets(ctx, admin.Filter{Run: run}) {
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +63,7 @@ func (s *Server) group(ctx context.Context, r *http.Request) (*page, error) {
 			break
 		}
 	}
-	units := durable.Filter{Run: run, Group: id, AfterStep: after, Limit: pageSize + 1}
+	units := admin.Filter{Run: run, Group: id, AfterStep: after, Limit: pageSize + 1}
 	failed := units
 	failed.Status = failedUnits
 	switch d.OnlyFailed = form.Get("only") == "failed"; {
@@ -87,15 +88,15 @@ func (s *Server) group(ctx context.Context, r *http.Request) (*page, error) {
 }
 
 // findGroup returns a group of a run.
-func (s *Server) findGroup(ctx context.Context, run, id string) (durable.GroupInfo, error) {
+func (s *Server) findGroup(ctx context.Context, run, id string) (admin.GroupInfo, error) {
 	if _, err := s.find(ctx, run); err != nil {
-		return durable.GroupInfo{}, err
+		return admin.GroupInfo{}, err
 	}
-	for g, err := range s.Engine.Groups(ctx, durable.Filter{Run: run}) {
+	for g, err := range s.Engine.Groups(ctx, admin.Filter{Run: run}) {
 		if err != nil || g.Group == id {
 			return g, err
 		}
 	}
-	return durable.GroupInfo{}, &problem{http.StatusNotFound, "There is no such group",
+	return admin.GroupInfo{}, &problem{http.StatusNotFound, "There is no such group",
 		"The page of the run lists its groups."}
 }

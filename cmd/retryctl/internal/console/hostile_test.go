@@ -13,6 +13,9 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -31,14 +34,15 @@ func keepHostile(e *testStore) {
 		s.Policy.Name = text
 		s.Breaker = &retry.BreakerPolicy{Name: text, Failures: 1, OpenFor: time.Hour}
 		e.fail(text, s, text, errors.New(text), durable.Budget(job.BudgetPolicy{Retries: 3}))
-		by := durable.By(text, text)
-		if err := errors.Join(e.Pause(e.t.Context(), text, by), e.ResetBreaker(e.t.Context(), text, by)); err != nil {
+		by := admin.By(text, text)
+		err := errors.Join(e.Admin().Pause(e.t.Context(), text, by), e.Admin().ResetBreaker(e.t.Context(), text, by))
+		if err != nil {
 			e.t.Fatal(err)
 		}
-		doubt := &durable.StepPolicy{Name: text, Policy: &retry.Policy{Name: text}, OnExhausted: durable.ExhaustedPause}
+		doubt := &genapi.StepPolicy{Name: text, Policy: &retry.Policy{Name: text}, OnExhausted: genapi.ExhaustedPause}
 		doubt.Policy.MaxAttempts = 1
 		_ = e.Run(e.t.Context(), fmt.Sprint("doubt ", i, text), func(ctx context.Context) error {
-			_, err := durable.Call(ctx, doubt, durable.ID(text), durable.Digest{},
+			_, err := genapi.Call(ctx, doubt, genapi.ID(text), genapi.Digest{},
 				func(context.Context) (int, error) { return 0, errors.New(text) })
 			return err
 		})
@@ -74,19 +78,19 @@ func TestHostileTexts(t *testing.T) {
 	e := newStore(t)
 	keepHostile(e)
 	paths := hostilePages()
-	for s, err := range e.Steps(t.Context(), durable.Filter{}) {
+	for s, err := range e.Admin().Steps(t.Context(), admin.Filter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		paths = append(paths, link("/step", "run", s.Run, "id", s.Step))
 	}
-	for g, err := range e.Groups(t.Context(), durable.Filter{}) {
+	for g, err := range e.Admin().Groups(t.Context(), admin.Filter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		paths = append(paths, link("/group", "run", g.Run, "id", g.Group))
 	}
-	c := newClient(t, serve(t, Config{Engine: e.Engine, Store: hostile[0], Namespace: "", Write: true}))
+	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: hostile[0], Namespace: "", Write: true}))
 	for _, path := range paths {
 		r := c.get(path)
 		if r.status >= 500 {
@@ -105,7 +109,7 @@ func TestHostileTexts(t *testing.T) {
 		c.want("run", c.get(link("/run", "id", text)), http.StatusOK, html.EscapeString(clean(text))[:5])
 		r := c.post(link("/run", "id", text), "action", "resume", "by", text, "why", text)
 		c.want("resume", r, http.StatusSeeOther)
-		if got := e.runStatus(text); got != durable.StatusOpen {
+		if got := e.runStatus(text); got != storage.StatusOpen {
 			t.Errorf("run %q is %v", text, got)
 		}
 	}

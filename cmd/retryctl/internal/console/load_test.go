@@ -16,6 +16,9 @@ import (
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 var (
@@ -27,17 +30,18 @@ var (
 // filter makes search, and those in the middle of a list.
 func loadPages(t testing.TB, e *durable.Engine) []string {
 	t.Helper()
-	var failed durable.RunInfo
-	for r, err := range e.List(t.Context(), durable.Query{Status: []durable.Status{durable.StatusFailed}, Limit: 1}) {
+	var failed admin.RunInfo
+	q := storage.Query{Status: []storage.Status{storage.StatusFailed}, Limit: 1}
+	for r, err := range e.Admin().List(t.Context(), q) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		failed = r
 		break
 	}
-	var letter durable.StepInfo
+	var letter admin.StepInfo
 	n := 0
-	for s, err := range e.Steps(t.Context(), durable.Filter{Status: []durable.Status{durable.StatusDead}}) {
+	for s, err := range e.Admin().Steps(t.Context(), admin.Filter{Status: []storage.Status{storage.StatusDead}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,16 +50,16 @@ func loadPages(t testing.TB, e *durable.Engine) []string {
 			break
 		}
 	}
-	after := durable.After(letter.Run, letter.Step)
+	after := storage.After(letter.Run, letter.Step)
 	return []string{
-		"/", "/runs", link("/runs", "after", durable.AfterCreated(failed.Created, failed.ID)),
+		"/", "/runs", link("/runs", "after", storage.AfterCreated(failed.Created, failed.ID)),
 		"/runs?status=timed+out", "/runs?handler=none",
 		link("/run", "id", failed.ID), link("/run", "id", failed.ID, "after", "Mail.Send/0000011"),
 		link("/step", "run", letter.Run, "id", letter.Step),
 		"/dead", link("/dead", "after", after), "/dead?class=timeout", "/dead?class=unknown",
 		"/dead?class=" + string(bigstore.Rare),
 		"/dead?class=other", "/dead?class=other&text=x", "/dead?text=validation",
-		link("/dead", "run", letter.Run), "/shared", link("/shared", "after", durable.After(failed.ID, "")), "/policies",
+		link("/dead", "run", letter.Run), "/shared", link("/shared", "after", storage.After(failed.ID, "")), "/policies",
 	}
 }
 
@@ -72,7 +76,7 @@ func BenchmarkPages(b *testing.B) {
 				b.Fatal(err)
 			}
 			e := engine(b, store)
-			s, err := New(Config{Engine: e, Store: kind})
+			s, err := New(Config{Engine: e.Admin(), Store: kind})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -93,8 +97,8 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-func openStore(b *testing.B, kind string) durable.Store {
-	var store durable.Store
+func openStore(b *testing.B, kind string) storage.Store {
+	var store storage.Store
 	var err error
 	if kind == "sqlite" {
 		store, err = sqlite.Open(filepath.Join(b.TempDir(), "retry.db"))
@@ -135,30 +139,30 @@ func request(s *Server, path string) int {
 
 // A counted is a store that counts what it returns.
 type counted struct {
-	durable.Store
+	storage.Store
 	rows atomic.Int64
 }
 
-func (c *counted) List(ctx context.Context, q durable.Query) ([]durable.Record, durable.Cursor, error) {
+func (c *counted) List(ctx context.Context, q storage.Query) ([]storage.Record, storage.Cursor, error) {
 	records, next, err := c.Store.List(ctx, q)
 	c.rows.Add(int64(len(records)))
 	return records, next, err
 }
 
-func (c *counted) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, error) {
+func (c *counted) Get(ctx context.Context, keys []storage.Key) ([]storage.Record, error) {
 	c.rows.Add(int64(len(keys)))
 	return c.Store.Get(ctx, keys)
 }
 
 func (c *counted) History(
-	ctx context.Context, key durable.Key, from durable.Cursor,
-) ([]durable.Entry, durable.Cursor, error) {
+	ctx context.Context, key storage.Key, from storage.Cursor,
+) ([]storage.Entry, storage.Cursor, error) {
 	entries, next, err := c.Store.History(ctx, key, from)
 	c.rows.Add(int64(len(entries)))
 	return entries, next, err
 }
 
-func (c *counted) Entries(ctx context.Context, after durable.Entry, limit int) ([]durable.Entry, error) {
+func (c *counted) Entries(ctx context.Context, after storage.Entry, limit int) ([]storage.Entry, error) {
 	entries, err := c.Store.Entries(ctx, after, limit)
 	c.rows.Add(int64(len(entries)))
 	return entries, err
@@ -167,14 +171,14 @@ func (c *counted) Entries(ctx context.Context, after durable.Entry, limit int) (
 // TestPageReads: what a page reads does not grow with the store, except for a search,
 // whose time is limited.
 func TestPageReads(t *testing.T) {
-	store := &counted{Store: durable.NewMemory()}
+	store := &counted{Store: memory.New()}
 	size := bigstore.Size{Runs: 500, Steps: 20_000, Until: time.Now()}
 	if err := bigstore.Fill(t.Context(), store, size); err != nil {
 		t.Fatal(err)
 	}
 	e := engine(t, store)
 	paths := loadPages(t, e)
-	s, err := New(Config{Engine: e, Store: "test"})
+	s, err := New(Config{Engine: e.Admin(), Store: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +197,7 @@ func TestPageReads(t *testing.T) {
 			if s.counter.latest.Load() != passes || s.counter.busy.Load() {
 				continue // the background has read, too
 			}
-			if limit := int64(2*durable.MaxPage + 500); read > limit {
+			if limit := int64(2*storage.MaxPage + 500); read > limit {
 				t.Errorf("%s: read %d rows, want at most %d", path, read, limit)
 			}
 			break

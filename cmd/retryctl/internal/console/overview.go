@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // overviewData is what the overview shows.
@@ -46,8 +46,8 @@ func (s *Server) overview(ctx context.Context, _ *http.Request) (*page, error) {
 		d.Runs, d.Steps, d.Units = byStatus(n.Runs), byStatus(n.Steps), byStatus(n.Units)
 		d.RunTotal, d.StepTotal = total(n.Runs), total(n.Steps)
 		// A run with steps in doubt is paused.
-		d.NeedsPerson = n.Runs[durable.StatusPaused] + n.Steps[durable.StatusDead] + n.Units[durable.StatusDead]
-		d.Waiting = n.Steps[durable.StatusWaiting]
+		d.NeedsPerson = n.Runs[storage.StatusPaused] + n.Steps[storage.StatusDead] + n.Units[storage.StatusDead]
+		d.Waiting = n.Steps[storage.StatusWaiting]
 		d.Causes = n.causes()
 		d.Hours, d.HoursEmpty = n.chart()
 	}

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -73,7 +76,7 @@ func TestPolicyChanged(t *testing.T) {
 	e := newStore(t)
 	e.fail("order", quick("charge", 1), "o1", errDown)
 	e.fail("order", quick("charge", 2), "o2", errDown)
-	c := newClient(t, serve(t, Config{Engine: e.Engine, Store: "test"}))
+	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test"}))
 	for path, texts := range map[string][]string{
 		"/run?id=order":                  {"<dt>Changed</dt><dd>policy charge: max_attempts 1 → 2</dd>"},
 		"/step?run=order&id=charge%2Fo1": {"charge: attempt 1 of 1, exponential 1µs × 2 to 30s"},
@@ -107,7 +110,7 @@ func TestPaging(t *testing.T) {
 	}
 	err := e.Run(t.Context(), "many", func(ctx context.Context) error {
 		for id := range want {
-			_, err := durable.Call(ctx, s, durable.ID(id), durable.Digest{}, func(context.Context) (int,
+			_, err := genapi.Call(ctx, s, genapi.ID(id), genapi.Digest{}, func(context.Context) (int,
 				error) {
 				return 1, nil
 			})
@@ -120,7 +123,7 @@ func TestPaging(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newClient(t, serve(t, Config{Engine: e.Engine, Store: "test"}))
+	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test"}))
 	for path, cell := range map[string]string{
 		"/runs": "/run?id=", "/runs?prefix=a%2F": "/run?id=", "/dead": "/step?id=", "/shared": "/run?id=", "/run?id=many": `<td><a href="/step?id=step%2F`,
 	} {
@@ -163,33 +166,33 @@ func stepPart(value string) string {
 
 // A failing is a store that returns an error.
 type failing struct {
-	durable.Store
+	storage.Store
 	err error
 }
 
-func (f *failing) List(context.Context, durable.Query) ([]durable.Record, durable.Cursor, error) {
+func (f *failing) List(context.Context, storage.Query) ([]storage.Record, storage.Cursor, error) {
 	return nil, "", f.err
 }
 
-func (f *failing) Get(context.Context, []durable.Key) ([]durable.Record, error) { return nil, f.err }
+func (f *failing) Get(context.Context, []storage.Key) ([]storage.Record, error) { return nil, f.err }
 
 func TestProblems(t *testing.T) {
 	for err, want := range map[error]struct {
 		status int
 		text   string
 	}{
-		fmt.Errorf("%w: dial tcp: refused <b>", durable.ErrStore): {http.StatusServiceUnavailable,
+		fmt.Errorf("%w: dial tcp: refused <b>", storage.ErrStore): {http.StatusServiceUnavailable,
 			"Check that the database runs"},
-		durable.ErrUnknown: {http.StatusServiceUnavailable, "did not answer"},
-		durable.ErrFormat:  {http.StatusInternalServerError, "Use the version of retryctl"},
-		fmt.Errorf("%w: %w", durable.ErrStore, context.DeadlineExceeded): {http.StatusServiceUnavailable,
+		storage.ErrUnknown: {http.StatusServiceUnavailable, "did not answer"},
+		storage.ErrFormat:  {http.StatusInternalServerError, "Use the version of retryctl"},
+		fmt.Errorf("%w: %w", storage.ErrStore, context.DeadlineExceeded): {http.StatusServiceUnavailable,
 			"Check the load"},
 	} {
-		e, failed := durable.New(&failing{durable.NewMemory(), err})
+		e, failed := durable.New(&failing{memory.New(), err})
 		if failed != nil {
 			t.Fatal(failed)
 		}
-		c := newClient(t, serve(t, Config{Engine: e, Store: "test", Write: true}))
+		c := newClient(t, serve(t, Config{Engine: e.Admin(), Store: "test", Write: true}))
 		for _, path := range []string{"/", "/runs", "/run?id=a", "/step?run=a&id=b", "/dead", "/shared"} {
 			r := c.get(path)
 			if path == "/" && r.status == http.StatusOK {
@@ -204,7 +207,7 @@ func TestProblems(t *testing.T) {
 
 // The number of live pages is limited, and they end with the console.
 func TestLiveLimit(t *testing.T) {
-	s, err := New(Config{Engine: newStore(t).Engine, Store: "test"})
+	s, err := New(Config{Engine: newStore(t).Engine.Admin(), Store: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A problem is an error for a page of its own: what is wrong, and what to do.
@@ -63,16 +64,16 @@ func explain(err error) (*problem, string) {
 	case errors.Is(err, durable.ErrIncarnation):
 		return &problem{http.StatusConflict, "The store is another one than before",
 			"It may have lost updates, as after a failover. Check what was lost, then run retryctl accept."}, text
-	case errors.Is(err, durable.ErrUnknown):
+	case errors.Is(err, storage.ErrUnknown):
 		return &problem{http.StatusServiceUnavailable, "The store did not answer in time",
 			"The change may have been made. Look at it again before you repeat it."}, text
-	case errors.Is(err, durable.ErrFormat):
+	case errors.Is(err, storage.ErrFormat):
 		return &problem{http.StatusInternalServerError, "The store has an unknown format",
 			"Use the version of retryctl that belongs to the programs that write the store."}, text
 	case errors.Is(err, context.DeadlineExceeded):
 		return &problem{http.StatusServiceUnavailable, "The store did not answer in time",
 			"Nothing was changed. Check the load and the network of the store, then try again."}, text
-	case errors.Is(err, durable.ErrStore):
+	case errors.Is(err, storage.ErrStore):
 		return &problem{http.StatusServiceUnavailable, "The store does not work",
 			"Nothing was changed. Check that the database runs and can be reached from here, then try again."}, text
 	}

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // pageSize is the number of rows of a page.
@@ -18,15 +20,15 @@ const pageSize = 50
 const searchTime = 150 * time.Millisecond
 
 // runStatuses are the statuses of runs, in the order of the filter.
-var runStatuses = []durable.Status{
-	durable.StatusOpen, durable.StatusParked, durable.StatusPaused, durable.StatusFailed, durable.StatusSucceeded,
-	durable.StatusCanceled, durable.StatusTimedOut, durable.StatusExpired,
+var runStatuses = []storage.Status{
+	storage.StatusOpen, storage.StatusParked, storage.StatusPaused, storage.StatusFailed, storage.StatusSucceeded,
+	storage.StatusCanceled, storage.StatusTimedOut, storage.StatusExpired,
 }
 
 // runsData is what the list of runs shows.
 type runsData struct {
-	Runs     []durable.RunInfo
-	Statuses []durable.Status
+	Runs     []admin.RunInfo
+	Statuses []storage.Status
 	// Of the filter. Prefix is what the ids begin with.
 	Status, Handler, Prefix string
 	First, Newer, Older     string // the URLs of other pages, or ""
@@ -34,7 +36,7 @@ type runsData struct {
 
 // url returns the URL of the list with the filter. where is after or before, and from
 // the cursor that the page comes after or before.
-func (d *runsData) url(where string, from durable.Cursor) string {
+func (d *runsData) url(where string, from storage.Cursor) string {
 	return link("/runs", "prefix", d.Prefix, "status", d.Status, "handler", d.Handler, where, from)
 }
 
@@ -43,9 +45,9 @@ func (s *Server) runs(ctx context.Context, r *http.Request) (*page, error) {
 	form := r.URL.Query()
 	d := &runsData{Statuses: runStatuses, Status: form.Get("status"), Handler: form.Get("handler"),
 		Prefix: form.Get("prefix")}
-	q := durable.Query{Limit: pageSize + 1, Order: durable.OrderNewest, From: durable.Cursor(form.Get("after"))}
+	q := storage.Query{Limit: pageSize + 1, Order: storage.OrderNewest, From: storage.Cursor(form.Get("after"))}
 	if before := form.Get("before"); before != "" {
-		q.Order, q.From = durable.OrderOldest, durable.Cursor(before)
+		q.Order, q.From = storage.OrderOldest, storage.Cursor(before)
 	}
 	q = q.Prefix(d.Prefix)
 	if _, err := q.Position(); err != nil {
@@ -55,11 +57,11 @@ func (s *Server) runs(ctx context.Context, r *http.Request) (*page, error) {
 		q.Handlers = []string{d.Handler}
 	}
 	if d.Status != "" {
-		var status durable.Status
+		var status storage.Status
 		if err := status.UnmarshalText([]byte(d.Status)); err != nil {
 			return nil, badRequest("There is no such status", "Choose one of the list.")
 		}
-		q.Status = []durable.Status{status}
+		q.Status = []storage.Status{status}
 	}
 	if err := s.listRuns(ctx, d, q); err != nil {
 		return nil, err
@@ -68,12 +70,12 @@ func (s *Server) runs(ctx context.Context, r *http.Request) (*page, error) {
 }
 
 // listRuns adds the page of a query, and the URLs of those around it.
-func (s *Server) listRuns(ctx context.Context, d *runsData, q durable.Query) error {
+func (s *Server) listRuns(ctx context.Context, d *runsData, q storage.Query) error {
 	runs, more, err := firstPage(s.Engine.List(ctx, q))
 	newer, older := q.From != "", more
-	if q.Order == durable.OrderOldest { // back: from the last run of the page to its first
+	if q.Order == storage.OrderOldest { // back: from the last run of the page to its first
 		if err == nil && !more { // that is where the list begins
-			q.Order, q.From = durable.OrderNewest, ""
+			q.Order, q.From = storage.OrderNewest, ""
 			return s.listRuns(ctx, d, q)
 		}
 		slices.Reverse(runs)
@@ -84,11 +86,11 @@ func (s *Server) listRuns(ctx context.Context, d *runsData, q durable.Query) err
 	}
 	if newer {
 		first := runs[0]
-		d.First, d.Newer = d.url("", ""), d.url("before", durable.AfterCreated(first.Created, first.ID))
+		d.First, d.Newer = d.url("", ""), d.url("before", storage.AfterCreated(first.Created, first.ID))
 	}
 	if older {
 		last := runs[len(runs)-1]
-		d.Older = d.url("after", durable.AfterCreated(last.Created, last.ID))
+		d.Older = d.url("after", storage.AfterCreated(last.Created, last.ID))
 	}
 	return nil
 }
@@ -108,7 +110,7 @@ func firstPage[T any](seq iter.Seq2[T, error]) (list []T, more bool, err error) 
 }
 
 // checkCursor returns a problem if a cursor was not made by a page.
-func checkCursor(c durable.Cursor) error {
+func checkCursor(c storage.Cursor) error {
 	if c == "" {
 		return nil
 	}
@@ -123,27 +125,27 @@ var errPage = badRequest("There is no such page", "Start at the first page of th
 func badRequest(title, advice string) error { return &problem{http.StatusBadRequest, title, advice} }
 
 // find returns the run with an id.
-func (s *Server) find(ctx context.Context, run string) (durable.RunInfo, error) {
+func (s *Server) find(ctx context.Context, run string) (admin.RunInfo, error) {
 	if run == "" {
-		return durable.RunInfo{}, badRequest("No run is named", "Choose one of the list of runs.")
+		return admin.RunInfo{}, badRequest("No run is named", "Choose one of the list of runs.")
 	}
-	for r, err := range s.Engine.List(ctx, durable.Query{Run: run, Limit: 1}) {
+	for r, err := range s.Engine.List(ctx, storage.Query{Run: run, Limit: 1}) {
 		return r, err
 	}
-	return durable.RunInfo{}, &problem{http.StatusNotFound, "There is no such run",
+	return admin.RunInfo{}, &problem{http.StatusNotFound, "There is no such run",
 		"Its id may be spelled differently, or it belongs to another namespace."}
 }
 
 // runData is what the page of a run shows.
 type runData struct {
-	Run                            durable.RunInfo
-	Why                            durable.Standing
+	Run                            admin.RunInfo
+	Why                            admin.Standing
 	Groups                         []groupRow
-	Steps                          []durable.StepInfo
+	Steps                          []admin.StepInfo
 	Timeline                       *timeline
 	Values                         pageValues
-	Audit                          []durable.AuditEntry
-	Budget                         *durable.BudgetInfo
+	Audit                          []admin.AuditEntry
+	Budget                         *admin.BudgetInfo
 	After                          string // the id of the step that the page begins after
 	First                          string
 	Next                           string
@@ -168,7 +170,7 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 		return nil, err
 	}
 	steps, more, err := firstPage(s.Engine.Steps(ctx,
-		durable.Filter{Run: info.ID, AfterStep: d.After, Limit: pageSize + 1}))
+		admin.Filter{Run: info.ID, AfterStep: d.After, Limit: pageSize + 1}))
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +186,7 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 			return nil, err
 		}
 	}
-	for a, err := range s.Engine.Audit(ctx, durable.KindRun, info.ID, "") {
+	for a, err := range s.Engine.Audit(ctx, storage.KindRun, info.ID, "") {
 		if err != nil {
 			return nil, err
 		}
@@ -199,19 +201,19 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 // permissions sets which changes the state of the run allows.
 func (d *runData) permissions() {
 	switch d.Run.Status {
-	case durable.StatusOpen, durable.StatusParked:
+	case storage.StatusOpen, storage.StatusParked:
 		d.CanPause, d.CanCancel, d.CanSignal = true, true, true
-	case durable.StatusFailed:
+	case storage.StatusFailed:
 		d.CanPause, d.CanCancel, d.CanResume = true, true, true
-	case durable.StatusPaused:
+	case storage.StatusPaused:
 		d.CanResume, d.CanCancel, d.CanSignal = true, true, true
 	}
 }
 
 // addGroups adds the groups of the run, and its budget.
 func (s *Server) addGroups(ctx context.Context, d *runData) error {
-	budgets := map[string]*durable.BudgetInfo{} // by the id of the group
-	for b, err := range s.Engine.Budgets(ctx, durable.Filter{Run: d.Run.ID}) {
+	budgets := map[string]*admin.BudgetInfo{} // by the id of the group
+	for b, err := range s.Engine.Budgets(ctx, admin.Filter{Run: d.Run.ID}) {
 		if err != nil {
 			return err
 		}
@@ -220,7 +222,7 @@ func (s *Server) addGroups(ctx context.Context, d *runData) error {
 		}
 	}
 	d.Budget = budgets[""]
-	for g, err := range s.Engine.Groups(ctx, durable.Filter{Run: d.Run.ID}) {
+	for g, err := range s.Engine.Groups(ctx, admin.Filter{Run: d.Run.ID}) {
 		if err != nil {
 			return err
 		}
@@ -242,7 +244,7 @@ func (s *Server) timeline(ctx context.Context, d *runData) (*timeline, error) {
 	now := time.Now()
 	steps := slices.Clone(d.Steps)
 	if d.First == "" && d.Next == "" { // all of them: in the order of their starts
-		slices.SortStableFunc(steps, func(a, b durable.StepInfo) int { return a.First.Compare(b.First) })
+		slices.SortStableFunc(steps, func(a, b admin.StepInfo) int { return a.First.Compare(b.First) })
 	}
 	for _, step := range steps {
 		if step.First.IsZero() || step.Group != "" {
@@ -269,10 +271,10 @@ func (s *Server) timeline(ctx context.Context, d *runData) (*timeline, error) {
 
 // attempts returns the last attempts of a step. Most steps succeed at the first one:
 // their histories need not be read.
-func (s *Server) attempts(ctx context.Context, step *durable.StepInfo) (list []durable.AttemptInfo, err error) {
-	if step.Status == durable.StatusSucceeded && step.Attempts == 1 && step.Lost == 0 && !step.Ended.IsZero() {
-		return []durable.AttemptInfo{{
-			Attempt: 1, Outcome: durable.OutcomeSucceeded, Started: step.First, Duration: step.Ended.Sub(step.First),
+func (s *Server) attempts(ctx context.Context, step *admin.StepInfo) (list []admin.AttemptInfo, err error) {
+	if step.Status == storage.StatusSucceeded && step.Attempts == 1 && step.Lost == 0 && !step.Ended.IsZero() {
+		return []admin.AttemptInfo{{
+			Attempt: 1, Outcome: events.OutcomeSucceeded, Started: step.First, Duration: step.Ended.Sub(step.First),
 		}}, nil
 	}
 	for a, err := range s.Engine.Attempts(ctx, step.Run, step.Step) {

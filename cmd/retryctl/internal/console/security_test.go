@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 func TestHeaders(t *testing.T) {
-	c := newClient(t, serve(t, Config{Engine: newStore(t).Engine, Store: "test"}))
+	c := newClient(t, serve(t, Config{Engine: newStore(t).Engine.Admin(), Store: "test"}))
 	for _, path := range []string{"/", "/none", "/login", "/static/live.js", "/static/console.css", "/picture?name=x",
 		"/run?id="} {
 		r := c.get(path)
@@ -45,12 +45,12 @@ func TestRefusedChanges(t *testing.T) {
 	e.fail("run", quick("charge", 1), "a", errDown)
 	const path = "/step?run=run&id=charge%2Fa"
 	form := url.Values{"action": {"requeue"}, "by": {"eve"}, "why": {"fun"}}
-	read := newClient(t, serve(t, Config{Engine: e.Engine, Store: "test"}))
+	read := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test"}))
 	read.want("read-only", read.do(read.request(http.MethodPost, path, form)), http.StatusForbidden, "-write")
 	if page := read.get(path); strings.Contains(page.body, `method="post"`) {
 		t.Errorf("a console that only reads has forms: %s", page.body)
 	}
-	c := newClient(t, serve(t, Config{Engine: e.Engine, Store: "test", Write: true}))
+	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test", Write: true}))
 	for name, header := range map[string][2]string{
 		"cross-site": {"Sec-Fetch-Site", "cross-site"}, "same-site": {"Sec-Fetch-Site", "same-site"},
 		"origin": {"Origin", "https://evil.example"},
@@ -59,7 +59,7 @@ func TestRefusedChanges(t *testing.T) {
 		r.Header.Set(header[0], header[1])
 		c.want(name, c.do(r), http.StatusForbidden, "another site")
 	}
-	if got := e.status("run", "charge/a"); got != durable.StatusDead {
+	if got := e.status("run", "charge/a"); got != storage.StatusDead {
 		t.Errorf("the step is %v", got)
 	}
 	r := c.request(http.MethodPost, path, form)
@@ -77,7 +77,7 @@ func TestRefusedChanges(t *testing.T) {
 // Without a login, only requests to this machine's own names are answered: those of
 // a site whose name resolves to it are not.
 func TestRebinding(t *testing.T) {
-	c := newClient(t, serve(t, Config{Engine: newStore(t).Engine, Store: "test"}))
+	c := newClient(t, serve(t, Config{Engine: newStore(t).Engine.Admin(), Store: "test"}))
 	for host, status := range map[string]int{
 		"evil.example": http.StatusForbidden, "evil.example:8046": http.StatusForbidden,
 		"127.0.0.1.evil.example": http.StatusForbidden,
@@ -96,12 +96,12 @@ func TestRebinding(t *testing.T) {
 func TestToken(t *testing.T) {
 	const token = "0123456789abcdef0123"
 	e := newStore(t)
-	if _, err := New(Config{Engine: e.Engine, Token: "short"}); err == nil {
+	if _, err := New(Config{Engine: e.Engine.Admin(), Token: "short"}); err == nil {
 		t.Error("a short token is accepted")
 	}
 	var logged bytes.Buffer
 	base := serve(t, Config{
-		Engine: e.Engine, Store: "test", Token: token, Write: true, Log: slog.New(slog.NewTextHandler(&logged, nil)),
+		Engine: e.Engine.Admin(), Store: "test", Token: token, Write: true, Log: slog.New(slog.NewTextHandler(&logged, nil)),
 	})
 	c := newClient(t, base)
 	r := c.get("/runs?status=paused")
@@ -174,7 +174,7 @@ func TestProxy(t *testing.T) {
 	e := newStore(t)
 	e.fail("run", quick("charge", 1), "a", errDown)
 	config := Config{
-		Engine: e.Engine, Store: "test", Write: true, UserHeader: "X-Forwarded-User",
+		Engine: e.Engine.Admin(), Store: "test", Write: true, UserHeader: "X-Forwarded-User",
 		Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	}
 	c := newClient(t, serve(t, config))
@@ -187,7 +187,7 @@ func TestProxy(t *testing.T) {
 	c.want("header", c.do(with(c.request(http.MethodGet, "/runs", nil))), http.StatusOK, "grace")
 	form := url.Values{"action": {"pause"}, "by": {"somebody else"}, "why": {"a drill"}}
 	c.want("change", c.do(with(c.request(http.MethodPost, "/run?id=run", form))), http.StatusSeeOther)
-	for a, err := range e.Audit(t.Context(), durable.KindRun, "run", "") {
+	for a, err := range e.Admin().Audit(t.Context(), storage.KindRun, "run", "") {
 		if err != nil || a.By.Name != "grace" {
 			t.Errorf("got %v, %v, want grace", a.By, err)
 		}

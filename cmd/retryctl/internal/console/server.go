@@ -18,12 +18,12 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/policy"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 )
 
 // A Config is what a console shows, and to whom.
 type Config struct {
-	Engine    *durable.Engine
+	Engine    *admin.Client
 	Store     string // the name of the store on the pages, without a password
 	Namespace string
 

@@ -5,29 +5,30 @@ import (
 	"net/http"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // sharedData is what the page of breakers and budgets shows.
 type sharedData struct {
 	Breakers []breakerRow
 	Ratio    []budgetRow
-	Count    []durable.BudgetInfo
+	Count    []admin.BudgetInfo
 	First    string
 	Next     string
 }
 
 // A breakerRow is a breaker with what operators did to it.
 type breakerRow struct {
-	durable.BreakerInfo
-	Audit            []durable.AuditEntry
+	admin.BreakerInfo
+	Audit            []admin.AuditEntry
 	Calls, Bad, Slow int64 // in its window
 }
 
 // A budgetRow is a ratio budget with what operators did to it.
 type budgetRow struct {
-	durable.BudgetInfo
-	Audit []durable.AuditEntry
+	admin.BudgetInfo
+	Audit []admin.AuditEntry
 }
 
 // StateName returns the name of the state for the style sheet.
@@ -40,7 +41,7 @@ func (b breakerRow) IsOpen() bool { return b.State == retry.StateOpen }
 // runs.
 func (s *Server) shared(ctx context.Context, r *http.Request) (*page, error) {
 	d := new(sharedData)
-	after := durable.Cursor(r.URL.Query().Get("after"))
+	after := storage.Cursor(r.URL.Query().Get("after"))
 	if err := checkCursor(after); err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (s *Server) breakers(ctx context.Context, d *sharedData) error {
 		}
 		row := breakerRow{BreakerInfo: b}
 		row.Calls, row.Bad, row.Slow = b.WindowCounts()
-		if row.Audit, err = s.audit(ctx, durable.KindBreaker, b.Name); err != nil {
+		if row.Audit, err = s.audit(ctx, storage.KindBreaker, b.Name); err != nil {
 			return err
 		}
 		d.Breakers = append(d.Breakers, row)
@@ -71,13 +72,13 @@ func (s *Server) breakers(ctx context.Context, d *sharedData) error {
 }
 
 // budgets adds a page of the budgets: those that runs share are the first ones.
-func (s *Server) budgets(ctx context.Context, d *sharedData, after durable.Cursor) error {
-	f := durable.Filter{Limit: 4 * pageSize}
+func (s *Server) budgets(ctx context.Context, d *sharedData, after storage.Cursor) error {
+	f := admin.Filter{Limit: 4 * pageSize}
 	if after != "" {
 		p, _ := after.Position() // checked
 		f.AfterRun, f.AfterStep = p.Run, p.ID
 	}
-	next := func(last durable.BudgetInfo) { d.Next = link("/shared", "after", durable.After(last.Run, last.Name)) }
+	next := func(last admin.BudgetInfo) { d.Next = link("/shared", "after", storage.After(last.Run, last.Name)) }
 	n := 0
 	for b, err := range s.Engine.Budgets(ctx, f) {
 		if n++; n == f.Limit {
@@ -88,7 +89,7 @@ func (s *Server) budgets(ctx context.Context, d *sharedData, after durable.Curso
 			return err
 		case b.Run == "":
 			row := budgetRow{BudgetInfo: b}
-			if row.Audit, err = s.audit(ctx, durable.KindBudget, b.Name); err != nil {
+			if row.Audit, err = s.audit(ctx, storage.KindBudget, b.Name); err != nil {
 				return err
 			}
 			d.Ratio = append(d.Ratio, row)
@@ -104,12 +105,12 @@ func (s *Server) budgets(ctx context.Context, d *sharedData, after durable.Curso
 
 // audit returns what operators did to a breaker or a budget, the last first, of which
 // there are at most a few.
-func (s *Server) audit(ctx context.Context, kind durable.Kind, name string) (list []durable.AuditEntry, err error) {
+func (s *Server) audit(ctx context.Context, kind storage.Kind, name string) (list []admin.AuditEntry, err error) {
 	for a, err := range s.Engine.Audit(ctx, kind, "", name) {
 		if err != nil {
 			return nil, err
 		}
-		list = append([]durable.AuditEntry{a}, list[:min(len(list), 4)]...)
+		list = append([]admin.AuditEntry{a}, list[:min(len(list), 4)]...)
 	}
 	return list, nil
 }

@@ -11,14 +11,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/recovery"
 )
 
 // stepData is what the page of a step shows.
 type stepData struct {
-	Step     durable.StepInfo
-	Run      durable.RunInfo
+	Step     admin.StepInfo
+	Run      admin.RunInfo
 	Attempts []attemptRow // the last one first
 	Older    int          // that are not shown
 	Timeline *timeline
@@ -30,7 +31,7 @@ type stepData struct {
 
 // An attemptRow is an entry of the history.
 type attemptRow struct {
-	durable.AttemptInfo
+	admin.AttemptInfo
 	Timeouts []timeoutRow
 	Torn     string // why a captured timeout cannot be read
 }
@@ -60,7 +61,7 @@ func (s *Server) step(ctx context.Context, r *http.Request) (*page, error) {
 	if d.Values, err = s.values(ctx, run, id); err != nil {
 		return nil, err
 	}
-	var attempts []durable.AttemptInfo
+	var attempts []admin.AttemptInfo
 	for a, err := range s.Engine.Attempts(ctx, run, id) {
 		if err != nil {
 			return nil, err
@@ -77,7 +78,7 @@ func (s *Server) step(ctx context.Context, r *http.Request) (*page, error) {
 	for _, a := range slices.Backward(attempts) {
 		d.Attempts = append(d.Attempts, s.attempt(a))
 	}
-	if d.Timeline, err = s.timeline(ctx, &runData{Run: d.Run, Steps: []durable.StepInfo{info}}); err != nil {
+	if d.Timeline, err = s.timeline(ctx, &runData{Run: d.Run, Steps: []admin.StepInfo{info}}); err != nil {
 		return nil, err
 	}
 	d.permissions()
@@ -87,24 +88,24 @@ func (s *Server) step(ctx context.Context, r *http.Request) (*page, error) {
 // permissions sets which changes the state of the step allows.
 func (d *stepData) permissions() {
 	switch d.Step.Status {
-	case durable.StatusFailed, durable.StatusDiscarded, durable.StatusAbandoned:
+	case storage.StatusFailed, storage.StatusDiscarded, storage.StatusAbandoned:
 		d.CanRequeue = true
-	case durable.StatusDead:
+	case storage.StatusDead:
 		d.CanRequeue, d.CanDiscard = true, true
-	case durable.StatusPaused:
+	case storage.StatusPaused:
 		d.CanRequeue, d.CanResolve = true, true
-	case durable.StatusInDoubt:
+	case storage.StatusInDoubt:
 		d.CanResolve = true
-	case durable.StatusWaiting:
+	case storage.StatusWaiting:
 		d.CanResolve = true
-		d.CanRetry, d.CanSignal = d.Step.Pause == "", d.Step.Pause == durable.PauseSignal
-	case durable.StatusSucceeded:
+		d.CanRetry, d.CanSignal = d.Step.Pause == "", d.Step.Pause == admin.PauseSignal
+	case storage.StatusSucceeded:
 		d.CanRepeat = true
 	}
 }
 
 // attempt returns the row of an attempt with the timeouts that were captured.
-func (s *Server) attempt(a durable.AttemptInfo) attemptRow {
+func (s *Server) attempt(a admin.AttemptInfo) attemptRow {
 	row := attemptRow{AttemptInfo: a}
 	rows, err := recovery.ParseRows([]byte(a.Timeouts))
 	if err != nil {

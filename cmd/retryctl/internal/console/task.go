@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // Limits on bulk changes.
@@ -25,12 +28,12 @@ const (
 type task struct {
 	ID       string
 	Action   string // requeue or discard
-	By       durable.Operator
+	By       events.Operator
 	Filter   deadFilter
 	Selected int // that were checked; 0: all that the filter selects
 	Started  time.Time
 
-	letters []durable.StepInfo
+	letters []admin.StepInfo
 	rate    float64 // in a second
 	cancel  context.CancelFunc
 
@@ -133,7 +136,7 @@ func (s *tasks) all() []*task {
 }
 
 // run changes the dead letters of the task.
-func (t *task) run(ctx context.Context, e *durable.Engine) error {
+func (t *task) run(ctx context.Context, e *admin.Client) error {
 	switch {
 	case t.letters != nil && t.Action == "requeue":
 		return t.requeueChecked(ctx, e)
@@ -145,7 +148,7 @@ func (t *task) run(ctx context.Context, e *durable.Engine) error {
 		}
 		return nil
 	case t.Action == "requeue":
-		return t.requeue(ctx, e, t.Filter.query("", ""), t.rate, func(letter durable.StepInfo) bool {
+		return t.requeue(ctx, e, t.Filter.query("", ""), t.rate, func(letter admin.StepInfo) bool {
 			t.update(func(p *taskProgress) { p.Examined++ })
 			return t.Filter.selects(&letter)
 		})
@@ -174,7 +177,7 @@ func (t *task) run(ctx context.Context, e *durable.Engine) error {
 
 // requeueChecked requeues the dead letters that were checked, all letters of one run
 // together, so that no worker executes the run before the last of them.
-func (t *task) requeueChecked(ctx context.Context, e *durable.Engine) error {
+func (t *task) requeueChecked(ctx context.Context, e *admin.Client) error {
 	left := t.letters
 	for len(left) > 0 {
 		run := left[0].Run
@@ -184,7 +187,7 @@ func (t *task) requeueChecked(ctx context.Context, e *durable.Engine) error {
 				checked[letter.Step] = true
 			}
 		}
-		err := t.requeue(ctx, e, durable.Filter{Run: run}, 0, func(letter durable.StepInfo) bool {
+		err := t.requeue(ctx, e, admin.Filter{Run: run}, 0, func(letter admin.StepInfo) bool {
 			found := checked[letter.Step]
 			delete(checked, letter.Step)
 			return found
@@ -197,16 +200,16 @@ func (t *task) requeueChecked(ctx context.Context, e *durable.Engine) error {
 		if err != nil {
 			return err
 		}
-		left = slices.DeleteFunc(slices.Clone(left), func(letter durable.StepInfo) bool { return letter.Run == run })
+		left = slices.DeleteFunc(slices.Clone(left), func(letter admin.StepInfo) bool { return letter.Run == run })
 	}
 	return nil
 }
 
 // requeue requeues the dead letters of a filter for which selects returns true.
 func (t *task) requeue(
-	ctx context.Context, e *durable.Engine, f durable.Filter, rate float64, selects func(durable.StepInfo) bool,
+	ctx context.Context, e *admin.Client, f admin.Filter, rate float64, selects func(admin.StepInfo) bool,
 ) error {
-	for r, err := range e.RequeueDead(ctx, f, durable.Rate(rate), durable.Only(selects), t.By) {
+	for r, err := range e.RequeueDead(ctx, f, admin.Rate(rate), admin.Only(selects), admin.RequeueBy(t.By)) {
 		if err != nil {
 			return err
 		}
@@ -216,13 +219,13 @@ func (t *task) requeue(
 }
 
 // change changes one dead letter. Its error comes from the store.
-func (t *task) change(ctx context.Context, e *durable.Engine, letter *durable.StepInfo) error {
+func (t *task) change(ctx context.Context, e *admin.Client, letter *admin.StepInfo) error {
 	now, err := e.Describe(ctx, letter.Run, letter.Step)
 	switch {
-	case err == nil && now.Status != durable.StatusDead:
+	case err == nil && now.Status != storage.StatusDead:
 		err = fmt.Errorf("it is %v, not a dead letter: %w", now.Status, durable.ErrConflict)
 	case err == nil && t.Action == "requeue":
-		err = e.Requeue(ctx, letter.Run, letter.Step, t.By)
+		err = e.Requeue(ctx, letter.Run, letter.Step, admin.RequeueBy(t.By))
 	case err == nil:
 		err = e.Discard(ctx, letter.Run, letter.Step, t.By)
 	}
@@ -234,7 +237,7 @@ func (t *task) change(ctx context.Context, e *durable.Engine, letter *durable.St
 }
 
 // note adds a dead letter that was changed, or refused with an error.
-func (t *task) note(letter *durable.StepInfo, err error) {
+func (t *task) note(letter *admin.StepInfo, err error) {
 	t.update(func(p *taskProgress) {
 		if err == nil {
 			p.Changed++
@@ -263,7 +266,7 @@ func (s *Server) task(_ context.Context, r *http.Request) (*page, error) {
 }
 
 // stopTask stops a bulk change.
-func (s *Server) stopTask(_ context.Context, r *http.Request, _ durable.Operator) (string, error) {
+func (s *Server) stopTask(_ context.Context, r *http.Request, _ events.Operator) (string, error) {
 	t := s.tasks.find(r.URL.Query().Get("id"))
 	if t == nil {
 		return "", &problem{http.StatusNotFound, "There is no such bulk change",

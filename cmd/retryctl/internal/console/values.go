@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 )
 
 // A shownValue is an input or a result on a page.
@@ -35,7 +35,7 @@ func (s *Server) values(ctx context.Context, run, step string) (p pageValues, er
 	}
 	for _, v := range []struct {
 		name string
-		*durable.Value
+		*admin.Value
 	}{{"Input", values.Input}, {"Result", values.Result}} {
 		if v.Value == nil {
 			continue
@@ -50,7 +50,7 @@ func (s *Server) values(ctx context.Context, run, step string) (p pageValues, er
 }
 
 // shown returns a value on a page.
-func (s *Server) shown(name string, v *durable.Value) shownValue {
+func (s *Server) shown(name string, v *admin.Value) shownValue {
 	shown := shownValue{Name: name, Size: v.Size, Note: v.Note}
 	switch {
 	case v.Note != "":

@@ -10,7 +10,7 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/sqlite"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // Variable is the environment variable with the store of commands without -store.
@@ -25,7 +25,7 @@ const Variable = "RETRYCTL_STORE"
 // the default; its other parameters are those of the driver. The store must exist:
 // none is created or migrated. Errors say what to do, and never contain a password.
 // The caller closes the store.
-func Store(ctx context.Context, name string) (durable.Store, error) {
+func Store(ctx context.Context, name string) (storage.Store, error) {
 	switch scheme, rest, _ := strings.Cut(name, ":"); {
 	case name == "":
 		return nil, fmt.Errorf("no store is named: set -store or the variable %s to sqlite:FILE or postgres://…", Variable)
@@ -48,7 +48,7 @@ func Store(ctx context.Context, name string) (durable.Store, error) {
 
 // openPostgres opens a store in PostgreSQL. The parameter schema is ours: the driver
 // would send it to the server, which refuses it.
-func openPostgres(ctx context.Context, name string) (durable.Store, error) {
+func openPostgres(ctx context.Context, name string) (storage.Store, error) {
 	options := []postgres.Option{postgres.Existing()}
 	if base, query, found := strings.Cut(name, "?"); found {
 		values, err := url.ParseQuery(query)
@@ -72,7 +72,7 @@ func openPostgres(ctx context.Context, name string) (durable.Store, error) {
 
 // describe removes the general text in front of the error of a store.
 func describe(err error) error {
-	for _, kind := range []error{durable.ErrStore, durable.ErrFormat} {
+	for _, kind := range []error{storage.ErrStore, storage.ErrFormat} {
 		if text, found := strings.CutPrefix(err.Error(), kind.Error()+": "); found {
 			return &storeError{text, err}
 		}

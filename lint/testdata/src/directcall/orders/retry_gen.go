@@ -8,7 +8,7 @@ import (
 
 	stock "github.com/retrygen/retrygen/lint/testdata/src/directcall/stock"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // Made for version 1 of the runtime.
@@ -64,11 +64,11 @@ func (c *Client) RetryOrder(ctx context.Context, id string) (string, error) {
 }
 
 // stepClientCharge: if an attempt is lost, its run is paused.
-var stepClientCharge = durable.StepPolicy{
+var stepClientCharge = genapi.StepPolicy{
 	Name:     "retrygen.lint.testdata.src.directcall.orders.Client.Charge",
 	Function: "github.com/retrygen/retrygen/lint/testdata/src/directcall/orders.Client.Charge",
 	Policy:   &policyOnce,
-	OnLost:   durable.OnLostPause,
+	OnLost:   genapi.OnLostPause,
 }
 
 // RetryCharge is a durable step.
@@ -77,7 +77,7 @@ var stepClientCharge = durable.StepPolicy{
 // retrygen.lint.testdata.src.directcall.orders.Client.Charge of the run in ctx,
 // one for each id.
 func (c *Client) RetryCharge(ctx context.Context, id string) (string, error) {
-	return durable.Call(ctx, &stepClientCharge, durable.ID(id), durable.Arguments(),
+	return genapi.Call(ctx, &stepClientCharge, genapi.ID(id), genapi.Arguments(),
 		func(ctx context.Context) (string, error) {
 			return c.Charge(ctx, id)
 		})

@@ -1,0 +1,94 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// By says who makes a change, and why: an option of [Client.Cancel] and the
+// other methods for operators. Both texts are kept with the change: for a step in
+// its history, otherwise for [Client.Audit].
+func By(name, reason string) events.Operator { return events.Operator{Name: name, Reason: reason} }
+
+// operator returns the last of some options, as a record keeps it.
+func operator(by []events.Operator) events.Operator {
+	if len(by) == 0 {
+		return events.Operator{}
+	}
+	o := by[len(by)-1]
+	return events.Operator{Name: record.Clip(o.Name), Reason: record.Clip(o.Reason)}
+}
+
+// An Action is what an operator did to a run, a budget, a breaker or a store.
+type Action string
+
+// The actions.
+const (
+	ActionCanceled Action = "canceled"
+	ActionPaused   Action = "paused"
+	ActionResumed  Action = "resumed"
+	ActionReset    Action = "reset"
+	ActionForced   Action = "forced open"
+	ActionExpired  Action = "expired"  // before its time: see [durable.Engine.Expire]
+	ActionImported Action = "imported" // steps of another system: see [durable.Engine.Import]
+	ActionAccepted Action = "accepted" // the incarnation of the store: see [durable.Engine.Accept]
+)
+
+// An AuditEntry is something that an operator did to a run, a budget or a breaker,
+// or to the whole store.
+type AuditEntry struct {
+	Kind   storage.Kind // KindRun, KindBudget, KindBreaker or KindIncarnation
+	Run    string       // or "" for what runs share
+	Name   string       // of the budget or the breaker
+	Action Action
+	At     time.Time
+	By     events.Operator
+}
+
+// Audit returns what operators did to a run, or to a budget or a breaker, from
+// the first to the last. name is "" for a run and for the budget of a run, run is
+// "" for what runs share; both are "" for [storage.KindIncarnation]. What they did to a step is in its history: see
+// [Client.Attempts].
+func (c *Client) Audit(ctx context.Context, kind storage.Kind, run, name string) iter.Seq2[AuditEntry, error] {
+	return func(yield func(AuditEntry, error) bool) {
+		for entry, err := range c.ns.Entries(ctx, c.ns.Key(kind, run, name)) {
+			var a AuditEntry
+			if err == nil {
+				a, err = auditEntry(entry)
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// auditBody is the body of the entry of an action.
+type auditBody struct {
+	Action Action          `json:"action"`
+	By     events.Operator `json:"by,omitzero"`
+}
+
+// newAudit returns the entry of an action on a record that is written with it:
+// its number is the next version of the record.
+func newAudit(r storage.Record, now time.Time, action Action, by events.Operator) storage.Entry {
+	body, _ := json.Marshal(auditBody{Action: action, By: by}) // of strings
+	return storage.Entry{Step: r.Key, Part: int(r.Version + 1), At: now, Bucket: r.Bucket, Body: body}
+}
+
+func auditEntry(entry storage.Entry) (AuditEntry, error) {
+	var b auditBody
+	if err := json.Unmarshal(entry.Body, &b); err != nil {
+		return AuditEntry{}, fmt.Errorf("%w: an action on %s: %w", storage.ErrFormat, entry.Step, err)
+	}
+	return AuditEntry{
+		Kind: entry.Step.Kind, Run: entry.Step.Run, Name: entry.Step.ID, Action: b.Action, At: entry.At, By: b.By,
+	}, nil
+}

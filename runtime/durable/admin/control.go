@@ -1,0 +1,233 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/fault"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// This file has what operators do to whole runs.
+
+// Cancel ends a run for ever. An engine that executes it, here or elsewhere,
+// starts no further attempt; the contexts of those that are executing end, here
+// at once, elsewhere with the next renewal of the lease. A run that has ended is
+// left as it is, and the error matches durable.ErrConflict; the repetition of a
+// cancellation is not an error. The runs that it has started are canceled as
+// well.
+func (c *Client) Cancel(ctx context.Context, run string, by ...events.Operator) error {
+	return c.cancel(ctx, run, run, operator(by))
+}
+
+// cancel cancels a run. root is the run that the operator has named.
+func (c *Client) cancel(ctx context.Context, run, root string, by events.Operator) error {
+	idle, key := false, c.ns.Key(storage.KindRun, run, "")
+	err := c.ns.Update(ctx, []storage.Key{key}, func(tx storage.Tx) (storage.Writes, error) {
+		r := tx.Record(key)
+		b, err := record.Open[record.Run](r)
+		switch {
+		case err != nil:
+			return storage.Writes{}, err
+		case r.Version == 0:
+			return storage.Writes{}, fmt.Errorf("run %q: %w", run, fault.ErrNotFound)
+		case r.Status == storage.StatusCanceled:
+			return storage.Writes{}, nil
+		case r.Status.EndsRun() && r.Status != storage.StatusFailed:
+			return storage.Writes{}, fmt.Errorf("run %q has %v: %w", run, r.Status, fault.ErrConflict)
+		}
+		idle = r.Owner == ""
+		r.Attention, b.Hold = false, nil
+		if root != run {
+			b.CanceledWith = root
+		}
+		b.End(&r, storage.StatusCanceled, tx.Now)
+		return writeRun(r, &b, newAudit(r, tx.Now, ActionCanceled, by))
+	})
+	if err != nil {
+		return err
+	}
+	if idle { // or its execution reports it
+		c.ns.Event(ctx, events.Event{Kind: events.EventRunCanceled, Run: run, By: by, Err: fault.ErrCanceled})
+	}
+	if c.ns.Halt != nil {
+		c.ns.Halt(run, 0, nil)
+	}
+	return c.eachChild(ctx, run, func(child string) error { return c.cancel(ctx, child, root, by) })
+}
+
+// Pause stops a run, and the runs that it has started, until [Client.Resume]. An
+// engine that executes it starts no further attempt: here at once, elsewhere as
+// soon as it asks the store, at the latest with the next renewal of the lease.
+// Attempts that are executing end and are recorded. Run then returns a
+// [*durable.PausedError], and workers leave the run alone. The error matches
+// durable.ErrConflict if the run has ended other than with an error; the repetition of
+// a pause is not an error.
+func (c *Client) Pause(ctx context.Context, run string, by ...events.Operator) error {
+	return c.hold(ctx, run, &record.Hold{By: operator(by), Root: run})
+}
+
+func (c *Client) hold(ctx context.Context, run string, h *record.Hold) error {
+	idle, fence, key := false, uint64(0), c.ns.Key(storage.KindRun, run, "")
+	err := c.ns.Update(ctx, []storage.Key{key}, func(tx storage.Tx) (storage.Writes, error) {
+		r := tx.Record(key)
+		fence = r.Fence
+		b, err := record.Open[record.Run](r)
+		switch {
+		case err != nil:
+			return storage.Writes{}, err
+		case r.Version == 0:
+			return storage.Writes{}, fmt.Errorf("run %q: %w", run, fault.ErrNotFound)
+		case b.Hold != nil:
+			return storage.Writes{}, nil
+		case r.Status.EndsRun() && r.Status != storage.StatusFailed:
+			return storage.Writes{}, fmt.Errorf("run %q has %v: %w", run, r.Status, fault.ErrConflict)
+		}
+		idle = r.Owner == ""
+		b.Hold = &record.Hold{By: h.By, Root: h.Root, Due: r.Due}
+		r.Status, r.Attention, r.Due = storage.StatusPaused, true, time.Time{}
+		return writeRun(r, &b, newAudit(r, tx.Now, ActionPaused, h.By))
+	})
+	if err != nil {
+		return err
+	}
+	if idle { // or its execution reports it
+		c.ns.Event(ctx, events.Event{Kind: events.EventPaused, Run: run, By: h.By})
+	}
+	if c.ns.Halt != nil {
+		c.ns.Halt(run, fence, h)
+	}
+	return c.eachChild(ctx, run, func(child string) error { return c.hold(ctx, child, h) })
+}
+
+// Resume continues a run that is paused by [Client.Pause], with the runs that it
+// has started and that were paused with it. It also continues a run that was
+// paused because it has crashed too often without progress, and one that has
+// failed where workers execute it. Then call Run, or let workers do it. A run
+// that has steps in doubt as well stays paused until these are resolved. The
+// error matches durable.ErrNotFound, or durable.ErrConflict for a run in another state.
+func (c *Client) Resume(ctx context.Context, run string, by ...events.Operator) error {
+	return c.resume(ctx, run, run, operator(by))
+}
+
+// resume continues a run. root is the run that the operator has named.
+func (c *Client) resume(ctx context.Context, run, root string, by events.Operator) error {
+	// The children first: if the store fails, the run is still paused, and Resume
+	// can be called again.
+	err := c.eachChild(ctx, run, func(child string) error { return c.resume(ctx, child, root, by) })
+	if err != nil {
+		return err
+	}
+	key, id := c.ns.Key(storage.KindRun, run, ""), record.Token(8)
+	for {
+		known, err := c.ns.Store.Get(ctx, []storage.Key{key})
+		if err != nil {
+			return err
+		}
+		var blocked []string
+		if known[0].Status == storage.StatusPaused {
+			if blocked, err = c.ns.BlockedSteps(ctx, run); err != nil {
+				return err
+			}
+		}
+		err = c.ns.Update(ctx, []storage.Key{key}, func(tx storage.Tx) (storage.Writes, error) {
+			r := tx.Record(key)
+			b, err := record.Open[record.Run](r)
+			switch {
+			case err != nil:
+				return storage.Writes{}, err
+			case b.Operated == id: // the reply was lost
+				return storage.Writes{}, nil
+			case r.Version != known[0].Version:
+				return storage.Writes{}, errRunChanged
+			}
+			if err := resumable(r, &b, root, blocked); err != nil {
+				return storage.Writes{}, err
+			}
+			b.Operated = id
+			reopen(&r, &b, blocked, tx.Now)
+			return writeRun(r, &b, newAudit(r, tx.Now, ActionResumed, by))
+		})
+		switch {
+		case err == nil:
+			c.ns.Event(ctx, events.Event{Kind: events.EventUnpaused, Run: run, By: by})
+			c.ns.Notify(run)
+			return nil
+		case err != errRunChanged:
+			return err
+		}
+	}
+}
+
+// resumable returns why a run cannot be resumed, or nil. blocked are its steps
+// that wait for a person.
+func resumable(r storage.Record, b *record.Run, root string, blocked []string) error {
+	run := r.Key.Run
+	switch {
+	case r.Version == 0:
+		return fmt.Errorf("run %q: %w", run, fault.ErrNotFound)
+	case b.Hold != nil && (run == root || b.Hold.Root == root):
+		return nil
+	case run != root:
+		return fmt.Errorf("run %q was not paused with run %q: %w", run, root, fault.ErrConflict)
+	case r.Status == storage.StatusPaused && len(blocked) > 0:
+		return fmt.Errorf("run %q waits for its steps: resolve %s: %w", run, fault.Some(blocked), fault.ErrConflict)
+	case r.Status == storage.StatusPaused || r.Status == storage.StatusFailed:
+		return nil
+	}
+	return fmt.Errorf("run %q is %v, neither paused nor failed: %w", run, r.Status, fault.ErrConflict)
+}
+
+// reopen ends the pause of a run, unless steps wait for a person. An engine that
+// still executes it goes on, or gives it up.
+func reopen(r *storage.Record, b *record.Run, blocked []string, now time.Time) {
+	due := now
+	if b.Hold != nil && b.Claimed.IsZero() && b.Hold.Due.After(now) {
+		due = b.Hold.Due // it has not started yet
+	}
+	b.Hold, b.Recoveries, b.Ended = nil, 0, time.Time{}
+	if len(blocked) > 0 && r.Owner == "" {
+		return
+	}
+	r.Status, r.Attention, r.Due = storage.StatusOpen, false, time.Time{}
+	if r.Handler != "" && r.Owner == "" {
+		r.Due = due // for a worker
+	}
+}
+
+// writeRun returns the writes of what an operator does to a run.
+func writeRun(r storage.Record, b *record.Run, entry storage.Entry) (storage.Writes, error) {
+	err := record.Write(&r, b)
+	return storage.Writes{Put: []storage.Record{r}, Add: []storage.Entry{entry}}, err
+}
+
+// eachChild calls f for the runs that a run has started, alone or as units of its
+// groups, except those that have ended or are gone. It reads no other steps.
+func (c *Client) eachChild(ctx context.Context, run string, f func(child string) error) error {
+	call := func(prefix string) error {
+		q := storage.Query{
+			Kind: storage.KindStep, Space: c.ns.Space, Run: run, FromID: prefix, BeforeID: record.Following(prefix),
+		}
+		return c.ns.Each(ctx, q, func(r storage.Record) error {
+			b, err := record.Open[record.Step](r)
+			if err != nil || b.Child == "" {
+				return err
+			}
+			if err := f(b.Child); err != nil && !errors.Is(err, fault.ErrConflict) && !errors.Is(err, fault.ErrNotFound) {
+				return err
+			}
+			return nil
+		})
+	}
+	if err := call(record.ChildPrefix); err != nil {
+		return err
+	}
+	q := storage.Query{Kind: storage.KindGroup, Space: c.ns.Space, Run: run}
+	return c.ns.Each(ctx, q, func(r storage.Record) error {
+		return call(record.IDsOf(r.Key.ID).Units)
+	})
+}

@@ -1,0 +1,267 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/internal/fault"
+	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// An ImportedStep is the state of a step that another system has recorded: see
+// [Client.Import].
+type ImportedStep struct {
+	Name   string
+	ID     genapi.StepID
+	Scope  []string // the names of its scopes, the outermost first: see durable.Scope
+	Policy string   // the name of its policy
+
+	// Status is StatusOpen, StatusWaiting, StatusExecuting, StatusInDoubt,
+	// StatusSucceeded, StatusFailed or StatusDead. StatusExecuting is that of a step
+	// whose last attempt had started when its process died: the attempt is lost, and
+	// the policy of the step decides what follows.
+	Status storage.Status
+	// Result is that of a step that has succeeded. Nil means that it is not known:
+	// a call of the step returns an error that matches durable.ErrResult.
+	Result      any
+	State       retry.CallState // without the wait that ends at NextAt
+	Attempts    int             // the number of the last attempt, those that were lost included
+	MaxAttempts int             // the limit that was in force; 0: not known
+	Started     time.Time       // of the last attempt, with StatusExecuting
+	NextAt      time.Time
+	Delay       time.Duration // the wait that ends at NextAt; no wait is longer. Zero: not known
+	Reason      retry.Reason  // why a failed step was not retried further
+	Correlation string
+	History     []AttemptInfo // Run and Step are not looked at
+
+	result *record.Payload // the encoded Result
+}
+
+// An ImportReport is what [Client.Import] has done.
+type ImportReport struct {
+	Added, Changed, Unchanged int // steps
+	Conflicts                 []ImportConflict
+}
+
+// An ImportConflict is something about which the sources of a step contradict
+// each other, or what was recorded.
+type ImportConflict struct {
+	Step string // its id
+	Text string // what differs, and what counts
+}
+
+// Import records steps of a run that other processes of another system have
+// executed in part: the run continues with their next attempts. What several
+// entries say about the same step, in one import or in successive ones, is
+// merged, whatever their order:
+//
+//   - the greatest number of attempts counts, never the sum, and the least limit;
+//   - a success of one is a success, else a dead letter is one, else a failed step
+//     has failed;
+//   - otherwise the latest next attempt applies, and the earliest end of a budget.
+//
+// Importing the same again changes nothing, also when the run has been executed
+// since: a step that this engine has executed, or that an operator has changed,
+// stays as it is. The error matches durable.ErrConflict for a run that was not
+// imported, or for one that has ended or is being executed and that the import
+// would change.
+func (c *Client) Import(
+	ctx context.Context, run string, steps []ImportedStep, by ...events.Operator,
+) (ImportReport, error) {
+	if err := record.CheckRunID(run); err != nil {
+		return ImportReport{}, err
+	}
+	if c.ns.Check != nil {
+		if err := c.ns.Check(run); err != nil {
+			return ImportReport{}, err
+		}
+	}
+	im := importing{steps: map[storage.Key][]ImportedStep{}, by: operator(by)}
+	for i, s := range steps {
+		if err := im.add(c.ns, run, i, s); err != nil {
+			return ImportReport{}, err
+		}
+	}
+	keys := make([]storage.Key, 0, len(im.steps))
+	for key := range im.steps {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, storage.Key.Compare)
+	var report ImportReport
+	runKey := c.ns.Key(storage.KindRun, run, "")
+	for first := true; first || len(keys) > 0; first = false {
+		batch := keys[:min(100, len(keys))]
+		keys = keys[len(batch):]
+		r, err := im.batch(ctx, c.ns, runKey, batch)
+		if err != nil {
+			return report, err
+		}
+		report.Added, report.Changed = report.Added+r.Added, report.Changed+r.Changed
+		report.Unchanged += r.Unchanged
+		report.Conflicts = append(report.Conflicts, r.Conflicts...)
+	}
+	return report, nil
+}
+
+// An importing is an import in progress.
+type importing struct {
+	by    events.Operator
+	steps map[storage.Key][]ImportedStep // in the order of the import
+
+	// Of the steps of a batch that are recorded, as they were read:
+	versions map[storage.Key]uint64
+	known    map[storage.Key][]storage.Entry // their history
+}
+
+// batch imports some of the steps.
+func (im *importing) batch(
+	ctx context.Context, n *namespace.Namespace, run storage.Key, keys []storage.Key,
+) (report ImportReport, err error) {
+	for {
+		if err := im.read(ctx, n, keys); err != nil {
+			return report, err
+		}
+		err = n.Update(ctx, append([]storage.Key{run}, keys...), func(tx storage.Tx) (w storage.Writes, err error) {
+			w, report, err = im.decide(tx, run, keys)
+			return w, err
+		})
+		if err != errRunChanged {
+			return report, err
+		}
+	}
+}
+
+// add adds the step with an index.
+func (im *importing) add(n *namespace.Namespace, run string, i int, s ImportedStep) error {
+	prefix := ""
+	for _, name := range s.Scope {
+		prefix = record.ScopeIn(prefix, name)
+	}
+	id, err := s.ID.Path(prefix, s.Name)
+	if err != nil {
+		return fmt.Errorf("step %d of the import: %w", i+1, err)
+	}
+	switch s.Status {
+	case storage.StatusOpen, storage.StatusWaiting, storage.StatusExecuting, storage.StatusInDoubt,
+		storage.StatusSucceeded, storage.StatusFailed, storage.StatusDead:
+	default:
+		return fmt.Errorf("step %q of the import: status %v: %w", id, s.Status, fault.ErrConflict)
+	}
+	if s.Status == storage.StatusSucceeded && s.Result != nil {
+		p := record.Encode(n.Codec, s.Result)
+		if err := p.Refused(); err != nil {
+			return fmt.Errorf("step %q of the import: %w", id, err)
+		}
+		s.result = &p
+	}
+	key := n.Key(storage.KindStep, run, id)
+	im.steps[key] = append(im.steps[key], s)
+	return nil
+}
+
+// read reads the history of steps.
+func (im *importing) read(ctx context.Context, n *namespace.Namespace, keys []storage.Key) error {
+	im.versions, im.known = map[storage.Key]uint64{}, map[storage.Key][]storage.Entry{}
+	records, err := n.Store.Get(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if im.versions[r.Key] = r.Version; r.Version == 0 {
+			continue
+		}
+		for entry, err := range n.Entries(ctx, r.Key) {
+			if err != nil {
+				return err
+			}
+			im.known[r.Key] = append(im.known[r.Key], entry)
+		}
+	}
+	return nil
+}
+
+// decide records steps of a run.
+func (im *importing) decide(
+	tx storage.Tx, runKey storage.Key, steps []storage.Key,
+) (w storage.Writes, report ImportReport, err error) {
+	run := tx.Record(runKey)
+	b, err := record.Open[record.Run](run)
+	switch {
+	case err != nil:
+		return w, report, err
+	case run.Version == 0:
+		run.Status, run.Bucket, run.Created = storage.StatusOpen, record.Month(tx.Now), tx.Now
+		b = record.Run{Keep: record.DefaultKeep, KeepFailed: record.DefaultKeepFailed}
+	case b.Imports == 0:
+		return w, report, fmt.Errorf("run %q exists, and was not imported: %w", run.Key.Run, fault.ErrConflict)
+	}
+	for _, step := range steps {
+		if err := im.step(&w, &report, tx.Record(step), run, tx.Now); err != nil {
+			return w, report, err
+		}
+	}
+	closed := run.Owner != "" || run.Status.EndsRun() && run.Status != storage.StatusFailed
+	if closed && report.Added+report.Changed > 0 {
+		return w, report, fmt.Errorf("run %q is %v or being executed: nothing is imported: %w",
+			run.Key.Run, run.Status, fault.ErrConflict)
+	}
+	if run.Version == 0 || report.Added+report.Changed > 0 {
+		b.Imports++
+		w.Add = append(w.Add, newAudit(run, tx.Now, ActionImported, im.by))
+		err = record.Write(&run, &b)
+		w.Put = append(w.Put, run)
+	}
+	return w, report, err
+}
+
+// step merges what is imported about a step with its record.
+func (im *importing) step(w *storage.Writes, report *ImportReport, r, run storage.Record, now time.Time) error {
+	conflict := func(format string, args ...any) {
+		report.Conflicts = append(report.Conflicts, ImportConflict{r.Key.ID, fmt.Sprintf(format, args...)})
+	}
+	if r.Version != im.versions[r.Key] {
+		return errRunChanged
+	}
+	var s importState
+	for i, imported := range im.steps[r.Key] {
+		if i == 0 {
+			s = imported.state(now)
+		} else {
+			s.merge(imported.state(now), conflict)
+		}
+	}
+	if r.Version == 0 {
+		s.settle()
+		report.Added++
+		return s.write(w, r, run, now)
+	}
+	known, err := recordedState(r, im.known[r.Key])
+	if err != nil {
+		return err
+	}
+	if r.Fence > 0 { // an engine or an operator has changed it
+		if s.settle(); s.exceeds(&known) {
+			conflict("is imported as %v with %d attempts; it has been executed or changed since: the record stays, %v with %d",
+				s.status, s.body.Attempts, known.status, known.body.Attempts)
+		}
+		report.Unchanged++
+		return nil
+	}
+	before := known
+	before.history = slices.Clone(known.history)
+	known.merge(s, conflict)
+	known.settle()
+	if known.equal(&before) {
+		report.Unchanged++
+		return nil
+	}
+	report.Changed++
+	return known.write(w, r, run, now)
+}

@@ -1,0 +1,402 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/fault"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// A Resolution is what an operator knows about a step in doubt, or decides about one
+// that waits.
+type Resolution struct {
+	outcome events.Outcome
+	value   any
+	err     error
+}
+
+// Succeeded is the resolution of a step that has taken effect, with its result.
+func Succeeded(value any) Resolution {
+	return Resolution{outcome: events.OutcomeSucceeded, value: value}
+}
+
+// Failed is the resolution of a step that has not taken effect and is not to be
+// tried again: its calls return err in recorded form.
+func Failed(err error) Resolution { return Resolution{outcome: events.OutcomeFailed, err: err} }
+
+// Retry is the resolution of a step that has not taken effect, or that may be
+// executed again. The next attempt starts when the run is executed, and never if
+// it was canceled. The policy counts attempts from zero, as after [Client.Requeue],
+// except for a step that waits: its wait ends, and nothing else changes.
+func Retry() Resolution { return Resolution{} }
+
+// Resolve records what an operator knows about a step in doubt, or about one
+// that has paused its run. It may be called again to correct a resolution. A run
+// whose last such step is resolved is open again: call Run. A run that was canceled
+// or has timed out stays as it is: there, [Retry] ends the step as canceled.
+//
+// Resolve also ends the wait of a step before its next attempt: [Retry] makes the
+// attempt due now, [Succeeded] skips the step with a result, and [Failed] ends it as
+// a permanent error does, whatever the policy does when attempts are exhausted. A
+// parked run goes on at once where workers execute it. A durable.Sleep can be skipped or
+// failed, and a durable.Wait can be failed; [Client.Signal] sends it a value.
+//
+// The error matches durable.ErrNotFound, or durable.ErrConflict if the step is in another state,
+// or an engine executes the run.
+func (c *Client) Resolve(ctx context.Context, run, step string, r Resolution, by ...events.Operator) error {
+	var result *record.Payload
+	if r.outcome == events.OutcomeSucceeded {
+		p := record.Encode(c.ns.Codec, r.value)
+		if err := p.Refused(); err != nil {
+			return fmt.Errorf("step %q of run %q: %w", step, run, err)
+		}
+		result = &p
+	}
+	change := func(o *operation) error {
+		if o.body.Open != nil {
+			o.lose()
+		}
+		if err := o.resolvable(r); err != nil {
+			return fmt.Errorf("step %q of run %q %w: %w", step, run, err, fault.ErrConflict)
+		}
+		o.resolve(r, result)
+		return nil
+	}
+	_, err := c.operate(
+		ctx, run, step, operand{by: operator(by), event: events.EventResolved, ended: true, change: change},
+	)
+	return err
+}
+
+// resolvable returns why a step cannot be resolved so, or nil.
+func (o *operation) resolvable(r Resolution) error {
+	pause := pauses[o.body.Function]
+	switch {
+	case o.step.Status == storage.StatusWaiting && pause == PauseSignal && r.outcome == events.OutcomeSucceeded:
+		return errors.New("waits for a signal: use Signal")
+	case o.step.Status == storage.StatusWaiting && pause != "" && r.outcome == "":
+		return fmt.Errorf("waits for no attempt, but for a %s: it cannot be retried", pause)
+	case o.step.Status == storage.StatusWaiting, record.Blocked(o.step.Status), o.body.Resolved:
+		return nil
+	}
+	return fmt.Errorf("is %v, not in doubt, paused or waiting", o.step.Status)
+}
+
+// A RequeueOption changes what [Client.Requeue] does: [NewKey], [Repeat] or
+// [RequeueBy]; or what [Client.RequeueDead] does: also [Rate] or [Only].
+type RequeueOption func(*requeue)
+
+type requeue struct {
+	newKey, repeat bool
+	deadOnly       bool // and nothing else that can be requeued
+	rate           float64
+	only           func(StepInfo) bool // or nil
+	by             events.Operator
+
+	delay time.Duration // before a worker executes the run
+}
+
+// RequeueBy says who requeues a step, and why: see [By].
+func RequeueBy(o events.Operator) RequeueOption {
+	return func(q *requeue) { q.by = operator([]events.Operator{o}) }
+}
+
+// NewKey gives the step a new idempotency key, for a server that remembers the
+// failure under the old one. Only do so if the step has certainly not taken
+// effect.
+func NewKey() RequeueOption { return func(q *requeue) { q.newKey = true } }
+
+// Repeat requeues a step although it has succeeded, to execute it again.
+func Repeat() RequeueOption { return func(q *requeue) { q.repeat = true } }
+
+func newRequeue(options []RequeueOption) requeue {
+	q := requeue{rate: defaultRate}
+	for _, option := range options {
+		option(&q)
+	}
+	return q
+}
+
+// Requeue makes a failed step, or a dead letter, executable again. Its attempts
+// are counted from zero for its policy; their numbers go on, and its history
+// stays. The run is open again, even if it has ended: call Run, which executes
+// this step and returns the recorded results of the others. A dead letter stays
+// one until it has succeeded: if it is exhausted again, it is listed again. A
+// run that [Client.Pause] has paused stays paused.
+//
+// A unit of a group is requeued with its steps that have failed, and a step of a
+// unit with the unit. The group counts the unit again when it is called.
+//
+// The error matches
+// durable.ErrNotFound, or durable.ErrConflict if the state of the step does not allow it, or
+// an engine executes the run.
+func (c *Client) Requeue(ctx context.Context, run, step string, options ...RequeueOption) error {
+	_, err := c.requeue(ctx, run, step, newRequeue(options))
+	return err
+}
+
+// requeue returns the fence of the run that it has opened.
+func (c *Client) requeue(ctx context.Context, run, step string, q requeue) (fence uint64, err error) {
+	change := func(o *operation) error {
+		switch s := o.step.Status; {
+		case q.deadOnly && s != storage.StatusDead:
+			return errNotDead
+		case s == storage.StatusFailed || s == storage.StatusDead || s == storage.StatusDiscarded ||
+			s == storage.StatusPaused || s == storage.StatusAbandoned:
+		case s == storage.StatusSucceeded && q.repeat:
+			o.body.Result = nil
+		case s == storage.StatusSucceeded:
+			return fmt.Errorf(
+				"step %q of run %q has succeeded: use Repeat to execute it again: %w", step, run, fault.ErrConflict,
+			)
+		case s == storage.StatusInDoubt:
+			return fmt.Errorf("step %q of run %q is in doubt: use Resolve: %w", step, run, fault.ErrConflict)
+		default:
+			return fmt.Errorf("step %q of run %q is %v: %w", step, run, s, fault.ErrConflict)
+		}
+		text := ""
+		if q.newKey {
+			o.body.Keys++
+			text = "with a new idempotency key"
+		}
+		o.reopen(events.OutcomeRequeued, text)
+		return nil
+	}
+	return c.operate(ctx, run, step, operand{by: q.by, event: events.EventRequeued, delay: q.delay, change: change})
+}
+
+// An operation is a change that an operator makes to a step.
+type operation struct {
+	now  time.Time
+	by   events.Operator
+	over bool // the run is canceled or has timed out: nothing is executed any more
+	step storage.Record
+	body record.Step
+	add  []storage.Entry
+}
+
+// An operand is what an operation works on, and what it does.
+type operand struct {
+	by     events.Operator
+	event  events.Kind
+	ended  bool          // possible in a run that is canceled or has timed out
+	delay  time.Duration // before a worker executes the run
+	change func(*operation) error
+
+	token string // distinguishes a repetition, after a lost reply, from another operation
+	step  string // its id
+
+	owner, stepKey storage.Key // of the run, and the step
+
+	// As they were read before:
+	run     storage.Record
+	dead    bool          // the process of its owner
+	blocked []string      // its steps that wait for a person
+	units   []storage.Key // in which the step is called
+	failed  []storage.Key // steps of the unit, if the step records one
+
+	fence uint64 // of the run, as it was written
+}
+
+// errRunChanged makes an operation look at its run again.
+var errRunChanged = errors.New("the run has changed since it was read")
+
+// operate changes a step of a run that nobody executes, and opens the run. It returns
+// the fence of the run.
+func (c *Client) operate(ctx context.Context, run, step string, p operand) (fence uint64, err error) {
+	p.token, p.step = record.Token(8), step
+	for {
+		keys, err := c.prepare(ctx, run, &p)
+		if err == nil {
+			err = c.ns.Update(ctx, keys, p.decide)
+		}
+		switch {
+		case err == nil:
+			c.ns.Event(ctx, events.Event{Kind: p.event, Run: run, Step: step, By: p.by})
+			c.ns.Notify(run)
+			return p.fence, nil
+		case err != errRunChanged:
+			return 0, err
+		}
+	}
+}
+
+// prepare reads what an operation depends on, and returns the keys of its records.
+func (c *Client) prepare(ctx context.Context, run string, p *operand) ([]storage.Key, error) {
+	runKey, stepKey := c.ns.Key(storage.KindRun, run, ""), c.ns.Key(storage.KindStep, run, p.step)
+	known, err := c.ns.Store.Get(ctx, []storage.Key{runKey, stepKey})
+	if err != nil {
+		return nil, err
+	}
+	p.run, p.failed = known[0], nil
+	holder := p.run.Owner
+	if h, ok := c.ns.Store.(storage.Holder); ok && holder != "" {
+		p.dead = h.Dead(holder)
+	}
+	if p.run.Status == storage.StatusPaused {
+		if p.blocked, err = c.ns.BlockedSteps(ctx, run); err != nil {
+			return nil, err
+		}
+	}
+	body, err := record.Open[record.Step](known[1])
+	if err != nil {
+		return nil, err
+	}
+	p.units = nil
+	for _, id := range record.UnitsOf(p.step, body.Unit != nil) {
+		p.units = append(p.units, c.ns.Key(storage.KindStep, run, id))
+	}
+	if body.Unit != nil {
+		if p.failed, err = c.failedSteps(ctx, run, p.step); err != nil {
+			return nil, err
+		}
+	}
+	p.owner, p.stepKey = c.ns.Key(storage.KindOwner, "", holder), stepKey
+	return slices.Concat([]storage.Key{p.owner, runKey, stepKey}, p.units, p.failed), nil
+}
+
+// decide decides about an operation.
+func (p *operand) decide(tx storage.Tx) (storage.Writes, error) {
+	r := tx.Record(p.run.Key)
+	b, err := record.Open[record.Run](r)
+	if err != nil {
+		return storage.Writes{}, err
+	}
+	o := operation{now: tx.Now, by: p.by, over: isOver(r.Status), step: tx.Record(p.stepKey)}
+	p.fence = r.Fence
+	if o.body, err = record.Open[record.Step](o.step); err != nil || o.body.Operated == p.token {
+		return storage.Writes{}, err
+	}
+	if err := operable(tx, r, p); err != nil {
+		return storage.Writes{}, err
+	}
+	if o.step.Version == 0 {
+		return storage.Writes{}, fmt.Errorf("step %q of run %q: %w", o.step.Key.ID, r.Key.Run, fault.ErrNotFound)
+	}
+	if err := p.change(&o); err != nil {
+		return storage.Writes{}, err
+	}
+	o.body.Operated = p.token
+	r.Owner = ""
+	r.Fence++ // an engine that is slow to learn of it must not go on
+	p.fence = r.Fence
+	others := slices.ContainsFunc(p.blocked, func(id string) bool { return id != o.step.Key.ID })
+	if !o.over && (r.Status != storage.StatusPaused || b.Hold == nil && !others) {
+		r.Status, r.Attention, r.Due = storage.StatusOpen, false, time.Time{}
+		if r.Handler != "" {
+			r.Due = tx.Now.Add(p.delay) // for a worker
+		}
+	}
+	if !o.over {
+		b.Recoveries, b.Ended, b.Result, b.Tail = 0, time.Time{}, nil, false
+	}
+	o.step.Fence = r.Fence
+	err = errors.Join(record.Write(&r, &b), record.WriteStep(&o.step, &o.body))
+	w := storage.Writes{Put: []storage.Record{r, o.step}, Add: o.add}
+	if o.over {
+		return w, err
+	}
+	return w, errors.Join(err, p.open(&w, tx, r.Fence))
+}
+
+// isOver reports whether a run with a status is never executed again, whatever
+// becomes of its steps.
+func isOver(s storage.Status) bool { return s == storage.StatusCanceled || s == storage.StatusTimedOut }
+
+// operable returns an error if an operator cannot change a run.
+func operable(tx storage.Tx, r storage.Record, p *operand) error {
+	owner := tx.Record(p.owner)
+	switch {
+	case r.Version == 0:
+		return fmt.Errorf("run %q: %w", r.Key.Run, fault.ErrNotFound)
+	case isOver(r.Status) && !p.ended:
+		return fmt.Errorf("run %q is %v: %w", r.Key.Run, r.Status, fault.ErrConflict)
+	case r.Status == storage.StatusExpired:
+		return fmt.Errorf("run %q: its steps were deleted: %w", r.Key.Run, fault.ErrConflict)
+	case r.Version != p.run.Version:
+		return errRunChanged
+	case r.Owner == "" || p.dead || owner.Version == 0:
+		return nil
+	}
+	b, err := record.Open[record.Owner](owner)
+	if err != nil {
+		return err
+	}
+	if b.Until.After(tx.Now) {
+		return fmt.Errorf("run %q is executed by %s, whose lease ends at %s: %w",
+			r.Key.Run, r.Owner, b.Until.Format(time.RFC3339), fault.ErrConflict)
+	}
+	return nil
+}
+
+// lose ends an open attempt whose engine is dead: it may have taken effect.
+func (o *operation) lose() {
+	open := o.body.Open
+	o.body.Open = nil
+	o.body.Call.Lost++
+	o.step.Status = storage.StatusInDoubt
+	o.entry(0, record.Entry{Outcome: events.OutcomeLost, Started: open.Started, Owner: open.Owner, Fence: open.Fence})
+}
+
+// entry adds an entry to the history of the step.
+func (o *operation) entry(part int, body record.Entry) {
+	body.Correlation = o.body.Correlation
+	o.add = append(o.add, record.NewEntry(o.step, o.now, o.body.Attempts, part, body))
+}
+
+// resolvedPart is the Part of the first entry about what an operator did: those
+// of late ends are smaller.
+const resolvedPart = 1 << 30
+
+// record adds what the operator did to the history of the step.
+func (o *operation) record(outcome events.Outcome, text string) {
+	o.body.Operations++
+	o.entry(resolvedPart+o.body.Operations, record.Entry{Outcome: outcome, Started: o.now, Error: text, By: o.by})
+}
+
+// resolve records a resolution.
+func (o *operation) resolve(r Resolution, result *record.Payload) {
+	switch {
+	case r.outcome == "" && o.over:
+		o.body.Ended, o.body.NextAt, o.body.Delay, o.body.Resolved = o.now, time.Time{}, 0, true
+		o.step.Status = storage.StatusCanceled
+		o.record(events.OutcomeResolved, "not executed again")
+		return
+	case r.outcome == "" && o.step.Status == storage.StatusWaiting:
+		o.body.NextAt, o.body.Delay = time.Time{}, 0 // it is due, and not overdue: retries are spread
+		o.record(events.OutcomeResolved, "execute now")
+		return
+	case r.outcome == "":
+		o.reopen(events.OutcomeResolved, "execute again")
+		return
+	}
+	o.body.Ended, o.body.NextAt, o.body.Delay, o.body.Resolved = o.now, time.Time{}, 0, true
+	text := "succeeded"
+	switch r.outcome {
+	case events.OutcomeSucceeded:
+		o.step.Status, o.body.Result, o.body.Error, o.body.Dead = storage.StatusSucceeded, result, nil, time.Time{}
+	case events.OutcomeFailed:
+		o.step.Status, o.body.Reason = storage.StatusFailed, retry.ErrPermanent
+		o.body.Error = &record.Error{Text: record.Clip(record.ErrorText(r.err))}
+		text = o.body.Error.Text
+	}
+	o.record(events.OutcomeResolved, text)
+}
+
+// reopen makes a step executable with a new count of attempts, whatever the
+// limits of its policy say about those that were made.
+func (o *operation) reopen(outcome events.Outcome, text string) {
+	o.step.Status, o.body.Resolved = storage.StatusOpen, false
+	o.body.Waited += o.body.Call.Waited
+	o.body.Call, o.body.Reason, o.body.Escalated, o.body.Granted = retry.CallState{}, "", false, 0
+	o.body.Interrupted = 0
+	o.body.Ended, o.body.NextAt, o.body.Delay = time.Time{}, time.Time{}, 0
+	o.record(outcome, text)
+}

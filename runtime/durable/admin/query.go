@@ -1,0 +1,432 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/fault"
+	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// A StepInfo describes a step.
+type StepInfo struct {
+	Run, Step string // Step is the id
+	Name      string
+	Policy    string // its name
+	Status    storage.Status
+	Attempts  int // made, lost ones included
+	// Failures, Lost and Refusals are what the policy counts: since the step was last
+	// requeued. Refusals, by an open breaker, count against MaxAttempts, but are no
+	// attempts.
+	Failures, Lost, Refusals int
+	Interrupted              int           // in a row: since an attempt that ended by itself
+	Waited                   time.Duration // sum of the waits before all attempts
+	NextAt                   time.Time     // of the next attempt, if it waits
+	First                    time.Time     // start of the first attempt
+	Started                  time.Time     // of the attempt that is executing, as far as is recorded
+	Ended                    time.Time
+	Reason                   retry.Reason // why it failed
+	// Refusal is why a breaker has refused to start the next attempt, of a step that
+	// waits for another try; otherwise nil.
+	Refusal     *retry.Refusal
+	Class       retry.Class // of the last error
+	Error       string
+	Correlation string
+	Retries     int    // that budgets have granted; of a unit: to all its steps
+	Key         string // the idempotency key
+	// Group is the id of the group of which the step records the end of a unit, or
+	// "", and Unit the name of that unit. The steps that the unit calls have none.
+	Group, Unit string
+	Child       string // the run that it has started, or ""
+	// DeadLetter is since when the step is a dead letter, also if it was requeued
+	// and has not succeeded since; otherwise zero.
+	DeadLetter  time.Time
+	Eligibility Eligibility // of a dead letter, otherwise ""
+	Pause       Pause       // what it waits for if it calls no function, otherwise ""
+
+	operated bool // by a person
+	policyAt int  // of record.Step
+	imported bool // and not executed since
+}
+
+// An AttemptInfo is an entry of the history of a step.
+type AttemptInfo struct {
+	Run, Step   string
+	Attempt     int // its number, from 1
+	Outcome     events.Outcome
+	Started     time.Time
+	Duration    time.Duration
+	Class       retry.Class
+	Error       string
+	Wait        time.Duration // before the next attempt, as it was decided
+	Reason      retry.Reason  // why there was no next one
+	Owner       string        // the engine
+	Fence       uint64
+	Correlation string
+	// Timeouts are the rows that package recovery has captured during the attempt,
+	// one on each line, for its function ParseRows. At most 100 are kept here;
+	// timeouts.jsonl has all.
+	Timeouts string
+	// Late reports an end that was not accepted, since another engine had claimed
+	// the run: evidence for [Client.Resolve].
+	Late bool
+	// By is who did what OutcomeResolved, OutcomeRequeued and OutcomeDiscarded
+	// report, at Started. These are no attempts: they follow the one with their
+	// number.
+	By events.Operator
+}
+
+// A Filter selects runs, steps and attempts. A zero field selects all.
+type Filter struct {
+	Run       string
+	Name      string           // of steps, without the values that identify their calls
+	Status    []storage.Status // any of these
+	Class     []retry.Class    // of the last error, or of that of an attempt: any of these
+	Attention bool             // only what a person, or a resumed run, has to look at
+	Group     string           // of steps, only the units of the group of the run with this id
+	Since     time.Time        // that ended, or began if it has not, at this time or later
+	Until     time.Time        // and earlier than this
+
+	DeadLetter  bool        // only dead letters, with those that were requeued and have not succeeded since
+	Eligibility Eligibility // of dead letters
+
+	// AfterRun and AfterStep select the steps after this one, in the order of runs
+	// and ids: with those of the last one that was shown, the next page.
+	AfterRun, AfterStep string
+	// Limit is the greatest number of steps, or of budgets, that are returned. Zero
+	// means all.
+	Limit int
+}
+
+// query returns the query for the steps that f may select.
+func (f *Filter) query(space string) storage.Query {
+	q := storage.Query{
+		Kind: storage.KindStep, Space: space, Run: f.Run, Status: f.Status, Attention: f.Attention || f.DeadLetter,
+	}
+	q.Limit = max(min(f.Limit, storage.MaxPage), 0) // at a time
+	if len(f.Status) > 0 {                          // an index has the records with attention
+		q.Attention = f.Attention || !slices.ContainsFunc(
+			f.Status, func(s storage.Status) bool { return !record.Attention(s) },
+		)
+	}
+	if f.Group != "" {
+		units := record.IDsOf(f.Group).Units
+		q.FromID, q.BeforeID = units, record.Following(units)
+	}
+	switch {
+	case f.Run == "" && f.AfterRun != "":
+		q.From = storage.After(f.AfterRun, f.AfterStep)
+	case f.Run != "" && f.AfterStep != "":
+		q.From = storage.After(f.Run, f.AfterStep)
+	}
+	return q
+}
+
+// queries returns the queries for the steps that f may select, each in the order of
+// their keys: an index has the classes of dead letters.
+func (f *Filter) queries(space string) []storage.Query {
+	q := f.query(space)
+	alive := func(s storage.Status) bool { return s != storage.StatusDead }
+	dead := f.DeadLetter && q.Attention || len(f.Status) > 0 && !slices.ContainsFunc(f.Status, alive)
+	if len(f.Class) == 0 || !dead {
+		return []storage.Query{q}
+	}
+	var labels []string
+	for _, class := range f.Class {
+		labels = append(labels, record.DeadLabel(class))
+	}
+	slices.Sort(labels)
+	var queries []storage.Query
+	for _, q.Label = range slices.Compact(labels) {
+		queries = append(queries, q)
+	}
+	return queries
+}
+
+// step reports whether f selects a step, apart from its class and time.
+func (f *Filter) step(s *StepInfo) bool {
+	return (f.Name == "" || f.Name == s.Name) && (!f.DeadLetter || !s.DeadLetter.IsZero()) &&
+		(f.Eligibility == "" || f.Eligibility == s.Eligibility) && (f.Group == "" || f.Group == s.Group)
+}
+
+// within reports whether a time is selected.
+func (f *Filter) within(t time.Time) bool {
+	return (f.Since.IsZero() || !t.Before(f.Since)) && (f.Until.IsZero() || t.Before(f.Until))
+}
+
+func (f *Filter) class(c retry.Class) bool { return len(f.Class) == 0 || slices.Contains(f.Class, c) }
+
+// later returns the end, or the beginning of what has not ended.
+func later(ended, began time.Time) time.Time {
+	if ended.IsZero() {
+		return began
+	}
+	return ended
+}
+
+// Steps returns the steps that a filter selects, by run and id.
+func (c *Client) Steps(ctx context.Context, f Filter) iter.Seq2[StepInfo, error] {
+	var sequences []iter.Seq2[StepInfo, error]
+	for _, q := range f.queries(c.ns.Space) {
+		sequences = append(sequences, sequence(c.ns, ctx, q, func(r storage.Record) (StepInfo, bool, error) {
+			s, err := c.stepInfo(r)
+			return s, f.step(&s) && f.class(s.Class) && f.within(later(s.Ended, s.First)), err
+		}))
+	}
+	return first(inOrder(sequences, compareSteps), f.Limit)
+}
+
+// compareSteps orders steps by run and id.
+func compareSteps(a, b *StepInfo) int {
+	return cmp.Or(strings.Compare(a.Run, b.Run), strings.Compare(a.Step, b.Step))
+}
+
+// Describe returns a step. Its history is that of [Client.Attempts]. The error
+// matches durable.ErrNotFound if the step does not exist.
+func (c *Client) Describe(ctx context.Context, run, step string) (StepInfo, error) {
+	records, err := c.ns.Store.Get(ctx, []storage.Key{c.ns.Key(storage.KindStep, run, step)})
+	if err == nil && records[0].Version == 0 {
+		err = fmt.Errorf("step %q of run %q: %w", step, run, fault.ErrNotFound)
+	}
+	if err != nil {
+		return StepInfo{}, err
+	}
+	return c.stepInfo(records[0])
+}
+
+func (c *Client) stepInfo(r storage.Record) (StepInfo, error) {
+	b, err := record.Open[record.Step](r)
+	s := StepInfo{
+		Run: r.Key.Run, Step: r.Key.ID, Name: b.Name, Policy: b.Policy, Status: r.Status, Attempts: b.Attempts,
+		Failures: b.Call.Attempts, Lost: b.Call.Lost, Refusals: b.Call.Refusals, Interrupted: b.Interrupted,
+		Waited: b.Waited + b.Call.Waited, NextAt: b.NextAt, Pause: pauses[b.Function], First: b.First, Ended: b.Ended,
+		Reason: b.Reason, Correlation: b.Correlation, DeadLetter: b.Dead, Retries: b.Granted, operated: b.Operations > 0,
+		policyAt: b.PolicyAt, imported: b.Imported,
+		Child: b.Child, Key: record.IdempotencyKey(c.ns.Space, r.Key.Run, r.Key.ID, b.Keys),
+	}
+	if b.Unit != nil {
+		s.Group = record.GroupOf(r.Key.ID)
+		s.Unit = record.Unescape(r.Key.ID[len(s.Group)+2:]) // see record.GroupIDs
+	}
+	if r.Status == storage.StatusWaiting {
+		s.Refusal = b.Refusal
+	}
+	if b.Open != nil {
+		s.Started = b.Open.Started
+	}
+	if b.Error != nil {
+		s.Class, s.Error = b.Error.Class, b.Error.Text
+	}
+	if !b.Dead.IsZero() {
+		s.Eligibility = eligibilityOf(b.Reason, s.Class, s.Error)
+	}
+	return s, err
+}
+
+// History returns the attempts of the steps that a filter selects, by run, step
+// and number. Class, Since and Until select attempts, the other fields steps. Limit is
+// not looked at.
+func (c *Client) History(ctx context.Context, f Filter) iter.Seq2[AttemptInfo, error] {
+	f.Limit = 0
+	return func(yield func(AttemptInfo, error) bool) {
+		steps := sequence(c.ns, ctx, f.query(c.ns.Space), func(r storage.Record) (storage.Key, bool, error) {
+			s, err := c.stepInfo(r)
+			return r.Key, f.step(&s), err
+		})
+		histories := newHistories(c.ns)
+		for key, err := range steps {
+			if err != nil {
+				yield(AttemptInfo{}, err)
+				return
+			}
+			for a, err := range attempts(histories.of(ctx, key)) {
+				if err == nil && !(f.class(a.Class) && f.within(a.Started.Add(a.Duration))) {
+					continue
+				}
+				if !yield(a, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Attempts returns the attempts of one step, by number.
+func (c *Client) Attempts(ctx context.Context, run, step string) iter.Seq2[AttemptInfo, error] {
+	return attempts(c.ns.Entries(ctx, c.ns.Key(storage.KindStep, run, step)))
+}
+
+// attempts returns the attempts among the entries of a step.
+func attempts(entries iter.Seq2[storage.Entry, error]) iter.Seq2[AttemptInfo, error] {
+	return func(yield func(AttemptInfo, error) bool) {
+		for entry, err := range entries {
+			var a AttemptInfo
+			switch {
+			case err == nil && entry.Part == record.ResultPart:
+				continue
+			case err == nil:
+				a, err = attemptInfo(entry)
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func attemptInfo(entry storage.Entry) (AttemptInfo, error) {
+	var b record.Entry
+	if err := json.Unmarshal(entry.Body, &b); err != nil {
+		return AttemptInfo{}, fmt.Errorf("%w: attempt %d of %s: %w", storage.ErrFormat, entry.Attempt, entry.Step, err)
+	}
+	return AttemptInfo{
+		Run: entry.Step.Run, Step: entry.Step.ID, Attempt: entry.Attempt, Outcome: b.Outcome, Started: b.Started,
+		Duration: b.Duration, Class: b.Class, Error: b.Error, Wait: b.Wait, Reason: b.Reason, Owner: b.Owner,
+		Fence: b.Fence, Correlation: b.Correlation, Late: b.Refused, By: b.By, Timeouts: record.Lines(b.Timeouts),
+	}, nil
+}
+
+// sequence returns the records of a query, converted, without those for which
+// convert reports false.
+func sequence[T any](
+	n *namespace.Namespace, ctx context.Context, q storage.Query, convert func(storage.Record) (T, bool, error),
+) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		stopped := false
+		err := n.Each(ctx, q, func(r storage.Record) error {
+			value, selected, err := convert(r)
+			if err == nil && selected && !yield(value, nil) {
+				stopped = true
+				return errStopped
+			}
+			return err
+		})
+		if err != nil && !stopped {
+			var zero T
+			yield(zero, err)
+		}
+	}
+}
+
+var errStopped = fmt.Errorf("stopped")
+
+// first returns the first values of a sequence, or all if limit is not positive.
+func first[T any](seq iter.Seq2[T, error], limit int) iter.Seq2[T, error] {
+	if limit <= 0 {
+		return seq
+	}
+	return func(yield func(T, error) bool) {
+		n := 0
+		for value, err := range seq {
+			if n++; !yield(value, err) || n == limit {
+				return
+			}
+		}
+	}
+}
+
+// inOrder returns the elements of sorted sequences in their order. The first error
+// ends it.
+func inOrder[T any](sequences []iter.Seq2[T, error], compare func(a, b *T) int) iter.Seq2[T, error] {
+	if len(sequences) == 1 {
+		return sequences[0]
+	}
+	return func(yield func(T, error) bool) {
+		type head struct {
+			value T
+			next  func() (T, error, bool)
+		}
+		var heads []*head
+		// advance reads the next element of h, or removes it at its end.
+		advance := func(h *head, keep func()) bool {
+			value, err, ok := h.next()
+			if err != nil {
+				yield(value, err)
+				return false
+			}
+			if h.value = value; ok {
+				keep()
+			}
+			return true
+		}
+		for _, sequence := range sequences {
+			next, stop := iter.Pull2(sequence)
+			defer stop()
+			h := &head{next: next}
+			if !advance(h, func() { heads = append(heads, h) }) {
+				return
+			}
+		}
+		for len(heads) > 0 {
+			least := 0
+			for i, h := range heads {
+				if compare(&h.value, &heads[least].value) < 0 {
+					least = i
+				}
+			}
+			h := heads[least]
+			if !yield(h.value, nil) {
+				return
+			}
+			kept := false
+			if !advance(h, func() { kept = true }) {
+				return
+			}
+			if !kept {
+				heads = append(heads[:least], heads[least+1:]...)
+			}
+		}
+	}
+}
+
+// An OwnerInfo describes an engine that executes runs, or has died.
+type OwnerInfo struct {
+	Owner   string // its random id
+	Host    string
+	PID     int
+	Started time.Time
+	Until   time.Time // the end of its lease
+	// Dead reports that its process is known to be dead: others take its runs over
+	// before the lease ends.
+	Dead bool
+	// Handlers are the handlers, with their versions, of the runs that its worker
+	// executes. They are empty for an engine that only calls Run.
+	Handlers []string
+}
+
+// Owners returns the engines of the namespace that have a lease, or had one: the
+// records of dead ones are kept for an hour.
+func (c *Client) Owners(ctx context.Context) iter.Seq2[OwnerInfo, error] {
+	holder, _ := c.ns.Store.(storage.Holder)
+	q := storage.Query{Kind: storage.KindOwner, Space: c.ns.Space}
+	return sequence(c.ns, ctx, q, func(r storage.Record) (OwnerInfo, bool, error) {
+		b, err := record.Open[record.Owner](r)
+		o := OwnerInfo{Owner: r.Key.ID, Host: b.Host, PID: b.PID, Started: b.Started, Until: b.Until, Handlers: b.Handlers}
+		o.Dead = holder != nil && holder.Dead(o.Owner)
+		return o, true, err
+	})
+}
+
+// A Pause is what a step waits for that calls no function.
+type Pause string
+
+// The pauses.
+const (
+	PauseSleep  Pause = "sleep"  // a time: see [durable.Sleep] and [durable.SleepUntil]
+	PauseSignal Pause = "signal" // see [durable.Wait]
+)
+
+// pauses are the pauses by the functions that are called.
+var pauses = map[string]Pause{
+	record.SleepFunction: PauseSleep, record.UntilFunction: PauseSleep, record.WaitFunction: PauseSignal,
+}

@@ -1,0 +1,167 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/fault"
+	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// A BudgetInfo describes a budget in a store: the count budget of a run or a group,
+// or a ratio budget that processes share.
+type BudgetInfo struct {
+	Run  string // or "" for a ratio budget
+	Name string // of a ratio budget, or the id of a group, or ""
+
+	// Of a count budget.
+	Retries, PerUnit int // the limits
+	Consumed         int // retries that were granted
+	Refused          int // retries that were refused
+
+	// Of a ratio budget.
+	Tokens   float64   // that were left at Refilled, and that nobody had leased
+	Leased   float64   // the most that processes have leased of it: see shared.Link.Connect
+	Refilled time.Time // or zero: it is full
+}
+
+// Budgets returns the budgets of the run that a filter selects, or of the namespace,
+// by run and name: ratio budgets, which have no run, are the first ones. Run,
+// AfterRun and AfterStep, the latter for a name, and Limit of the filter are looked
+// at. A ratio budget that nobody has used is not in the store.
+func (c *Client) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, error] {
+	f = Filter{Run: f.Run, AfterRun: f.AfterRun, AfterStep: f.AfterStep, Limit: f.Limit}
+	q := f.query(c.ns.Space)
+	q.Kind = storage.KindBudget
+	budgets := sequence(c.ns, ctx, q, func(r storage.Record) (BudgetInfo, bool, error) {
+		info := BudgetInfo{Run: r.Key.Run, Name: r.Key.ID}
+		if info.Run != "" {
+			b, err := record.Open[record.CountBudget](r)
+			info.Retries, info.PerUnit, info.Consumed, info.Refused = b.Retries, b.PerUnit, b.Consumed, b.Refused
+			return info, true, err
+		}
+		b, err := record.Open[record.RatioBudget](r)
+		info.Tokens, info.Refilled = b.Tokens, b.Refilled
+		for _, l := range b.Leases {
+			info.Leased += l.Capacity
+		}
+		return info, true, err
+	})
+	return first(budgets, f.Limit)
+}
+
+// ResetBudget fills a budget: the count budget of a run, with the name "", or a
+// ratio budget, with the run "". The retries that were refused before stay so:
+// requeue their steps. The limit per unit counts on. The error matches
+// durable.ErrNotFound if the store does not have the budget.
+func (c *Client) ResetBudget(ctx context.Context, run, name string, by ...events.Operator) error {
+	key := c.ns.Key(storage.KindBudget, run, name)
+	if run == "" {
+		return reset(ctx, c.ns, key, operator(by), func(b *record.RatioBudget) { b.Full = true })
+	}
+	return reset(ctx, c.ns, key, operator(by), func(b *record.CountBudget) { b.Consumed = 0 })
+}
+
+// A BreakerInfo describes a breaker that steps share.
+type BreakerInfo struct {
+	Name string
+	retry.BreakerSnapshot
+}
+
+// Breakers returns the breakers of the namespace, by name. A breaker that has
+// never seen a failure may not be in the store.
+func (c *Client) Breakers(ctx context.Context) iter.Seq2[BreakerInfo, error] {
+	q := storage.Query{Kind: storage.KindBreaker, Space: c.ns.Space}
+	return sequence(c.ns, ctx, q, func(r storage.Record) (BreakerInfo, bool, error) {
+		s, err := record.Open[retry.BreakerSnapshot](r)
+		return BreakerInfo{Name: r.Key.ID, BreakerSnapshot: s}, true, err
+	})
+}
+
+// ResetBreaker closes a breaker, also one that is escalated or was forced open. The
+// results of attempts that it has admitted before do not count. The error matches
+// durable.ErrNotFound if the store does not have the breaker.
+func (c *Client) ResetBreaker(ctx context.Context, name string, by ...events.Operator) error {
+	return reset(ctx, c.ns, c.ns.Key(storage.KindBreaker, "", name), operator(by), func(s *retry.BreakerSnapshot) {
+		*s = retry.BreakerSnapshot{State: retry.StateClosed, Generation: s.Generation + 1, LastProbe: s.LastProbe}
+	})
+}
+
+// ForceOpenBreaker opens a breaker until [Client.ResetBreaker], as
+// [retry.Breaker.ForceOpen] does. The store need not have the breaker yet: steps
+// and connected processes with a breaker of this name use the record.
+func (c *Client) ForceOpenBreaker(ctx context.Context, name string, by ...events.Operator) error {
+	o := sharedChange{ActionForced, events.EventForcedOpen, operator(by)}
+	force := func(r *storage.Record, s *retry.BreakerSnapshot, now time.Time) error {
+		if r.Bucket.IsZero() {
+			r.Bucket = record.Month(now)
+		}
+		retry.BreakerPolicy{}.Set(s, retry.BreakerSnapshot{State: retry.StateForcedOpen}, now)
+		return nil
+	}
+	return changeShared(ctx, c.ns, c.ns.Key(storage.KindBreaker, "", name), o, force)
+}
+
+// reset changes a budget or a breaker that the store has.
+func reset[B any](
+	ctx context.Context, n *namespace.Namespace, key storage.Key, by events.Operator, change func(*B),
+) error {
+	o := sharedChange{ActionReset, events.EventReset, by}
+	return changeShared(ctx, n, key, o, func(r *storage.Record, b *B, _ time.Time) error {
+		if r.Version == 0 {
+			return fmt.Errorf("%s: %w", key, fault.ErrNotFound)
+		}
+		change(b)
+		return nil
+	})
+}
+
+// A sharedChange is what an operator does to a budget or a breaker: the words for it
+// in the audit and in events.
+type sharedChange struct {
+	action Action
+	event  events.Kind
+	by     events.Operator
+}
+
+// changeShared changes the record of a budget or a breaker, and notes who did that.
+func changeShared[B any](
+	ctx context.Context, n *namespace.Namespace, key storage.Key, o sharedChange,
+	change func(*storage.Record, *B, time.Time) error,
+) error {
+	err := n.Update(ctx, []storage.Key{key}, func(tx storage.Tx) (storage.Writes, error) {
+		r := tx.Record(key)
+		b, err := record.Open[B](r)
+		if err == nil {
+			err = change(&r, &b, tx.Now)
+		}
+		if err != nil {
+			return storage.Writes{}, err
+		}
+		err = record.Write(&r, &b)
+		return storage.Writes{Put: []storage.Record{r}, Add: []storage.Entry{newAudit(r, tx.Now, o.action, o.by)}}, err
+	})
+	if err == nil {
+		n.Event(ctx, events.Event{Kind: o.event, Run: key.Run, Name: key.ID, By: o.by})
+	}
+	return err
+}
+
+// Accept lets all engines of the namespace claim runs again after
+// durable.ErrIncarnation, until the incarnation of the store changes again. It does not
+// wait: workers ask the store with their next poll.
+func (c *Client) Accept(ctx context.Context, by ...events.Operator) error {
+	return c.ns.Update(ctx, []storage.Key{c.ns.IncarnationKey()}, func(tx storage.Tx) (storage.Writes, error) {
+		r := tx.Record(c.ns.IncarnationKey())
+		w, err := record.Accept(tx.Now, r, c.ns.Store.Guarantee().Incarnation)
+		r.Bucket = record.Month(tx.Now)
+		w.Add = append(w.Add, newAudit(r, tx.Now, ActionAccepted, operator(by)))
+		return w, err
+	})
+}

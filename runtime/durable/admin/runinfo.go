@@ -1,0 +1,183 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// A RunInfo describes a run.
+type RunInfo struct {
+	ID         string
+	Status     storage.Status
+	Owner      string // the engine that executes it, or ""
+	Fence      uint64 // the number of claims so far
+	Handler    string // the function that workers call, or ""
+	Priority   int    // see durable.Priority
+	Version    int
+	Parent     string // the run within which it was called, or ""
+	Created    time.Time
+	Claimed    time.Time // by its last owner
+	Ended      time.Time
+	Deadline   time.Time
+	Due        time.Time // the end of a parked run's wait, or when the results of one that has ended are deleted
+	Recoveries int       // crashes that it may have caused since a step made progress
+	Error      string    // of a failed run
+	// Policies are the settings of the policies under which its steps were executed, by
+	// the names of the policies: several of one name after its policy file was changed,
+	// the latest last. At most 8 of each are kept.
+	Policies map[string][]retry.Settings
+}
+
+// runStatuses are the statuses of runs.
+var runStatuses = []storage.Status{
+	storage.StatusOpen, storage.StatusParked, storage.StatusPaused, storage.StatusSucceeded, storage.StatusFailed,
+	storage.StatusCanceled, storage.StatusTimedOut, storage.StatusExpired,
+}
+
+// List returns the runs that a query selects, in its order: by default by id. Kind and
+// Space of the query are set by the engine. An error ends the sequence.
+//
+// In [storage.OrderNewest] and [storage.OrderOldest], a page is found at once among any number of runs,
+// also with Status or with one of Handlers. Runs that are created meanwhile change no
+// page after a [storage.Cursor].
+func (c *Client) List(ctx context.Context, q storage.Query) iter.Seq2[RunInfo, error] {
+	q.Kind, q.Space = storage.KindRun, c.ns.Space
+	if q.Order == storage.OrderKey {
+		return sequence(c.ns, ctx, q, runInfo)
+	}
+	switch { // an index has the runs of each status
+	case len(q.Status) == 0 && q.Attention:
+		q.Status = []storage.Status{storage.StatusPaused}
+	case len(q.Status) == 0:
+		q.Status = runStatuses
+	}
+	if q.FromRun == "" && q.BeforeRun == "" {
+		return sequence(c.ns, ctx, q, runInfo)
+	}
+	return c.listIDs(ctx, q)
+}
+
+// listIDs returns the runs that a query with bounds of ids selects, in the order of
+// their creation. No index has both: a page of the ids shows whether they are so few
+// that all of them are read and sorted. Otherwise the runs are read in their order, and
+// those with other ids are passed over.
+func (c *Client) listIDs(ctx context.Context, q storage.Query) iter.Seq2[RunInfo, error] {
+	return func(yield func(RunInfo, error) bool) {
+		bounds := storage.Query{Kind: q.Kind, Space: q.Space, Run: q.Run, FromRun: q.FromRun, BeforeRun: q.BeforeRun}
+		records, next, err := c.ns.Store.List(ctx, bounds)
+		if err == nil && next != "" {
+			sequence(c.ns, ctx, q, runInfo)(yield)
+			return
+		}
+		var runs []RunInfo
+		for _, r := range records {
+			run, _, wrong := runInfo(r)
+			if err = cmp.Or(err, wrong); q.Selects(r) {
+				runs = append(runs, run)
+			}
+		}
+		after, wrong := q.Position()
+		if err = cmp.Or(err, wrong); err != nil {
+			yield(RunInfo{}, err)
+			return
+		}
+		compare := compareRuns(q.Order)
+		slices.SortFunc(runs, func(a, b RunInfo) int { return compare(&a, &b) })
+		for _, run := range runs {
+			if last := (&RunInfo{ID: after.Run, Created: after.Created}); q.From != "" && compare(last, &run) >= 0 {
+				continue
+			}
+			if !yield(run, nil) {
+				return
+			}
+		}
+	}
+}
+
+// compareRuns returns the function that orders runs as o does.
+func compareRuns(o storage.Order) func(a, b *RunInfo) int {
+	return func(a, b *RunInfo) int {
+		switch o {
+		case storage.OrderOldest:
+			return storage.Position{Created: a.Created, Run: a.ID}.Compare(storage.Position{Created: b.Created, Run: b.ID})
+		case storage.OrderNewest:
+			return storage.Position{Created: b.Created, Run: b.ID}.Compare(storage.Position{Created: a.Created, Run: a.ID})
+		}
+		return strings.Compare(a.ID, b.ID)
+	}
+}
+
+// runInfo describes the run of a record.
+func runInfo(r storage.Record) (RunInfo, bool, error) {
+	b, err := record.Open[record.Run](r)
+	return RunInfo{
+		ID: r.Key.Run, Status: r.Status, Owner: r.Owner, Fence: r.Fence, Handler: r.Handler,
+		Priority: int(r.Priority), Version: b.Version, Parent: b.Parent,
+		Created: r.Created, Claimed: b.Claimed, Ended: b.Ended, Deadline: b.Deadline, Due: r.Due,
+		Recoveries: b.Recoveries, Error: b.Error, Policies: b.Policies,
+	}, true, err
+}
+
+// Settings returns the settings of the policy that has decided last about a step of
+// the run, or "" if they are not known: the step has no policy or was imported, or an
+// older version of this module has recorded it.
+func (r *RunInfo) Settings(s *StepInfo) retry.Settings {
+	if s.Policy == "" || s.imported {
+		return ""
+	}
+	return record.SettingsAt(r.Policies[s.Policy], s.policyAt)
+}
+
+// SettingsChanges returns what the policy that has decided last about a step of the run
+// has other than the settings that the run had of it before, as "max_attempts 3 → 5".
+func (r *RunInfo) SettingsChanges(s *StepInfo) []string {
+	if s.policyAt == 0 {
+		return nil
+	}
+	return r.Settings(s).Changes(record.SettingsAt(r.Policies[s.Policy], s.policyAt-1))
+}
+
+// Progress describes how far a step of the run is within the limits of its policy, as
+// in "attempt 3 of 5, exponential 1s × 2 to 30s", or returns "" if the settings of the
+// policy are not known. Attempts that were lost or interrupted are not counted, nor
+// those before [Client.Requeue]; refusals by a breaker that the policy retries are.
+func (r *RunInfo) Progress(s *StepInfo) string {
+	settings := r.Settings(s)
+	most := settings.MaxAttempts()
+	n := s.Failures + s.Refusals
+	if s.Status == storage.StatusExecuting || s.Status == storage.StatusSucceeded {
+		n++
+	}
+	switch {
+	case most == 0:
+		return ""
+	case most == retry.Unlimited:
+		return fmt.Sprintf("attempt %d, without a limit, %s", n, settings.Schedule())
+	}
+	return fmt.Sprintf("attempt %d of %d, %s", n, most, settings.Schedule())
+}
+
+// PolicyChanges returns what has changed in the policies of the run since its start,
+// by their names, as in "policy charge: max_attempts 3 → 5".
+func (r *RunInfo) PolicyChanges() (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(r.Policies)) {
+		var before retry.Settings
+		for _, settings := range r.Policies[name] {
+			if changes := settings.Changes(before); len(changes) > 0 {
+				list = append(list, fmt.Sprintf("policy %s: %s", name, strings.Join(changes, ", ")))
+			}
+			before = settings
+		}
+	}
+	return list
+}

@@ -1,0 +1,36 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// ErrShards is returned for a cursor, which is a position in one store, where there are
+// several.
+var ErrShards = errors.New("a cursor is a position in one store: list the client of the shard")
+
+// ListAll is [Client.List] for the clients of several stores: the runs are in the order
+// of the query. The query must not have a cursor: the error then matches [ErrShards].
+func ListAll(ctx context.Context, clients []*Client, q storage.Query) iter.Seq2[RunInfo, error] {
+	if q.From != "" {
+		return func(yield func(RunInfo, error) bool) { yield(RunInfo{}, ErrShards) }
+	}
+	var sequences []iter.Seq2[RunInfo, error]
+	for _, c := range clients {
+		sequences = append(sequences, c.List(ctx, q))
+	}
+	return inOrder(sequences, compareRuns(q.Order))
+}
+
+// StepsAll is [Client.Steps] for the clients of several stores: the steps are ordered
+// by run and id.
+func StepsAll(ctx context.Context, clients []*Client, f Filter) iter.Seq2[StepInfo, error] {
+	var sequences []iter.Seq2[StepInfo, error]
+	for _, c := range clients {
+		sequences = append(sequences, c.Steps(ctx, f))
+	}
+	return inOrder(sequences, compareSteps)
+}

@@ -1,0 +1,38 @@
+package events
+
+// An Outcome is how an attempt ended.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeSucceeded Outcome = "succeeded"
+	OutcomeFailed    Outcome = "failed"
+	OutcomeTimedOut  Outcome = "timed_out" // by the limit of the attempt
+	// OutcomeInterrupted is that of an attempt which was ended by the end of its
+	// context, by a shutdown, or by the panic of another run: it may have taken effect.
+	OutcomeInterrupted Outcome = "interrupted"
+	OutcomeLost        Outcome = "lost"      // its process died, or lost the run: it may have taken effect
+	OutcomeWithdrawn   Outcome = "withdrawn" // before the call: it was not executed
+	OutcomeRefused     Outcome = "refused"   // by a breaker: it was not executed
+	OutcomeResolved    Outcome = "resolved"  // by an operator, who knew: see [durable.Engine.Resolve]
+	OutcomeRequeued    Outcome = "requeued"  // by an operator: see [durable.Engine.Requeue]
+	OutcomeDiscarded   Outcome = "discarded" // by an operator: see [durable.Engine.Discard]
+	OutcomeSignaled    Outcome = "signaled"  // no attempt: a value was sent: see [durable.Engine.Signal]
+)
+
+// An Operator is who changes runs and steps by hand, and why: see admin.By.
+type Operator struct {
+	Name   string `json:"name,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// String returns the name and the reason for messages.
+func (o Operator) String() string {
+	switch {
+	case o.Reason == "":
+		return o.Name
+	case o.Name == "":
+		return o.Reason
+	}
+	return o.Name + ": " + o.Reason
+}

@@ -1,0 +1,39 @@
+package genapi
+
+import (
+	"context"
+	"fmt"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/internal/fault"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+)
+
+// A caller executes the calls of steps in a context: it is in the contexts of runs.
+type caller interface {
+	// InStep reports whether the context is that of an attempt of a step.
+	InStep() bool
+	// CallStep executes a step that calls fn, and decodes its result into a pointer.
+	CallStep(
+		ctx context.Context, s *StepPolicy, id StepID, args Digest, fn func(context.Context) (any, error), into any,
+	) error
+}
+
+// Call executes fn as a step of the run in ctx, as durable.Step does: a step whose
+// id has parts, and that is recorded with the digest of its other arguments.
+func Call[T any](
+	ctx context.Context, s *StepPolicy, id StepID, args Digest, fn func(context.Context) (T, error),
+) (T, error) {
+	var value T
+	c, ok := ctx.Value(record.RunKey{}).(caller)
+	switch {
+	case !ok:
+		return value, fmt.Errorf("step %q: %w", s.Name, fault.ErrNoRun)
+	case !c.InStep():
+		err := c.CallStep(ctx, s, id, args, func(ctx context.Context) (any, error) { return fn(ctx) }, &value)
+		return value, err
+	case s.Policy == nil:
+		return fn(ctx)
+	}
+	return retry.DoWith(ctx, s.Policy, s.Shared, fn)
+}

@@ -1,0 +1,84 @@
+package namespace
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// A Listener is who waits for a change of runs: a worker, or a caller of Await.
+type Listener struct {
+	n     *Namespace
+	run   string          // that it waits for, or "" for all
+	local chan struct{}   // receives when this engine has changed such a run
+	store <-chan struct{} // the notifications of the store, or nil
+	quit  context.CancelFunc
+}
+
+// Listen returns a listener for the changes of a run, or of all.
+func (n *Namespace) Listen(run string) *Listener {
+	l := &Listener{n: n, run: run, local: make(chan struct{}, 1), quit: func() {}}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.listeners = append(n.listeners, l)
+	return l
+}
+
+// Close ends the listener.
+func (l *Listener) Close() {
+	l.quit()
+	l.n.mu.Lock()
+	defer l.n.mu.Unlock()
+	l.n.listeners = slices.DeleteFunc(l.n.listeners, func(other *Listener) bool { return other == l })
+}
+
+// Notify wakes those who wait for a change of a run that this engine has made.
+func (n *Namespace) Notify(run string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.listeners {
+		if l.run != "" && l.run != run {
+			continue
+		}
+		select {
+		case l.local <- struct{}{}:
+		default: // it is going to
+		}
+	}
+}
+
+// Subscribe asks the store for notifications, if it has some.
+func (l *Listener) Subscribe(ctx context.Context) error {
+	n, ok := l.n.Store.(storage.Notifier)
+	if !ok || l.store != nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	c, err := n.Notifications(ctx, l.n.Space)
+	if err != nil {
+		cancel()
+		return err
+	}
+	l.store, l.quit = c, cancel
+	return nil
+}
+
+// Wait waits for a change, at most for d, and reports whether ctx has not ended.
+func (l *Listener) Wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-l.local:
+	case <-timer.C:
+	case _, open := <-l.store:
+		if !open {
+			l.quit()
+			l.store = nil // asked for again later
+		}
+	}
+	return true
+}

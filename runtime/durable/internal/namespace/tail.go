@@ -1,0 +1,94 @@
+package namespace
+
+import (
+	"context"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// This file has the tails of runs. What follows from the end of a run may be more
+// than one transaction changes: unfinished steps are abandoned when it succeeds, and
+// all records are deleted when it expires. The transaction that ends the run decides
+// that, and does the first page of it. The other pages are the tail. The body of the
+// run says that there is one, and the run is due at once, so that any engine goes on
+// with it if this process dies.
+
+// unfinishedStatus are the states of steps that a run which succeeds abandons.
+var unfinishedStatus = []storage.Status{
+	storage.StatusOpen, storage.StatusWaiting, storage.StatusExecuting, storage.StatusInDoubt, storage.StatusPaused,
+}
+
+// UnfinishedSteps returns the query for the unfinished steps of a run.
+func (n *Namespace) UnfinishedSteps(run string) storage.Query {
+	return storage.Query{Kind: storage.KindStep, Space: n.Space, Run: run, Attention: true, Status: unfinishedStatus}
+}
+
+// Page returns the keys of the first records that a query selects, and whether there
+// are more.
+func (n *Namespace) Page(ctx context.Context, q storage.Query) (keys []storage.Key, more bool, err error) {
+	records, next, err := n.Store.List(ctx, q)
+	for _, r := range records {
+		keys = append(keys, r.Key)
+	}
+	return keys, next != "", err
+}
+
+// Abandon marks the steps of a run among some records that are unfinished. It returns
+// their ids.
+func Abandon(run string, records []storage.Record, w *storage.Writes) (ids []string, err error) {
+	for _, r := range records {
+		if r.Version == 0 || r.Key.Kind != storage.KindStep || r.Key.Run != run || record.Finished(r.Status) ||
+			r.Status == storage.StatusAbandoned {
+			continue
+		}
+		b, err := record.Open[record.Step](r)
+		if err != nil {
+			return nil, err
+		}
+		b.Before, r.Status = r.Status, storage.StatusAbandoned
+		if err := record.WriteStep(&r, &b); err != nil {
+			return nil, err
+		}
+		w.Put, ids = append(w.Put, r), append(ids, r.Key.ID)
+	}
+	return ids, nil
+}
+
+// AbandonPage abandons a page of the unfinished steps of a run that has succeeded, and
+// ends its tail with the last one. It reports whether the run still had a tail, and
+// whether there are more.
+func (n *Namespace) AbandonPage(ctx context.Context, run storage.Key) (tail, more bool, err error) {
+	keys, more, err := n.Page(ctx, n.UnfinishedSteps(run.Run))
+	if err != nil {
+		return false, false, err
+	}
+	var ids []string
+	sel := storage.Select{Keys: append([]storage.Key{run}, keys...)}
+	err = n.Store.Update(ctx, sel, func(tx storage.Tx) (w storage.Writes, err error) {
+		r := tx.Record(run)
+		b, err := record.Open[record.Run](r)
+		if tail, ids = err == nil && r.Status == storage.StatusSucceeded && b.Tail, nil; !tail {
+			return w, err // another engine was faster, or an operator has requeued a step
+		}
+		if ids, err = Abandon(run.Run, tx.Records, &w); err != nil || more {
+			return w, err
+		}
+		b.Tail, r.Due = false, b.Ended.Add(b.Keep)
+		err = record.Write(&r, &b)
+		w.Put = append(w.Put, r)
+		return w, err
+	})
+	if err != nil {
+		return false, false, err
+	}
+	n.ReportAbandoned(ctx, run.Run, ids)
+	return tail, more, nil
+}
+
+func (n *Namespace) ReportAbandoned(ctx context.Context, run string, ids []string) {
+	for _, id := range ids {
+		n.Event(ctx, events.Event{Kind: events.EventAbandoned, Run: run, Step: id})
+	}
+}

@@ -1,0 +1,232 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+// The ids of the steps of groups begin with a slash, which no other id does: the
+// name of a step is not empty, and its slashes are escaped. A resumed run leaves
+// them out when it reads its steps ahead.
+const (
+	InGroups    = "/"
+	AfterGroups = "0" // follows the slash
+)
+
+// GroupIDs are the ids of the records of a group.
+type GroupIDs struct {
+	Group string // of its record of KindGroup: the scopes and the name
+	Units string // the prefix of the steps that record the ends of units
+	scope string // the prefix of the scopes of the units, with the steps they call
+}
+
+func NewGroupIDs(scopes, name string) GroupIDs {
+	return IDsOf(scopes + Escape(name))
+}
+
+// IDsOf returns the ids of a group whose record has an id.
+func IDsOf(group string) GroupIDs {
+	return GroupIDs{Group: group, Units: "/" + group + "/", scope: "/" + group + ":/"}
+}
+
+// Note is what messages call a group that has not ended: the id of no step.
+func (g *GroupIDs) Note() string { return "/" + g.Group }
+
+// Unit returns the id of the step that records the end of a unit.
+func (g *GroupIDs) Unit(name string) string { return g.Units + Escape(name) }
+
+// Steps returns the prefix of the steps of a unit.
+func (g *GroupIDs) Steps(name string) string { return g.scope + Escape(name) + ":" }
+
+// Name returns the name of the unit whose record has an id.
+func (g *GroupIDs) Name(id string) string { return Unescape(id[len(g.Units):]) }
+
+// GroupOf returns the id of the group of the unit whose record has an id.
+func GroupOf(unit string) string { return unit[1:strings.LastIndexByte(unit, '/')] }
+
+// Following returns the first id after those with a prefix.
+func Following(prefix string) string {
+	last := len(prefix) - 1
+	return prefix[:last] + string(prefix[last]+1)
+}
+
+// Unescape is the inverse of escape.
+func Unescape(s string) string {
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b = append(b, byte(n))
+				i += 2
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}
+
+// Group is the body of a group.
+type Group struct {
+	JobID  string          `json:"job_id,omitempty"`
+	Policy job.GroupPolicy `json:"policy"` // with which the group was called last
+	Began  time.Time       `json:"began"`
+	Units  string          `json:"units,omitempty"` // the digest of their list, once all have records
+	Budget bool            `json:"budget,omitempty"`
+
+	Started  int            `json:"started,omitempty"` // units whose runs have not ended
+	Progress job.Progress   `json:"progress"`
+	Seq      int            `json:"seq,omitempty"`     // the number of ends of units
+	Kept     []string       `json:"kept,omitempty"`    // failed units, unless the policy collects all
+	Removed  int            `json:"removed,omitempty"` // units that are not in the list any more
+	Early    *GroupDecision `json:"early,omitempty"`   // the provisional result
+	Passed   bool           `json:"passed,omitempty"`  // Early was passed on
+	End      *GroupDecision `json:"end,omitempty"`
+	// Closed means that the units are abandoned that had not ended. Without End,
+	// they are being made executable again.
+	Closed bool `json:"closed,omitempty"`
+}
+
+// A GroupDecision is a decision that completes a group, and which ends of units
+// it is about.
+type GroupDecision struct {
+	Decision job.Decision `json:"decision"`
+	Seq      int          `json:"seq"` // of the last end
+	TimedOut bool         `json:"timed_out,omitempty"`
+}
+
+// Unit is what the record of a unit has in addition to that of other steps.
+type Unit struct {
+	Counted job.UnitStatus `json:"counted,omitempty"` // as what the group counts it
+	Seq     int            `json:"seq,omitempty"`     // of its end in the group
+	// Requeued means that it is executed although the group has ended: by an
+	// operator, or since it was added to the list.
+	Requeued bool `json:"requeued,omitempty"`
+	Removed  bool `json:"removed,omitempty"` // it is not in the list any more
+	Started  bool `json:"started,omitempty"` // its run has not ended
+}
+
+// Elapsed returns the time since the start of the group.
+func (b *Group) Elapsed(now time.Time) time.Duration { return max(now.Sub(b.Began), 0) }
+
+// Decide applies the policy at a time. It returns the decision if it completes
+// the group, provisionally or not.
+func (b *Group) Decide(now time.Time) *GroupDecision {
+	var d job.Decision
+	b.Progress, d = b.Progress.Decide(&b.Policy, b.Elapsed(now))
+	return b.decided(d, now)
+}
+
+// decided keeps a decision, and returns it if it completes the group.
+func (b *Group) decided(d job.Decision, now time.Time) *GroupDecision {
+	decision := &GroupDecision{Decision: d, Seq: b.Seq}
+	timeout := b.Policy.Timeout
+	switch {
+	case d.Final():
+		b.End = decision
+	case timeout > 0 && b.Elapsed(now) >= timeout:
+		decision.TimedOut = true
+		b.End = decision
+	case d.Complete:
+		b.Early = decision
+	default:
+		return nil
+	}
+	if b.End != nil && b.Progress.Pending == 0 {
+		b.Closed = true
+	}
+	return decision
+}
+
+// Due returns the time at which a decision depends on the time alone, or zero.
+func (b *Group) Due() (at time.Time) {
+	if t := b.Policy.Timeout; t > 0 {
+		at = b.Began.Add(t)
+	}
+	if e := b.Policy.BestEffort; e != nil {
+		if end := b.Began.Add(e.Effective().Deadline); Earlier(end, at) {
+			at = end
+		}
+	}
+	return at
+}
+
+// Report counts the end of a unit, whose record is body, and returns the decision
+// if it completes the group.
+func (b *Group) Report(body *Step, to job.UnitStatus, now time.Time) *GroupDecision {
+	u := body.Unit
+	if u.Requeued {
+		b.Progress.Ended, b.End = 0, nil // it counts, whatever was decided before
+	}
+	var d job.Decision
+	b.Progress, d = b.Progress.Report(&b.Policy, u.Counted, to, b.Elapsed(now))
+	b.Seq++
+	if u.Started {
+		b.Started--
+	}
+	u.Counted, u.Seq, u.Requeued, u.Started = to, b.Seq, false, false
+	return b.decided(d, now)
+}
+
+// Keep adds a failed unit to those of which the outcome has the errors. It returns
+// a batch that is complete.
+func (b *Group) Keep(unit string) (batch []string) {
+	switch c := b.Policy.Collect; {
+	case c == job.CollectAll:
+		return nil
+	case c < 0:
+		if len(b.Kept) == 0 {
+			b.Kept = []string{unit}
+		}
+		return nil
+	default:
+		if b.Kept = append(b.Kept, unit); len(b.Kept) < int(c) {
+			return nil
+		}
+		batch, b.Kept = b.Kept, nil
+		return batch
+	}
+}
+
+// ListDigest identifies a list of units.
+func ListDigest(units []string) string {
+	h := sha256.New()
+	length := make([]byte, 0, 20)
+	for _, unit := range units {
+		h.Write(append(strconv.AppendInt(length[:0], int64(len(unit)), 10), ':'))
+		h.Write([]byte(unit))
+	}
+	return fmt.Sprintf("%d:%s", len(units), hex.EncodeToString(h.Sum(nil)[:16]))
+}
+
+// unitOf returns the id of the record of the unit in which a step is called, or
+// "".
+func unitOf(step string) string {
+	i := strings.LastIndex(step, ":/") // slashes within names are escaped
+	if i < 0 {
+		return ""
+	}
+	name, _, _ := strings.Cut(step[i+len(":/"):], ":")
+	return step[:i] + "/" + name
+}
+
+// UnitsOf returns the ids of the records of all units in which a step is called,
+// the innermost first. unit reports whether the step is itself the record of a
+// unit.
+func UnitsOf(step string, unit bool) (units []string) {
+	for {
+		if unit {
+			step = step[len(InGroups):] // of a group that was called in the scope of its own unit
+		}
+		if step, unit = unitOf(step), true; step == "" {
+			return units
+		}
+		units = append(units, step)
+	}
+}

@@ -1,0 +1,181 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// Owner is the body of an owner: an engine that is, or was, running.
+type Owner struct {
+	Until   time.Time     `json:"until"` // the end of the lease
+	Lease   time.Duration `json:"lease"` // its length: no lease outlives it, even if the clock is set back
+	Host    string        `json:"host,omitempty"`
+	PID     int           `json:"pid,omitempty"`
+	Started time.Time     `json:"started"`
+	// Panicked is the run whose function has panicked since the last renewal: if the
+	// process dies now, that is why.
+	Panicked string `json:"panicked,omitempty"`
+	Stopping bool   `json:"stopping,omitempty"` // its worker claims nothing more, and drains
+	// Handlers are the handlers that its worker calls: for people only.
+	Handlers []string `json:"handlers,omitempty"`
+}
+
+// Step is the body of a step.
+type Step struct {
+	Name      string `json:"name"`
+	Function  string `json:"function,omitempty"`  // StepPolicy.Function
+	Arguments string `json:"arguments,omitempty"` // their digests: see [genapi.Arguments]
+	Policy    string `json:"policy,omitempty"`    // its name
+	PolicyAt  int    `json:"policy_at,omitempty"` // which settings of that name: an index in those of the run
+
+	Call     retry.CallState `json:"call,omitzero"`
+	Waited   time.Duration   `json:"waited,omitempty"` // before Call was last set to zero
+	Attempts int             `json:"attempts"`         // the number of the last attempt
+	Open     *OpenAttempt    `json:"open,omitempty"`   // whose end is not recorded
+	Last     string          `json:"last,omitempty"`   // the token of the last end, or of a start that was refused
+	First    time.Time       `json:"first,omitzero"`   // start of the first attempt
+	Ended    time.Time       `json:"ended,omitzero"`
+
+	NextAt  time.Time     `json:"next_at,omitzero"` // the next attempt, in StatusWaiting
+	Delay   time.Duration `json:"delay,omitempty"`  // the wait that was decided
+	Granted int           `json:"granted,omitempty"`
+	// Interrupted is the number of interrupted attempts since one that ended by itself.
+	Interrupted int `json:"interrupted,omitempty"`
+	Grant       int `json:"grant,omitempty"` // the attempt for which the last grant was taken
+
+	// Refusal is that of a breaker which has refused the start of the next attempt.
+	Refusal *retry.Refusal `json:"refusal,omitempty"`
+
+	Child       string         `json:"child,omitempty"`       // the run that the step has started
+	Imported    bool           `json:"imported,omitempty"`    // its arguments are not known
+	Limit       int            `json:"limit,omitempty"`       // of attempts, in the system from which it was imported
+	Correlation string         `json:"correlation,omitempty"` // since the first failure
+	Keys        int            `json:"keys,omitempty"`        // idempotency keys that were replaced
+	Result      *Payload       `json:"result,omitempty"`
+	Error       *Error         `json:"error,omitempty"` // of the last attempt
+	Reason      retry.Reason   `json:"reason,omitempty"`
+	Escalated   bool           `json:"escalated,omitempty"`
+	Dead        time.Time      `json:"dead,omitzero"`        // since when it is a dead letter, also if it was requeued
+	Resolved    bool           `json:"resolved,omitempty"`   // by an operator, who may correct it
+	Operations  int            `json:"operations,omitempty"` // of operators
+	Operated    string         `json:"operated,omitempty"`   // the token of the last one
+	Unit        *Unit          `json:"unit,omitempty"`       // of a unit of a group
+	Signal      string         `json:"signal,omitempty"`     // the digest of the value that was sent to it
+	Before      storage.Status `json:"before,omitempty"`     // the state of an abandoned step to which a call returns
+}
+
+// OpenAttempt is an attempt that has started.
+type OpenAttempt struct {
+	Token   string        `json:"token"` // random: distinguishes a repeated start from another one
+	Fence   uint64        `json:"fence"`
+	Owner   string        `json:"owner"`
+	Started time.Time     `json:"started"`
+	Permit  *retry.Permit `json:"permit,omitempty"` // of a shared breaker
+}
+
+// Error is what is kept of an error.
+type Error struct {
+	Class   retry.Class `json:"class,omitempty"`
+	Text    string      `json:"text"`
+	Targets []string    `json:"targets,omitempty"` // texts of the errors in StepPolicy.Errors that it matches
+}
+
+// Open decodes the body of a record. A body with an unknown field was written by
+// a newer version: what it means would be lost.
+func Open[B any](r storage.Record) (b B, err error) {
+	if r.Version == 0 {
+		return b, nil
+	}
+	if err := decodeJSON(r.Body, &b); err != nil {
+		return b, fmt.Errorf("%w: %s: %w: use the version of this module that wrote it", storage.ErrFormat, r.Key, err)
+	}
+	return b, nil
+}
+
+// Write encodes the body of a record.
+func Write[B any](r *storage.Record, body *B) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.Key, err)
+	}
+	r.Body = data
+	return nil
+}
+
+// WriteStep encodes the body of a step, and sets the fields of its record by which
+// queries find it.
+func WriteStep(r *storage.Record, body *Step) error {
+	r.Attention = Attention(r.Status)
+	if r.Status != storage.StatusAbandoned {
+		body.Before = 0
+	}
+	r.Label = LabelOf(r, body)
+	return Write(r, body)
+}
+
+// LabelOf returns the Label of a step: that of a dead letter, or "".
+func LabelOf(r *storage.Record, body *Step) string {
+	switch {
+	case !r.Attention || body.Dead.IsZero():
+		return ""
+	case body.Error == nil:
+		return DeadLabel("")
+	}
+	return DeadLabel(body.Error.Class)
+}
+
+// maxLabel is how much of a class is in the label of a dead letter, in bytes.
+const maxLabel = 100
+
+// DeadLabel returns the label of the dead letters with a class. Long classes may have
+// the same.
+func DeadLabel(class retry.Class) string {
+	return "dead letter: " + Clip(string(class[:min(len(class), maxLabel)]))
+}
+
+// Finished reports whether a step needs no further attempt.
+func Finished(s storage.Status) bool {
+	switch s {
+	case storage.StatusSucceeded, storage.StatusFailed, storage.StatusDead, storage.StatusDiscarded,
+		storage.StatusCanceled:
+		return true
+	}
+	return false
+}
+
+// Attention reports whether somebody has to look at a step: a person, or the run
+// when it is executed again.
+func Attention(s storage.Status) bool {
+	return !Finished(s) && s != storage.StatusAbandoned || s == storage.StatusDead
+}
+
+// Blocked reports whether a step waits for a person.
+func Blocked(s storage.Status) bool { return s == storage.StatusInDoubt || s == storage.StatusPaused }
+
+// NewError returns what is kept of the error of a step. known are the errors that
+// errors.Is is to find in it later.
+func NewError(known []error, class retry.Class, err error) *Error {
+	r := &Error{Class: class, Text: Clip(ErrorText(err))}
+	for _, target := range known {
+		if errors.Is(err, target) {
+			r.Targets = append(r.Targets, target.Error())
+		}
+	}
+	return r
+}
+
+// ErrorText returns the text of an error. An error that panics, such as a nil
+// pointer in an interface, must not take the process down.
+func ErrorText(err error) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("%T", err)
+		}
+	}()
+	return err.Error()
+}

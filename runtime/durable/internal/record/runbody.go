@@ -1,0 +1,171 @@
+package record
+
+import (
+	"slices"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// This file has the records of runs.
+
+// Run is the body of a run.
+type Run struct {
+	Claimed  time.Time     `json:"claimed,omitzero"` // by its last owner
+	Ended    time.Time     `json:"ended,omitzero"`
+	Version  int           `json:"version,omitempty"`
+	Deadline time.Time     `json:"deadline,omitzero"`
+	Keep     time.Duration `json:"keep,omitempty"`
+	// KeepFailed is Keep for runs that end without success.
+	KeepFailed time.Duration `json:"keep_failed,omitempty"`
+	Parent     string        `json:"parent,omitempty"`
+	Unit       *Member       `json:"unit,omitempty"`  // of a group of the parent, which the run is
+	Woken      bool          `json:"woken,omitempty"` // by the end of such a run, while it was executed
+	// Correlation is the id of the span in which it was created, or "".
+	Correlation string   `json:"correlation,omitempty"`
+	Input       *Payload `json:"input,omitempty"` // of the function that a worker calls
+	// Awaiting is the latest fence whose execution, in the process that has called
+	// Run, has waited for other runs.
+	Awaiting uint64 `json:"awaiting,omitempty"`
+	// Policies are the settings of the policies under which steps were executed, by
+	// the names of the policies: several of one name after its policy file was changed.
+	Policies map[string][]retry.Settings `json:"policies,omitempty"`
+	// Awaits are the runs until whose end a parked run waits.
+	Awaits []string `json:"awaits,omitempty"`
+	// Awaiters are the runs that are parked until this one has ended.
+	Awaiters []string `json:"awaiters,omitempty"`
+	// Recoveries is the number of crashes since the last record of a step that the
+	// run may have caused: see crash.
+	Recoveries int `json:"recoveries,omitempty"`
+	Recovered  int `json:"recovered,omitempty"` // all crashes
+	// Spared are the latest fences whose executions a shutdown or another run has
+	// ended.
+	Spared  []uint64 `json:"spared,omitempty"`
+	Budget  bool     `json:"budget,omitempty"`  // its retries are limited by a record
+	Lacks   *Lacks   `json:"lacks,omitempty"`   // options, until its first execution
+	Imports int      `json:"imports,omitempty"` // transactions that have imported steps
+	// Abandoned says that the run has succeeded without steps or units that it had begun.
+	Abandoned bool `json:"abandoned,omitempty"`
+	// Tail says that more steps follow the end of the run than one transaction has
+	// changed: see tail.go.
+	Tail   bool     `json:"tail,omitempty"`
+	Result *Payload `json:"result,omitempty"`
+	Error  string   `json:"error,omitempty"` // of a failed run
+	Hold   *Hold    `json:"hold,omitempty"`  // why an operator has paused it
+	// CanceledWith is the run that an operator has canceled, with this one as its child.
+	CanceledWith string `json:"canceled_with,omitempty"`
+	Operated     string `json:"operated,omitempty"` // the token of the last operation
+}
+
+// A Hold is why a run is paused: see admin.Client.Pause.
+type Hold struct {
+	By   events.Operator `json:"by,omitzero"`
+	Root string          `json:"root"`         // the run that was named: this one, or one of which it is a child
+	Due  time.Time       `json:"due,omitzero"` // of the run when it was paused
+}
+
+// A Lacks is what a run lacks that was started in a process without its handler:
+// options of Handle, which the worker adds that executes it first.
+type Lacks struct {
+	Start      time.Time `json:"start"` // from which the timeout counts
+	Timeout    bool      `json:"timeout,omitempty"`
+	Keep       bool      `json:"keep,omitempty"`
+	KeepFailed bool      `json:"keep_failed,omitempty"`
+}
+
+// A Member is a unit of a group, as its steps know it.
+type Member struct {
+	Run    string `json:"run"` // of the group
+	Group  string `json:"group"`
+	Step   string `json:"step"` // the id of the unit's record
+	Unit   string `json:"unit"`
+	Name   string `json:"name"` // of the group's policy
+	JobID  string `json:"job_id,omitempty"`
+	Budget bool   `json:"budget,omitempty"` // the group limits the retries of its units
+}
+
+// Spare notes that the execution under a fence was ended by a shutdown or by another
+// run: its attempts are not lost, but interrupted.
+func (b *Run) Spare(fence uint64) {
+	b.Spared = append(slices.Clip(b.Spared), fence)
+	b.Spared = b.Spared[max(len(b.Spared)-MaxRecoveries, 0):]
+}
+
+// KeepFor returns how long the results of a run that has ended so are kept.
+func (b *Run) KeepFor(status storage.Status) time.Duration {
+	if status == storage.StatusSucceeded {
+		return b.Keep
+	}
+	return b.KeepFailed
+}
+
+// End ends a run at a time, from which on its results are kept for a while.
+func (b *Run) End(r *storage.Record, status storage.Status, now time.Time) {
+	r.Status, r.Due, b.Ended = status, now.Add(b.KeepFor(status)), now
+}
+
+// ChildPrefix is that of the steps that record the children of a run. No id of a
+// call has it: their escapes are hexadecimal.
+const ChildPrefix = "%start/"
+
+// Month returns the bucket of a run that was created at a time.
+func Month(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
+
+// Limit sets the deadline of a run that starts at a time. A timeout of 0 sets none.
+func (b *Run) Limit(timeout time.Duration, start time.Time) {
+	if timeout > 0 {
+		b.Deadline = start.Add(timeout)
+	}
+}
+
+// Earlier reports whether a is before b, where zero is later than all times.
+func Earlier(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }
+
+// WrongTail returns what is wrong with the tail of a run, or "".
+func WrongTail(r storage.Record, b *Run) string {
+	switch {
+	case b.Tail && r.Status != storage.StatusSucceeded && r.Status != storage.StatusExpired:
+		return "it has steps to abandon or to delete, although it is " + r.Status.String()
+	case b.Tail && r.Due.IsZero():
+		return "it has steps to abandon or to delete, but is never due: no engine does it"
+	}
+	return ""
+}
+
+// HasTail reports whether the tail of a run explains an unfinished step.
+func HasTail(run storage.Record) bool {
+	b, err := Open[Run](run)
+	return err == nil && b.Tail
+}
+
+// Incarnation is the body of the record of the accepted incarnation.
+type Incarnation struct {
+	Incarnation string    `json:"incarnation"`
+	Accepted    time.Time `json:"accepted"`
+}
+
+// Accept returns the record of an accepted incarnation.
+func Accept(now time.Time, r storage.Record, incarnation string) (storage.Writes, error) {
+	r.Bucket = Month(now)
+	err := Write(&r, &Incarnation{Incarnation: incarnation, Accepted: now})
+	return storage.Writes{Put: []storage.Record{r}}, err
+}
+
+// DueNow makes a run due at once.
+func DueNow(r *storage.Record, now time.Time) {
+	if r.Due.IsZero() || r.Due.After(now) {
+		r.Due = now
+	}
+}
+
+// How long the results of a run are kept by default.
+const (
+	DefaultKeep       = 30 * 24 * time.Hour
+	DefaultKeepFailed = 90 * 24 * time.Hour
+)
+
+// MaxRecoveries is the number of crashes of a run, without a record of a step in
+// between, after which it is paused.
+const MaxRecoveries = 10

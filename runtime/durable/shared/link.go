@@ -1,0 +1,325 @@
+package shared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// A Store keeps the records of breakers and ratio budgets that processes
+// share. Every [storage.Store] is one; contrib/redis is no more than that.
+type Store interface {
+	// Update is that of [storage.Store], for keys of [storage.KindBudget] and [storage.KindBreaker].
+	Update(ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error)) error
+	// Get is that of [storage.Store], for the same keys.
+	Get(ctx context.Context, keys []storage.Key) ([]storage.Record, error)
+	// Guarantee returns what the store survives and who may share it.
+	Guarantee() storage.Guarantee
+}
+
+// A Set is what [Link.Connect] connects. The method Stored of generated code
+// returns one.
+type Set struct {
+	Breakers []*retry.Breaker
+	Budgets  []*Budget
+}
+
+// A Link says through which store processes share breakers and budgets. It is
+// plain data.
+type Link struct {
+	Store Store
+	// Namespace is that of the engines whose durable steps use the same breakers and
+	// budgets. The default is the empty namespace.
+	Namespace string
+	// Forgetful accepts a store that several processes share and that may lose what
+	// it has acknowledged when it ends, as Redis may. Budgets are full again then, and
+	// breakers closed.
+	Forgetful bool
+	// OnEvent, or nil, is called for every [events.EventStoreError], whose Name is that of
+	// the breaker or the budget. It may be called by several goroutines, and must
+	// not use breakers or budgets of the link.
+	OnEvent func(context.Context, events.Event)
+}
+
+// ErrForgetful means that a store may forget what it acknowledges, and that the
+// [Link] does not accept that.
+var ErrForgetful = errors.New("the store may forget breakers and budgets when it ends: set Forgetful to accept that")
+
+const (
+	storeTimeout = time.Second     // for one update of a breaker or a budget
+	watchEvery   = time.Second     // between two looks at the records
+	reportEvery  = 5 * time.Second // between two reports about the part of a budget
+)
+
+// Connect shares breakers and budgets with all processes that connect to the same
+// store with the same names, until Close. Processes that use the same name should
+// have the same policy; each applies its own.
+//
+// Connect reads the store, and returns its error if that fails; nothing is
+// connected then. ctx limits only that. Afterwards, the link reads the records once
+// a second. While a store fails, budgets refuse retries, once their part is spent
+// or its 30s have passed, and each breaker decides alone, for its process.
+func (l Link) Connect(ctx context.Context, sets ...Set) (*Connection, error) {
+	if g := l.Store.Guarantee(); g.Shared != storage.SharedByProcess && !g.SurvivesProcess && !l.Forgetful {
+		return nil, ErrForgetful
+	}
+	c := &Connection{
+		link:   link{store: l.Store, space: l.Namespace, id: record.Token(16), observe: l.OnEvent},
+		wake:   make(chan struct{}, 1),
+		closed: make(chan struct{}), done: make(chan struct{}),
+	}
+	for _, set := range sets {
+		c.budgets = append(c.budgets, set.Budgets...)
+		for _, b := range set.Breakers {
+			p := b.Policy()
+			c.breakers = append(c.breakers, &sharedBreaker{c: c, b: b, policy: p, key: c.link.key(storage.KindBreaker, p.Name)})
+		}
+	}
+	if err := c.start(ctx); err != nil {
+		return nil, fmt.Errorf("connecting breakers and budgets: %w", err)
+	}
+	go c.watch()
+	return c, nil
+}
+
+// link is what a connection uses to reach its store.
+type link struct {
+	store   Store
+	space   string
+	id      string // of the process in leases
+	observe func(context.Context, events.Event)
+}
+
+func (l *link) key(kind storage.Kind, name string) storage.Key {
+	return storage.Key{Kind: kind, Space: l.space, ID: name}
+}
+
+// event reports a failure of the store.
+func (l *link) event(ctx context.Context, name string, err error) {
+	if l.observe != nil {
+		l.observe(ctx, events.Event{Kind: events.EventStoreError, Name: name, Err: err})
+	}
+}
+
+// A Connection shares breakers and budgets with other processes: see
+// [Link.Connect].
+type Connection struct {
+	link     link
+	budgets  []*Budget
+	breakers []*sharedBreaker
+
+	wake   chan struct{} // a breaker has opened
+	once   sync.Once
+	closed chan struct{}
+	done   chan struct{}
+}
+
+// start reads the records and connects everything, or nothing.
+func (c *Connection) start(ctx context.Context) error {
+	records, err := c.link.store.Get(ctx, c.keys())
+	if err != nil {
+		return err
+	}
+	for i, r := range records {
+		if i < len(c.breakers) {
+			_, err = record.Open[retry.BreakerSnapshot](r)
+		} else {
+			_, err = record.Open[record.RatioBudget](r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for i, b := range c.budgets {
+		if err := b.connect(&c.link); err != nil {
+			for _, connected := range c.budgets[:i] {
+				connected.disconnect()
+			}
+			return err
+		}
+	}
+	for _, b := range c.breakers {
+		b.b.Share(b)
+	}
+	c.look(ctx, time.Now(), true)
+	return nil
+}
+
+// keys returns the keys of the breakers and of the budgets.
+func (c *Connection) keys() (keys []storage.Key) {
+	for _, b := range c.breakers {
+		keys = append(keys, b.key)
+	}
+	for _, b := range c.budgets {
+		keys = append(keys, c.link.key(storage.KindBudget, b.policy.Name))
+	}
+	return keys
+}
+
+// watch looks at the records until the connection is closed.
+func (c *Connection) watch() {
+	defer close(c.done)
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	reported := time.Now()
+	for {
+		select {
+		case <-c.closed:
+			return
+		case <-c.wake:
+			c.push()
+		case now := <-ticker.C:
+			due := now.Sub(reported) >= reportEvery
+			if due {
+				reported = now
+			}
+			c.look(context.Background(), now, due)
+		}
+	}
+}
+
+// push records in the store which breakers have opened.
+func (c *Connection) push() {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	for _, b := range c.breakers {
+		b.sync(ctx, b.seen)
+	}
+}
+
+// look reads the records, and takes over what is new. If due, the parts of the
+// budgets are reported.
+func (c *Connection) look(ctx context.Context, now time.Time, due bool) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	records, err := c.link.store.Get(ctx, c.keys())
+	if err != nil {
+		c.link.event(ctx, "", err)
+		return
+	}
+	for i, b := range c.breakers {
+		b.sync(ctx, records[i].Version)
+	}
+	for i, b := range c.budgets {
+		if version := records[len(c.breakers)+i].Version; b.stale(version, due) {
+			b.asking.Lock()
+			b.exchange(ctx, &c.link, report)
+			b.asking.Unlock()
+		}
+	}
+}
+
+// Close gives the parts of the budgets back, and disconnects everything: the
+// breakers belong to this process alone then, and the budgets refuse all retries.
+// ctx limits the time for that. If the store does not take a part back, Close
+// returns its error, and the lease of the part ends by itself.
+func (c *Connection) Close(ctx context.Context) error {
+	var errs []error
+	c.once.Do(func() {
+		close(c.closed)
+		<-c.done
+		c.push()
+		for _, b := range c.breakers {
+			b.b.Share(nil)
+		}
+		for _, b := range c.budgets {
+			b.asking.Lock()
+			b.exchange(ctx, &c.link, leave)
+			errs = append(errs, b.disconnect())
+			b.asking.Unlock()
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// A sharedBreaker is the copy of a breaker in a store. It is the remote of the
+// breaker of this process.
+type sharedBreaker struct {
+	c      *Connection
+	b      *retry.Breaker
+	policy retry.BreakerPolicy
+	key    storage.Key
+	seen   uint64 // version of the record; of the goroutine that watches
+}
+
+// Changed implements [retry.BreakerRemote].
+func (b *sharedBreaker) Changed() {
+	select {
+	case b.c.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// Admit implements [retry.BreakerRemote].
+func (b *sharedBreaker) Admit() (s retry.BreakerSnapshot, p retry.Permit, ok bool, err error) {
+	s, _, err = b.update(context.Background(), func(s *retry.BreakerSnapshot, now time.Time) {
+		p, ok = b.policy.Admit(s, now)
+	})
+	return s, p, ok, err
+}
+
+// Record implements [retry.BreakerRemote].
+func (b *sharedBreaker) Record(p retry.Permit, sample retry.Sample) (s retry.BreakerSnapshot, err error) {
+	s, _, err = b.update(context.Background(), func(s *retry.BreakerSnapshot, now time.Time) {
+		b.policy.Record(s, p, sample, now)
+	})
+	return s, err
+}
+
+// sync pushes a state that this process has changed, and takes over that of the
+// record if its version is new.
+func (b *sharedBreaker) sync(ctx context.Context, version uint64) {
+	_ = b.b.Sync(func(local retry.BreakerSnapshot, changed bool) (retry.BreakerSnapshot, bool, error) {
+		if !changed && version == b.seen {
+			return local, false, nil
+		}
+		s, seen, err := b.update(ctx, func(s *retry.BreakerSnapshot, now time.Time) {
+			if changed {
+				b.policy.Set(s, local, now)
+			}
+		})
+		if err == nil {
+			b.seen = seen
+		}
+		return s, true, err
+	})
+}
+
+// update changes the record of the breaker. It returns the state by the clock of
+// this process, and the version of the record.
+func (b *sharedBreaker) update(
+	ctx context.Context, change func(*retry.BreakerSnapshot, time.Time),
+) (s retry.BreakerSnapshot, version uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	var now time.Time
+	sel := storage.Select{Keys: []storage.Key{b.key}}
+	err = b.c.link.store.Update(ctx, sel, func(tx storage.Tx) (w storage.Writes, err error) {
+		r := tx.Record(b.key)
+		if s, err = record.Open[retry.BreakerSnapshot](r); err != nil {
+			return w, err
+		}
+		now = tx.Now
+		change(&s, now)
+		version = r.Version
+		if err = record.PutBreaker(&w, r, &s, now); len(w.Put) > 0 {
+			version++
+		}
+		return w, err
+	})
+	if err != nil {
+		b.c.link.event(ctx, "breaker "+b.policy.Name, err)
+		return s, version, err
+	}
+	if !s.OpenUntil.IsZero() {
+		s.OpenUntil = time.Now().Add(s.OpenUntil.Sub(now))
+	}
+	return s, version, nil
+}

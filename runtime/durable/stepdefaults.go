@@ -1,0 +1,62 @@
+package durable
+
+import (
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+)
+
+// This file has what the zero values of a StepPolicy mean.
+
+// maxInterrupted is the number of interrupted attempts in a row after which a step is
+// exhausted. Deployments do not come close to it; an attempt that takes longer than
+// its context allows does not go on for ever.
+const maxInterrupted = 100
+
+// maxSpread is the greatest default of StepPolicy.ResumeSpread.
+const maxSpread = 30 * time.Second
+
+func lostMax(s *genapi.StepPolicy) int {
+	if s.LostMax <= 0 {
+		return genapi.DefaultLostMax
+	}
+	return s.LostMax
+}
+
+func onLost(s *genapi.StepPolicy) genapi.OnLost {
+	switch {
+	case s.OnLost != genapi.OnLostDefault:
+		return s.OnLost
+	case s.Idempotent:
+		return genapi.OnLostRetry
+	}
+	return genapi.OnLostPause
+}
+
+// spreadOf returns the time over which overdue retries with a delay are spread.
+func spreadOf(s *genapi.StepPolicy, delay time.Duration) time.Duration {
+	switch {
+	case s.ResumeSpread < 0:
+		return 0
+	case s.ResumeSpread > 0:
+		return s.ResumeSpread
+	}
+	return min(delay, maxSpread)
+}
+
+// startsRecorded reports whether the first attempt has a start record.
+func startsRecorded(s *genapi.StepPolicy) bool {
+	return s.Policy != nil && (s.Record == genapi.RecordAttempts || s.Breaker != nil)
+}
+
+// breakerName returns what messages call the breaker of the step.
+func breakerName(s *genapi.StepPolicy) string {
+	switch {
+	case s.Breaker != nil:
+		return record.NameBreaker(s.Breaker.Name)
+	case s.Shared.Breaker != nil:
+		return record.NameBreaker(s.Shared.Breaker.Policy().Name)
+	}
+	return record.NameBreaker("")
+}
