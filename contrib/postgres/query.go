@@ -48,9 +48,6 @@ func (s *Store) querySQL(q storage.Query, order, locking string) (string, []any,
 	if err := w.fields(q); err != nil {
 		return "", nil, err
 	}
-	if err := w.bounds(q); err != nil {
-		return "", nil, err
-	}
 	if !merged(q) {
 		if len(q.Status) > 0 {
 			w.and("status = ANY (%s)", numbers(q.Status))
@@ -102,103 +99,93 @@ func (w *where) and(condition string, values ...any) {
 	w.args = append(w.args, values...)
 }
 
+// columnOf has the columns of the fields.
+var columnOf = [...]string{
+	storage.FieldHandler: "handler", storage.FieldRun: "run", storage.FieldID: "id", storage.FieldOwner: "owner",
+	storage.FieldLabel: "label", storage.FieldDue: "due", storage.FieldAttention: "attention",
+	storage.FieldCreated: "created",
+}
+
+// operators are the comparisons with values.
+var operators = [...]string{
+	storage.OpIs: "=", storage.OpMore: ">", storage.OpAtLeast: ">=", storage.OpLess: "<", storage.OpAtMost: "<=",
+}
+
 // fields adds the conditions for the fields that records have, except their status. The
 // handler comes first: see table.due.
 func (w *where) fields(q storage.Query) error {
-	switch handlers := onlyText(q.Handlers); {
-	case len(q.Handlers) == 1 && len(handlers) == 1 && handlers[0] != "":
-		w.and("handler = %s AND handler <> ''", handlers[0]) // the predicate of the indexes
-	case len(q.Handlers) > 0:
-		w.and("handler = ANY (%s)", handlers)
-	}
-	if q.Run != "" {
-		w.and("run = %s", q.Run)
-	}
-	if !q.DueBy.IsZero() {
-		due, err := toTime(q.DueBy)
-		if err != nil {
-			return err
-		}
-		w.and("due <= %s", due)
-	}
-	if q.Owner != "" {
-		w.and("owner = %s AND owner <> ''", q.Owner) // the predicate of the index
-	}
-	if q.Label != "" {
-		w.and("label = %s AND label <> ''", q.Label) // the predicate of the index
-	}
-	if q.Attention {
-		w.and("attention")
-	}
-	return nil
-}
-
-// bounds adds the conditions for ids and times of creation, and for where the page
-// before ended.
-func (w *where) bounds(q storage.Query) error {
-	after, err := q.Position()
+	conditions, err := q.Conditions()
 	if err != nil {
 		return err
 	}
-	if !isText(after.Run) || !isText(after.ID) {
-		return fmt.Errorf("the cursor %.100q is not valid UTF-8, or has a NUL byte", string(q.From))
-	}
-	fromID, fromRun := q.FromID, q.FromRun
-	switch {
-	case q.Order != storage.OrderKey:
-		if err := w.after(q, after); err != nil {
+	for _, c := range conditions {
+		if err := w.condition(c); err != nil {
 			return err
 		}
-	case q.From == "":
-	case q.Run == "" && after.Run >= fromRun:
-		w.and("(run, id) > (%s, %s)", after.Run, after.ID)
-		fromRun = ""
-	case q.Run != "" && after.ID >= fromID:
-		w.and("id > %s", after.ID)
-		fromID = ""
-	}
-	for _, bound := range []struct{ condition, text string }{
-		{"run >= %s", fromRun}, {"run < %s", q.BeforeRun}, {"id >= %s", fromID}, {"id < %s", q.BeforeID},
-	} {
-		if !isText(bound.text) {
-			return fmt.Errorf("the bound %.50q of ids is not valid UTF-8, or has a NUL byte", bound.text)
-		}
-		if bound.text != "" {
-			w.and(bound.condition, bound.text)
-		}
-	}
-	for _, bound := range []struct {
-		condition string
-		time      time.Time
-	}{{"created >= %s", q.CreatedFrom}, {"created < %s", q.CreatedBefore}} {
-		if bound.time.IsZero() {
-			continue
-		}
-		at, err := toTime(bound.time.Add(time.Microsecond - 1)) // rounded up: there is none between
-		if err != nil {
-			return err
-		}
-		w.and(bound.condition, at)
 	}
 	return nil
 }
 
-// after adds the conditions for a query whose order is by creation.
-func (w *where) after(q storage.Query, after storage.Position) error {
-	w.and("created IS NOT NULL") // the predicate of the indexes
-	if q.From == "" {
+func (w *where) condition(c storage.Condition) error {
+	first := c.Fields[0]
+	name := columnOf[first]
+	handler := ""
+	if first == storage.FieldHandler && c.Op == storage.OpIs {
+		handler = c.Values[0].(string)
+	}
+	switch {
+	case c.Op == storage.OpIn:
+		w.and(name+" = ANY (%s)", onlyText(c.Values[0].([]string)))
+		return nil
+	case first == storage.FieldHandler && !isText(handler):
+		w.and(name + " = ANY ('{}')")
+		return nil
+	case c.Op == storage.OpSet && first == storage.FieldAttention:
+		w.and(name)
+		return nil
+	case c.Op == storage.OpSet:
+		w.and(name + " IS NOT NULL") // the predicate of the indexes
 		return nil
 	}
-	at, err := toTime(after.Created)
-	if err != nil {
-		return err
+	values := make([]any, len(c.Values))
+	for i, f := range c.Fields {
+		var err error
+		if values[i], err = argument(c, f, c.Values[i]); err != nil {
+			return err
+		}
 	}
-	if q.Order == storage.OrderNewest {
-		w.and("(created, run, id) < (%s, %s, %s)", at, after.Run, after.ID)
-	} else {
-		w.and("(created, run, id) > (%s, %s, %s)", at, after.Run, after.ID)
+	text := name + " " + operators[c.Op] + " %s"
+	if n := len(c.Fields); n > 1 {
+		names := make([]string, n)
+		for i, f := range c.Fields {
+			names[i] = columnOf[f]
+		}
+		marks := strings.TrimSuffix(strings.Repeat("%s, ", n), ", ")
+		text = "(" + strings.Join(names, ", ") + ") " + operators[c.Op] + " (" + marks + ")"
 	}
+	switch {
+	case c.Op != storage.OpIs:
+	case first == storage.FieldHandler, first == storage.FieldOwner, first == storage.FieldLabel:
+		text += " AND " + name + " <> ''" // the predicate of the indexes
+	}
+	w.and(text, values...)
 	return nil
+}
+
+// argument returns a value of a condition as PostgreSQL compares it.
+func argument(c storage.Condition, f storage.Field, value any) (any, error) {
+	switch v := value.(type) {
+	case time.Time:
+		if f == storage.FieldCreated && len(c.Fields) == 1 {
+			v = v.Add(time.Microsecond - 1) // rounded up: there is none between
+		}
+		return toTime(v)
+	case string:
+		if !isText(v) {
+			return nil, fmt.Errorf("the bound or the cursor %.50q is not valid UTF-8, or has a NUL byte", v)
+		}
+	}
+	return value, nil
 }
 
 func numbers(statuses []storage.Status) []int16 {

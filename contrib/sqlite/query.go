@@ -73,9 +73,6 @@ func querySQL(q storage.Query, order string) (string, []any, error) {
 	if err := w.fields(q); err != nil {
 		return "", nil, err
 	}
-	if err := w.bounds(q); err != nil {
-		return "", nil, err
-	}
 	selected := columns
 	if q.Brief {
 		selected = briefColumns
@@ -111,33 +108,64 @@ func (w *where) and(condition string, values ...any) {
 
 func (w *where) text() string { return strings.Join(w.terms, " AND ") }
 
+// columnOf has the columns of the fields.
+var columnOf = [...]string{
+	storage.FieldHandler: "handler", storage.FieldRun: "run", storage.FieldID: "id", storage.FieldOwner: "owner",
+	storage.FieldLabel: "label", storage.FieldDue: "due", storage.FieldAttention: "attention",
+	storage.FieldCreated: "created",
+}
+
+// operators are the comparisons with values.
+var operators = [...]string{
+	storage.OpIs: "=", storage.OpMore: ">", storage.OpAtLeast: ">=", storage.OpLess: "<", storage.OpAtMost: "<=",
+}
+
 // fields adds the conditions for the fields that records have, except their status.
 func (w *where) fields(q storage.Query) error {
-	if q.Run != "" {
-		w.and("run = ?", q.Run)
+	conditions, err := q.Conditions()
+	if err != nil {
+		return err
 	}
-	if !q.DueBy.IsZero() {
-		due, err := toNanos(q.DueBy)
-		if err != nil {
+	for _, c := range conditions {
+		if err := w.condition(c); err != nil {
 			return err
 		}
-		w.and("due <= ?", due)
 	}
-	if q.Owner != "" {
-		w.and("owner = ?", q.Owner)
-	}
-	if q.Label != "" {
-		w.and("label = ?", q.Label)
-	}
-	if q.Attention {
-		w.and("attention <> 0")
-	}
+	return nil
+}
+
+func (w *where) condition(c storage.Condition) error {
+	name := columnOf[c.Fields[0]]
 	switch {
-	case ofHandler(q):
-		w.and("handler = ? AND handler <> ''", q.Handlers[0])
-	case len(q.Handlers) > 0:
-		w.and("handler IN (SELECT value FROM json_each(?))", jsonList(q.Handlers))
+	case c.Op == storage.OpIn:
+		w.and(name+" IN (SELECT value FROM json_each(?))", jsonList(c.Values[0].([]string)))
+		return nil
+	case c.Op == storage.OpSet && c.Fields[0] == storage.FieldAttention:
+		w.and(name + " <> 0")
+		return nil
+	case c.Op == storage.OpSet:
+		w.and(name + " IS NOT NULL") // the predicate of the index
+		return nil
 	}
+	names, marks, values := make([]string, len(c.Fields)), make([]string, len(c.Fields)), slices.Clone(c.Values)
+	for i, f := range c.Fields {
+		names[i], marks[i] = columnOf[f], "?"
+		if t, ok := values[i].(time.Time); ok {
+			at, err := toNanos(t)
+			if err != nil {
+				return err
+			}
+			values[i] = at
+		}
+	}
+	text := name + " " + operators[c.Op] + " ?"
+	if len(names) > 1 {
+		text = "(" + strings.Join(names, ", ") + ") " + operators[c.Op] + " (" + strings.Join(marks, ", ") + ")"
+	}
+	if c.Fields[0] == storage.FieldHandler {
+		text += " AND handler <> ''" // the predicate of the index
+	}
+	w.and(text, values...)
 	return nil
 }
 
@@ -150,70 +178,4 @@ func (w *where) statuses(all []storage.Status) {
 		numbers[i] = int(status)
 	}
 	w.and("status IN (SELECT value FROM json_each(?))", jsonList(numbers))
-}
-
-// bounds adds the conditions for ids and times of creation, and for where the page
-// before ended. Each end has one bound, or the index is not used for both.
-func (w *where) bounds(q storage.Query) error {
-	after, err := q.Position()
-	if err != nil {
-		return err
-	}
-	fromID, fromRun := q.FromID, q.FromRun
-	switch {
-	case q.Order != storage.OrderKey:
-		if err := w.created(&q, after); err != nil {
-			return err
-		}
-	case q.From == "":
-	case q.Run == "" && after.Run >= fromRun:
-		w.and("(run, id) > (?, ?)", after.Run, after.ID)
-		fromRun = ""
-	case q.Run != "" && after.ID >= fromID:
-		w.and("id > ?", after.ID)
-		fromID = ""
-	}
-	if fromRun != "" {
-		w.and("run >= ?", fromRun)
-	}
-	if q.BeforeRun != "" {
-		w.and("run < ?", q.BeforeRun)
-	}
-	if fromID != "" {
-		w.and("id >= ?", fromID)
-	}
-	if q.BeforeID != "" {
-		w.and("id < ?", q.BeforeID)
-	}
-	for _, bound := range []struct {
-		condition string
-		time      time.Time
-	}{{"created >= ?", q.CreatedFrom}, {"created < ?", q.CreatedBefore}} {
-		if !bound.time.IsZero() {
-			at, err := toNanos(bound.time)
-			if err != nil {
-				return err
-			}
-			w.and(bound.condition, at)
-		}
-	}
-	return nil
-}
-
-// created adds the conditions for a query whose order is by creation. It removes the
-// bound of q that the position of the page before makes superfluous.
-func (w *where) created(q *storage.Query, after storage.Position) error {
-	w.and("created IS NOT NULL") // the predicate of the index
-	at, err := toNanos(after.Created)
-	switch {
-	case err != nil || q.From == "":
-		return err
-	case q.Order == storage.OrderNewest && (q.CreatedBefore.IsZero() || after.Created.Before(q.CreatedBefore)):
-		w.and("(created, run, id) < (?, ?, ?)", at, after.Run, after.ID)
-		q.CreatedBefore = time.Time{}
-	case q.Order == storage.OrderOldest && !after.Created.Before(q.CreatedFrom):
-		w.and("(created, run, id) > (?, ?, ?)", at, after.Run, after.ID)
-		q.CreatedFrom = time.Time{}
-	}
-	return nil
 }

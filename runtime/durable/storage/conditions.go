@@ -1,0 +1,131 @@
+package storage
+
+import "time"
+
+// A Field is a field of a record that a [Condition] compares.
+type Field uint8
+
+// The fields.
+const (
+	FieldHandler Field = iota + 1
+	FieldRun           // of the Key
+	FieldID            // of the Key
+	FieldOwner
+	FieldLabel
+	FieldDue
+	FieldAttention
+	FieldCreated
+)
+
+// An Op is how a [Condition] compares.
+type Op uint8
+
+// The comparisons. A time that is not set satisfies none of them.
+const (
+	OpIs      Op = iota + 1 // the fields are the values
+	OpIn                    // the field is in a list
+	OpSet                   // the field is true, or a time that is set
+	OpMore                  // the fields are greater than the values: those of a row in SQL
+	OpAtLeast               // the fields are at least the values
+	OpLess                  // the fields are less than the values
+	OpAtMost                // the fields are at most the values
+)
+
+// A Condition is one that the records satisfy which a query selects.
+type Condition struct {
+	Fields []Field // several are compared one after the other, as a row in SQL
+	Op     Op
+	Values []any // a string or a time for each field; with OpIn, a []string; with OpSet, none
+}
+
+// Conditions returns the conditions of q without its Kind, Space and Status, for which
+// a store has its own ways: a record that satisfies all of them, and has these, follows
+// the cursor of q and is selected by q. That for a handler is the first one. Each end of
+// the ids and of the times has one bound, so that an index is used for both ends. It is
+// for stores. The error for a cursor that q cannot have matches [ErrStore].
+func (q *Query) Conditions() ([]Condition, error) {
+	after, err := q.Position()
+	if err != nil {
+		return nil, err
+	}
+	var c conditions
+	switch {
+	case len(q.Handlers) == 1 && q.Handlers[0] != "":
+		c.add(FieldHandler, OpIs, q.Handlers[0])
+	case len(q.Handlers) > 0:
+		c.add(FieldHandler, OpIn, q.Handlers)
+	}
+	c.text(FieldRun, OpIs, q.Run)
+	c.time(FieldDue, OpAtMost, q.DueBy)
+	c.text(FieldOwner, OpIs, q.Owner)
+	c.text(FieldLabel, OpIs, q.Label)
+	if q.Attention {
+		c = append(c, Condition{Fields: []Field{FieldAttention}, Op: OpSet})
+	}
+	rest := *q // without the bounds that the cursor makes superfluous
+	if q.Order == OrderKey {
+		c.afterKey(&rest, after)
+	} else {
+		c = append(c, Condition{Fields: []Field{FieldCreated}, Op: OpSet})
+		c.afterCreated(&rest, after)
+	}
+	c.text(FieldRun, OpAtLeast, rest.FromRun)
+	c.text(FieldRun, OpLess, rest.BeforeRun)
+	c.text(FieldID, OpAtLeast, rest.FromID)
+	c.text(FieldID, OpLess, rest.BeforeID)
+	c.time(FieldCreated, OpAtLeast, rest.CreatedFrom)
+	c.time(FieldCreated, OpLess, rest.CreatedBefore)
+	return c, nil
+}
+
+type conditions []Condition
+
+func (c *conditions) add(f Field, op Op, value any) {
+	*c = append(*c, Condition{[]Field{f}, op, []any{value}})
+}
+
+// text adds a condition for a field of the query that is not empty.
+func (c *conditions) text(f Field, op Op, value string) {
+	if value != "" {
+		c.add(f, op, value)
+	}
+}
+
+// time is text for a time.
+func (c *conditions) time(f Field, op Op, value time.Time) {
+	if !value.IsZero() {
+		c.add(f, op, value)
+	}
+}
+
+// afterKey adds the condition for a cursor in the order of keys, and removes the bound
+// of q that it makes superfluous. A cursor before the first key that q selects has none.
+func (c *conditions) afterKey(q *Query, after Position) {
+	switch {
+	case q.From == "":
+	case q.Run == "" && after.Run >= q.FromRun:
+		*c = append(*c, Condition{[]Field{FieldRun, FieldID}, OpMore, []any{after.Run, after.ID}})
+		q.FromRun = ""
+	case q.Run != "" && after.ID >= q.FromID:
+		c.add(FieldID, OpMore, after.ID)
+		q.FromID = ""
+	}
+}
+
+// afterCreated is afterKey for the orders by creation.
+func (c *conditions) afterCreated(q *Query, after Position) {
+	op := OpMore
+	switch {
+	case q.From == "":
+		return
+	case q.Order == OrderNewest && (q.CreatedBefore.IsZero() || after.Created.Before(q.CreatedBefore)):
+		op, q.CreatedBefore = OpLess, time.Time{}
+	case q.Order == OrderOldest && !after.Created.Before(q.CreatedFrom):
+		q.CreatedFrom = time.Time{}
+	default: // before the first one that q selects
+		return
+	}
+	*c = append(*c, Condition{
+		[]Field{FieldCreated, FieldRun, FieldID}, op, []any{after.Created, after.Run, after.ID},
+	})
+}
