@@ -7,11 +7,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-var _ admin.Checker = (*Store)(nil)
+var _ storage.Checker = (*Store)(nil)
 
 // orphansSQL selects entries without a record. SCHEMA is the schema.
 const orphansSQL = `SELECT e.kind, e.run, e.id, count(*) FROM SCHEMA.retry_entry AS e
@@ -21,7 +20,7 @@ AND NOT EXISTS (SELECT FROM SCHEMA.retry_record AS r
 	WHERE r.kind = e.kind AND r.space = e.space AND r.run = e.run AND r.id = e.id)
 GROUP BY e.kind, e.space, e.run, e.id LIMIT 100`
 
-// Check implements [admin.Checker]: it checks that each entry belongs to a record.
+// Check implements [storage.Checker]: it checks that each entry belongs to a record.
 // For the files of the database, use pg_amcheck and the checksums of the server.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
 	text := strings.ReplaceAll(orphansSQL, "SCHEMA", pgx.Identifier{s.schema}.Sanitize())

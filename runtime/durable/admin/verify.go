@@ -12,14 +12,6 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Checker is a store that can check what it keeps apart from the meaning of its
-// records, such as the file of its database.
-type Checker interface {
-	// Check returns what is wrong, in a sentence each. It may take minutes and does
-	// not stop updates.
-	Check(ctx context.Context) ([]string, error)
-}
-
 // A Violation is something in a store that no program of this module writes: a
 // defect, or a change by somebody else.
 type Violation struct {
@@ -38,7 +30,7 @@ func (v Violation) String() string {
 }
 
 // Verify checks the records of the namespace, with the history of each step, and
-// the store if it is a [Checker]. It returns what contradicts the guarantees: a
+// the store if it is a [storage.Checker]. It returns what contradicts the guarantees: a
 // number of an attempt that is used twice or not counted, two engines with one
 // fence, a budget that is over-spent, a wait that is longer than decided, a run
 // that has succeeded over an unfinished step, a body that cannot be read.
@@ -86,7 +78,7 @@ func (v *verifier) report(key storage.Key, text string) error {
 
 // store lets the store check itself.
 func (v *verifier) store() error {
-	checker, ok := v.n.Store.(Checker)
+	checker, ok := v.n.Store.(storage.Checker)
 	if !ok {
 		return nil
 	}

@@ -300,6 +300,14 @@ type Notifier interface {
 	Notifications(ctx context.Context, space string) (<-chan struct{}, error)
 }
 
+// A Checker is a store that can check what it keeps apart from the meaning of its
+// records, such as the file of its database.
+type Checker interface {
+	// Check returns what is wrong, in a sentence each. It may take minutes and does
+	// not stop updates.
+	Check(ctx context.Context) ([]string, error)
+}
+
 // A Sharing is who may use a store at the same time.
 type Sharing uint8
 
