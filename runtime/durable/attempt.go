@@ -329,9 +329,12 @@ func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry
 	if ctx.Err() != nil || !x.safe() {
 		return record.Payload{}, nil, false
 	}
-	result, err := c.invoke(inner)
+	value, err := c.fn(inner)
 	c.lapsed = a.lapsed.Load()
-	return result, err, true
+	if err != nil {
+		return record.Payload{}, err, true
+	}
+	return record.Encode(x.e.ns.Codec, value), nil, true
 }
 
 // inspect gathers what the decision about a failed attempt depends on.

@@ -48,19 +48,12 @@ func (c *runContext) CallStep(
 	if err != nil {
 		return err
 	}
-	codec := c.x.e.ns.Codec
-	call.invoke = func(ctx context.Context) (record.Payload, error) {
-		value, err := fn(ctx)
-		if err != nil {
-			return record.Payload{}, err
-		}
-		return record.Encode(codec, value), nil
-	}
+	call.fn = fn
 	result, err := c.x.step(ctx, call)
 	if err != nil {
 		return err
 	}
-	return resultError(call.key.ID, result.Decode(codec, into))
+	return resultError(call.key.ID, result.Decode(c.x.e.ns.Codec, into))
 }
 
 // A stepCall is one call of a step.
@@ -68,7 +61,7 @@ type stepCall struct {
 	policy   *genapi.StepPolicy
 	key      storage.Key
 	digest   string
-	invoke   func(context.Context) (record.Payload, error)
+	fn       func(context.Context) (any, error)
 	call     *retry.Call // of the attempt that is executing
 	ledger   *ledger     // of the run, or of the unit
 	unit     *unitCall   // of a group, or nil

@@ -93,7 +93,12 @@ func finder(records []Record) func(Key) int {
 	switch {
 	case len(records) <= few:
 		return func(key Key) int {
-			return slices.IndexFunc(records, func(r Record) bool { return r.Key == key })
+			for i := range records { // not by slices.IndexFunc, which copies records
+				if records[i].Key == key {
+					return i
+				}
+			}
+			return -1
 		}
 	case slices.IsSortedFunc(records, func(a, b Record) int { return a.Key.Compare(b.Key) }):
 		return func(key Key) int {
