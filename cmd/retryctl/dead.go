@@ -279,7 +279,7 @@ func deadRequeue(flags *flag.FlagSet) cli.Run {
 		if err != nil {
 			return err
 		}
-		options := []admin.RequeueOption{admin.Rate(*rate), admin.RequeueBy(by)}
+		options := []admin.RequeueOption{admin.RequeueRate(*rate), admin.RequeueBy(by)}
 		if *newKey {
 			options = append(options, admin.NewKey())
 		}

@@ -60,13 +60,13 @@ func fillStandings(ctx context.Context, store storage.Store) error {
 	// Runs are paused and canceled with their parents, and start later.
 	for _, id := range []string{"paused", "canceled"} {
 		_ = e.Run(ctx, id, func(ctx context.Context) error {
-			return errors.Join(durable.Start(ctx, e, "import", id+"/child", 1, durable.At(time.Now().Add(2*time.Hour))), down)
+			return errors.Join(durable.Start(ctx, e, "import", id+"/child", 1, durable.StartAt(time.Now().Add(2*time.Hour))), down)
 		})
 	}
 	return errors.Join(
 		e.Admin().Pause(ctx, "paused", admin.By("ann", "the bank is down")),
 		e.Admin().Cancel(ctx, "canceled", admin.By("ann", "old")),
-		durable.Start(ctx, e, "import", "later", 1, durable.At(time.Now().Add(2*time.Hour))),
+		durable.Start(ctx, e, "import", "later", 1, durable.StartAt(time.Now().Add(2*time.Hour))),
 		e.Close(ctx),
 	)
 }

@@ -60,7 +60,7 @@ func childGroup(args []string) {
 	engine, err := durable.New(store, durable.Lease(workerLease))
 	must(err)
 	registerGroup(engine)
-	must(engine.Work(context.Background(), durable.Runs(4), durable.Poll(50*time.Millisecond)))
+	must(engine.Work(context.Background(), durable.MaxRuns(4), durable.Poll(50*time.Millisecond)))
 }
 
 // TestGroupRuns lets three workers execute the units of a group, and kills one of

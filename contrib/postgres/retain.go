@@ -40,7 +40,7 @@ func (s *Store) maintain() {
 
 // retain drops the partitions of the months before the last one that are empty. An
 // engine deletes the steps of a run when it has ended and its time has passed: see
-// [durable.Keep]. The runs that are left in an old month, such as those that are
+// [durable.Retention]. The runs that are left in an old month, such as those that are
 // still open and those with dead letters, move to the current month if they are few:
 // a partition of rows that are nearly all dead would not give its space back.
 func (s *Store) retain(ctx context.Context, c *pgxpool.Conn) error {

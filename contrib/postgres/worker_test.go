@@ -84,7 +84,7 @@ func childWork(args []string) {
 	must(err)
 	registerJob(engine)
 	for { // the first lease may fail while the server restarts
-		if err := engine.Work(context.Background(), durable.Runs(4), durable.Poll(50*time.Millisecond)); err == nil {
+		if err := engine.Work(context.Background(), durable.MaxRuns(4), durable.Poll(50*time.Millisecond)); err == nil {
 			return
 		}
 	}

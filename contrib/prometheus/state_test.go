@@ -72,7 +72,7 @@ func fill(t *testing.T, e *durable.Engine) {
 	}
 	durable.Handle(e, "work", func(context.Context, int) (int, error) { return 0, nil })
 	for i, at := range []time.Duration{0, 30 * time.Second, time.Hour} {
-		err := durable.Start(t.Context(), e, "work", fmt.Sprint(i), 0, durable.At(time.Now().Add(at)))
+		err := durable.Start(t.Context(), e, "work", fmt.Sprint(i), 0, durable.StartAt(time.Now().Add(at)))
 		if err != nil {
 			t.Fatal(err)
 		}

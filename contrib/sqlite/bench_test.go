@@ -265,7 +265,7 @@ func BenchmarkWork(b *testing.B) {
 			}
 			all.Wait()
 			b.ResetTimer()
-			if err := engine.Work(ctx, durable.Runs(slots)); err != nil {
+			if err := engine.Work(ctx, durable.MaxRuns(slots)); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")

@@ -81,7 +81,7 @@ func childGroupWork(args []string) {
 	engine := must1(durable.New(must1(sqlite.Open(args[0]))))
 	registerShards(engine)
 	fmt.Println("works")
-	must(engine.Work(context.Background(), durable.Runs(4), durable.Poll(10*time.Millisecond)))
+	must(engine.Work(context.Background(), durable.MaxRuns(4), durable.Poll(10*time.Millisecond)))
 }
 
 // TestGroupRunsKilled lets three processes execute the units of a group, and kills

@@ -45,7 +45,7 @@ func childLimitWork(args []string) {
 	engine := must1(durable.New(must1(sqlite.Open(args[0]))))
 	registerCharge(engine, args[1])
 	fmt.Println("works")
-	must(engine.Work(context.Background(), durable.Runs(4), durable.Poll(10*time.Millisecond)))
+	must(engine.Work(context.Background(), durable.MaxRuns(4), durable.Poll(10*time.Millisecond)))
 }
 
 // TestConcurrencyKilled lets three processes execute the runs of a handler with a limit,

@@ -31,7 +31,7 @@ const maxOwner = 100
 // just be checking with [Store.Dead].
 const holdTimeout = time.Second
 
-// Hold implements [durable.Holder] with a lock on a file next to the database. The
+// Hold implements [storage.Liveness] with a lock on a file next to the database. The
 // owner has 1 to 100 bytes. Hold returns an error if the owner is held already.
 func (s *Store) Hold(owner string) (release func() error, err error) {
 	if owner == "" || len(owner) > maxOwner {
@@ -55,7 +55,7 @@ func (s *Store) Hold(owner string) (release func() error, err error) {
 	return func() error { return s.fail(s.owners.release(file)) }, nil
 }
 
-// Dead implements [durable.Holder].
+// Dead implements [storage.Liveness].
 func (s *Store) Dead(owner string) bool {
 	if owner == "" || len(owner) > maxOwner {
 		return false

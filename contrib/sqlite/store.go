@@ -30,7 +30,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Store is a [storage.Store] and [storage.Holder] in a SQLite database. Its
+// A Store is a [storage.Store] and [storage.Liveness] in a SQLite database. Its
 // methods may be called concurrently. Their errors match [storage.ErrStore],
 // [storage.ErrUnknown] or [storage.ErrFormat].
 type Store struct {
@@ -51,8 +51,8 @@ type Store struct {
 }
 
 var (
-	_ storage.Store  = (*Store)(nil)
-	_ storage.Holder = (*Store)(nil)
+	_ storage.Store    = (*Store)(nil)
+	_ storage.Liveness = (*Store)(nil)
 )
 
 // An Option changes a default of [Open].

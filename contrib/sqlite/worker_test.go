@@ -58,7 +58,7 @@ func childWork(args []string) {
 	engine := must1(durable.New(store))
 	registerJob(engine)
 	fmt.Println("works")
-	must(engine.Work(context.Background(), durable.Runs(4), durable.Poll(10*time.Millisecond)))
+	must(engine.Work(context.Background(), durable.MaxRuns(4), durable.Poll(10*time.Millisecond)))
 }
 
 // TestWorkers lets four processes work, and kills one of them again and again.

@@ -129,7 +129,7 @@ func BenchmarkWork(b *testing.B) {
 				}
 			}
 			b.ResetTimer()
-			if err := e.Work(ctx, durable.Runs(slots)); err != nil {
+			if err := e.Work(ctx, durable.MaxRuns(slots)); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")

@@ -55,7 +55,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 	}
 	// Asked before the transaction: an owner that is dead stays dead.
 	holder, dead := known[0].Owner, false
-	if h, ok := e.ns.Store.(storage.Holder); ok && holder != "" && holder != x.owner.id {
+	if h, ok := e.ns.Store.(storage.Liveness); ok && holder != "" && holder != x.owner.id {
 		dead = h.Dead(holder)
 	}
 	keys := []storage.Key{x.owner.key(), e.ns.Key(storage.KindOwner, "", holder), runKey}

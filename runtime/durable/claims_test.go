@@ -94,7 +94,7 @@ func TestClaimSeveral(t *testing.T) {
 		durable.Handle(e, "sleep", d.sleeper(time.Hour))
 		ids := numbered("run", 12)
 		start(t, e, "sleep", ids...)
-		stop := work(t, e, durable.Runs(5), durable.Drain(0))
+		stop := work(t, e, durable.MaxRuns(5), durable.Drain(0))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if want := [][]string{ids[:5]}; fmt.Sprint(claims) != fmt.Sprint(want) {
@@ -117,7 +117,7 @@ func TestClaimFromEachHandler(t *testing.T) {
 		time.Sleep(time.Hour)
 		start(t, e, "rare", "rare")
 		start(t, e, "seldom", "seldom")
-		defer work(t, e, durable.Runs(1), durable.Drain(0))()
+		defer work(t, e, durable.MaxRuns(1), durable.Drain(0))()
 		time.Sleep(3*time.Minute - time.Second)
 		got := d.read()
 		slices.Sort(got)
@@ -142,7 +142,7 @@ func TestClaimOldestFirst(t *testing.T) {
 			start(t, e, "sleep", id)
 			time.Sleep(time.Millisecond)
 		}
-		defer work(t, e, durable.Runs(1))()
+		defer work(t, e, durable.MaxRuns(1))()
 		time.Sleep(time.Minute)
 		if got := d.read(); !slices.Equal(got, want) {
 			t.Errorf("executed %v, want %v", got, want)
@@ -166,7 +166,7 @@ func TestClaimOrphansInspiteOfBacklog(t *testing.T) {
 		defer work(t, first, durable.Drain(0))()
 		time.Sleep(time.Second)
 		start(t, second, "sleep", numbered("run", 1000)...)
-		defer work(t, second, durable.Runs(1), durable.Drain(0))()
+		defer work(t, second, durable.MaxRuns(1), durable.Drain(0))()
 		time.Sleep(40 * time.Second) // the lease is 30s
 		if !slices.Contains(d.read(), "orphan") {
 			t.Error("the orphan was not executed")
@@ -194,7 +194,7 @@ func TestClaimByClockOfStore(t *testing.T) {
 			time.Sleep(time.Second)
 			s.Set(offset - 24*time.Hour)
 			at := time.Now().Add(offset - 24*time.Hour + time.Minute)
-			if err := durable.Start(t.Context(), second, "sleep", "later", 1, durable.At(at)); err != nil {
+			if err := durable.Start(t.Context(), second, "sleep", "later", 1, durable.StartAt(at)); err != nil {
 				t.Fatal(err)
 			}
 			defer work(t, second)()

@@ -277,7 +277,7 @@ func TestPauseWorkers(t *testing.T) {
 		durable.Handle(e, "all", func(ctx context.Context, n int) (int, error) {
 			for i := range n {
 				id := fmt.Sprint("all/", i)
-				later := durable.At(time.Now().Add(time.Duration(i) * time.Hour))
+				later := durable.StartAt(time.Now().Add(time.Duration(i) * time.Hour))
 				if err := durable.Start(ctx, e, "copy", id, i, later); err != nil {
 					return 0, err
 				}
@@ -324,7 +324,7 @@ func TestPauseWorkers(t *testing.T) {
 		}
 
 		begin = time.Now()
-		if err := durable.Start(t.Context(), e, "copy", "later", 1, durable.At(begin.Add(time.Hour))); err != nil {
+		if err := durable.Start(t.Context(), e, "copy", "later", 1, durable.StartAt(begin.Add(time.Hour))); err != nil {
 			t.Fatal(err)
 		}
 		if err := errors.Join(e.Admin().Pause(t.Context(), "later"), e.Admin().Resume(t.Context(), "later")); err != nil {

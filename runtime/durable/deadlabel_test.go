@@ -87,7 +87,7 @@ func TestDeadLetterClassChanges(t *testing.T) {
 		}
 		requeue := func() {
 			t.Helper()
-			for r, err := range p.Admin().RequeueDead(t.Context(), admin.Filter{}, admin.Rate(0)) {
+			for r, err := range p.Admin().RequeueDead(t.Context(), admin.Filter{}, admin.RequeueRate(0)) {
 				if err != nil || r.Err != nil {
 					t.Fatal(err, r.Err)
 				}

@@ -246,11 +246,12 @@ func TestRequeueDead(t *testing.T) {
 		}
 		begin := time.Now()
 		odd := admin.Only(func(s admin.StepInfo) bool { return s.Step == "copy/1" || s.Step == "copy/3" })
-		got, err := requeueDead(t, p.Engine, admin.Filter{Run: "a"}, odd, admin.Rate(2))
+		got, err := requeueDead(t, p.Engine, admin.Filter{Run: "a"}, odd, admin.RequeueRate(2))
 		if err != nil || !slices.Equal(got, []string{"a:copy/1", "a:copy/3"}) {
 			t.Errorf("only two: got %q, %v", got, err)
 		}
-		got, err = requeueDead(t, p.Engine, admin.Filter{Run: "a"}, admin.Rate(2), admin.RequeueBy(admin.By("ada", "night")))
+		by := admin.RequeueBy(admin.By("ada", "night"))
+		got, err = requeueDead(t, p.Engine, admin.Filter{Run: "a"}, admin.RequeueRate(2), by)
 		if err != nil || !slices.Equal(got, []string{"a:copy/0", "a:copy/2", "a:copy/4"}) {
 			t.Errorf("got %q, %v", got, err)
 		}
@@ -389,7 +390,7 @@ func TestDiscard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProcess(t, memory.New())
 		job := letters(letterPolicy("copy", 1), 3, unavailable)
-		if err := p.run("one", job, durable.Keep(time.Hour)); err != nil {
+		if err := p.run("one", job, durable.Retention(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		by := admin.By("ada", "the customer has left")

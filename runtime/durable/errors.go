@@ -23,7 +23,7 @@ var (
 	// ErrTimedOut is returned by a run whose [Timeout] has passed.
 	ErrTimedOut = errors.New("the timeout of the run has passed")
 	// ErrExpired is returned by a run that has ended, in success or not, and whose
-	// results were deleted since: see [Keep] and [KeepFailed].
+	// results were deleted since: see [Retention] and [FailedRetention].
 	ErrExpired = errors.New("the run has ended; its results were deleted")
 	// ErrFenced is returned by a run that another engine, or another call of Run,
 	// has taken over.

@@ -35,12 +35,12 @@ func TestExpireKeepsDeadLetters(t *testing.T) {
 					return err
 				}
 				return nil
-			}, durable.Keep(time.Hour))
+			}, durable.Retention(time.Hour))
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := p.run("done", func(context.Context) error { return nil }, durable.Keep(time.Hour)); err != nil {
+		if err := p.run("done", func(context.Context) error { return nil }, durable.Retention(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(90 * time.Minute)
@@ -62,7 +62,7 @@ func TestExpireKeepsDeadLetters(t *testing.T) {
 func TestExpireFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProcess(t, memory.New())
-		options := []durable.RunOption{durable.Keep(time.Minute), durable.KeepFailed(2 * time.Hour)}
+		options := []durable.RunOption{durable.Retention(time.Minute), durable.FailedRetention(2 * time.Hour)}
 		failing := func(context.Context, string) (int, error) { return 0, errors.New("no") }
 		durable.Handle(p.Engine, "fail", failing, options...)
 		defer work(t, p.Engine)()
@@ -134,7 +134,7 @@ func TestExpireRequeuedRun(t *testing.T) {
 					}
 				}
 				return nil
-			}, durable.Keep(time.Minute))
+			}, durable.Retention(time.Minute))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +155,7 @@ func TestExpireMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProcess(t, memory.New())
 		for i := range 200 {
-			err := p.run(fmt.Sprint(i), func(context.Context) error { return nil }, durable.Keep(time.Hour))
+			err := p.run(fmt.Sprint(i), func(context.Context) error { return nil }, durable.Retention(time.Hour))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -85,7 +85,7 @@ func TestGroupRuns(t *testing.T) {
 			}
 			var p *process
 			for range 2 {
-				p = f.work(t, durable.Runs(100))
+				p = f.work(t, durable.MaxRuns(100))
 			}
 			if err := durable.Start(ctx, p.Engine, "import", "job-1", "x"); err != nil {
 				t.Fatal(err)
@@ -136,7 +136,7 @@ func TestGroupRunsOfKilledWorker(t *testing.T) {
 			}
 			var workers []*process
 			for range 3 {
-				workers = append(workers, f.work(t, durable.Runs(2)))
+				workers = append(workers, f.work(t, durable.MaxRuns(2)))
 			}
 			e := newEngine(t, f.store)
 			if err := durable.Start(t.Context(), e, "import", "one", "x"); err != nil {
@@ -242,7 +242,7 @@ func TestRequeueUnitRun(t *testing.T) {
 					return 1, nil
 				})
 			}
-			p := f.work(t, durable.Runs(1))
+			p := f.work(t, durable.MaxRuns(1))
 			if err := durable.Start(t.Context(), p.Engine, "import", "one", "x"); err != nil {
 				t.Fatal(err)
 			}

@@ -57,7 +57,7 @@ func listUnitsOnce(t *testing.T, slow time.Duration) {
 		}})
 		f.register(p.Engine)
 		worker := p
-		go func() { _ = worker.Work(worker.ctx, durable.Runs(3)) }()
+		go func() { _ = worker.Work(worker.ctx, durable.MaxRuns(3)) }()
 	}
 	if err := durable.Start(t.Context(), p.Engine, "import", "one", "x"); err != nil {
 		t.Fatal(err)

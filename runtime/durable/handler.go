@@ -83,15 +83,15 @@ func handlerKey(name string, version int) (string, error) {
 	return name + "@" + strconv.Itoa(version), nil
 }
 
-// At delays the start of a run until a time, by the clock of the store.
-func At(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
+// StartAt delays the start of a run until a time, by the clock of the store.
+func StartAt(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
 
 // Start creates a run for the function that is registered under a name, here or
 // in another process, with its input. A worker executes it: see [Engine.Work].
 // If the run exists with the same name and input, Start does nothing; otherwise
 // its error matches [ErrConflict]. Inputs are the same if the [Codec] encodes them
 // alike, or if what is recorded decodes to a value with the same genapi.Arguments. The
-// input of a run whose results were deleted is not compared: see [Keep].
+// input of a run whose results were deleted is not compared: see [Retention].
 //
 // If the reply of the store is lost, Start repeats the transaction. [events.EventCreated]
 // is reported at most once for a run: not if the first reply was lost.

@@ -99,7 +99,7 @@ func TestConcurrency(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				return n, nil
 			})
-			defer work(t, last, durable.Runs(20))()
+			defer work(t, last, durable.MaxRuns(20))()
 		}
 		begun := time.Now()
 		startRuns(t, last, "charge", 40)
@@ -135,7 +135,7 @@ func TestStartRate(t *testing.T) {
 			return n, nil
 		}, durable.StartRate(6, time.Minute, 3))
 		startRuns(t, e, "charge", 6)
-		defer work(t, e, durable.Runs(1), durable.Poll(time.Minute))()
+		defer work(t, e, durable.MaxRuns(1), durable.Poll(time.Minute))()
 		awaitRuns(t, e, "charge", 6)
 		want := []time.Duration{0, 0, 0, 10 * time.Second, 20 * time.Second, 30 * time.Second}
 		if !slices.Equal(starts, want) {
@@ -339,7 +339,7 @@ func limitHistory(t *testing.T, random *rand.Rand) {
 				return 0, context.Cause(ctx)
 			}
 		}, durable.Concurrency(most), durable.StartRate(120, time.Minute, 5))
-		go func() { _ = p.Work(p.ctx, durable.Runs(1+luck(5)), durable.Poll(2*time.Second)) }()
+		go func() { _ = p.Work(p.ctx, durable.MaxRuns(1+luck(5)), durable.Poll(2*time.Second)) }()
 		return p
 	}
 	processes := []*process{begin(), begin(), begin()}

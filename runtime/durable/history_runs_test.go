@@ -236,7 +236,7 @@ func TestHistory37DeletedRun(t *testing.T) {
 		}
 		budget := durable.Budget(job.BudgetPolicy{Retries: 3})
 		run := func() (int, error) {
-			return durable.Run(p.ctx, p.Engine, "one", work, durable.Keep(24*time.Hour), budget)
+			return durable.Run(p.ctx, p.Engine, "one", work, durable.Retention(24*time.Hour), budget)
 		}
 		if got, err := run(); got != 102 || err != nil {
 			t.Fatalf("got %d, %v", got, err)

@@ -49,7 +49,7 @@ func (e *Engine) own(ctx context.Context) (*owner, error) {
 		return o, err
 	}
 	o := &owner{e: e, id: record.Token(16), begun: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
-	if h, ok := e.ns.Store.(storage.Holder); ok {
+	if h, ok := e.ns.Store.(storage.Liveness); ok {
 		release, err := h.Hold(o.id)
 		if err != nil {
 			return nil, err

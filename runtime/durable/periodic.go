@@ -116,7 +116,7 @@ func Periodic[In any](
 		panic(fmt.Sprintf("durable: the schedule of %q depends on when it is asked, so that workers differ: use Every", name))
 	}
 	p.start = func(ctx context.Context, id string, period time.Time) error {
-		return Start(ctx, e, name, id, input(period), append(slices.Clip(p.run), At(period))...)
+		return Start(ctx, e, name, id, input(period), append(slices.Clip(p.run), StartAt(period))...)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

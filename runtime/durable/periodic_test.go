@@ -106,7 +106,7 @@ func TestPeriodicMissed(t *testing.T) {
 			work := func(until time.Duration) { // from the begin of the test
 				w := startProcess(t, m)
 				p.register(w.Engine, durable.Every(hour), durable.CatchUp(n))
-				go func() { _ = w.Work(w.ctx, durable.Runs(1)) }()
+				go func() { _ = w.Work(w.ctx, durable.MaxRuns(1)) }()
 				time.Sleep(time.Until(epoch.Add(until)))
 				w.kill()
 			}

@@ -45,13 +45,13 @@ func TestPriority(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
-		start("note", "later", durable.Priority(9), durable.At(time.Now().Add(time.Minute)))
+		start("note", "later", durable.Priority(9), durable.StartAt(time.Now().Add(time.Minute)))
 		start("note", "low", durable.Priority(-1))
 		start("note", "first")
 		start("note", "second")
 		start("note", "high", durable.Priority(7))
 		start("urgent", "parent")
-		stop := work(t, e, durable.Runs(1))
+		stop := work(t, e, durable.MaxRuns(1))
 		defer stop()
 		for _, id := range []string{"parent", "calm child", "later"} {
 			if _, err := durable.Await[int](t.Context(), e, id); err != nil {

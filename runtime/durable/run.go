@@ -41,7 +41,7 @@ func newRunOptions(options []RunOption) runOptions {
 	return o
 }
 
-// Timeout limits the time from the creation of a run, or from its start with [At],
+// Timeout limits the time from the creation of a run, or from its start with [StartAt],
 // to its end, downtime included. The contexts of its steps end at that time. If the
 // run is parked, it ends as soon as a worker, or Run, looks at it: it is due at that
 // time at the latest. The time during which a run is paused counts as well, but a
@@ -55,16 +55,16 @@ func Timeout(d time.Duration) RunOption {
 // a function whose steps change can continue older runs as they began.
 func Version(n int) RunOption { return func(o *runOptions) { o.version = n } }
 
-// Keep sets how long the input, the results and the history of a run are kept after
+// Retention sets how long the input, the results and the history of a run are kept after
 // it has succeeded. The default is 30 days. The id stays, so that the run is not
 // executed again. A run with dead letters, or with steps in doubt, is kept until
 // somebody has dealt with them.
-func Keep(d time.Duration) RunOption { return func(o *runOptions) { o.keep, o.kept = d, true } }
+func Retention(d time.Duration) RunOption { return func(o *runOptions) { o.keep, o.kept = d, true } }
 
-// KeepFailed is [Keep] for runs that have failed, were canceled or have timed out.
+// FailedRetention is [Retention] for runs that have failed, were canceled or have timed out.
 // The default is 90 days. A failed run may be continued before; after that, [Run]
 // returns [ErrExpired] for it, since it cannot know what has taken effect.
-func KeepFailed(d time.Duration) RunOption {
+func FailedRetention(d time.Duration) RunOption {
 	return func(o *runOptions) { o.keepFailed, o.keptFailed = d, true }
 }
 

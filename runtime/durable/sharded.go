@@ -75,7 +75,7 @@ func (s *Sharded) Admins() []*admin.Client {
 func (s *Sharded) Engines() []*Engine { return s.engines }
 
 // Work is [Engine.Work] on all shards, until ctx ends. The options apply to each
-// shard: [Runs] limits the runs of one. If a shard cannot be worked on, Work ends
+// shard: [MaxRuns] limits the runs of one. If a shard cannot be worked on, Work ends
 // on all, and returns the error.
 func (s *Sharded) Work(ctx context.Context, options ...WorkOption) error {
 	ctx, cancel := context.WithCancel(ctx)

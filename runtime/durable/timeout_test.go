@@ -95,7 +95,7 @@ func TestTimeoutWhilePaused(t *testing.T) {
 // Those of Start go before them.
 func TestHandleOptionsOfOtherProcess(t *testing.T) {
 	budget := durable.Budget(job.BudgetPolicy{Retries: 1, PerUnit: 1})
-	late := durable.At(epoch.Add(time.Hour))
+	late := durable.StartAt(epoch.Add(time.Hour))
 	for _, c := range []struct {
 		name           string
 		start          []durable.RunOption
@@ -104,7 +104,7 @@ func TestHandleOptionsOfOtherProcess(t *testing.T) {
 	}{
 		{"of the handler", []durable.RunOption{late}, 2 * time.Hour, time.Hour, 2},
 		{"of Start", []durable.RunOption{
-			late, durable.Timeout(3 * time.Hour), durable.Keep(time.Minute),
+			late, durable.Timeout(3 * time.Hour), durable.Retention(time.Minute),
 			durable.Budget(job.BudgetPolicy{Retries: 2, PerUnit: 2}),
 		}, 3 * time.Hour, time.Minute, 3},
 	} {
@@ -122,7 +122,7 @@ func TestHandleOptionsOfOtherProcess(t *testing.T) {
 						t.Errorf("got error %v, want that the budget is empty", err)
 					}
 					return 0, nil
-				}, durable.Timeout(2*time.Hour), durable.Keep(time.Hour), budget)
+				}, durable.Timeout(2*time.Hour), durable.Retention(time.Hour), budget)
 				defer work(t, p.Engine)()
 				if _, err := durable.Await[int](t.Context(), p.Engine, "one"); err != nil {
 					t.Fatal(err)

@@ -134,7 +134,7 @@ func TestExpire(t *testing.T) {
 			err := e.Run(t.Context(), id, func(ctx context.Context) error {
 				_, err := Step(ctx, "s", nil, func(context.Context) (int, error) { return 1, nil })
 				return err
-			}, Keep(keep))
+			}, Retention(keep))
 			if err != nil {
 				t.Fatal(err)
 			}

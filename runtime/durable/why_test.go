@@ -112,7 +112,7 @@ func TestWhy(t *testing.T) {
 		{"later", func(t *testing.T, p *process) {
 			durable.Handle(p.Engine, "copy", func(context.Context, string) (int, error) { return 0, nil })
 			t.Cleanup(work(t, p.Engine))
-			startOne(t, p, durable.At(time.Now().Add(time.Hour)))
+			startOne(t, p, durable.StartAt(time.Now().Add(time.Hour)))
 			synctest.Wait()
 		}, admin.CauseStart, "it starts later"},
 		{"no worker", func(t *testing.T, p *process) { startOne(t, p) },
@@ -120,7 +120,7 @@ func TestWhy(t *testing.T) {
 		{"no room", func(t *testing.T, p *process) {
 			block := make(chan struct{})
 			durable.Handle(p.Engine, "copy", func(context.Context, string) (int, error) { <-block; return 0, nil })
-			stop := work(t, p.Engine, durable.Runs(1))
+			stop := work(t, p.Engine, durable.MaxRuns(1))
 			t.Cleanup(func() { close(block); stop() })
 			if err := durable.Start(t.Context(), p.Engine, "copy", "first", "a"); err != nil {
 				t.Fatal(err)
@@ -213,7 +213,9 @@ func TestWhy(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, admin.CauseEnded, "it is canceled with run outer"},
-		{"later, without a worker", func(t *testing.T, p *process) { startOne(t, p, durable.At(time.Now().Add(time.Hour))) },
+		{"later, without a worker", func(t *testing.T, p *process) {
+			startOne(t, p, durable.StartAt(time.Now().Add(time.Hour)))
+		},
 			admin.CauseStart, "it starts later; no worker has the handler copy: start one"},
 		{"a wait, without a worker", func(t *testing.T, p *process) {
 			durable.Handle(p.Engine, "copy", func(ctx context.Context, _ string) (int, error) {

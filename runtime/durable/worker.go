@@ -23,9 +23,9 @@ type workOptions struct {
 	drain time.Duration
 }
 
-// Runs sets how many runs a worker executes at a time, by default 10. While their
+// MaxRuns sets how many runs a worker executes at a time, by default 10. While their
 // ends are recorded it executes others: it owns at most twice as many.
-func Runs(n int) WorkOption { return func(o *workOptions) { o.runs = max(n, 1) } }
+func MaxRuns(n int) WorkOption { return func(o *workOptions) { o.runs = max(n, 1) } }
 
 // Poll sets how often a worker asks the store for runs that are due, and for runs
 // of dead workers. The default is 1s. Runs that the same engine starts are found
@@ -264,7 +264,7 @@ func (w *worker) claimOrphans(ctx context.Context, o *owner, handlers []string) 
 // deadOwners returns the owners whose leases have ended, or whose processes the
 // store knows to be dead.
 func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claiming, err error) {
-	h, knows := e.ns.Store.(storage.Holder)
+	h, knows := e.ns.Store.(storage.Liveness)
 	now := o.now()
 	err = e.ns.Each(ctx, storage.Query{Kind: storage.KindOwner, Space: e.ns.Space}, func(r storage.Record) error {
 		b, err := record.Open[record.Owner](r)

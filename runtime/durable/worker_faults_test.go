@@ -107,7 +107,7 @@ func TestWorkerAheadOfStore(t *testing.T) {
 		}
 		e := newEngine(t, h)
 		durable.Handle(e, "double", double)
-		if err := durable.Start(t.Context(), e, "double", "one", 21, durable.At(time.Now())); err != nil {
+		if err := durable.Start(t.Context(), e, "double", "one", 21, durable.StartAt(time.Now())); err != nil {
 			t.Fatal(err)
 		}
 		defer work(t, e)()

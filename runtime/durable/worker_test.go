@@ -100,7 +100,7 @@ func TestWorkDuringEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		defer work(t, e, durable.Runs(1))()
+		defer work(t, e, durable.MaxRuns(1))()
 		synctest.Wait()
 		if got := calls.Load(); got != 2 {
 			t.Errorf("%d runs were executed before the end of the first was recorded, want 2", got)
@@ -123,7 +123,7 @@ func TestStartAt(t *testing.T) {
 		durable.Handle(e, "double", double)
 		defer work(t, e)()
 		start := time.Now()
-		if err := durable.Start(t.Context(), e, "double", "one", 1, durable.At(start.Add(time.Hour))); err != nil {
+		if err := durable.Start(t.Context(), e, "double", "one", 1, durable.StartAt(start.Add(time.Hour))); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := durable.Await[int](t.Context(), e, "one"); err != nil {
@@ -183,7 +183,7 @@ func TestChildren(t *testing.T) {
 			}
 			return total, nil
 		})
-		defer work(t, e, durable.Runs(2))() // fewer than there are runs: a parent must not hold a slot
+		defer work(t, e, durable.MaxRuns(2))() // fewer than there are runs: a parent must not hold a slot
 		start := time.Now()
 		if err := durable.Start(t.Context(), e, "import", "all", []string{"a", "bb", "ccc", "dddd"}); err != nil {
 			t.Fatal(err)

@@ -166,7 +166,7 @@ func (r *runs) work(ctx context.Context) error {
 	ctx, r.quit = context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	r.ended = ended
-	go func() { ended <- r.worker.Work(ctx, durable.Runs(r.workers)) }()
+	go func() { ended <- r.worker.Work(ctx, durable.MaxRuns(r.workers)) }()
 	return nil
 }
 

@@ -184,7 +184,7 @@ func (s *supervisor) requeue(ctx context.Context) error {
 	total := 0
 	for again := true; again; {
 		again = false
-		options := []admin.RequeueOption{admin.Rate(100), admin.RequeueBy(by)}
+		options := []admin.RequeueOption{admin.RequeueRate(100), admin.RequeueBy(by)}
 		for letter, err := range s.engine.Admin().RequeueDead(ctx, admin.Filter{Run: jobID}, options...) {
 			switch {
 			case err != nil:

@@ -76,7 +76,7 @@ func work(ctx context.Context, out io.Writer, p place, name string) (err error) 
 	defer func() { err = errors.Join(err, closeAll()) }()
 	durable.Handle(engine, "import", w.importAll)
 	durable.Handle(engine, "shard", w.importShard)
-	return engine.Work(ctx, durable.Runs(6), durable.Poll(100*time.Millisecond), durable.Drain(2*time.Second))
+	return engine.Work(ctx, durable.MaxRuns(6), durable.Poll(100*time.Millisecond), durable.Drain(2*time.Second))
 }
 
 // importAll imports all shards. Each one is a run, which any worker executes. While

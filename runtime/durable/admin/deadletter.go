@@ -91,12 +91,12 @@ func eligibilityOf(reason retry.Reason, class retry.Class, text string) Eligibil
 // defaultRate is how many dead letters RequeueDead requeues in a second.
 const defaultRate = 10
 
-// Rate sets how many dead letters [Client.RequeueDead] requeues in a second. The
+// RequeueRate sets how many dead letters [Client.RequeueDead] requeues in a second. The
 // default is 10, so that what has failed together does not come back together. The
 // letters of one run are executed together, whenever they are requeued: RequeueDead
 // waits between runs, after 20 letters of one for two seconds. With 0 or less, it does
 // not wait.
-func Rate(perSecond float64) RequeueOption {
+func RequeueRate(perSecond float64) RequeueOption {
 	return func(q *requeue) { q.rate = perSecond }
 }
 
@@ -120,7 +120,7 @@ var errNotDead = fmt.Errorf("the step is not a dead letter: %w", fault.ErrConfli
 
 // RequeueDead requeues the dead letters that a filter selects, in the order of
 // their runs and ids, each in a transaction of its own: see [Client.Requeue] and
-// [Rate]. Status and DeadLetter of the filter are not looked at. Each dead letter
+// [RequeueRate]. Status and DeadLetter of the filter are not looked at. Each dead letter
 // is reported when it is done; to stop, end the loop. The first error of the
 // store, or the end of ctx, ends the sequence.
 //

@@ -13,7 +13,7 @@ import (
 )
 
 // Expire deletes the inputs, the results and the history of all runs that have ended
-// and whose time has passed: see durable.Keep and durable.KeepFailed. Engines do so as well, with
+// and whose time has passed: see durable.Retention and durable.FailedRetention. Engines do so as well, with
 // each renewal of their lease. If before is not zero, the runs that ended earlier than
 // that are deleted, too, however long they were to be kept; the audit of these runs
 // has by. Runs with dead letters or steps in doubt stay. The ids of the deleted runs

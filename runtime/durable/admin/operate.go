@@ -90,7 +90,7 @@ func (o *operation) resolvable(r Resolution) error {
 }
 
 // A RequeueOption changes what [Client.Requeue] does: [NewKey], [Repeat] or
-// [RequeueBy]; or what [Client.RequeueDead] does: also [Rate] or [Only].
+// [RequeueBy]; or what [Client.RequeueDead] does: also [RequeueRate] or [Only].
 type RequeueOption func(*requeue)
 
 type requeue struct {
@@ -237,7 +237,7 @@ func (c *Client) prepare(ctx context.Context, run string, p *operand) ([]storage
 	}
 	p.run, p.failed = known[0], nil
 	holder := p.run.Owner
-	if h, ok := c.ns.Store.(storage.Holder); ok && holder != "" {
+	if h, ok := c.ns.Store.(storage.Liveness); ok && holder != "" {
 		p.dead = h.Dead(holder)
 	}
 	if p.run.Status == storage.StatusPaused {

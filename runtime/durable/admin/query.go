@@ -407,7 +407,7 @@ type OwnerInfo struct {
 // Owners returns the engines of the namespace that have a lease, or had one: the
 // records of dead ones are kept for an hour.
 func (c *Client) Owners(ctx context.Context) iter.Seq2[OwnerInfo, error] {
-	holder, _ := c.ns.Store.(storage.Holder)
+	holder, _ := c.ns.Store.(storage.Liveness)
 	q := storage.Query{Kind: storage.KindOwner, Space: c.ns.Space}
 	return sequence(c.ns, ctx, q, func(r storage.Record) (OwnerInfo, bool, error) {
 		b, err := record.Open[record.Owner](r)

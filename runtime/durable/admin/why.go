@@ -27,7 +27,7 @@ const (
 	CausePaused    Cause = "paused"    // an operator has paused it, or it has crashed too often
 	CauseInDoubt   Cause = "in doubt"  // steps wait for somebody to resolve them
 	CauseBudget    Cause = "budget"    // the same, since the budget of their retries is empty
-	CauseStart     Cause = "start"     // it starts later: see [durable.At]
+	CauseStart     Cause = "start"     // it starts later: see [durable.StartAt]
 	CauseStep      Cause = "step"      // a step waits for its next attempt, a time, or a signal
 	CauseBreaker   Cause = "breaker"   // a breaker that is open has refused the next attempt of a step
 	CauseRuns      Cause = "runs"      // it awaits other runs

@@ -182,10 +182,10 @@ func (f *Faulty) Entries(ctx context.Context, after storage.Entry, limit int) ([
 	return f.Store.Entries(ctx, after, limit)
 }
 
-// Hold implements [storage.Holder]. It does nothing if the store that f was made
+// Hold implements [storage.Liveness]. It does nothing if the store that f was made
 // of does not.
 func (f *Faulty) Hold(owner string) (func() error, error) {
-	holder, ok := f.Store.(storage.Holder)
+	holder, ok := f.Store.(storage.Liveness)
 	if !ok {
 		return func() error { return nil }, nil
 	}
@@ -201,8 +201,8 @@ func (f *Faulty) Hold(owner string) (func() error, error) {
 	return release, nil
 }
 
-// Dead implements [storage.Holder].
+// Dead implements [storage.Liveness].
 func (f *Faulty) Dead(owner string) bool {
-	holder, ok := f.Store.(storage.Holder)
+	holder, ok := f.Store.(storage.Liveness)
 	return ok && holder.Dead(owner)
 }

@@ -242,13 +242,13 @@ func testShared(t *testing.T, p *place) {
 // that share its records.
 func testHolder(t *testing.T, p *place) {
 	s := p.store()
-	holder, ok := s.Store.(storage.Holder)
+	holder, ok := s.Store.(storage.Liveness)
 	if !ok {
 		return
 	}
-	holders := []storage.Holder{holder}
+	holders := []storage.Liveness{holder}
 	if s.Guarantee().Shared > storage.SharedByProcess {
-		holders = append(holders, p.store().Store.(storage.Holder))
+		holders = append(holders, p.store().Store.(storage.Liveness))
 	}
 	var releases []func() error
 	for _, owner := range []string{"a", "b"} {

@@ -208,7 +208,7 @@ func testHistory37Deleted(t *testing.T, p *place) {
 		return e.Run(s.limited(), "job", func(ctx context.Context) error {
 			_, err := durable.Step(ctx, "a", nil, func(context.Context) (int, error) { calls++; return calls, nil })
 			return err
-		}, durable.Keep(time.Millisecond))
+		}, durable.Retention(time.Millisecond))
 	}
 	for end := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		err = run()

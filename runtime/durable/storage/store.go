@@ -273,9 +273,9 @@ type Store interface {
 	Close() error
 }
 
-// A Holder is a store that knows whether the process of an owner is alive
+// A Liveness is a store that knows whether the process of an owner is alive
 // without waiting for the end of its lease, as one on a single machine does.
-type Holder interface {
+type Liveness interface {
 	// Hold marks an owner as alive until the function it returns is called, or
 	// the process dies.
 	Hold(owner string) (release func() error, err error)
@@ -359,7 +359,7 @@ const (
 	StatusCanceled                    // by admin.Client.Cancel
 	StatusTimedOut                    // a run whose Timeout has passed
 	StatusAbandoned                   // an unfinished step of a run that has succeeded without it
-	StatusExpired                     // a run whose results were deleted: see durable.Keep
+	StatusExpired                     // a run whose results were deleted: see durable.Retention
 	StatusDiscarded                   // a dead letter that was given up: see admin.Client.Discard
 )
 

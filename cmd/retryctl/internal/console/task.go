@@ -209,7 +209,7 @@ func (t *task) requeueChecked(ctx context.Context, e *admin.Client) error {
 func (t *task) requeue(
 	ctx context.Context, e *admin.Client, f admin.Filter, rate float64, selects func(admin.StepInfo) bool,
 ) error {
-	for r, err := range e.RequeueDead(ctx, f, admin.Rate(rate), admin.Only(selects), admin.RequeueBy(t.By)) {
+	for r, err := range e.RequeueDead(ctx, f, admin.RequeueRate(rate), admin.Only(selects), admin.RequeueBy(t.By)) {
 		if err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func (n *Namespace) FreeSlots(
 	if err != nil {
 		return nil, err
 	}
-	h, knows := n.Store.(storage.Holder)
+	h, knows := n.Store.(storage.Liveness)
 	for i, r := range records {
 		b, err := record.Open[record.Owner](r)
 		if err != nil {
