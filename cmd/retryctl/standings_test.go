@@ -60,7 +60,8 @@ func fillStandings(ctx context.Context, store storage.Store) error {
 	// Runs are paused and canceled with their parents, and start later.
 	for _, id := range []string{"paused", "canceled"} {
 		_ = e.Run(ctx, id, func(ctx context.Context) error {
-			return errors.Join(durable.Start(ctx, e, "import", id+"/child", 1, durable.StartAt(time.Now().Add(2*time.Hour))), down)
+			later := durable.StartAt(time.Now().Add(2 * time.Hour))
+			return errors.Join(durable.Start(ctx, e, "import", id+"/child", 1, later), down)
 		})
 	}
 	return errors.Join(
