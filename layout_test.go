@@ -67,13 +67,13 @@ var floors = map[string][]string{
 		"runtime/durable/storage",
 	},
 	// Most calls have nothing to clean up when their time runs out.
-	"runtime/recovery": {"internal/atomicfile", "internal/captured", "runtime"},
+	"contrib/recovery": {"internal/atomicfile", "internal/captured", "runtime"},
 	// Timeouts that are captured join the history of a step; neither side needs the
 	// other.
 	"internal/captured": {},
 	// Only those who come from Prodigy need to read its files; their durations are
 	// those of policy files.
-	"runtime/durable/prodigy": {
+	"contrib/prodigy": {
 		"policy/duration", "runtime", "runtime/durable/admin", "runtime/durable/events", "runtime/durable/genapi",
 		"runtime/durable/storage",
 	},
@@ -154,7 +154,7 @@ var floors = map[string][]string{
 		"internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime", "runtime/httpretry"},
-	"examples/agent":      {"runtime", "runtime/recovery"},
+	"examples/agent":      {"runtime", "contrib/recovery"},
 	"examples/orders":     {"runtime", "runtime/httpretry"},
 	// Runs the analyzers over sources that do not compile, for docs/precision.md.
 	"contrib/precision": {"internal/gocommand", "lint"},
@@ -163,8 +163,9 @@ var floors = map[string][]string{
 // stdlibOnly are packages whose consumers pay for no other module; their tests
 // neither.
 var stdlibOnly = []string{
-	"runtime", "runtime/httpretry", "runtime/job", "runtime/durable", "runtime/durable/durabletest",
-	"runtime/durable/prodigy", "runtime/recovery",
+	"runtime", "runtime/httpretry", "runtime/job", "runtime/durable", "runtime/durable/storage",
+	"runtime/durable/memory", "runtime/durable/events", "runtime/durable/genapi", "runtime/durable/admin",
+	"runtime/durable/shared", "runtime/durable/durabletest", "contrib/prodigy", "contrib/recovery",
 }
 
 func TestFloors(t *testing.T) {

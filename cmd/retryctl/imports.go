@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
+	"github.com/retrygen/retrygen/contrib/prodigy"
 	"github.com/retrygen/retrygen/internal/cli"
-	"github.com/retrygen/retrygen/runtime/durable/prodigy"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 

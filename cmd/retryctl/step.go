@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
+	"github.com/retrygen/retrygen/contrib/recovery"
 	"github.com/retrygen/retrygen/internal/cli"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/events"
-	"github.com/retrygen/retrygen/runtime/recovery"
 )
 
 // showStep is the command step.

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/retrygen/retrygen/runtime/recovery"
+	"github.com/retrygen/retrygen/contrib/recovery"
 )
 
 // flowName is the flow of an agent in the folder of a run.

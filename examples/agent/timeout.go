@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/retrygen/retrygen/contrib/recovery"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/recovery"
 )
 
 // runOutOfTime executes an agent in the folder dir whose second step takes too

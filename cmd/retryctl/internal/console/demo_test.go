@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/retrygen/retrygen/contrib/recovery"
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
@@ -22,7 +23,6 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/memory"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
-	"github.com/retrygen/retrygen/runtime/recovery"
 )
 
 // The demo is a store whose runs were executed by engines, over a day that ends now:

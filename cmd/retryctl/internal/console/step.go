@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/retrygen/retrygen/contrib/recovery"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
-	"github.com/retrygen/retrygen/runtime/recovery"
 )
 
 // stepData is what the page of a step shows.

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/retrygen/retrygen/contrib/prodigy"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
-	"github.com/retrygen/retrygen/runtime/durable/prodigy"
 )
 
 // TestBreakerReachesStore: the breaker of a command is the breaker of its step in the

@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/retrygen/retrygen/contrib/recovery"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/recovery"
 )
 
 // A step whose time runs out, and the run after it.

@@ -17,7 +17,7 @@ import (
 // TestVectors reads what humantime reads, counts as Prodigy counts the attempts of
 // an item, and continues as the documents say.
 func TestVectors(t *testing.T) {
-	vectors.Walk(t, "runtime/durable/prodigy", map[string]any{
+	vectors.Walk(t, "contrib/prodigy", map[string]any{
 		"duration_parse": durationVector, "merge_retry_counts": mergeVector, "item_attempt_number": itemVector,
 		"resume_attempts": attemptsVector, "resume_timer": timerVector, "breaker_restore": breakerVector,
 		"retry_state_validate": validateVector,

@@ -23,7 +23,7 @@ import (
 )
 
 func TestVectors(t *testing.T) {
-	vectors.Walk(t, "runtime/recovery", map[string]any{
+	vectors.Walk(t, "contrib/recovery", map[string]any{
 		"timeout_resume": func(t *testing.T, in struct {
 			Changes    []string `json:"uncommitted_changes"`
 			Checkpoint string
