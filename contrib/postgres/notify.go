@@ -63,7 +63,7 @@ func (h *hub) tell(all bool, space string) {
 	}
 }
 
-// Notifications implements [durable.Notifier], with LISTEN on a connection that all
+// Notifications implements [storage.Notifier], with LISTEN on a connection that all
 // calls share: see [Listen]. It is made by the first call, and made again after it
 // was lost. When that is not possible, all channels are closed.
 func (s *Store) Notifications(ctx context.Context, space string) (<-chan struct{}, error) {

@@ -95,7 +95,7 @@ func Import(
 			Command: cmd.ID, Step: s.Name, Status: s.Status, Attempts: s.Attempts, NextAt: s.NextAt,
 		})
 		if cmd.Succeeded && cmd.Result == nil {
-			note("has succeeded with a result that is not known: set Command.Result, or requeue it with durable.Repeat")
+			note("has succeeded with a result that is not known: set Command.Result, or requeue it with admin.Repeat")
 		}
 	}
 	done, err := e.Import(ctx, run, steps, by...)

@@ -117,7 +117,7 @@ func (d *decoder) errorType(n *node) string {
 	return kind.key
 }
 
-// record.ErrorText returns the text of a failed attempt with the type of its error.
+// errorText returns the text of a failed attempt with the type of its error.
 func errorText(kind, text string) string {
 	switch {
 	case kind == "":

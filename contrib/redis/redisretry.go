@@ -144,7 +144,7 @@ func pause(ctx context.Context, n int) error {
 // key returns the key of a record in Redis.
 func (s *Store) key(k storage.Key) (string, error) {
 	if k.Kind != storage.KindBudget && k.Kind != storage.KindBreaker || k.Run != "" {
-		return "", fmt.Errorf("%w: Redis keeps breakers and ratio budgets, not the record %q: use a durable.Store",
+		return "", fmt.Errorf("%w: Redis keeps breakers and ratio budgets, not the record %q: use a storage.Store",
 			storage.ErrStore, k)
 	}
 	return s.prefix + ":" + k.Kind.String() + ":" + url.QueryEscape(k.Space) + ":" + url.QueryEscape(k.ID), nil
@@ -226,7 +226,7 @@ func (s *Store) write(
 ) (bool, error) {
 	switch {
 	case len(w.Add) > 0 || len(w.Delete) > 0:
-		return false, fmt.Errorf("%w: Redis keeps no history and deletes nothing: use a durable.Store", storage.ErrStore)
+		return false, fmt.Errorf("%w: Redis keeps no history and deletes nothing: use a storage.Store", storage.ErrStore)
 	case len(w.Put) == 0:
 		return true, nil
 	}

@@ -287,7 +287,7 @@ func TestExisting(t *testing.T) {
 		return err
 	}
 	if err := refused("there is no database"); !errors.Is(err, fs.ErrNotExist) || !errors.Is(err, storage.ErrStore) {
-		t.Errorf("got %v, want one that matches fs.ErrNotExist and durable.ErrStore", err)
+		t.Errorf("got %v, want one that matches fs.ErrNotExist and storage.ErrStore", err)
 	}
 	if files, err := os.ReadDir(filepath.Dir(path)); len(files) > 0 || err != nil {
 		t.Errorf("the folder has %v, %v: want nothing", files, err)

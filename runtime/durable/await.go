@@ -46,11 +46,10 @@ func (e *RunError) Is(target error) bool {
 // run that is paused has not ended. Within a run that a worker executes, Await
 // parks that run, which needs no process until the other one has ended: return
 // its error. Elsewhere Await asks the store every second, and at once when the
-// same engine has ended the run, or a store that is a [storage.Notifier] reports the end of
-// a run. The error matches
-// [ErrNotFound] if the run does not exist, and [ErrConflict] if it waits for the
-// run that calls Await: it is that run, or is parked, itself or through others,
-// until that run has ended.
+// same engine has ended the run, or a store that is a [storage.Notifier] reports the
+// end of a run. The error matches [ErrNotFound] if the run does not exist, and
+// [ErrConflict] if it waits for the run that calls Await: it is that run, or is
+// parked, itself or through others, until that run has ended.
 func Await[Out any](ctx context.Context, e *Engine, id string) (Out, error) {
 	var value Out
 	result, err := e.await(ctx, id)

@@ -67,9 +67,9 @@ func Lease(d time.Duration) Option {
 // one may compress or encrypt: what it returns is opaque to stores and queries.
 type Codec interface {
 	Encode(value any) ([]byte, error)
-	// Decode decodes into a pointer. It neither changes nor keeps data, which
-	// several callers of a step may decode at a time. An error for data of another type is better
-	// than a value that lacks a part of it.
+	// Decode decodes into a pointer. It neither changes nor keeps data, which several
+	// callers of a step may decode at a time. An error for data of another type is
+	// better than a value that lacks a part of it.
 	Decode(data []byte, into any) error
 }
 

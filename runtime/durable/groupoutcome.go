@@ -130,8 +130,8 @@ func (e *Engine) unitResult(ctx context.Context, key storage.Key, s *record.Step
 	return s.Result, nil
 }
 
-// failures returns units of a group that have failed, in the order of their names here. Those
-// that have succeeded since are left out.
+// failures returns units of a group that have failed, in the order of their names here.
+// Those that have succeeded since are left out.
 func (e *Engine) failures(ctx context.Context, run, group string, units []string) ([]job.Failure, error) {
 	ids := record.IDsOf(group)
 	var keys []storage.Key

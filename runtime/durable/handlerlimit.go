@@ -29,10 +29,10 @@ func Concurrency(n int) RunOption {
 	return func(o *runOptions) { o.limits.Bounded, o.limits.Most = true, n }
 }
 
-// StartRate limits how often executions of the runs of a handler start on all workers of the
-// store together: n times in a period of per, evenly spaced. After a pause, as many as
-// burst may start at once: with a burst of 1, no period of per has more than n starts,
-// with others none has more than n + burst - 1. An execution that goes on with a parked
+// StartRate limits how often executions of the runs of a handler start on all workers
+// of the store together: n times in a period of per, evenly spaced. After a pause, as
+// many as burst may start at once: with a burst of 1, no period of per has more than n
+// starts, with others none has more than n + burst - 1. An execution that goes on with a parked
 // run, or with one of a dead worker, is a start like the first one. The runs over the
 // limit stay due, and workers sleep until the next one may start, by the clock of the
 // store. See [Concurrency] for different limits and shards. Handle panics if n or burst

@@ -71,7 +71,8 @@ func FailedRetention(d time.Duration) RunOption {
 // Priority sets which of the runs of a handler that are due workers claim first: those
 // with the highest priority, and among equals those that have been due longest. The
 // default is the priority of the run within which a run is started, units of
-// [GroupRuns] included, or 0. Start and Run return an error if n is not between -32768 and 32767.
+// [GroupRuns] included, or 0. Start and Run return an error if n is not between -32768
+// and 32767.
 //
 // Runs with a high priority can keep the others waiting for ever. A process that has
 // not registered the handler does not know its priority: give it to [Start] there.
@@ -119,8 +120,8 @@ func Budget(p job.BudgetPolicy) RunOption { return func(o *runOptions) { o.budge
 //
 // If ctx has ended and the store does not answer, Run stops recording 30s after the
 // last function has returned: 30s for the end of an attempt, and 30s for the end of
-// the run. It returns the error of the store. Nothing is acknowledged, and an attempt whose
-// end was not recorded is in doubt.
+// the run. It returns the error of the store. Nothing is acknowledged, and an attempt
+// whose end was not recorded is in doubt.
 func (e *Engine) Run(ctx context.Context, id string, fn func(context.Context) error, options ...RunOption) error {
 	_, err := e.run(
 		ctx, id, func(ctx context.Context) (record.Payload, error) { return record.Payload{}, fn(ctx) }, options,

@@ -24,8 +24,8 @@ import (
 // their order never change, since the hash would find no run any more:
 // postgres.OpenSharded, for one, refuses other ones.
 //
-// [genapi.StepPolicy.Breaker] and [genapi.StepPolicy.Budget] are records of one store, which the
-// transaction of a step on another shard cannot reach: such steps return
+// [genapi.StepPolicy.Breaker] and [genapi.StepPolicy.Budget] are records of one store,
+// which the transaction of a step on another shard cannot reach: such steps return
 // [ErrShard]. Set Shared of the step instead, with a breaker and a shared.Budget
 // that a shared.Link connects to one store.
 type Sharded struct{ engines []*Engine }

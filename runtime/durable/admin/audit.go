@@ -36,9 +36,9 @@ const (
 	ActionResumed  Action = "resumed"
 	ActionReset    Action = "reset"
 	ActionForced   Action = "forced open"
-	ActionExpired  Action = "expired"  // before its time: see [durable.Engine.Expire]
-	ActionImported Action = "imported" // steps of another system: see [durable.Engine.Import]
-	ActionAccepted Action = "accepted" // the incarnation of the store: see [durable.Engine.Accept]
+	ActionExpired  Action = "expired"  // before its time: see [Client.Expire]
+	ActionImported Action = "imported" // steps of another system: see [Client.Import]
+	ActionAccepted Action = "accepted" // the incarnation of the store: see [Client.Accept]
 )
 
 // An AuditEntry is something that an operator did to a run, a budget or a breaker,
@@ -54,8 +54,8 @@ type AuditEntry struct {
 
 // Audit returns what operators did to a run, or to a budget or a breaker, from
 // the first to the last. name is "" for a run and for the budget of a run, run is
-// "" for what runs share; both are "" for [storage.KindIncarnation]. What they did to a step is in its history: see
-// [Client.Attempts].
+// "" for what runs share; both are "" for [storage.KindIncarnation]. What they did to a
+// step is in its history: see [Client.Attempts].
 func (c *Client) Audit(ctx context.Context, kind storage.Kind, run, name string) iter.Seq2[AuditEntry, error] {
 	return func(yield func(AuditEntry, error) bool) {
 		for entry, err := range c.ns.Entries(ctx, c.ns.Key(kind, run, name)) {

@@ -14,7 +14,7 @@ import (
 // no engine; that of an engine is durable.Engine.Admin.
 type Client struct{ ns *namespace.Namespace }
 
-// A ClientOption changes a default of a client.
+// An Option changes a default of a client.
 type Option func(*namespace.Namespace) error
 
 // Namespace sets the namespace of the engines whose runs the client describes. The

@@ -12,12 +12,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has what operators do to whole runs.
-
 // Cancel ends a run for ever. An engine that executes it, here or elsewhere,
 // starts no further attempt; the contexts of those that are executing end, here
 // at once, elsewhere with the next renewal of the lease. A run that has ended is
-// left as it is, and the error matches durable.ErrConflict; the repetition of a
+// left as it is, and the error matches [ErrConflict]; the repetition of a
 // cancellation is not an error. The runs that it has started are canceled as
 // well.
 func (c *Client) Cancel(ctx context.Context, run string, by ...events.Operator) error {
@@ -64,8 +62,8 @@ func (c *Client) cancel(ctx context.Context, run, root string, by events.Operato
 // engine that executes it starts no further attempt: here at once, elsewhere as
 // soon as it asks the store, at the latest with the next renewal of the lease.
 // Attempts that are executing end and are recorded. Run then returns a
-// [*durable.PausedError], and workers leave the run alone. The error matches
-// durable.ErrConflict if the run has ended other than with an error; the repetition of
+// *durable.PausedError, and workers leave the run alone. The error matches
+// [ErrConflict] if the run has ended other than with an error; the repetition of
 // a pause is not an error.
 func (c *Client) Pause(ctx context.Context, run string, by ...events.Operator) error {
 	return c.hold(ctx, run, &record.Hold{By: operator(by), Root: run})
@@ -109,7 +107,7 @@ func (c *Client) hold(ctx context.Context, run string, h *record.Hold) error {
 // paused because it has crashed too often without progress, and one that has
 // failed where workers execute it. Then call Run, or let workers do it. A run
 // that has steps in doubt as well stays paused until these are resolved. The
-// error matches durable.ErrNotFound, or durable.ErrConflict for a run in another state.
+// error matches [ErrNotFound], or [ErrConflict] for a run in another state.
 func (c *Client) Resume(ctx context.Context, run string, by ...events.Operator) error {
 	return c.resume(ctx, run, run, operator(by))
 }

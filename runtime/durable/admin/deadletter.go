@@ -109,8 +109,8 @@ func Only(f func(StepInfo) bool) RequeueOption {
 // A Requeued is what [Client.RequeueDead] did with one dead letter.
 type Requeued struct {
 	Letter StepInfo // as it was listed
-	// Err is why the dead letter was not requeued: it matches durable.ErrConflict if an
-	// engine executes its run, or if its run has ended for ever, and durable.ErrNotFound
+	// Err is why the dead letter was not requeued: it matches [ErrConflict] if an
+	// engine executes its run, or if its run has ended for ever, and [ErrNotFound]
 	// if it was deleted meanwhile. Otherwise it is nil.
 	Err error
 }
@@ -127,7 +127,8 @@ var errNotDead = fmt.Errorf("the step is not a dead letter: %w", fault.ErrConfli
 // The letters of a run are one operation: workers execute the run after the last of
 // them. If the operation is cut off before, by the death of the process or an error of
 // the store, or if a loop stops in it for longer than a lease, they execute the run a
-// lease (see durable.Lease) after the last letter that was requeued. The others stay dead letters.
+// lease (see durable.Lease) after the last letter that was requeued. The others stay
+// dead letters.
 //
 // It may be called again, also by several programs at once: a dead letter that
 // was requeued is not requeued again before it is exhausted again. To continue
@@ -262,8 +263,8 @@ func (b *bulkRequeue) leave(ctx context.Context) error {
 // the run expires, with who discarded it and why: by must have a reason. A
 // discarded dead letter can still be requeued. The state of the run does not
 // change, and an engine may be executing it. A step in doubt can be discarded, too,
-// in a run that was canceled or has timed out. The error matches durable.ErrNotFound, or
-// durable.ErrConflict for another step; the repetition is not an error.
+// in a run that was canceled or has timed out. The error matches [ErrNotFound], or
+// [ErrConflict] for another step; the repetition is not an error.
 func (c *Client) Discard(ctx context.Context, run, step string, by events.Operator) error {
 	if by = operator([]events.Operator{by}); by.Reason == "" {
 		return fmt.Errorf("discarding step %q of run %q: say why, as in By(name, reason)", step, run)

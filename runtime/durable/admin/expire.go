@@ -13,11 +13,12 @@ import (
 )
 
 // Expire deletes the inputs, the results and the history of all runs that have ended
-// and whose time has passed: see durable.Retention and durable.FailedRetention. Engines do so as well, with
-// each renewal of their lease. If before is not zero, the runs that ended earlier than
-// that are deleted, too, however long they were to be kept; the audit of these runs
-// has by. Runs with dead letters or steps in doubt stay. The ids of the deleted runs
-// are returned as it happens; to stop, end the loop. An error ends the sequence.
+// and whose time has passed: see durable.Retention and durable.FailedRetention. Engines
+// do so as well, with each renewal of their lease. If before is not zero, the runs that
+// ended earlier than that are deleted, too, however long they were to be kept; the audit
+// of these runs has by. Runs with dead letters or steps in doubt stay. The ids of the
+// deleted runs are returned as it happens; to stop, end the loop. An error ends the
+// sequence.
 func (c *Client) Expire(ctx context.Context, before time.Time, by ...events.Operator) iter.Seq2[string, error] {
 	due := storage.Query{Kind: storage.KindRun, Space: c.ns.Space, Status: namespace.Expiring, DueBy: time.Now()}
 	early := storage.Query{Kind: storage.KindRun, Space: c.ns.Space, Status: namespace.Ends}

@@ -29,7 +29,7 @@ type ImportedStep struct {
 	// the policy of the step decides what follows.
 	Status storage.Status
 	// Result is that of a step that has succeeded. Nil means that it is not known:
-	// a call of the step returns an error that matches durable.ErrResult.
+	// a call of the step returns an error that matches [ErrResult].
 	Result      any
 	State       retry.CallState // without the wait that ends at NextAt
 	Attempts    int             // the number of the last attempt, those that were lost included
@@ -68,8 +68,8 @@ type ImportConflict struct {
 //   - otherwise the latest next attempt applies, and the earliest end of a budget.
 //
 // Importing the same again changes nothing, also when the run has been executed
-// since: a step that this engine has executed, or that an operator has changed,
-// stays as it is. The error matches durable.ErrConflict for a run that was not
+// since: a step that an engine has executed, or that an operator has changed,
+// stays as it is. The error matches [ErrConflict] for a run that was not
 // imported, or for one that has ended or is being executed and that the import
 // would change.
 func (c *Client) Import(

@@ -48,7 +48,7 @@ func Retry() Resolution { return Resolution{} }
 // parked run goes on at once where workers execute it. A durable.Sleep can be skipped or
 // failed, and a durable.Wait can be failed; [Client.Signal] sends it a value.
 //
-// The error matches durable.ErrNotFound, or durable.ErrConflict if the step is in another state,
+// The error matches [ErrNotFound], or [ErrConflict] if the step is in another state,
 // or an engine executes the run.
 func (c *Client) Resolve(ctx context.Context, run, step string, r Resolution, by ...events.Operator) error {
 	var result *record.Payload
@@ -134,9 +134,8 @@ func newRequeue(options []RequeueOption) requeue {
 // A unit of a group is requeued with its steps that have failed, and a step of a
 // unit with the unit. The group counts the unit again when it is called.
 //
-// The error matches
-// durable.ErrNotFound, or durable.ErrConflict if the state of the step does not allow it, or
-// an engine executes the run.
+// The error matches [ErrNotFound], or [ErrConflict] if the state of the step does not
+// allow it, or an engine executes the run.
 func (c *Client) Requeue(ctx context.Context, run, step string, options ...RequeueOption) error {
 	_, err := c.requeue(ctx, run, step, newRequeue(options))
 	return err

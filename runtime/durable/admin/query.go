@@ -192,7 +192,7 @@ func compareSteps(a, b *StepInfo) int {
 }
 
 // Describe returns a step. Its history is that of [Client.Attempts]. The error
-// matches durable.ErrNotFound if the step does not exist.
+// matches [ErrNotFound] if the step does not exist.
 func (c *Client) Describe(ctx context.Context, run, step string) (StepInfo, error) {
 	records, err := c.ns.Store.Get(ctx, []storage.Key{c.ns.Key(storage.KindStep, run, step)})
 	if err == nil && records[0].Version == 0 {

@@ -59,7 +59,7 @@ func (c *Client) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, er
 // ResetBudget fills a budget: the count budget of a run, with the name "", or a
 // ratio budget, with the run "". The retries that were refused before stay so:
 // requeue their steps. The limit per unit counts on. The error matches
-// durable.ErrNotFound if the store does not have the budget.
+// [ErrNotFound] if the store does not have the budget.
 func (c *Client) ResetBudget(ctx context.Context, run, name string, by ...events.Operator) error {
 	key := c.ns.Key(storage.KindBudget, run, name)
 	if run == "" {
@@ -86,7 +86,7 @@ func (c *Client) Breakers(ctx context.Context) iter.Seq2[BreakerInfo, error] {
 
 // ResetBreaker closes a breaker, also one that is escalated or was forced open. The
 // results of attempts that it has admitted before do not count. The error matches
-// durable.ErrNotFound if the store does not have the breaker.
+// [ErrNotFound] if the store does not have the breaker.
 func (c *Client) ResetBreaker(ctx context.Context, name string, by ...events.Operator) error {
 	return reset(ctx, c.ns, c.ns.Key(storage.KindBreaker, "", name), operator(by), func(s *retry.BreakerSnapshot) {
 		*s = retry.BreakerSnapshot{State: retry.StateClosed, Generation: s.Generation + 1, LastProbe: s.LastProbe}

@@ -44,12 +44,12 @@ var runStatuses = []storage.Status{
 	storage.StatusCanceled, storage.StatusTimedOut, storage.StatusExpired,
 }
 
-// List returns the runs that a query selects, in its order: by default by id. Kind and
-// Space of the query are set by the engine. An error ends the sequence.
+// List returns the runs that a query selects, in its order: by default by id. The
+// client sets Kind and Space of the query. An error ends the sequence.
 //
-// In [storage.OrderNewest] and [storage.OrderOldest], a page is found at once among any number of runs,
-// also with Status or with one of Handlers. Runs that are created meanwhile change no
-// page after a [storage.Cursor].
+// In [storage.OrderNewest] and [storage.OrderOldest], a page is found at once among
+// any number of runs, also with Status or with one of Handlers. Runs that are created
+// meanwhile change no page after a [storage.Cursor].
 func (c *Client) List(ctx context.Context, q storage.Query) iter.Seq2[RunInfo, error] {
 	q.Kind, q.Space = storage.KindRun, c.ns.Space
 	if q.Order == storage.OrderKey {

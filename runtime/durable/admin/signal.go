@@ -19,10 +19,10 @@ import (
 // on at once where workers execute it; otherwise call Run.
 //
 // The value is encoded as results are, with the same limits; the error matches
-// durable.ErrResult if it cannot be. The first signal counts: to send an equal value again
+// [ErrResult] if it cannot be. The first signal counts: to send an equal value again
 // is no error, so that a webhook may repeat its request. The error matches
-// durable.ErrConflict for another value, for a step whose timeout was recorded or that is
-// no Wait, and for a run that has ended; it matches durable.ErrNotFound for a run that does
+// [ErrConflict] for another value, for a step whose timeout was recorded or that is
+// no Wait, and for a run that has ended; it matches [ErrNotFound] for a run that does
 // not exist.
 func (c *Client) Signal(ctx context.Context, run, step string, value any, by ...events.Operator) error {
 	if err := checkSignal(step); err != nil {

@@ -24,9 +24,9 @@ type Value struct {
 }
 
 // Values returns the values of a run, with the step "", or of a step of the run,
-// without the parts that durable.Redact hides. A value that the codec of this engine cannot
+// without the parts that [Redact] hides. A value that the codec of the client cannot
 // decode to JSON, such as an encrypted one, has its size and a note only. The error
-// matches durable.ErrNotFound if the run or the step does not exist.
+// matches [ErrNotFound] if the run or the step does not exist.
 func (c *Client) Values(ctx context.Context, run, step string) (Values, error) {
 	key := c.ns.Key(storage.KindRun, run, "")
 	if step != "" {

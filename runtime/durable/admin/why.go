@@ -188,7 +188,7 @@ const mostSteps = 10
 
 // Why says why a run does not go on, and until when. It reads the run, its unfinished
 // steps and the engines at slightly different times, so that it may be out of date by
-// a moment. The error matches durable.ErrNotFound if the run does not exist.
+// a moment. The error matches [ErrNotFound] if the run does not exist.
 func (c *Client) Why(ctx context.Context, run string) (Standing, error) {
 	records, err := c.ns.Store.Get(ctx, []storage.Key{c.ns.Key(storage.KindRun, run, "")})
 	if err != nil {

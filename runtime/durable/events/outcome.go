@@ -14,10 +14,10 @@ const (
 	OutcomeLost        Outcome = "lost"      // its process died, or lost the run: it may have taken effect
 	OutcomeWithdrawn   Outcome = "withdrawn" // before the call: it was not executed
 	OutcomeRefused     Outcome = "refused"   // by a breaker: it was not executed
-	OutcomeResolved    Outcome = "resolved"  // by an operator, who knew: see [durable.Engine.Resolve]
-	OutcomeRequeued    Outcome = "requeued"  // by an operator: see [durable.Engine.Requeue]
-	OutcomeDiscarded   Outcome = "discarded" // by an operator: see [durable.Engine.Discard]
-	OutcomeSignaled    Outcome = "signaled"  // no attempt: a value was sent: see [durable.Engine.Signal]
+	OutcomeResolved    Outcome = "resolved"  // by an operator, who knew: see admin.Client.Resolve
+	OutcomeRequeued    Outcome = "requeued"  // by an operator: see admin.Client.Requeue
+	OutcomeDiscarded   Outcome = "discarded" // by an operator: see admin.Client.Discard
+	OutcomeSignaled    Outcome = "signaled"  // no attempt: a value was sent: see admin.Client.Signal
 )
 
 // An Operator is who changes runs and steps by hand, and why: see admin.By.

@@ -17,7 +17,7 @@ type Digest struct {
 // Arguments returns the digests of the arguments of a step by the names of their
 // parameters, which it takes in turn:
 //
-//	durable.Arguments("amount", amount, "tags", tags)
+//	genapi.Arguments("amount", amount, "tags", tags)
 //
 // A digest is that of the JSON form of the argument without object members that
 // have their zero value: null, false, 0, "", an empty array or object, or the zero

@@ -19,7 +19,7 @@ type StepPolicy struct {
 	Formerly []string
 	// Function is the function whose calls are the step, as go doc names it, with
 	// its import path. A call of another function is not answered with what this
-	// one has recorded under the same name: it fails with a [*durable.ChangedError].
+	// one has recorded under the same name: it fails with a *durable.ChangedError.
 	Function string
 	// Policy decides about retries. Nil means a step that is executed once in
 	// each execution of its run until it succeeds, and of which only the success

@@ -13,7 +13,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Memory is a [storage.Store] for tests, and for runs that need not survive their
+// A Store is a [storage.Store] for tests, and for runs that need not survive their
 // process. Several engines may share it. It uses the clock of the process, which
 // is that of the bubble in a test with testing/synctest.
 type Store struct {
@@ -51,7 +51,8 @@ func (m *Store) Update(ctx context.Context, sel storage.Select, decide func(stor
 	return err
 }
 
-// update is Update without notifications. It returns the namespaces whose listeners get one.
+// update is Update without notifications. It returns the namespaces whose listeners get
+// one.
 func (m *Store) update(
 	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) (spaces []string, err error) {
@@ -390,7 +391,7 @@ func (m *Store) Entries(ctx context.Context, after storage.Entry, limit int) (en
 	return entries, nil
 }
 
-// Guarantee implements [storage.Store]. A Memory survives nothing.
+// Guarantee implements [storage.Store]. A Store survives nothing.
 func (m *Store) Guarantee() storage.Guarantee {
 	return storage.Guarantee{Shared: storage.SharedByProcess}
 }

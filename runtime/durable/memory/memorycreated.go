@@ -7,7 +7,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A createdList has the keys of the records of a [Memory] with a time of creation, by
+// A createdList has the keys of the records of a [Store] with a time of creation, by
 // kind, namespace and that time.
 type createdList struct{ keys keyList }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A dueList has the keys of the records of a [Memory] that are due at some time,
+// A dueList has the keys of the records of a [Store] that are due at some time,
 // by kind, namespace, handler, descending priority and then by that time.
 type dueList struct{ keys keyList }
 

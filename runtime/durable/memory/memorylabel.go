@@ -7,7 +7,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A labelList has the keys of the records of a [Memory] that have a label, by kind,
+// A labelList has the keys of the records of a [Store] that have a label, by kind,
 // namespace and label.
 type labelList struct{ keys keyList }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Notifications implements storage.Notifier.
+// Notifications implements [storage.Notifier].
 func (m *Store) Notifications(ctx context.Context, space string) (<-chan struct{}, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -33,7 +33,7 @@ const batch = 2000
 
 // Fill creates runs in an empty store, in the empty namespace. The same size leads to
 // the same records. The records are those that engines write, which
-// [durable.Engine.Verify] checks.
+// [admin.Client.Verify] checks.
 func Fill(ctx context.Context, store storage.Store, size Size) error {
 	if size.Months == 0 {
 		size.Months = 6

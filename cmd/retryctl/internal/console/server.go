@@ -29,7 +29,7 @@ type Config struct {
 
 	// Write allows changes. Without it, all forms are refused.
 	Write bool
-	// Values shows inputs and results, as [durable.Engine.Values] returns them.
+	// Values shows inputs and results, as [admin.Client.Values] returns them.
 	Values bool
 	// Token is what users log in with. "" means that they need not, which [New] only
 	// allows for requests to this machine.

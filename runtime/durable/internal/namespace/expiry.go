@@ -10,8 +10,6 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file deletes what has been kept for as long as it was to be kept.
-
 // Ends are the states of runs that have ended, and whose results are kept for a while.
 var Ends = []storage.Status{
 	storage.StatusSucceeded, storage.StatusFailed, storage.StatusCanceled, storage.StatusTimedOut,
@@ -24,8 +22,9 @@ var Expiring = append(slices.Clone(Ends), storage.StatusExpired)
 // expirePage is the number of runs that are looked for at once.
 const expirePage = 100
 
-// ExpireRuns does the work for a page of runs, and reports whether there may be more
-// that this engine can do.
+// ExpireRuns calls [Namespace.ExpireRun] for a page of the runs that are due, and
+// reports whether there may be more. It ends between two transactions when stop
+// returns true.
 func (n *Namespace) ExpireRuns(ctx context.Context, now time.Time, stop func() bool) (more bool, err error) {
 	runs, next, err := n.Store.List(ctx, storage.Query{
 		Kind: storage.KindRun, Space: n.Space, Status: Expiring, DueBy: now, Limit: expirePage,

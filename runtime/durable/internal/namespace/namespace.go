@@ -26,11 +26,13 @@ type Namespace struct {
 	// Hidden reports which parts of values people may not see.
 	Hidden []func(path []string) bool
 
-	// What the engine of this process does at once, or nil: check returns an error for
-	// a run that belongs to another shard; halt ends the execution of a run that was
-	// paused under a fence, or canceled if h is nil.
+	// Check returns an error for a run that belongs to another shard. It is nil
+	// without shards.
 	Check func(run string) error
-	Halt  func(run string, fence uint64, h *record.Hold)
+	// Halt ends the execution of a run in the engine of this process at once: of a run
+	// that was paused under a fence, or canceled if h is nil. It is nil without an
+	// engine.
+	Halt func(run string, fence uint64, h *record.Hold)
 
 	mu        sync.Mutex
 	listeners []*Listener
@@ -70,6 +72,7 @@ func (n *Namespace) Event(ctx context.Context, ev events.Event) {
 	}
 }
 
+// Key returns the key of a record in the namespace.
 func (n *Namespace) Key(kind storage.Kind, run, id string) storage.Key {
 	return storage.Key{Kind: kind, Space: n.Space, Run: run, ID: id}
 }
@@ -157,6 +160,7 @@ func (n *Namespace) LimitKey(handler string) storage.Key {
 	return n.Key(storage.KindLimit, "", name)
 }
 
+// IncarnationKey returns the key of the accepted incarnation of the store.
 func (n *Namespace) IncarnationKey() storage.Key { return n.Key(storage.KindIncarnation, "", "") }
 
 // defaultLease is the length of the lease of an engine.

@@ -87,6 +87,7 @@ func (n *Namespace) AbandonPage(ctx context.Context, run storage.Key) (tail, mor
 	return tail, more, nil
 }
 
+// ReportAbandoned reports that steps of a run were abandoned.
 func (n *Namespace) ReportAbandoned(ctx context.Context, run string, ids []string) {
 	for _, id := range ids {
 		n.Event(ctx, events.Event{Kind: events.EventAbandoned, Run: run, Step: id})

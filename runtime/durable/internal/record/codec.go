@@ -135,6 +135,7 @@ func (e *PayloadError) Error() string {
 // Unwrap returns [fault.ErrResult] and the cause.
 func (e *PayloadError) Unwrap() []error { return []error{fault.ErrResult, e.Err} }
 
+// Data returns the bytes that the codec has written.
 func (p *Payload) Data() []byte {
 	if p.Bytes != nil {
 		return p.Bytes

@@ -10,8 +10,6 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has the histories of steps.
-
 // Entry is the body of an entry of the history.
 type Entry struct {
 	Outcome     events.Outcome `json:"outcome"`

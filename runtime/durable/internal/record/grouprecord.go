@@ -26,6 +26,7 @@ type GroupIDs struct {
 	scope string // the prefix of the scopes of the units, with the steps they call
 }
 
+// NewGroupIDs returns the ids of the group that is called by a name in some scopes.
 func NewGroupIDs(scopes, name string) GroupIDs {
 	return IDsOf(scopes + Escape(name))
 }
@@ -56,7 +57,7 @@ func Following(prefix string) string {
 	return prefix[:last] + string(prefix[last]+1)
 }
 
-// Unescape is the inverse of escape.
+// Unescape is the inverse of [Escape].
 func Unescape(s string) string {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {

@@ -13,7 +13,7 @@ import (
 
 // Limits are the limits of a handler.
 type Limits struct {
-	Bounded bool // by most
+	Bounded bool // by Most
 	Most    int
 
 	Rated  bool // by the rest
@@ -22,6 +22,7 @@ type Limits struct {
 	Burst  int
 }
 
+// Any reports whether the handler has a limit.
 func (l Limits) Any() bool { return l.Bounded || l.Rated }
 
 // Check returns an error for limits that have no sense.

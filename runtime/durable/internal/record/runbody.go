@@ -9,8 +9,6 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has the records of runs.
-
 // Run is the body of a run.
 type Run struct {
 	Claimed  time.Time     `json:"claimed,omitzero"` // by its last owner
@@ -37,7 +35,7 @@ type Run struct {
 	// Awaiters are the runs that are parked until this one has ended.
 	Awaiters []string `json:"awaiters,omitempty"`
 	// Recoveries is the number of crashes since the last record of a step that the
-	// run may have caused: see crash.
+	// run may have caused: see crash.go of package durable.
 	Recoveries int `json:"recoveries,omitempty"`
 	Recovered  int `json:"recovered,omitempty"` // all crashes
 	// Spared are the latest fences whose executions a shutdown or another run has
@@ -49,7 +47,7 @@ type Run struct {
 	// Abandoned says that the run has succeeded without steps or units that it had begun.
 	Abandoned bool `json:"abandoned,omitempty"`
 	// Tail says that more steps follow the end of the run than one transaction has
-	// changed: see tail.go.
+	// changed: see tail.go of package namespace.
 	Tail   bool     `json:"tail,omitempty"`
 	Result *Payload `json:"result,omitempty"`
 	Error  string   `json:"error,omitempty"` // of a failed run

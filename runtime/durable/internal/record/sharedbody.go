@@ -8,8 +8,6 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has the budgets and the breakers that engines share.
-
 // CountBudget is the body of a count budget.
 type CountBudget struct {
 	Name     string `json:"name,omitempty"`    // of the policy of a count budget
