@@ -77,6 +77,8 @@ var floors = map[string][]string{
 		"policy/duration", "runtime", "runtime/durable/admin", "runtime/durable/events", "runtime/durable/genapi",
 		"runtime/durable/storage",
 	},
+	// Only those who come from hyperscale configure groups by its variables.
+	"contrib/hyperscale": {"runtime/job"},
 	// Stores in other modules are tested like those here; programs need no tests.
 	"runtime/durable/durabletest": {
 		"runtime", "runtime/durable", "runtime/durable/admin", "runtime/durable/events", "runtime/durable/genapi",
@@ -165,7 +167,7 @@ var floors = map[string][]string{
 var stdlibOnly = []string{
 	"runtime", "runtime/httpretry", "runtime/job", "runtime/durable", "runtime/durable/storage",
 	"runtime/durable/memory", "runtime/durable/events", "runtime/durable/genapi", "runtime/durable/admin",
-	"runtime/durable/shared", "runtime/durable/durabletest", "contrib/prodigy", "contrib/recovery",
+	"runtime/durable/shared", "runtime/durable/durabletest", "contrib/prodigy", "contrib/recovery", "contrib/hyperscale",
 }
 
 func TestFloors(t *testing.T) {

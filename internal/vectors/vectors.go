@@ -71,7 +71,7 @@ var walkers = map[string][]string{
 	"resume_budget":                 {"runtime"},
 	"resume_timer":                  {"contrib/prodigy"},
 	"retry_after_seconds":           {"runtime/httpretry"},
-	"retry_budget_clamp":            {"runtime/job"},
+	"retry_budget_clamp":            {"contrib/hyperscale"},
 	"retry_budget_missing":          {"runtime/job"},
 	"retry_budget_sequence":         {"runtime/job"},
 	"retry_state_summary":           {"runtime/durable"},

@@ -50,42 +50,6 @@ func (p BudgetPolicy) Effective() BudgetPolicy {
 	return p
 }
 
-// FromEnv returns a copy of p with the numbers of four environment variables:
-//
-//   - RETRY_BUDGET_DEFAULT is Retries, RETRY_BUDGET_MAX is MaxRetries;
-//   - RETRY_BUDGET_PER_WORKFLOW_DEFAULT is PerUnit, RETRY_BUDGET_PER_WORKFLOW_MAX
-//     is MaxPerUnit.
-//
-// lookup is usually [os.LookupEnv]. A variable that is empty or not set changes
-// nothing, and a number that is [NoRetries] never changes. If a variable is not a
-// whole number of at least 1, FromEnv returns p unchanged and an error that lists
-// every such variable.
-func (p BudgetPolicy) FromEnv(lookup func(string) (string, bool)) (BudgetPolicy, error) {
-	changed := p
-	number := func(to *int) func(string) string {
-		return func(text string) string {
-			n, err := strconv.Atoi(text)
-			switch {
-			case err != nil || n < 1:
-				return "is not a whole number from 1"
-			case *to >= 0:
-				*to = n
-			}
-			return ""
-		}
-	}
-	err := readEnv(lookup, []variable{
-		{"RETRY_BUDGET_DEFAULT", number(&changed.Retries)},
-		{"RETRY_BUDGET_MAX", number(&changed.MaxRetries)},
-		{"RETRY_BUDGET_PER_WORKFLOW_DEFAULT", number(&changed.PerUnit)},
-		{"RETRY_BUDGET_PER_WORKFLOW_MAX", number(&changed.MaxPerUnit)},
-	})
-	if err != nil {
-		return p, err
-	}
-	return changed, nil
-}
-
 // Request returns a copy of p with the numbers that a job asks for. A number of 0
 // or less keeps that of p. If p allows no retries, a job cannot ask for any:
 // [NewBudget] clamps such a number to 0.

@@ -60,38 +60,6 @@ func TestBudgetClamps(t *testing.T) {
 	}
 }
 
-func TestFromEnv(t *testing.T) {
-	none := BudgetPolicy{Retries: NoRetries, PerUnit: NoRetries}
-	for name, tt := range map[string]struct {
-		policy BudgetPolicy
-		env    map[string]string
-		want   BudgetPolicy
-		err    string
-	}{
-		"nothing": {BudgetPolicy{Name: "job", Retries: 4}, nil, BudgetPolicy{Name: "job", Retries: 4}, ""},
-		"empty": {BudgetPolicy{Retries: 4}, map[string]string{"RETRY_BUDGET_DEFAULT": ""},
-			BudgetPolicy{Retries: 4}, ""},
-		"all": {BudgetPolicy{Retries: 4}, map[string]string{
-			"RETRY_BUDGET_DEFAULT": "7", "RETRY_BUDGET_MAX": "70", "RETRY_BUDGET_PER_WORKFLOW_DEFAULT": "2",
-			"RETRY_BUDGET_PER_WORKFLOW_MAX": "1",
-		}, BudgetPolicy{Retries: 7, MaxRetries: 70, PerUnit: 2, MaxPerUnit: 1}, ""},
-		"none stays none": {none,
-			map[string]string{"RETRY_BUDGET_DEFAULT": "7", "RETRY_BUDGET_PER_WORKFLOW_DEFAULT": "2"}, none, ""},
-		"no numbers": {BudgetPolicy{Retries: 4}, map[string]string{
-			"RETRY_BUDGET_DEFAULT": "0", "RETRY_BUDGET_MAX": "many", "RETRY_BUDGET_PER_WORKFLOW_DEFAULT": "2",
-		}, BudgetPolicy{Retries: 4},
-			"RETRY_BUDGET_DEFAULT: \"0\" is not a whole number from 1\n" +
-				"RETRY_BUDGET_MAX: \"many\" is not a whole number from 1"},
-		"too great": {BudgetPolicy{Retries: 4}, map[string]string{"RETRY_BUDGET_DEFAULT": "9999999999999999999"},
-			BudgetPolicy{Retries: 4}, "RETRY_BUDGET_DEFAULT: \"9999999999999999999\" is not a whole number from 1"},
-	} {
-		got, err := tt.policy.FromEnv(func(name string) (string, bool) { text, ok := tt.env[name]; return text, ok })
-		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
-			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, tt)
-		}
-	}
-}
-
 // A constructor reads no environment.
 func TestNewBudgetReadsNoEnvironment(t *testing.T) {
 	t.Setenv("RETRY_BUDGET_DEFAULT", "7")

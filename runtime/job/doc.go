@@ -17,14 +17,11 @@
 //	retry.DoWith(ctx, &policy, retry.Shared{Budget: imports.Unit(shard)}, op)
 //
 // A [Budget] limits the retries of the job and of each unit. The first execution
-// of a unit does not count. The limits are those of a [BudgetPolicy].
-// [BudgetPolicy.FromEnv] and [BudgetPolicy.Request] return a changed one:
+// of a unit does not count. The limits are those of a [BudgetPolicy], and
+// [BudgetPolicy.Request] returns those that a job asks for:
 //
-//	limits, err := imports.Policy().Budget.FromEnv(os.LookupEnv)
-//	if err != nil {
-//		return err
-//	}
-//	imports.SetBudget(job.NewBudget(limits.Request(retries, perUnit)))
+//	limits := imports.Policy().Budget.Request(retries, perUnit)
+//	imports.SetBudget(job.NewBudget(limits))
 //
 // The error policy of a group decides what failures of units do. Each unit that has
 // failed can become a dead letter, and too many failures stop the group:

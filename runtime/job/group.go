@@ -40,9 +40,13 @@ func (g *Group) JobID() string { return g.jobID }
 func (g *Group) Budget() *Budget { return g.budget }
 
 // SetBudget replaces the budget that NewGroup has created from the policy. Use it
-// for limits from the environment or the job, or for a budget that several groups
-// share. Nil removes the limit.
+// for limits that the program reads or the job asks for, or for a budget that
+// several groups share. Nil removes the limit.
 func (g *Group) SetBudget(b *Budget) { g.budget = b }
+
+// SetBestEffort replaces the best effort of the policy for this job, as
+// [Group.Policy] then returns. Nil lets the group wait for all units.
+func (g *Group) SetBestEffort(b *BestEffort) { g.policy.BestEffort = b }
 
 // Observe adds a function that is called with each event of the group, and with
 // the context of [Run]. A retry is taken from the budget without a context: that of

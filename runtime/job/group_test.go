@@ -269,3 +269,27 @@ func TestGroupWithoutProvisional(t *testing.T) {
 		}
 	})
 }
+
+// A job asks for best effort where its policy has none, and for other numbers.
+func TestBestEffortOfJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGroup(GroupPolicy{}, "job")
+		effort := BestEffort{MinSuccess: 3, Deadline: time.Hour}.Request(0, 10*time.Second)
+		if effort.MinSuccess != 3 {
+			t.Errorf("a request of none asks for %d successes", effort.MinSuccess)
+		}
+		effort = effort.Request(2, 0)
+		g.SetBestEffort(&effort)
+		start := time.Now()
+		outcome, err := Run(t.Context(), g, []string{"a", "b"}, func(ctx context.Context, unit string) (string, error) {
+			if unit == "b" {
+				<-ctx.Done()
+				return "", errors.New("lost")
+			}
+			return unit, nil
+		}, nil)
+		if took := time.Since(start); err != nil || outcome.Reason != ReasonDeadline || took != 10*time.Second {
+			t.Errorf("%v after %v, %v", outcome.Reason, took, err)
+		}
+	})
+}

@@ -147,6 +147,15 @@ func (b BestEffort) Effective() BestEffort {
 	return b
 }
 
+// Request returns a copy of b with the settings that a job asks for. A number that
+// is zero or negative keeps the number of b. Deadlines above [MaxDeadline] are clamped
+// to it when the group runs.
+func (b BestEffort) Request(minSuccess int, deadline time.Duration) BestEffort {
+	b.MinSuccess = positiveOr(minSuccess, b.MinSuccess)
+	b.Deadline = positiveOr(deadline, b.Deadline)
+	return b
+}
+
 // A Late defines what happens to results that arrive after enough units have
 // succeeded.
 type Late uint8

@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"math"
@@ -142,32 +141,6 @@ var vectorKinds = map[string]any{
 		pending := slices.Sorted(maps.Keys(out.Errors))
 		if err != nil || !reflect.DeepEqual(flushed, want.Flushed) || !slices.Equal(pending, want.Pending) {
 			t.Errorf("got %q and %q, %v; want %+v", flushed, pending, err, want)
-		}
-	},
-
-	"retry_budget_clamp": func(t *testing.T, in struct {
-		Total   int `json:"retry_budget"`
-		PerUnit int `json:"retry_budget_per_workflow"`
-		Env     struct {
-			Default, Max int
-			UnitDefault  int `json:"per_workflow_default"`
-			UnitMax      int `json:"per_workflow_max"`
-		}
-	}, want struct {
-		Total   int `json:"total_budget"`
-		PerUnit int `json:"per_workflow_max"`
-	}) {
-		env := map[string]int{
-			"RETRY_BUDGET_DEFAULT": in.Env.Default, "RETRY_BUDGET_MAX": in.Env.Max,
-			"RETRY_BUDGET_PER_WORKFLOW_DEFAULT": in.Env.UnitDefault, "RETRY_BUDGET_PER_WORKFLOW_MAX": in.Env.UnitMax,
-		}
-		p, err := BudgetPolicy{}.FromEnv(func(name string) (string, bool) { return fmt.Sprint(env[name]), true })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := NewBudget(p.Request(in.Total, in.PerUnit)).Policy(); got.Retries != want.Total ||
-			got.PerUnit != want.PerUnit {
-			t.Errorf("got %+v, want %+v", got, want)
 		}
 	},
 
