@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/retrygen/retrygen/cmd/retryctl/internal/bigstore"
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest/bigstore"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/retrygen/retrygen/cmd/retryctl/internal/bigstore"
 	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest/bigstore"
 )
 
 // TestPostgres: commands on PostgreSQL, in a schema that the URL names.

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/retrygen/retrygen/cmd/retryctl/internal/bigstore"
 	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest/bigstore"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )

@@ -3,15 +3,16 @@
 package bigstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
@@ -73,71 +74,6 @@ type filler struct {
 	err         error // of an encoding
 }
 
-// The records below have the fields of those in package durable.
-type runBody struct {
-	Claimed   time.Time     `json:"claimed,omitzero"`
-	Ended     time.Time     `json:"ended,omitzero"`
-	Deadline  time.Time     `json:"deadline,omitzero"`
-	Keep      time.Duration `json:"keep,omitempty"`
-	Recovered int           `json:"recovered,omitempty"`
-	Budget    bool          `json:"budget,omitempty"`
-	Error     string        `json:"error,omitempty"`
-}
-
-type budgetBody struct {
-	Retries  int `json:"retries,omitempty"`
-	PerUnit  int `json:"per_unit,omitempty"`
-	Consumed int `json:"consumed,omitempty"`
-	Refused  int `json:"refused,omitempty"`
-}
-
-type stepBody struct {
-	Name        string          `json:"name"`
-	Arguments   string          `json:"arguments,omitempty"`
-	Policy      string          `json:"policy,omitempty"`
-	Call        retry.CallState `json:"call,omitzero"`
-	Attempts    int             `json:"attempts"`
-	Open        *openAttempt    `json:"open,omitempty"`
-	First       time.Time       `json:"first,omitzero"`
-	Ended       time.Time       `json:"ended,omitzero"`
-	NextAt      time.Time       `json:"next_at,omitzero"`
-	Delay       time.Duration   `json:"delay,omitempty"`
-	Correlation string          `json:"correlation,omitempty"`
-	Result      *payload        `json:"result,omitempty"`
-	Error       *recordedError  `json:"error,omitempty"`
-	Reason      retry.Reason    `json:"reason,omitempty"`
-	Dead        time.Time       `json:"dead,omitzero"`
-}
-
-type openAttempt struct {
-	Token   string    `json:"token"`
-	Fence   uint64    `json:"fence"`
-	Owner   string    `json:"owner"`
-	Started time.Time `json:"started"`
-}
-
-type payload struct {
-	JSON json.RawMessage `json:"json,omitempty"`
-}
-
-type recordedError struct {
-	Class retry.Class `json:"class,omitempty"`
-	Text  string      `json:"text"`
-}
-
-type entryBody struct {
-	Outcome     events.Outcome `json:"outcome"`
-	Started     time.Time      `json:"started,omitzero"`
-	Duration    time.Duration  `json:"duration,omitempty"`
-	Class       retry.Class    `json:"class,omitempty"`
-	Error       string         `json:"error,omitempty"`
-	Wait        time.Duration  `json:"wait,omitempty"`
-	Reason      retry.Reason   `json:"reason,omitempty"`
-	Owner       string         `json:"owner,omitempty"`
-	Fence       uint64         `json:"fence,omitempty"`
-	Correlation string         `json:"correlation,omitempty"`
-}
-
 // A mix is how many of 100 have a status. The last one has the rest.
 type mix []struct {
 	percent int
@@ -182,10 +118,10 @@ func (f *filler) run(i, steps int) error {
 		Key:     storage.Key{Kind: storage.KindRun, Run: fmt.Sprintf("%s-%s-%05d", name, created.Format(time.DateOnly), i)},
 		Version: 1, Status: status, Fence: 1 + uint64(f.random.IntN(3)), Handler: name,
 		Attention: status == storage.StatusPaused, Created: created,
-		Bucket: time.Date(created.Year(), created.Month(), 1, 0, 0, 0, 0, time.UTC),
+		Bucket: record.Month(created),
 	}
 	const keep = 30 * 24 * time.Hour
-	b := runBody{Claimed: created.Add(time.Second), Keep: keep, Recovered: int(r.Fence - 1), Budget: i%10 == 0}
+	b := record.Run{Claimed: created.Add(time.Second), Keep: keep, Recovered: int(r.Fence - 1), Budget: i%10 == 0}
 	ended := created.Add(time.Duration(1+f.random.IntN(120)) * time.Minute)
 	switch status {
 	case storage.StatusOpen:
@@ -202,10 +138,11 @@ func (f *filler) run(i, steps int) error {
 	if status == storage.StatusFailed {
 		b.Error = "attempts exhausted: " + failures[i%len(failures)].text
 	}
-	f.record(r, &b)
+	f.queue(&r, record.Write(&r, &b))
 	if b.Budget {
 		budget := storage.Record{Key: storage.Key{Kind: storage.KindBudget, Run: r.Key.Run}, Version: 1, Bucket: r.Bucket}
-		f.record(budget, &budgetBody{Retries: 100, PerUnit: 3, Consumed: f.random.IntN(100), Refused: f.random.IntN(3)})
+		body := record.CountBudget{Retries: 100, PerUnit: 3, Consumed: f.random.IntN(100), Refused: f.random.IntN(3)}
+		f.queue(&budget, record.Write(&budget, &body))
 	}
 	f.runs++
 	if status == storage.StatusExpired {
@@ -245,7 +182,7 @@ func (f *filler) step(r *storage.Record, created time.Time, n int) error {
 		Version: 1, Status: status, Fence: r.Fence, Bucket: r.Bucket,
 	}
 	first := created.Add(time.Duration(n) * 50 * time.Millisecond)
-	b := stepBody{Name: name, Arguments: f.token(12), Policy: "default", First: first}
+	b := record.Step{Name: name, Arguments: f.token(12), Policy: "default", First: first}
 	switch {
 	case status == storage.StatusDead || status == storage.StatusFailed || status == storage.StatusPaused:
 		b.Attempts = 5
@@ -259,7 +196,7 @@ func (f *filler) step(r *storage.Record, created time.Time, n int) error {
 	at := f.history(&s, &b)
 	switch status {
 	case storage.StatusSucceeded:
-		b.Ended, b.Result = at, &payload{json.RawMessage(fmt.Sprintf(`{"receipt":"%s","cents":%d}`, f.token(8), n))}
+		b.Ended, b.Result = at, &record.Payload{JSON: fmt.Appendf(nil, `{"receipt":"%s","cents":%d}`, f.token(8), n)}
 	case storage.StatusDead:
 		b.Reason, b.Ended, b.Dead = retry.ErrAttempts, at, at
 	case storage.StatusFailed, storage.StatusPaused:
@@ -267,13 +204,9 @@ func (f *filler) step(r *storage.Record, created time.Time, n int) error {
 	case storage.StatusWaiting:
 		b.Delay, b.NextAt = 10*time.Minute, at.Add(10*time.Minute)
 	case storage.StatusExecuting:
-		b.Open = &openAttempt{Token: f.token(8), Fence: r.Fence, Owner: owner, Started: at}
+		b.Open = &record.OpenAttempt{Token: f.token(8), Fence: r.Fence, Owner: owner, Started: at}
 	}
-	s.Attention = status != storage.StatusSucceeded && status != storage.StatusFailed
-	if status == storage.StatusDead {
-		s.Label = "dead letter: " + string(b.Error.Class)
-	}
-	f.record(s, &b)
+	f.queue(&s, record.WriteStep(&s, &b))
 	f.steps++
 	return f.flushFull()
 }
@@ -283,7 +216,7 @@ const owner = "6f1c0de5a11ba5eba11c0ffee0ddf00d"
 
 // history adds the attempts of a step, and returns the time after the last one. The
 // attempt of an executing step has not ended, and that of one in doubt was lost.
-func (f *filler) history(s *storage.Record, b *stepBody) time.Time {
+func (f *filler) history(s *storage.Record, b *record.Step) time.Time {
 	at := b.First
 	failure := failures[f.random.IntN(len(failures))]
 	if s.Status == storage.StatusDead && !f.rare && f.runs > f.size.Runs/2 {
@@ -292,7 +225,7 @@ func (f *filler) history(s *storage.Record, b *stepBody) time.Time {
 	for n := 1; n <= b.Attempts; n++ {
 		last := n == b.Attempts
 		took := time.Duration(5+f.random.IntN(400)) * time.Millisecond
-		e := entryBody{Outcome: events.OutcomeFailed, Started: at, Duration: took, Owner: owner, Fence: s.Fence}
+		e := record.Entry{Outcome: events.OutcomeFailed, Started: at, Duration: took, Owner: owner, Fence: s.Fence}
 		switch {
 		case last && s.Status == storage.StatusExecuting:
 			return at
@@ -303,7 +236,7 @@ func (f *filler) history(s *storage.Record, b *stepBody) time.Time {
 			b.Call.Lost++
 		default:
 			e.Class, e.Error = failure.class, fmt.Sprintf(failure.text, f.random.IntN(256))
-			b.Error = &recordedError{failure.class, e.Error}
+			b.Error = &record.Error{Class: failure.class, Text: e.Error}
 			b.Call.Attempts++
 			if !last {
 				e.Wait = time.Duration(n) * time.Second
@@ -316,12 +249,8 @@ func (f *filler) history(s *storage.Record, b *stepBody) time.Time {
 			}
 		}
 		e.Correlation = b.Correlation
-		body, err := json.Marshal(&e)
-		if err != nil {
-			f.err = err
-		}
 		at = at.Add(took)
-		f.add = append(f.add, storage.Entry{Step: s.Key, Attempt: n, At: at, Bucket: s.Bucket, Body: body})
+		f.add = append(f.add, record.NewEntry(*s, at, n, 0, e))
 		at = at.Add(e.Wait)
 	}
 	if s.Status == storage.StatusSucceeded {
@@ -336,18 +265,15 @@ func (f *filler) breaker(i int) {
 	if s.State == retry.StateOpen {
 		s.OpenUntil = f.size.Until.UTC().Add(time.Minute)
 	}
-	month := time.Date(f.begin.Year(), f.begin.Month(), 1, 0, 0, 0, 0, time.UTC)
 	key := storage.Key{Kind: storage.KindBreaker, ID: fmt.Sprintf("server-%02d", i)}
-	f.record(storage.Record{Key: key, Version: 1, Bucket: month}, &s)
+	r := storage.Record{Key: key, Version: 1, Bucket: record.Month(f.begin)}
+	f.queue(&r, record.Write(&r, &s))
 }
 
-// record adds a record.
-func (f *filler) record(r storage.Record, body any) {
-	var err error
-	if r.Body, err = json.Marshal(body); err != nil {
-		f.err = err
-	}
-	f.put = append(f.put, r)
+// queue adds a record whose body was encoded with this error.
+func (f *filler) queue(r *storage.Record, err error) {
+	f.err = cmp.Or(f.err, err)
+	f.put = append(f.put, *r)
 }
 
 // token returns a random identifier.
