@@ -58,16 +58,16 @@ func fillStandings(ctx context.Context, store storage.Store) error {
 		durable.Budget(job.BudgetPolicy{Retries: 1}))
 
 	// Runs are paused and canceled with their parents, and start later.
+	later := durable.StartAt(time.Now().Add(2 * time.Hour))
 	for _, id := range []string{"paused", "canceled"} {
 		_ = e.Run(ctx, id, func(ctx context.Context) error {
-			later := durable.StartAt(time.Now().Add(2 * time.Hour))
 			return errors.Join(durable.Start(ctx, e, "import", id+"/child", 1, later), down)
 		})
 	}
 	return errors.Join(
 		e.Admin().Pause(ctx, "paused", admin.By("ann", "the bank is down")),
 		e.Admin().Cancel(ctx, "canceled", admin.By("ann", "old")),
-		durable.Start(ctx, e, "import", "later", 1, durable.StartAt(time.Now().Add(2*time.Hour))),
+		durable.Start(ctx, e, "import", "later", 1, later),
 		e.Close(ctx),
 	)
 }

@@ -54,16 +54,16 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 		return claim{}, err
 	}
 	// Asked before the transaction: an owner that is dead stays dead.
-	holder, dead := known[0].Owner, false
-	if h, ok := e.ns.Store.(storage.Liveness); ok && holder != "" && holder != x.owner.id {
-		dead = h.Dead(holder)
+	lastOwner, dead := known[0].Owner, false
+	if live, ok := e.ns.Store.(storage.Liveness); ok && lastOwner != "" && lastOwner != x.owner.id {
+		dead = live.Dead(lastOwner)
 	}
-	keys := []storage.Key{x.owner.key(), e.ns.Key(storage.KindOwner, "", holder), runKey}
+	keys := []storage.Key{x.owner.key(), e.ns.Key(storage.KindOwner, "", lastOwner), runKey}
 	if o.budget != nil {
 		keys = append(keys, e.ns.Key(storage.KindBudget, x.id, ""))
 	}
 	var waits time.Time
-	if holder != "" && holder != x.owner.id {
+	if lastOwner != "" && lastOwner != x.owner.id {
 		if waits, err = e.waitsUntil(ctx, x.id); err != nil {
 			return claim{}, err
 		}
@@ -78,7 +78,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 		if c = (claim{again: true}); e.changed(accepted) {
 			return w, nil
 		}
-		w, c, err = x.decideClaim(tx, o, holder, dead, waits)
+		w, c, err = x.decideClaim(tx, o, lastOwner, dead, waits)
 		return w, err
 	})
 	if err != nil {
@@ -108,10 +108,10 @@ func (x *execution) own(ctx context.Context, c *claim) {
 	x.e.ns.Event(ctx, events.Event{Kind: c.event(), Run: x.id, Fence: c.fence})
 }
 
-// decideClaim decides about a claim of the run by x, whose owner was holder when
+// decideClaim decides about a claim of the run by x, whose owner was lastOwner when
 // it was read. waits is until when the run only waits.
 func (x *execution) decideClaim(
-	tx storage.Tx, o *runOptions, holder string, dead bool, waits time.Time,
+	tx storage.Tx, o *runOptions, lastOwner string, dead bool, waits time.Time,
 ) (w storage.Writes, c claim, err error) {
 	self, r := tx.Record(x.owner.key()), tx.Record(x.e.ns.Key(storage.KindRun, x.id, ""))
 	b, err := record.Open[record.Run](r)
@@ -130,11 +130,11 @@ func (x *execution) decideClaim(
 	if r.Handler != "" {
 		return w, c, fmt.Errorf("run %q is executed by workers, which call %s: %w", x.id, r.Handler, ErrConflict)
 	}
-	if r.Owner != holder {
+	if r.Owner != lastOwner {
 		c.again = true
 		return w, c, nil
 	}
-	other := tx.Record(x.e.ns.Key(storage.KindOwner, "", holder))
+	other := tx.Record(x.e.ns.Key(storage.KindOwner, "", lastOwner))
 	if r.Owner != "" && r.Owner != x.owner.id && !dead {
 		until, left, err := leaseOf(tx.Now, &other, &w)
 		if err != nil || left > 0 {
@@ -209,7 +209,7 @@ func take(now time.Time, owner string, r storage.Record, b record.Run, last cras
 // create makes a new run.
 func (x *execution) create(tx storage.Tx, o *runOptions) (storage.Writes, claim, error) {
 	b := record.Run{
-		Claimed: tx.Now, Version: o.version, Keep: o.keep, KeepFailed: o.keepFailed, Parent: x.parent,
+		Claimed: tx.Now, Version: o.version, Retention: o.retention, FailedRetention: o.failedRetention, Parent: x.parent,
 		Budget: o.budget != nil, Correlation: o.correlation,
 	}
 	b.Limit(o.timeout, tx.Now)

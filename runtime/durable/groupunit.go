@@ -246,7 +246,7 @@ func decideUnitEnd(tx storage.Tx, group, unit storage.Record, e *unitEnd, a *gro
 	v := stepView{now: tx.Now, step: unit, run: unit, body: s} // of the same bucket
 	v.endUnit(e, b.Policy.OnUnitFailure)
 	if e.status == job.UnitFailed {
-		a.batch = b.Keep(e.unit)
+		a.batch = b.KeepFailure(e.unit)
 	}
 	a.decision = b.Report(&v.body, e.status, tx.Now)
 	a.body, a.dead = b, v.step.Status == storage.StatusDead

@@ -168,7 +168,7 @@ func newRun(
 	r storage.Record, handler string, input *record.Payload, o *runOptions, now time.Time,
 ) (storage.Record, record.Run) {
 	b := record.Run{
-		Version: o.version, Keep: o.keep, KeepFailed: o.keepFailed, Budget: o.budget != nil, Input: input,
+		Version: o.version, Retention: o.retention, FailedRetention: o.failedRetention, Budget: o.budget != nil, Input: input,
 		Correlation: o.correlation,
 	}
 	r.Handler, r.Status, r.Due, r.Bucket = handler, storage.StatusOpen, now, record.Month(now)
@@ -178,7 +178,9 @@ func newRun(
 	}
 	b.Limit(o.timeout, r.Due)
 	if o.unhandled {
-		b.Lacks = &record.Lacks{Start: r.Due, Timeout: !o.timed, Keep: !o.kept, KeepFailed: !o.keptFailed}
+		b.Lacks = &record.Lacks{
+			Start: r.Due, Timeout: !o.timeoutSet, Retention: !o.retentionSet, FailedRetention: !o.failedRetentionSet,
+		}
 	}
 	return r, b
 }
@@ -205,11 +207,11 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 			if lacks.Timeout {
 				b.Limit(o.timeout, lacks.Start)
 			}
-			if lacks.Keep {
-				b.Keep = o.keep
+			if lacks.Retention {
+				b.Retention = o.retention
 			}
-			if lacks.KeepFailed {
-				b.KeepFailed = o.keepFailed
+			if lacks.FailedRetention {
+				b.FailedRetention = o.failedRetention
 			}
 			if o.budget != nil && !b.Budget {
 				b.Budget = true

@@ -21,7 +21,7 @@ import (
 type owner struct {
 	e       *Engine
 	id      string
-	release func() error // of the mark of a Holder, or nil
+	release func() error // of the mark of a [storage.Liveness], or nil
 	// valid is the end of the lease as this process may count it: from when the
 	// last renewal was sent, in nanoseconds since begun.
 	begun    time.Time
@@ -49,8 +49,8 @@ func (e *Engine) own(ctx context.Context) (*owner, error) {
 		return o, err
 	}
 	o := &owner{e: e, id: record.Token(16), begun: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
-	if h, ok := e.ns.Store.(storage.Liveness); ok {
-		release, err := h.Hold(o.id)
+	if live, ok := e.ns.Store.(storage.Liveness); ok {
+		release, err := live.Hold(o.id)
 		if err != nil {
 			return nil, err
 		}

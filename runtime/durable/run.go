@@ -17,24 +17,24 @@ import (
 type RunOption func(*runOptions)
 
 type runOptions struct {
-	version     int
-	timeout     time.Duration
-	keep        time.Duration
-	keepFailed  time.Duration
-	budget      *job.BudgetPolicy
-	at          time.Time
-	correlation string        // of the caller
-	priority    *int          // nil: the priority of the parent, or 0
-	limits      record.Limits // of a handler
+	version         int
+	timeout         time.Duration
+	retention       time.Duration
+	failedRetention time.Duration
+	budget          *job.BudgetPolicy
+	at              time.Time
+	correlation     string        // of the caller
+	priority        *int          // nil: the priority of the parent, or 0
+	limits          record.Limits // of a handler
 
-	// timed, kept and keptFailed report whether timeout, keep and keepFailed were
-	// given.
-	timed, kept, keptFailed bool
-	unhandled               bool // Start does not know the options of the handler
+	// Which of the options were given.
+	timeoutSet, retentionSet, failedRetentionSet bool
+
+	unhandled bool // Start does not know the options of the handler
 }
 
 func newRunOptions(options []RunOption) runOptions {
-	o := runOptions{keep: record.DefaultKeep, keepFailed: record.DefaultKeepFailed}
+	o := runOptions{retention: record.DefaultRetention, failedRetention: record.DefaultFailedRetention}
 	for _, option := range options {
 		option(&o)
 	}
@@ -48,24 +48,26 @@ func newRunOptions(options []RunOption) runOptions {
 // paused run does not end, so that its steps can still be resolved: if its timeout
 // has passed, it ends with its next execution. The error is [ErrTimedOut].
 func Timeout(d time.Duration) RunOption {
-	return func(o *runOptions) { o.timeout, o.timed = d, true }
+	return func(o *runOptions) { o.timeout, o.timeoutSet = d, true }
 }
 
 // Version records the version of the function of a run, which [Current] returns:
 // a function whose steps change can continue older runs as they began.
 func Version(n int) RunOption { return func(o *runOptions) { o.version = n } }
 
-// Retention sets how long the input, the results and the history of a run are kept after
-// it has succeeded. The default is 30 days. The id stays, so that the run is not
+// Retention sets how long the input, the results and the history of a run are kept
+// after it has succeeded. The default is 30 days. The id stays, so that the run is not
 // executed again. A run with dead letters, or with steps in doubt, is kept until
 // somebody has dealt with them.
-func Retention(d time.Duration) RunOption { return func(o *runOptions) { o.keep, o.kept = d, true } }
+func Retention(d time.Duration) RunOption {
+	return func(o *runOptions) { o.retention, o.retentionSet = d, true }
+}
 
-// FailedRetention is [Retention] for runs that have failed, were canceled or have timed out.
-// The default is 90 days. A failed run may be continued before; after that, [Run]
+// FailedRetention is [Retention] for runs that have failed, were canceled or have timed
+// out. The default is 90 days. A failed run may be continued before; after that, [Run]
 // returns [ErrExpired] for it, since it cannot know what has taken effect.
 func FailedRetention(d time.Duration) RunOption {
-	return func(o *runOptions) { o.keepFailed, o.keptFailed = d, true }
+	return func(o *runOptions) { o.failedRetention, o.failedRetentionSet = d, true }
 }
 
 // Priority sets which of the runs of a handler that are due workers claim first: those

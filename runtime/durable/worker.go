@@ -18,14 +18,14 @@ import (
 type WorkOption func(*workOptions)
 
 type workOptions struct {
-	runs  int
-	poll  time.Duration
-	drain time.Duration
+	maxRuns int
+	poll    time.Duration
+	drain   time.Duration
 }
 
 // MaxRuns sets how many runs a worker executes at a time, by default 10. While their
 // ends are recorded it executes others: it owns at most twice as many.
-func MaxRuns(n int) WorkOption { return func(o *workOptions) { o.runs = max(n, 1) } }
+func MaxRuns(n int) WorkOption { return func(o *workOptions) { o.maxRuns = max(n, 1) } }
 
 // Poll sets how often a worker asks the store for runs that are due, and for runs
 // of dead workers. The default is 1s. Runs that the same engine starts are found
@@ -51,7 +51,7 @@ func Drain(d time.Duration) WorkOption { return func(o *workOptions) { o.drain =
 // it has ended. Errors of the store, [ErrIncarnation] among them, are reported as
 // [events.EventStoreError] and do not end Work.
 func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
-	o := workOptions{runs: 10, poll: time.Second, drain: 30 * time.Second}
+	o := workOptions{maxRuns: 10, poll: time.Second, drain: 30 * time.Second}
 	for _, option := range options {
 		option(&o)
 	}
@@ -67,7 +67,7 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 	defer cancel(nil)
 	w := &worker{
 		e: e, options: o, listener: e.ns.Listen(""), inner: inner,
-		slots: make(chan struct{}, o.runs), owned: make(chan struct{}, 2*o.runs),
+		slots: make(chan struct{}, o.maxRuns), owned: make(chan struct{}, 2*o.maxRuns),
 		unreadable: map[string]bool{}, swept: map[string]time.Time{},
 		schedules: map[*periodic]scheduleView{}, later: map[string]time.Time{},
 	}
@@ -264,11 +264,11 @@ func (w *worker) claimOrphans(ctx context.Context, o *owner, handlers []string) 
 // deadOwners returns the owners whose leases have ended, or whose processes the
 // store knows to be dead.
 func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claiming, err error) {
-	h, knows := e.ns.Store.(storage.Liveness)
+	live, knows := e.ns.Store.(storage.Liveness)
 	now := o.now()
 	err = e.ns.Each(ctx, storage.Query{Kind: storage.KindOwner, Space: e.ns.Space}, func(r storage.Record) error {
 		b, err := record.Open[record.Owner](r)
-		c := claiming{orphans: r.Key, dead: knows && h.Dead(r.Key.ID)}
+		c := claiming{orphans: r.Key, dead: knows && live.Dead(r.Key.ID)}
 		switch {
 		case r.Key.ID == o.id || err != nil:
 		case c.dead, !b.Until.After(now), b.Until.After(now.Add(b.Lease)): // its clock was set back

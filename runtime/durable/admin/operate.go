@@ -235,9 +235,9 @@ func (c *Client) prepare(ctx context.Context, run string, p *operand) ([]storage
 		return nil, err
 	}
 	p.run, p.failed = known[0], nil
-	holder := p.run.Owner
-	if h, ok := c.ns.Store.(storage.Liveness); ok && holder != "" {
-		p.dead = h.Dead(holder)
+	owner := p.run.Owner
+	if live, ok := c.ns.Store.(storage.Liveness); ok && owner != "" {
+		p.dead = live.Dead(owner)
 	}
 	if p.run.Status == storage.StatusPaused {
 		if p.blocked, err = c.ns.BlockedSteps(ctx, run); err != nil {
@@ -257,7 +257,7 @@ func (c *Client) prepare(ctx context.Context, run string, p *operand) ([]storage
 			return nil, err
 		}
 	}
-	p.owner, p.stepKey = c.ns.Key(storage.KindOwner, "", holder), stepKey
+	p.owner, p.stepKey = c.ns.Key(storage.KindOwner, "", owner), stepKey
 	return slices.Concat([]storage.Key{p.owner, runKey, stepKey}, p.units, p.failed), nil
 }
 

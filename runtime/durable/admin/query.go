@@ -407,12 +407,12 @@ type OwnerInfo struct {
 // Owners returns the engines of the namespace that have a lease, or had one: the
 // records of dead ones are kept for an hour.
 func (c *Client) Owners(ctx context.Context) iter.Seq2[OwnerInfo, error] {
-	holder, _ := c.ns.Store.(storage.Liveness)
+	live, _ := c.ns.Store.(storage.Liveness)
 	q := storage.Query{Kind: storage.KindOwner, Space: c.ns.Space}
 	return sequence(c.ns, ctx, q, func(r storage.Record) (OwnerInfo, bool, error) {
 		b, err := record.Open[record.Owner](r)
 		o := OwnerInfo{Owner: r.Key.ID, Host: b.Host, PID: b.PID, Started: b.Started, Until: b.Until, Handlers: b.Handlers}
-		o.Dead = holder != nil && holder.Dead(o.Owner)
+		o.Dead = live != nil && live.Dead(o.Owner)
 		return o, true, err
 	})
 }

@@ -185,14 +185,14 @@ func (f *Faulty) Entries(ctx context.Context, after storage.Entry, limit int) ([
 // Hold implements [storage.Liveness]. It does nothing if the store that f was made
 // of does not.
 func (f *Faulty) Hold(owner string) (func() error, error) {
-	holder, ok := f.Store.(storage.Liveness)
+	live, ok := f.Store.(storage.Liveness)
 	if !ok {
 		return func() error { return nil }, nil
 	}
 	if err := f.dead(); err != nil {
 		return nil, err
 	}
-	release, err := holder.Hold(owner)
+	release, err := live.Hold(owner)
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +203,6 @@ func (f *Faulty) Hold(owner string) (func() error, error) {
 
 // Dead implements [storage.Liveness].
 func (f *Faulty) Dead(owner string) bool {
-	holder, ok := f.Store.(storage.Liveness)
-	return ok && holder.Dead(owner)
+	live, ok := f.Store.(storage.Liveness)
+	return ok && live.Dead(owner)
 }

@@ -238,21 +238,21 @@ func testShared(t *testing.T, p *place) {
 	s.wantNumber(step("a"), stores*each)
 }
 
-// testHolder: a store that knows which owners are alive knows it of all stores
+// testLiveness: a store that knows which owners are alive knows it of all stores
 // that share its records.
-func testHolder(t *testing.T, p *place) {
+func testLiveness(t *testing.T, p *place) {
 	s := p.store()
-	holder, ok := s.Store.(storage.Liveness)
+	live, ok := s.Store.(storage.Liveness)
 	if !ok {
 		return
 	}
-	holders := []storage.Liveness{holder}
+	all := []storage.Liveness{live}
 	if s.Guarantee().Shared > storage.SharedByProcess {
-		holders = append(holders, p.store().Store.(storage.Liveness))
+		all = append(all, p.store().Store.(storage.Liveness))
 	}
 	var releases []func() error
 	for _, owner := range []string{"a", "b"} {
-		release, err := holder.Hold(owner)
+		release, err := live.Hold(owner)
 		if err != nil {
 			t.Fatalf("Hold(%q): %v", owner, err)
 		}
@@ -260,7 +260,7 @@ func testHolder(t *testing.T, p *place) {
 	}
 	want := func(owner string, dead bool) {
 		t.Helper()
-		for i, h := range holders {
+		for i, h := range all {
 			if got := h.Dead(owner); got != dead {
 				t.Errorf("store %d: Dead(%q) = %v, want %v", i, owner, got, dead)
 			}

@@ -273,7 +273,7 @@ type Store interface {
 	Close() error
 }
 
-// A Liveness is a store that knows whether the process of an owner is alive
+// Liveness is what a store has that knows whether the process of an owner is alive
 // without waiting for the end of its lease, as one on a single machine does.
 type Liveness interface {
 	// Hold marks an owner as alive until the function it returns is called, or

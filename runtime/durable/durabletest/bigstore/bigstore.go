@@ -121,7 +121,7 @@ func (f *filler) run(i, steps int) error {
 		Bucket: record.Month(created),
 	}
 	const keep = 30 * 24 * time.Hour
-	b := record.Run{Claimed: created.Add(time.Second), Keep: keep, Recovered: int(r.Fence - 1), Budget: i%10 == 0}
+	b := record.Run{Claimed: created.Add(time.Second), Retention: keep, Recovered: int(r.Fence - 1), Budget: i%10 == 0}
 	ended := created.Add(time.Duration(1+f.random.IntN(120)) * time.Minute)
 	switch status {
 	case storage.StatusOpen:

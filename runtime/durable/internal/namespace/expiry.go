@@ -107,7 +107,7 @@ func (n *Namespace) postpone(ctx context.Context, run storage.Key) (postponed, d
 		return false, false, err
 	}
 	due, err = n.expireRecords(ctx, run, nil, func(r *storage.Record, b *record.Run, now time.Time) {
-		r.Due = now.Add(max(b.KeepFor(r.Status), deadKeep))
+		r.Due = now.Add(max(b.RetentionAfter(r.Status), deadKeep))
 	})
 	return true, due, err
 }

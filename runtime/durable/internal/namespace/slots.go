@@ -45,13 +45,13 @@ func (n *Namespace) FreeSlots(
 	if err != nil {
 		return nil, err
 	}
-	h, knows := n.Store.(storage.Liveness)
+	live, knows := n.Store.(storage.Liveness)
 	for i, r := range records {
 		b, err := record.Open[record.Owner](r)
 		if err != nil {
 			continue // of a newer version: it lives
 		}
-		if r.Version == 0 || knows && h.Dead(r.Key.ID) || b.Until.Add(b.Lease).Before(now) {
+		if r.Version == 0 || knows && live.Dead(r.Key.ID) || b.Until.Add(b.Lease).Before(now) {
 			free[left[i]] = true
 		}
 	}

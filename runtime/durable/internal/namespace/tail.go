@@ -75,7 +75,7 @@ func (n *Namespace) AbandonPage(ctx context.Context, run storage.Key) (tail, mor
 		if ids, err = Abandon(run.Run, tx.Records, &w); err != nil || more {
 			return w, err
 		}
-		b.Tail, r.Due = false, b.Ended.Add(b.Keep)
+		b.Tail, r.Due = false, b.Ended.Add(b.Retention)
 		err = record.Write(&r, &b)
 		w.Put = append(w.Put, r)
 		return w, err

@@ -175,9 +175,9 @@ func (b *Group) Report(body *Step, to job.UnitStatus, now time.Time) *GroupDecis
 	return b.decided(d, now)
 }
 
-// Keep adds a failed unit to those of which the outcome has the errors. It returns
+// KeepFailure adds a failed unit to those of which the outcome has the errors. It returns
 // a batch that is complete.
-func (b *Group) Keep(unit string) (batch []string) {
+func (b *Group) KeepFailure(unit string) (batch []string) {
 	switch c := b.Policy.Collect; {
 	case c == job.CollectAll:
 		return nil

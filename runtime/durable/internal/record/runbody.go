@@ -11,16 +11,16 @@ import (
 
 // Run is the body of a run.
 type Run struct {
-	Claimed  time.Time     `json:"claimed,omitzero"` // by its last owner
-	Ended    time.Time     `json:"ended,omitzero"`
-	Version  int           `json:"version,omitempty"`
-	Deadline time.Time     `json:"deadline,omitzero"`
-	Keep     time.Duration `json:"keep,omitempty"`
-	// KeepFailed is Keep for runs that end without success.
-	KeepFailed time.Duration `json:"keep_failed,omitempty"`
-	Parent     string        `json:"parent,omitempty"`
-	Unit       *Member       `json:"unit,omitempty"`  // of a group of the parent, which the run is
-	Woken      bool          `json:"woken,omitempty"` // by the end of such a run, while it was executed
+	Claimed   time.Time     `json:"claimed,omitzero"` // by its last owner
+	Ended     time.Time     `json:"ended,omitzero"`
+	Version   int           `json:"version,omitempty"`
+	Deadline  time.Time     `json:"deadline,omitzero"`
+	Retention time.Duration `json:"keep,omitempty"` // of its results
+	// FailedRetention is Retention for runs that end without success.
+	FailedRetention time.Duration `json:"keep_failed,omitempty"`
+	Parent          string        `json:"parent,omitempty"`
+	Unit            *Member       `json:"unit,omitempty"`  // of a group of the parent, which the run is
+	Woken           bool          `json:"woken,omitempty"` // by the end of such a run, while it was executed
 	// Correlation is the id of the span in which it was created, or "".
 	Correlation string   `json:"correlation,omitempty"`
 	Input       *Payload `json:"input,omitempty"` // of the function that a worker calls
@@ -67,10 +67,10 @@ type Hold struct {
 // A Lacks is what a run lacks that was started in a process without its handler:
 // options of Handle, which the worker adds that executes it first.
 type Lacks struct {
-	Start      time.Time `json:"start"` // from which the timeout counts
-	Timeout    bool      `json:"timeout,omitempty"`
-	Keep       bool      `json:"keep,omitempty"`
-	KeepFailed bool      `json:"keep_failed,omitempty"`
+	Start           time.Time `json:"start"` // from which the timeout counts
+	Timeout         bool      `json:"timeout,omitempty"`
+	Retention       bool      `json:"keep,omitempty"`
+	FailedRetention bool      `json:"keep_failed,omitempty"`
 }
 
 // A Member is a unit of a group, as its steps know it.
@@ -91,17 +91,17 @@ func (b *Run) Spare(fence uint64) {
 	b.Spared = b.Spared[max(len(b.Spared)-MaxRecoveries, 0):]
 }
 
-// KeepFor returns how long the results of a run that has ended so are kept.
-func (b *Run) KeepFor(status storage.Status) time.Duration {
+// RetentionAfter returns how long the results of a run that has ended so are kept.
+func (b *Run) RetentionAfter(status storage.Status) time.Duration {
 	if status == storage.StatusSucceeded {
-		return b.Keep
+		return b.Retention
 	}
-	return b.KeepFailed
+	return b.FailedRetention
 }
 
 // End ends a run at a time, from which on its results are kept for a while.
 func (b *Run) End(r *storage.Record, status storage.Status, now time.Time) {
-	r.Status, r.Due, b.Ended = status, now.Add(b.KeepFor(status)), now
+	r.Status, r.Due, b.Ended = status, now.Add(b.RetentionAfter(status)), now
 }
 
 // ChildPrefix is that of the steps that record the children of a run. No id of a
@@ -160,8 +160,8 @@ func DueNow(r *storage.Record, now time.Time) {
 
 // How long the results of a run are kept by default.
 const (
-	DefaultKeep       = 30 * 24 * time.Hour
-	DefaultKeepFailed = 90 * 24 * time.Hour
+	DefaultRetention       = 30 * 24 * time.Hour
+	DefaultFailedRetention = 90 * 24 * time.Hour
 )
 
 // MaxRecoveries is the number of crashes of a run, without a record of a step in
