@@ -11,8 +11,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has the claims of runs by Run, and what they share with those of
-// workers.
+// This file has the claims of runs by [Engine.Run], and what they share with the
+// claims of workers: see claims.go.
 
 // A claim is the answer to an attempt to own a run.
 type claim struct {
@@ -29,8 +29,8 @@ type claim struct {
 	again   bool // the run has changed since it was read
 }
 
-// taken reports whether the engine owns the run now.
-func (c *claim) taken() bool { return c.owned == nil && c.err == nil && c.result == nil && !c.again }
+// ok reports whether the engine owns the run now.
+func (c *claim) ok() bool { return c.owned == nil && c.err == nil && c.result == nil && !c.again }
 
 // event returns the kind of the event of a claim.
 func (c *claim) event() events.Kind {
@@ -85,8 +85,8 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 		return claim{}, err
 	}
 	switch {
-	case c.taken():
-		x.own(ctx, &c)
+	case c.ok():
+		x.setClaim(ctx, &c)
 		if c.resume {
 			return c, x.load(ctx)
 		}
@@ -100,8 +100,8 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 	return c, err
 }
 
-// own makes x the execution of a run that was claimed.
-func (x *execution) own(ctx context.Context, c *claim) {
+// setClaim makes x the execution of a run that was claimed.
+func (x *execution) setClaim(ctx context.Context, c *claim) {
 	x.fence, x.run = c.fence, c.run
 	x.latest.Store(&runView{json: c.runJSON, body: c.run})
 	x.claimed.Store(true)
@@ -146,7 +146,7 @@ func (x *execution) decideClaim(
 	if err != nil {
 		return w, c, err
 	}
-	put, c, err := take(tx.Now, x.owner.id, r, b, last)
+	put, c, err := claimRecord(tx.Now, x.owner.id, r, b, last)
 	return storage.Writes{Put: []storage.Record{put}}, c, err
 }
 
@@ -179,9 +179,11 @@ func leaseOf(now time.Time, other *storage.Record, w *storage.Writes) (until tim
 	return until, left, err
 }
 
-// take makes an engine the owner of a run that exists, or ends a run whose time
+// claimRecord makes an engine the owner of a run that exists, or ends a run whose time
 // has passed. last is how the last execution crashed, if it did.
-func take(now time.Time, owner string, r storage.Record, b record.Run, last crash) (storage.Record, claim, error) {
+func claimRecord(
+	now time.Time, owner string, r storage.Record, b record.Run, last crash,
+) (storage.Record, claim, error) {
 	c := claim{resume: true, crash: r.Owner != "" && r.Owner != owner}
 	if c.crash {
 		last.count(now, &r, &b)

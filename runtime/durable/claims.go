@@ -8,9 +8,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A claiming is what a worker claims in one transaction: runs that are due, or
+// A claimRequest is what a worker claims in one transaction: runs that are due, or
 // those of an owner that is dead.
-type claiming struct {
+type claimRequest struct {
 	owner   storage.Key          // the record of the engine
 	orphans storage.Key          // that of the dead owner, or the zero Key
 	dead    bool                 // its process is known to be dead
@@ -20,10 +20,10 @@ type claiming struct {
 	limiting
 }
 
-// A taking is the result of a claiming.
-type taking struct {
+// A claimResult is the result of a claimRequest.
+type claimResult struct {
 	now        time.Time // of the store
-	runs       []claimed
+	runs       []claimedRun
 	selected   map[string]int   // how many runs of each handler were looked at
 	unreadable map[string]error // runs that a newer version has written
 	// later has the handlers whose rate has kept runs from being claimed, and for how
@@ -34,8 +34,8 @@ type taking struct {
 	gates map[string]*record.Gate // of handlers with limits, by their names
 }
 
-// A claimed run is one that a worker owns, or has ended.
-type claimed struct {
+// A claimedRun is a run that a worker owns, or has ended.
+type claimedRun struct {
 	claim
 	key     storage.Key
 	handler string
@@ -43,7 +43,7 @@ type claimed struct {
 
 // records returns the records that are locked before the runs: the owner of orphans,
 // too, which must not renew its lease meanwhile, and the limits of handlers.
-func (c *claiming) records() []storage.Key {
+func (c *claimRequest) records() []storage.Key {
 	keys := []storage.Key{c.owner}
 	if c.orphans.ID != "" {
 		keys = append(keys, c.orphans)
@@ -53,8 +53,10 @@ func (c *claiming) records() []storage.Key {
 
 // decide decides which of the selected runs the engine claims: in their order, as
 // long as there are slots, and as the limits of their handlers allow.
-func (c *claiming) decide(tx storage.Tx) (w storage.Writes, t taking, err error) {
-	t = taking{now: tx.Now, selected: map[string]int{}, unreadable: map[string]error{}, gates: map[string]*record.Gate{}}
+func (c *claimRequest) decide(tx storage.Tx) (w storage.Writes, t claimResult, err error) {
+	t = claimResult{
+		now: tx.Now, selected: map[string]int{}, unreadable: map[string]error{}, gates: map[string]*record.Gate{},
+	}
 	if err := leased(tx.Record(c.owner)); err != nil {
 		return w, t, err
 	}
@@ -95,7 +97,7 @@ func (c *claiming) decide(tx storage.Tx) (w storage.Writes, t taking, err error)
 
 // decideRun decides about one of the selected runs. last is how the owner of orphans
 // has crashed.
-func (c *claiming) decideRun(r storage.Record, last crash, w *storage.Writes, t *taking) error {
+func (c *claimRequest) decideRun(r storage.Record, last crash, w *storage.Writes, t *claimResult) error {
 	t.selected[r.Handler]++
 	b, err := record.Open[record.Run](r)
 	switch {
@@ -108,27 +110,27 @@ func (c *claiming) decideRun(r storage.Record, last crash, w *storage.Writes, t 
 		return nil // the clock of this process is ahead
 	}
 	last.waits = c.waits[r.Key.Run]
-	put, taken, err := take(t.now, c.owner.ID, r, b, last)
+	put, result, err := claimRecord(t.now, c.owner.ID, r, b, last)
 	switch {
 	case err != nil:
 		return err
-	case taken.err != nil: // it has ended
-	case c.admits(t, r, taken.fence):
+	case result.err != nil: // it has ended
+	case c.admits(t, r, result.fence):
 		t.slots--
 	case c.orphans.ID == "":
 		return nil
 	default:
-		put, err = giveUp(t.now, r, b, last)
+		put, err = releaseOrphan(t.now, r, b, last)
 		w.Put = append(w.Put, put)
 		return err
 	}
 	w.Put = append(w.Put, put)
-	t.runs = append(t.runs, claimed{claim: taken, key: r.Key, handler: r.Handler})
+	t.runs = append(t.runs, claimedRun{claim: result, key: r.Key, handler: r.Handler})
 	return nil
 }
 
 // admits reports whether the limits of its handler allow the claim of a run.
-func (c *claiming) admits(t *taking, r storage.Record, fence uint64) bool {
+func (c *claimRequest) admits(t *claimResult, r storage.Record, fence uint64) bool {
 	l, limited := c.handlers[r.Handler]
 	if !limited {
 		return true
@@ -144,9 +146,9 @@ func (c *claiming) admits(t *taking, r storage.Record, fence uint64) bool {
 	return ok
 }
 
-// giveUp makes a run of a dead owner due that may not start yet: it starts as soon as
-// the limits of its handler allow it. The crash counts as if it were taken over.
-func giveUp(now time.Time, r storage.Record, b record.Run, last crash) (storage.Record, error) {
+// releaseOrphan makes a run of a dead owner due that may not start yet: it starts as
+// soon as the limits of its handler allow it. The crash counts as if it were claimed.
+func releaseOrphan(now time.Time, r storage.Record, b record.Run, last crash) (storage.Record, error) {
 	last.count(now, &r, &b)
 	release(&r, now)
 	err := record.Write(&r, &b)

@@ -150,7 +150,7 @@ func (g *groupCall) run(ctx context.Context) error {
 			} // or no attempt starts, and those that are executing end
 			for ; g.running > 0; g.running-- {
 				if u := <-g.ends; u.state == unitEnded {
-					if failed := g.take(ctx, &u.answer); failed != nil {
+					if failed := g.passOn(ctx, &u.answer); failed != nil {
 						err = errors.Join(err, failed)
 					}
 				}
@@ -283,7 +283,7 @@ func (g *groupCall) tick(ctx context.Context) error {
 func (g *groupCall) returned(ctx context.Context, u *unitCall) error {
 	switch u.state {
 	case unitEnded:
-		return g.take(ctx, &u.answer)
+		return g.passOn(ctx, &u.answer)
 	case unitParked:
 		g.parked = append(g.parked, u)
 	case unitBlocked:
@@ -342,8 +342,8 @@ type groupAnswer struct {
 	event    *job.Event
 }
 
-// take passes on what was decided with the end of a unit.
-func (g *groupCall) take(ctx context.Context, a *groupAnswer) error {
+// passOn passes on what was decided with the end of a unit.
+func (g *groupCall) passOn(ctx context.Context, a *groupAnswer) error {
 	if a.late {
 		return nil
 	}

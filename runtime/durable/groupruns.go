@@ -183,7 +183,7 @@ func (g *groupCall) found(ctx context.Context, unit storage.Key, run storage.Rec
 	if err != nil {
 		return err
 	}
-	return g.take(ctx, &a)
+	return g.passOn(ctx, &a)
 }
 
 // runError returns the error of a run that has ended.

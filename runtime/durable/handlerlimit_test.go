@@ -39,7 +39,7 @@ func awaitRuns(t *testing.T, e *durable.Engine, handler string, n int) {
 	}
 }
 
-// owned returns how many runs of a handler have an owner: they are executed, or their
+// currentOwner returns how many runs of a handler have an owner: they are executed, or their
 // process is dead.
 func owned(t *testing.T, s storage.Store, handler string) (n int) {
 	t.Helper()

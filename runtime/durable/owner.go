@@ -34,9 +34,9 @@ type owner struct {
 	done     chan struct{}
 }
 
-// own returns the owner of the engine, and begins its lease with the first call.
-func (e *Engine) own(ctx context.Context) (*owner, error) {
-	if o, err := e.owned(); o != nil || err != nil {
+// ensureOwner returns the owner of the engine, and begins its lease with the first call.
+func (e *Engine) ensureOwner(ctx context.Context) (*owner, error) {
+	if o, err := e.currentOwner(); o != nil || err != nil {
 		return o, err
 	}
 	select { // not a mutex: the store may take its time
@@ -45,7 +45,7 @@ func (e *Engine) own(ctx context.Context) (*owner, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if o, err := e.owned(); o != nil || err != nil {
+	if o, err := e.currentOwner(); o != nil || err != nil {
 		return o, err
 	}
 	o := &owner{e: e, id: record.Token(16), begun: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
@@ -72,8 +72,8 @@ func (e *Engine) own(ctx context.Context) (*owner, error) {
 	return o, nil
 }
 
-// owned returns the owner of the engine, nil before the first run, or ErrClosed.
-func (e *Engine) owned() (*owner, error) {
+// currentOwner returns the owner of the engine, nil before the first run, or ErrClosed.
+func (e *Engine) currentOwner() (*owner, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -242,14 +242,14 @@ func (o *owner) reconcileRun(ctx context.Context, r storage.Record) {
 	case x == nil:
 		// Its claim was committed, but the reply was lost; or its end could not be
 		// recorded.
-		if err := o.e.disown(ctx, r.Key, o.id, r.Fence); err != nil {
+		if err := o.e.releaseRun(ctx, r.Key, o.id, r.Fence); err != nil {
 			o.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: r.Key.Run, Err: err})
 		}
 	}
 }
 
-// disown releases a run that is not executed, so that any engine may claim it.
-func (e *Engine) disown(ctx context.Context, run storage.Key, owner string, fence uint64) error {
+// releaseRun releases a run that is not executed, so that any engine may claim it.
+func (e *Engine) releaseRun(ctx context.Context, run storage.Key, owner string, fence uint64) error {
 	return e.ns.Update(ctx, []storage.Key{run}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(run)
 		if r.Owner != owner || r.Fence != fence {
@@ -288,7 +288,7 @@ func (o *owner) stop(ctx context.Context) error {
 	// knows.
 	q := storage.Query{Kind: storage.KindRun, Space: o.e.ns.Space, Owner: o.id}
 	err := o.e.ns.Each(ctx, q, func(r storage.Record) error {
-		return o.e.disown(ctx, r.Key, o.id, r.Fence)
+		return o.e.releaseRun(ctx, r.Key, o.id, r.Fence)
 	})
 	if err == nil {
 		err = o.e.ns.Update(ctx, []storage.Key{o.key()}, func(tx storage.Tx) (storage.Writes, error) {

@@ -164,7 +164,7 @@ func (e *Engine) run(
 	if !o.at.IsZero() {
 		return record.Payload{}, fmt.Errorf("run %q: At is an option of Start: %w", id, ErrConflict)
 	}
-	owner, err := e.own(ctx)
+	owner, err := e.ensureOwner(ctx)
 	if err != nil {
 		return record.Payload{}, err
 	}

@@ -55,7 +55,7 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 	for _, option := range options {
 		option(&o)
 	}
-	owner, err := e.own(ctx)
+	owner, err := e.ensureOwner(ctx)
 	if err != nil {
 		if unsent(ctx, err) || err == context.Cause(ctx) {
 			return nil // ctx has ended
@@ -130,7 +130,7 @@ func (w *worker) claim(ctx context.Context) (idle bool, err error) {
 	// A renewal may wait for the claim.
 	ctx, cancel := context.WithTimeout(ctx, w.e.ns.Lease/3)
 	defer cancel()
-	owner, err := w.e.own(ctx)
+	owner, err := w.e.ensureOwner(ctx)
 	if err != nil {
 		return true, err
 	}
@@ -208,7 +208,7 @@ func (w *worker) claimDue(ctx context.Context, o *owner, handlers []string) (res
 		queries[i].DueBy = o.now()
 	}
 	before := len(w.unreadable)
-	t, err := w.take(ctx, o, &claiming{limiting: limiting}, queries)
+	t, err := w.claimSelected(ctx, o, &claimRequest{limiting: limiting}, queries)
 	if err != nil {
 		return nil, false, err
 	}
@@ -252,7 +252,7 @@ func (w *worker) claimOrphans(ctx context.Context, o *owner, handlers []string) 
 		if dead.limiting, _, err = w.limiting(ctx, o, handlers); err != nil {
 			return found, err
 		}
-		t, err := w.take(ctx, o, &dead, []storage.Query{q})
+		t, err := w.claimSelected(ctx, o, &dead, []storage.Query{q})
 		if err != nil {
 			return found, err
 		}
@@ -263,12 +263,12 @@ func (w *worker) claimOrphans(ctx context.Context, o *owner, handlers []string) 
 
 // deadOwners returns the owners whose leases have ended, or whose processes the
 // store knows to be dead.
-func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claiming, err error) {
+func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claimRequest, err error) {
 	live, knows := e.ns.Store.(storage.Liveness)
 	now := o.now()
 	err = e.ns.Each(ctx, storage.Query{Kind: storage.KindOwner, Space: e.ns.Space}, func(r storage.Record) error {
 		b, err := record.Open[record.Owner](r)
-		c := claiming{orphans: r.Key, dead: knows && live.Dead(r.Key.ID)}
+		c := claimRequest{orphans: r.Key, dead: knows && live.Dead(r.Key.ID)}
 		switch {
 		case r.Key.ID == o.id || err != nil:
 		case c.dead, !b.Until.After(now), b.Until.After(now.Add(b.Lease)): // its clock was set back
@@ -279,9 +279,11 @@ func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claiming, err
 	return dead, err
 }
 
-// take claims some of the runs that queries select, in one transaction, and starts
+// claimSelected claims some of the runs that queries select, in one transaction, and starts
 // their executions. One that cannot be started does not keep it from the others.
-func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []storage.Query) (t taking, err error) {
+func (w *worker) claimSelected(
+	ctx context.Context, o *owner, c *claimRequest, queries []storage.Query,
+) (t claimResult, err error) {
 	e := w.e
 	accepted, err := e.accepted(ctx)
 	if err != nil {
@@ -295,14 +297,14 @@ func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []stor
 	sent := time.Since(o.begun)
 	sel := storage.Select{Keys: c.records(), Queries: queries}
 	err = e.ns.Store.Update(ctx, sel, func(tx storage.Tx) (w storage.Writes, err error) {
-		if t = (taking{now: tx.Now}); e.changed(accepted) {
+		if t = (claimResult{now: tx.Now}); e.changed(accepted) {
 			return w, nil
 		}
 		w, t, err = c.decide(tx)
 		return w, err
 	})
 	if err != nil {
-		return taking{}, err
+		return claimResult{}, err
 	}
 	o.clock(sent, t.now)
 	for handler, wait := range t.later {
@@ -325,14 +327,14 @@ func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []stor
 }
 
 // start starts the execution of a run that was claimed.
-func (w *worker) start(o *owner, gaps uint64, r claimed) error {
+func (w *worker) start(o *owner, gaps uint64, r claimedRun) error {
 	x, err := w.e.activate(w.inner, r.key.Run, o)
 	if err != nil { // the engine is closed, or has just begun to execute it: the next renewal releases it
 		return err
 	}
 	x.gaps.Store(gaps)
 	x.handler = r.handler
-	x.own(w.inner, &r.claim)
+	x.setClaim(w.inner, &r.claim)
 	w.slots <- struct{}{} // the goroutine of Work alone takes them
 	w.owned <- struct{}{}
 	release := func(c chan struct{}) {
@@ -366,7 +368,7 @@ func (w *worker) execute(x *execution, returned func()) {
 		// Not at once: the store has just failed.
 		ctx, cancel := namespace.WithGrace(x.ctx)
 		defer cancel()
-		err = errors.Join(err, e.disown(ctx, e.ns.Key(storage.KindRun, x.id, ""), x.owner.id, x.fence))
+		err = errors.Join(err, e.releaseRun(ctx, e.ns.Key(storage.KindRun, x.id, ""), x.owner.id, x.fence))
 	} else {
 		_, err = x.execute(w.inner, func(ctx context.Context) (record.Payload, error) {
 			defer returned()

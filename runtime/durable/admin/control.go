@@ -58,7 +58,7 @@ func (c *Client) cancel(ctx context.Context, run, root string, by events.Operato
 	return c.eachChild(ctx, run, func(child string) error { return c.cancel(ctx, child, root, by) })
 }
 
-// Pause stops a run, and the runs that it has started, until [Client.Resume]. An
+// Pause stops a whole run, and the runs that it has started, until [Client.Resume]. An
 // engine that executes it starts no further attempt: here at once, elsewhere as
 // soon as it asks the store, at the latest with the next renewal of the lease.
 // Attempts that are executing end and are recorded. Run then returns a
@@ -102,10 +102,10 @@ func (c *Client) hold(ctx context.Context, run string, h *record.Hold) error {
 	return c.eachChild(ctx, run, func(child string) error { return c.hold(ctx, child, h) })
 }
 
-// Resume continues a run that is paused by [Client.Pause], with the runs that it
-// has started and that were paused with it. It also continues a run that was
-// paused because it has crashed too often without progress, and one that has
-// failed where workers execute it. Then call Run, or let workers do it. A run
+// Resume lets a whole run go on that [Client.Pause] has paused, with the runs that it
+// has started and that were paused with it; its steps stay as they are. It also
+// continues a run that was paused because it has crashed too often without progress,
+// and one that has failed where workers execute it. Then call Run, or let workers do it. A run
 // that has steps in doubt as well stays paused until these are resolved. The
 // error matches [ErrNotFound], or [ErrConflict] for a run in another state.
 func (c *Client) Resume(ctx context.Context, run string, by ...events.Operator) error {

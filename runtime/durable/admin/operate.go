@@ -31,16 +31,18 @@ func Succeeded(value any) Resolution {
 // tried again: its calls return err in recorded form.
 func Failed(err error) Resolution { return Resolution{outcome: events.OutcomeFailed, err: err} }
 
-// Retry is the resolution of a step that has not taken effect, or that may be
-// executed again. The next attempt starts when the run is executed, and never if
-// it was canceled. The policy counts attempts from zero, as after [Client.Requeue],
-// except for a step that waits: its wait ends, and nothing else changes.
+// Retry is the resolution that lets [Client.Resolve] make a further attempt of a
+// step: it has not taken effect, or may be executed again. The next attempt starts
+// when the run is executed, and never if it was canceled. The policy counts attempts
+// from zero, as after [Client.Requeue], except for a step that waits: its wait ends,
+// and nothing else changes.
 func Retry() Resolution { return Resolution{} }
 
-// Resolve records what an operator knows about a step in doubt, or about one
-// that has paused its run. It may be called again to correct a resolution. A run
-// whose last such step is resolved is open again: call Run. A run that was canceled
-// or has timed out stays as it is: there, [Retry] ends the step as canceled.
+// Resolve answers for a step that waits for a person: it records what the operator
+// knows about a step in doubt, or about one that has paused its run. It may be called
+// again to correct a resolution. A run whose last such step is resolved is open
+// again: call Run. A run that was canceled or has timed out stays as it is: there,
+// [Retry] ends the step as canceled.
 //
 // Resolve also ends the wait of a step before its next attempt: [Retry] makes the
 // attempt due now, [Succeeded] skips the step with a result, and [Failed] ends it as
@@ -124,12 +126,12 @@ func newRequeue(options []RequeueOption) requeue {
 	return q
 }
 
-// Requeue makes a failed step, or a dead letter, executable again. Its attempts
-// are counted from zero for its policy; their numbers go on, and its history
-// stays. The run is open again, even if it has ended: call Run, which executes
-// this step and returns the recorded results of the others. A dead letter stays
-// one until it has succeeded: if it is exhausted again, it is listed again. A
-// run that [Client.Pause] has paused stays paused.
+// Requeue lets a step that has ended in failure, such as a dead letter, be executed
+// again from its first attempt. Its attempts are counted from zero for its policy;
+// their numbers go on, and its history stays. The run is open again, even if it has
+// ended: call Run, which executes this step and returns the recorded results of the
+// others. A dead letter stays one until it has succeeded: if it is exhausted again,
+// it is listed again. A run that [Client.Pause] has paused stays paused.
 //
 // A unit of a group is requeued with its steps that have failed, and a step of a
 // unit with the unit. The group counts the unit again when it is called.
