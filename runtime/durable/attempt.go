@@ -107,7 +107,7 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 			return next{}, x.failed(ctx, err)
 		}
 		r := records[0]
-		body, err := record.Open[record.Step](r)
+		body, err := record.Decode[record.Step](r)
 		switch {
 		case err != nil || record.Finished(r.Status):
 			return next{kind: nextFinished, record: r, body: body}, err
@@ -334,7 +334,7 @@ func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry
 	if err != nil {
 		return record.Payload{}, err, true
 	}
-	return record.Encode(x.e.ns.Codec, value), nil, true
+	return record.NewPayload(x.e.ns.Codec, value), nil, true
 }
 
 // inspect gathers what the decision about a failed attempt depends on.
@@ -344,7 +344,7 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 	if end.unstarted {
 		end.token = record.Token(8)
 	}
-	end.err = record.NewError(c.policy.Errors, f.Class(), err)
+	end.err = record.ErrorOf(c.policy.Errors, f.Class(), err)
 	end.deadline = call.State().Deadline
 	if in.Ended != "" || c.lapsed {
 		end.outcome = events.OutcomeInterrupted // it may have taken effect

@@ -127,7 +127,7 @@ func (e *Engine) runRecord(ctx context.Context, run string) (r storage.Record, b
 	if err != nil {
 		return r, b, err
 	}
-	b, err = record.Open[record.Run](records[0])
+	b, err = record.Decode[record.Run](records[0])
 	return records[0], b, err
 }
 

@@ -17,7 +17,7 @@ type budgetRecord struct {
 }
 
 func openBudget(r storage.Record) (*budgetRecord, error) {
-	body, err := record.Open[record.CountBudget](r)
+	body, err := record.Decode[record.CountBudget](r)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (b *budgetRecord) put(w *storage.Writes) error {
 	if b == nil || !b.dirty {
 		return nil
 	}
-	err := record.Write(&b.record, &b.body)
+	err := record.Encode(&b.record, &b.body)
 	w.Put = append(w.Put, b.record)
 	return err
 }
@@ -41,7 +41,7 @@ func newCountBudget(r storage.Record, p job.BudgetPolicy, bucket time.Time) (sto
 	body := record.CountBudget{
 		Name: effective.Name, Retries: max(effective.Retries, 0), PerUnit: max(effective.PerUnit, 0),
 	}
-	return r, record.Write(&r, &body)
+	return r, record.Encode(&r, &body)
 }
 
 // refuses returns the event of a count budget that refuses a retry of a step,
@@ -88,7 +88,7 @@ func openUnitBudget(m *record.Member, budget, unit storage.Record) (*unitBudget,
 	if err != nil {
 		return nil, err
 	}
-	body, err := record.Open[record.Step](unit)
+	body, err := record.Decode[record.Step](unit)
 	return &unitBudget{budgetRecord: b, member: m, unit: unit, body: body}, err
 }
 
@@ -116,7 +116,7 @@ func (b *unitBudget) put(w *storage.Writes) error {
 	if b == nil || !b.dirty {
 		return nil
 	}
-	err := record.WriteStep(&b.unit, &b.body)
+	err := record.EncodeStep(&b.unit, &b.body)
 	w.Put = append(w.Put, b.unit)
 	return errors.Join(err, b.budgetRecord.put(w))
 }

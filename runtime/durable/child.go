@@ -78,7 +78,7 @@ func (x *execution) linkAwaited(
 		if !found {
 			return r, b, &missingError{[]string{run}}
 		}
-		b, err = record.Open[record.Run](r)
+		b, err = record.Decode[record.Run](r)
 		return r, b, err
 	}
 	for _, run := range awaits {
@@ -103,7 +103,7 @@ func (x *execution) linkAwaited(
 		}
 		if !slices.Contains(ob.Awaiters, x.id) {
 			ob.Awaiters = append(ob.Awaiters, x.id)
-			if err := record.Write(&other, &ob); err != nil {
+			if err := record.Encode(&other, &ob); err != nil {
 				return w, err
 			}
 			w.Put = append(w.Put, other)

@@ -114,7 +114,7 @@ func (x *execution) decideClaim(
 	tx storage.Tx, o *runOptions, lastOwner string, dead bool, waits time.Time,
 ) (w storage.Writes, c claim, err error) {
 	self, r := tx.Record(x.owner.key()), tx.Record(x.e.ns.Key(storage.KindRun, x.id, ""))
-	b, err := record.Open[record.Run](r)
+	b, err := record.Decode[record.Run](r)
 	if err != nil {
 		return w, c, err
 	}
@@ -166,14 +166,14 @@ func leaseOf(now time.Time, other *storage.Record, w *storage.Writes) (until tim
 	if other.Version == 0 {
 		return until, 0, nil
 	}
-	b, err := record.Open[record.Owner](*other)
+	b, err := record.Decode[record.Owner](*other)
 	if err != nil {
 		return until, 0, err
 	}
 	until, left = b.Until, min(b.Until.Sub(now), b.Lease)
 	if limit := now.Add(b.Lease); b.Until.After(limit) {
 		b.Until, other.Due = limit, limit
-		err = record.Write(other, &b)
+		err = record.Encode(other, &b)
 		w.Put = append(w.Put, *other)
 	}
 	return until, left, err
@@ -203,7 +203,7 @@ func claimRecord(
 	if c.err != nil {
 		c.status = r.Status
 	}
-	err := record.Write(&r, &b)
+	err := record.Encode(&r, &b)
 	c.runJSON = r.Body
 	return r, c, err
 }
@@ -218,7 +218,7 @@ func (x *execution) create(tx storage.Tx, o *runOptions) (storage.Writes, claim,
 	r := tx.Record(x.e.ns.Key(storage.KindRun, x.id, ""))
 	r.Owner, r.Fence, r.Status, r.Bucket = x.owner.id, 1, storage.StatusOpen, record.Month(tx.Now)
 	r.Priority, r.Created = o.rank(0), tx.Now
-	if err := record.Write(&r, &b); err != nil {
+	if err := record.Encode(&r, &b); err != nil {
 		return storage.Writes{}, claim{}, err
 	}
 	w := storage.Writes{Put: []storage.Record{r}}

@@ -99,7 +99,7 @@ func (c *claimRequest) decide(tx storage.Tx) (w storage.Writes, t claimResult, e
 // has crashed.
 func (c *claimRequest) decideRun(r storage.Record, last crash, w *storage.Writes, t *claimResult) error {
 	t.selected[r.Handler]++
-	b, err := record.Open[record.Run](r)
+	b, err := record.Decode[record.Run](r)
 	switch {
 	case err != nil:
 		t.unreadable[r.Key.Run] = err
@@ -151,6 +151,6 @@ func (c *claimRequest) admits(t *claimResult, r storage.Record, fence uint64) bo
 func releaseOrphan(now time.Time, r storage.Record, b record.Run, last crash) (storage.Record, error) {
 	last.count(now, &r, &b)
 	release(&r, now)
-	err := record.Write(&r, &b)
+	err := record.Encode(&r, &b)
 	return r, err
 }

@@ -23,7 +23,7 @@ type crash struct {
 
 // crashOf returns the crash of an owner, or of one that is not recorded any more.
 func crashOf(owner storage.Record, waits time.Time) (crash, error) {
-	b, err := record.Open[record.Owner](owner)
+	b, err := record.Decode[record.Owner](owner)
 	return crash{cause: b.Panicked, stops: b.Stopping, waits: waits}, err
 }
 
@@ -51,7 +51,7 @@ func (e *Engine) waitsUntil(ctx context.Context, run string) (until time.Time, e
 			return time.Time{}, err
 		}
 		for _, r := range records {
-			b, err := record.Open[record.Step](r)
+			b, err := record.Decode[record.Step](r)
 			switch {
 			case err != nil: // of a newer version, which executes it
 			case status == storage.StatusExecuting:
@@ -72,12 +72,12 @@ func (x *execution) awaiting(ctx context.Context) error {
 	run := x.e.ns.Key(storage.KindRun, x.id, "")
 	err := x.e.ns.Update(ctx, []storage.Key{run}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(run)
-		b, err := record.Open[record.Run](r)
+		b, err := record.Decode[record.Run](r)
 		if err != nil || r.Owner != x.owner.id || r.Fence != x.fence {
 			return storage.Writes{}, err
 		}
 		b.Awaiting = r.Fence
-		err = record.Write(&r, &b)
+		err = record.Encode(&r, &b)
 		return storage.Writes{Put: []storage.Record{r}}, err
 	})
 	x.awaited.Store(err == nil)
@@ -118,22 +118,22 @@ func (x *execution) blame(ctx context.Context, change func(*storage.Record, *rec
 		if o.Version == 0 || r.Owner != x.owner.id || r.Fence != x.fence {
 			return w, nil
 		}
-		ob, err := record.Open[record.Owner](o)
+		ob, err := record.Decode[record.Owner](o)
 		if err != nil {
 			return w, err
 		}
 		ob.Panicked = x.id
-		err = record.Write(&o, &ob)
+		err = record.Encode(&o, &ob)
 		w.Put = append(w.Put, o)
 		if change == nil || err != nil {
 			return w, err
 		}
-		b, err := record.Open[record.Run](r)
+		b, err := record.Decode[record.Run](r)
 		if err != nil {
 			return w, err
 		}
 		change(&r, &b, tx.Now)
-		err = record.Write(&r, &b)
+		err = record.Encode(&r, &b)
 		w.Put = append(w.Put, r)
 		return w, err
 	})

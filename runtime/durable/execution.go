@@ -336,7 +336,7 @@ func (x *execution) ending(outer, inner context.Context, result record.Payload, 
 // decideFinish decides about the end of an execution.
 func (x *execution) decideFinish(tx storage.Tx, end ending, member *groupAnswer) (storage.Writes, ending, error) {
 	r := tx.Record(x.e.ns.Key(storage.KindRun, x.id, ""))
-	b, err := record.Open[record.Run](r)
+	b, err := record.Decode[record.Run](r)
 	if err != nil {
 		return storage.Writes{}, end, err
 	}
@@ -389,7 +389,7 @@ func (x *execution) decideFinish(tx storage.Tx, end ending, member *groupAnswer)
 	if b.Tail = end.tail; b.Tail {
 		r.Due = tx.Now
 	}
-	if err := record.Write(&r, &b); err != nil {
+	if err := record.Encode(&r, &b); err != nil {
 		return storage.Writes{}, end, err
 	}
 	w.Put = append(w.Put, r)

@@ -119,6 +119,6 @@ func unitOp[T any](
 		if err != nil {
 			return record.Payload{}, err
 		}
-		return record.Encode(c.x.e.ns.Codec, value), nil
+		return record.NewPayload(c.x.e.ns.Codec, value), nil
 	}
 }

@@ -34,7 +34,7 @@ func (v *stepView) coverLetters(tx storage.Tx) error {
 		if r.Key.Kind != storage.KindStep || r.Key == v.step.Key || r.Status != storage.StatusDead {
 			continue
 		}
-		b, err := record.Open[record.Step](r)
+		b, err := record.Decode[record.Step](r)
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (v *stepView) coverLetters(tx storage.Tx) error {
 			continue
 		}
 		r.Status, b.Dead = storage.StatusFailed, time.Time{}
-		if err := record.WriteStep(&r, &b); err != nil {
+		if err := record.EncodeStep(&r, &b); err != nil {
 			return err
 		}
 		v.w.Put = append(v.w.Put, r)

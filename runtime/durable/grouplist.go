@@ -31,7 +31,7 @@ type groupTx struct {
 // putUnit writes the record of a unit.
 func (t *groupTx) putUnit(r storage.Record, s *record.Step) error {
 	r.Fence = t.run.Fence
-	err := record.WriteStep(&r, s)
+	err := record.EncodeStep(&r, s)
 	t.w.Put = append(t.w.Put, r)
 	return err
 }
@@ -80,7 +80,7 @@ func (g *groupCall) update(
 		if t.run.Status == storage.StatusCanceled {
 			return storage.Writes{}, ErrCanceled
 		}
-		if t.body, err = record.Open[record.Group](t.record); err != nil {
+		if t.body, err = record.Decode[record.Group](t.record); err != nil {
 			return storage.Writes{}, err
 		}
 		if t.record.Version == 0 {
@@ -97,7 +97,7 @@ func (g *groupCall) update(
 		if err := change(t); err != nil {
 			return storage.Writes{}, err
 		}
-		err = record.Write(&t.record, &t.body)
+		err = record.Encode(&t.record, &t.body)
 		t.w.Put = append(t.w.Put, t.record)
 		return t.w, err
 	})
@@ -115,7 +115,7 @@ func (g *groupCall) open(ctx context.Context) error {
 		return err
 	}
 	known := records[0].Version != 0
-	if g.body, err = record.Open[record.Group](records[0]); err != nil {
+	if g.body, err = record.Decode[record.Group](records[0]); err != nil {
 		return err
 	}
 	g.now, g.at = time.Now(), time.Now() // nearly that of the store
@@ -206,7 +206,7 @@ func (g *groupCall) list(ctx context.Context, digest string) error {
 			if listed {
 				ids = ids[1:]
 			}
-			s, err := record.Open[record.Step](r)
+			s, err := record.Decode[record.Step](r)
 			if err != nil || s.Unit.Removed != listed {
 				return err
 			}
@@ -293,7 +293,7 @@ func (g *groupCall) relist(t *groupTx, r storage.Record, listed bool) error {
 		t.body.Progress.Pending++
 		return t.putUnit(r, &record.Step{Name: g.policy.Name, Unit: &record.Unit{}})
 	}
-	s, err := record.Open[record.Step](r)
+	s, err := record.Decode[record.Step](r)
 	if err != nil || s.Unit.Removed != listed {
 		return err
 	}

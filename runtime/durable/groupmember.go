@@ -68,12 +68,12 @@ func (x *execution) endMember(tx storage.Tx, end ending, a *groupAnswer) (storag
 	case parent.Status == storage.StatusParked:
 		record.DueNow(&parent, tx.Now)
 	case parent.Owner != "":
-		b, err := record.Open[record.Run](parent)
+		b, err := record.Decode[record.Run](parent)
 		if err != nil {
 			return storage.Writes{}, err
 		}
 		b.Woken = true
-		if err := record.Write(&parent, &b); err != nil {
+		if err := record.Encode(&parent, &b); err != nil {
 			return storage.Writes{}, err
 		}
 	default:

@@ -82,7 +82,7 @@ func (g *groupCall) read(
 	q := g.query()
 	q.Attention, q.Status = false, status
 	return g.x.e.ns.Each(ctx, q, func(r storage.Record) error {
-		s, err := record.Open[record.Step](r)
+		s, err := record.Decode[record.Step](r)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (e *Engine) unitResult(ctx context.Context, key storage.Key, s *record.Step
 // failures returns units of a group that have failed, in the order of their names here.
 // Those that have succeeded since are left out.
 func (e *Engine) failures(ctx context.Context, run, group string, units []string) ([]job.Failure, error) {
-	ids := record.IDsOf(group)
+	ids := record.GroupIDsOf(group)
 	var keys []storage.Key
 	for _, unit := range units {
 		keys = append(keys, e.ns.Key(storage.KindStep, run, ids.Unit(unit)))
@@ -147,7 +147,7 @@ func (e *Engine) failures(ctx context.Context, run, group string, units []string
 	}
 	var failures []job.Failure
 	for i, r := range records {
-		s, err := record.Open[record.Step](r)
+		s, err := record.Decode[record.Step](r)
 		if err != nil {
 			return nil, err
 		}

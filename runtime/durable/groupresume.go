@@ -31,7 +31,7 @@ func (g *groupCall) resume(ctx context.Context) error {
 	g.only, g.started = map[string]bool{}, nil
 	var again []string
 	err := g.x.e.ns.Each(ctx, g.query(), func(r storage.Record) error {
-		s, err := record.Open[record.Step](r)
+		s, err := record.Decode[record.Step](r)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func reopenUnits(t *groupTx) (err error) {
 	p := &t.body.Progress
 	bodies := make([]record.Step, len(t.units))
 	for i, r := range t.units {
-		if bodies[i], err = record.Open[record.Step](r); err != nil {
+		if bodies[i], err = record.Decode[record.Step](r); err != nil {
 			return err
 		}
 		u := bodies[i].Unit
@@ -148,7 +148,7 @@ func (g *groupCall) eachPage(
 	flush := func() error {
 		err := g.update(ctx, ids, func(t *groupTx) error {
 			for _, r := range t.units {
-				s, err := record.Open[record.Step](r)
+				s, err := record.Decode[record.Step](r)
 				if err == nil {
 					err = change(t, r, &s)
 				}

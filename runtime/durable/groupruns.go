@@ -44,7 +44,7 @@ func GroupRuns[In, Out any](
 	if call.starter, err = newStarter(c.x.e, handler, options); err != nil {
 		return job.Outcome[Out]{}, err
 	}
-	call.starter.input = func(unit string) record.Payload { return record.Encode(c.x.e.ns.Codec, input(unit)) }
+	call.starter.input = func(unit string) record.Payload { return record.NewPayload(c.x.e.ns.Codec, input(unit)) }
 	return executeGroup(ctx, call, provisional)
 }
 
@@ -123,7 +123,7 @@ func (g *groupCall) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if g.body, err = record.Open[record.Group](records[0]); err != nil || !g.forced {
+	if g.body, err = record.Decode[record.Group](records[0]); err != nil || !g.forced {
 		return err
 	}
 	g.todo = g.units
@@ -144,7 +144,7 @@ func (g *groupCall) reconcile(ctx context.Context) error {
 			return err
 		}
 		for _, r := range records {
-			s, err := record.Open[record.Step](r)
+			s, err := record.Decode[record.Step](r)
 			if err != nil {
 				return err
 			}
@@ -167,7 +167,7 @@ func (g *groupCall) reconcile(ctx context.Context) error {
 
 // found counts a unit whose run was found to have ended.
 func (g *groupCall) found(ctx context.Context, unit storage.Key, run storage.Record) error {
-	b, err := record.Open[record.Run](run)
+	b, err := record.Decode[record.Run](run)
 	if err != nil || b.Unit == nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (g *groupCall) startPage(ctx context.Context, units []string) error {
 		}
 	}
 	err := g.update(ctx, ids, func(t *groupTx) error {
-		if b, err := record.Open[record.Run](t.run); err != nil {
+		if b, err := record.Decode[record.Run](t.run); err != nil {
 			return err
 		} else if b.Hold != nil {
 			return held(g.x.id, b.Hold)
@@ -280,7 +280,7 @@ func (g *groupCall) runOf(ctx context.Context, unit string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := record.Open[record.Step](records[0])
+	s, err := record.Decode[record.Step](records[0])
 	if err != nil || s.Child == "" {
 		return first, err
 	}
@@ -307,7 +307,7 @@ type unitStart struct {
 
 // startUnit starts the run of a unit, or lets it be executed again.
 func (g *groupCall) startUnit(t *groupTx, unit storage.Record, u *unitStart) error {
-	s, err := record.Open[record.Step](unit)
+	s, err := record.Decode[record.Step](unit)
 	if err != nil || unit.Status != storage.StatusOpen || s.Unit.Started {
 		return err
 	}
@@ -315,7 +315,7 @@ func (g *groupCall) startUnit(t *groupTx, unit storage.Record, u *unitStart) err
 	if err := g.checkRun(run, u.unit); err != nil {
 		return err
 	}
-	b, err := record.Open[record.Run](run)
+	b, err := record.Decode[record.Run](run)
 	switch o := &g.starter.options; {
 	case err != nil:
 		return err
@@ -337,14 +337,14 @@ func (g *groupCall) startUnit(t *groupTx, unit storage.Record, u *unitStart) err
 	b.Parent, b.Unit = g.x.id, &m
 	s.Child, s.Unit.Started = run.Key.Run, true
 	t.body.Started++
-	err = record.Write(&run, &b)
+	err = record.Encode(&run, &b)
 	t.w.Put = append(t.w.Put, run)
 	return errors.Join(err, t.putUnit(unit, &s))
 }
 
 // checkRun returns an error for a run that is not that of a unit of this group.
 func (g *groupCall) checkRun(r storage.Record, unit string) error {
-	b, err := record.Open[record.Run](r)
+	b, err := record.Decode[record.Run](r)
 	m := g.member(unit)
 	if err != nil || r.Version == 0 || b.Unit != nil && b.Parent == g.x.id && b.Unit.Step == m.Step {
 		return err
@@ -359,7 +359,7 @@ func (g *groupCall) cancelRuns(ctx context.Context) error {
 		return nil
 	}
 	return g.x.e.ns.Each(ctx, g.query(), func(r storage.Record) error {
-		s, err := record.Open[record.Step](r)
+		s, err := record.Decode[record.Step](r)
 		if err != nil || !s.Unit.Started || s.Unit.Requeued {
 			return err
 		}

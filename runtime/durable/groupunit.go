@@ -211,7 +211,7 @@ func (g *groupCall) decideUnit(tx storage.Tx, unit storage.Key, e *unitEnd, a *g
 	}
 	if b.Recoveries > 0 { // there is progress
 		b.Recoveries = 0
-		err = record.Write(&run, &b)
+		err = record.Encode(&run, &b)
 		w.Put = append(w.Put, run)
 	}
 	return w, err
@@ -221,11 +221,11 @@ func (g *groupCall) decideUnit(tx storage.Tx, unit storage.Key, e *unitEnd, a *g
 // the group has ended, unless it was requeued. If it is a dead letter, the other
 // steps of tx are not listed next to it.
 func decideUnitEnd(tx storage.Tx, group, unit storage.Record, e *unitEnd, a *groupAnswer) (storage.Writes, error) {
-	b, err := record.Open[record.Group](group)
+	b, err := record.Decode[record.Group](group)
 	if err != nil {
 		return storage.Writes{}, err
 	}
-	s, err := record.Open[record.Step](unit)
+	s, err := record.Decode[record.Step](unit)
 	switch {
 	case err != nil:
 		return storage.Writes{}, err
@@ -250,7 +250,7 @@ func decideUnitEnd(tx storage.Tx, group, unit storage.Record, e *unitEnd, a *gro
 	}
 	a.decision = b.Report(&v.body, e.status, tx.Now)
 	a.body, a.dead = b, v.step.Status == storage.StatusDead
-	err = errors.Join(record.Write(&group, &b), record.WriteStep(&v.step, &v.body))
+	err = errors.Join(record.Encode(&group, &b), record.EncodeStep(&v.step, &v.body))
 	v.w.Put = append(v.w.Put, group, v.step)
 	if a.dead {
 		err = errors.Join(err, v.coverLetters(tx))

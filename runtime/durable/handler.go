@@ -51,7 +51,7 @@ func Handle[In, Out any](
 		if err != nil {
 			return record.Payload{}, err
 		}
-		return record.Encode(e.ns.Codec, out), nil
+		return record.NewPayload(e.ns.Codec, out), nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -100,7 +100,7 @@ func StartAt(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
 // parent, and it goes on if its parent ends. A run that is paused starts none: the
 // error is its [*PausedError].
 func Start[In any](ctx context.Context, e *Engine, name, id string, in In, options ...RunOption) error {
-	input := record.Encode(e.ns.Codec, in)
+	input := record.NewPayload(e.ns.Codec, in)
 	if input.Refuse != "" {
 		return resultError("", input.Refused())
 	}
@@ -110,7 +110,7 @@ func Start[In any](ctx context.Context, e *Engine, name, id string, in In, optio
 	}
 	// A codec that encrypts encodes no value twice in the same way.
 	var other In
-	if known.Decode(e.ns.Codec, &other) == nil && record.Alike(other, in) {
+	if known.Decode(e.ns.Codec, &other) == nil && record.SameDigest(other, in) {
 		return nil
 	}
 	return err
@@ -198,7 +198,7 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 		if r.Owner != x.owner.id || r.Fence != x.fence {
 			return w, ErrFenced
 		}
-		b, err := record.Open[record.Run](r)
+		b, err := record.Decode[record.Run](r)
 		if err != nil {
 			return w, err
 		}
@@ -221,7 +221,7 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 				}
 				w.Put = append(w.Put, budget)
 			}
-			err = record.Write(&r, &b)
+			err = record.Encode(&r, &b)
 			w.Put = append(w.Put, r)
 		}
 		view = runView{json: r.Body, body: b}
@@ -266,7 +266,7 @@ type runStart struct {
 // of the same handler, if its encoding differs.
 func (s *runStart) decide(tx storage.Tx) (w storage.Writes, known *record.Payload, err error) {
 	r := tx.Record(s.run)
-	existing, err := record.Open[record.Run](r)
+	existing, err := record.Decode[record.Run](r)
 	if err != nil {
 		return w, nil, err
 	}
@@ -289,7 +289,7 @@ func (s *runStart) decide(tx storage.Tx) (w storage.Writes, known *record.Payloa
 		if outer.Status == storage.StatusCanceled {
 			return w, nil, ErrCanceled
 		}
-		if ob, err := record.Open[record.Run](outer); err != nil {
+		if ob, err := record.Decode[record.Run](outer); err != nil {
 			return w, nil, err
 		} else if ob.Hold != nil {
 			return w, nil, held(outer.Key.Run, ob.Hold)
@@ -297,12 +297,12 @@ func (s *runStart) decide(tx storage.Tx) (w storage.Writes, known *record.Payloa
 		b.Parent, r.Bucket, r.Priority = outer.Key.Run, outer.Bucket, s.options.rank(outer.Priority)
 		link := tx.Record(s.link)
 		link.Status, link.Bucket, link.Fence = storage.StatusSucceeded, outer.Bucket, outer.Fence
-		err = record.WriteStep(
+		err = record.EncodeStep(
 			&link, &record.Step{Name: "start " + s.handler, Child: r.Key.Run, First: tx.Now, Ended: tx.Now},
 		)
 		w.Put = append(w.Put, link)
 	}
-	err = errors.Join(err, record.Write(&r, &b))
+	err = errors.Join(err, record.Encode(&r, &b))
 	w.Put = append(w.Put, r)
 	if o := s.options; o.budget != nil {
 		budget, failed := newCountBudget(tx.Record(s.budget), *o.budget, r.Bucket)

@@ -30,7 +30,7 @@ func (e *Engine) accepted(ctx context.Context) (string, error) {
 	before := ""
 	err := e.ns.Update(ctx, []storage.Key{e.ns.IncarnationKey()}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(e.ns.IncarnationKey())
-		b, err := record.Open[record.Incarnation](r)
+		b, err := record.Decode[record.Incarnation](r)
 		if before = b.Incarnation; err != nil || r.Version != 0 {
 			return storage.Writes{}, err
 		}

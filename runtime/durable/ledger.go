@@ -73,7 +73,7 @@ func (e *Engine) readAhead(ctx context.Context, q storage.Query, l *ledger) erro
 		if f, ok := l.scan(&r); ok {
 			return l.keep(r.Key.ID, f)
 		}
-		body, err := record.Open[record.Step](r)
+		body, err := record.Decode[record.Step](r)
 		if err != nil {
 			return err
 		}
@@ -136,11 +136,11 @@ func (l *ledger) scan(r *storage.Record) (f finishedStep, ok bool) {
 	if r.Status != storage.StatusSucceeded {
 		return f, false
 	}
-	s, ok := stepShape.Scan(r.Body)
+	found, ok := stepShape.Scan(r.Body)
 	if !ok {
 		return f, false
 	}
-	switch json, bytes := s.Found[scanJSON], s.Found[scanBytes]; {
+	switch json, bytes := found[scanJSON], found[scanBytes]; {
 	case json != nil:
 		f.result = append(l.room(len(json)), json...)
 	case bytes != nil:
@@ -152,11 +152,11 @@ func (l *ledger) scan(r *storage.Record) (f finishedStep, ok bool) {
 	default:
 		return f, false
 	}
-	if l.function != string(s.Found[scanFunction]) {
-		l.function = string(s.Found[scanFunction])
+	if l.function != string(found[scanFunction]) {
+		l.function = string(found[scanFunction])
 	}
-	f.status, f.imported, f.function = r.Status, string(s.Found[scanImported]) == "true", l.function
-	f.arguments = append(l.room(len(s.Found[scanArguments])), s.Found[scanArguments]...)
+	f.status, f.imported, f.function = r.Status, string(found[scanImported]) == "true", l.function
+	f.arguments = append(l.room(len(found[scanArguments])), found[scanArguments]...)
 	return f, true
 }
 

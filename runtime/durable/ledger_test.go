@@ -39,7 +39,7 @@ func TestReadAhead(t *testing.T) {
 			r.Status = storage.StatusFailed
 		}
 		body := record.Step{Name: "charge", Attempts: i, Result: &record.Payload{JSON: fmt.Appendf(nil, `"%d"`, i)}}
-		if err := record.WriteStep(&r, &body); err != nil {
+		if err := record.EncodeStep(&r, &body); err != nil {
 			t.Fatal(err)
 		}
 		w.Put, sel.Keys = append(w.Put, r), append(sel.Keys, r.Key)

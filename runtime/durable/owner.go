@@ -111,7 +111,7 @@ func (o *owner) renew(ctx context.Context) error {
 	err := o.e.ns.Store.Update(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(o.key())
 		now = tx.Now
-		b, err := record.Open[record.Owner](r)
+		b, err := record.Decode[record.Owner](r)
 		if err != nil {
 			return storage.Writes{}, err
 		}
@@ -124,7 +124,7 @@ func (o *owner) renew(ctx context.Context) error {
 		b.Panicked, b.Stopping = "", o.stopping.Load() > 0 // it has survived the panic
 		b.Handlers = handlers
 		r.Due = b.Until
-		if err := record.Write(&r, &b); err != nil {
+		if err := record.Encode(&r, &b); err != nil {
 			return storage.Writes{}, err
 		}
 		return storage.Writes{Put: []storage.Record{r}}, nil
@@ -236,7 +236,7 @@ func (o *owner) reconcileRun(ctx context.Context, r storage.Record) {
 	case x != nil && r.Status == storage.StatusCanceled:
 		x.halt(ErrCanceled)
 	case x != nil && r.Status == storage.StatusPaused:
-		if b, err := record.Open[record.Run](r); err == nil && b.Hold != nil {
+		if b, err := record.Decode[record.Run](r); err == nil && b.Hold != nil {
 			x.hold(r.Fence, b.Hold)
 		}
 	case x == nil:

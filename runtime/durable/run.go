@@ -142,7 +142,7 @@ func Run[T any](
 		if err != nil {
 			return record.Payload{}, err
 		}
-		return record.Encode(e.ns.Codec, value), nil
+		return record.NewPayload(e.ns.Codec, value), nil
 	}, options)
 	if err == nil {
 		err = resultError("", result.Decode(e.ns.Codec, &value))

@@ -58,7 +58,7 @@ func (w *worker) look(ctx context.Context, p *periodic, s *scheduleView, now tim
 			return err
 		}
 		known := records[0]
-		b, err := record.Open[record.Schedule](known)
+		b, err := record.Decode[record.Schedule](known)
 		if err == nil {
 			err = p.startAll(ctx, s, b.Start)
 		}
@@ -163,7 +163,7 @@ func (p *periodic) decide(
 			b.Start = start
 		}
 	}
-	err := record.Write(&r, &b)
+	err := record.Encode(&r, &b)
 	return storage.Writes{Put: []storage.Record{r}}, err
 }
 

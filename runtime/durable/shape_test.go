@@ -31,7 +31,7 @@ var bodies = map[string]record.Step{
 func TestScanOfSteps(t *testing.T) {
 	for name, body := range bodies {
 		r := storage.Record{Key: storage.Key{Kind: storage.KindStep}, Version: 1, Status: storage.StatusSucceeded}
-		if err := record.WriteStep(&r, &body); err != nil {
+		if err := record.EncodeStep(&r, &body); err != nil {
 			t.Fatal(err)
 		}
 		l := newLedger(readAhead)
@@ -74,7 +74,7 @@ func FuzzScan(f *testing.F) {
 		if !ok {
 			return
 		}
-		body, err := record.Open[record.Step](r)
+		body, err := record.Decode[record.Step](r)
 		if err != nil {
 			t.Fatalf("a scan accepts %s: %v", data, err)
 		}

@@ -67,7 +67,7 @@ func (x *execution) view(tx storage.Tx, c *stepCall) (v *stepView, err error) {
 	if v.runBody, err = x.openRun(v.run); err != nil {
 		return nil, err
 	}
-	if v.body, err = record.Open[record.Step](v.step); err != nil {
+	if v.body, err = record.Decode[record.Step](v.step); err != nil {
 		return nil, err
 	}
 	if v.step.Status == storage.StatusAbandoned && v.body.Before != 0 {
@@ -94,7 +94,7 @@ func (x *execution) view(tx storage.Tx, c *stepCall) (v *stepView, err error) {
 	if b := c.policy.Breaker; b != nil {
 		r := tx.Record(e.ns.Key(storage.KindBreaker, "", b.Name))
 		v.breaker = &r
-		v.state, err = record.Open[retry.BreakerSnapshot](r)
+		v.state, err = record.Decode[retry.BreakerSnapshot](r)
 	}
 	return v, err
 }
@@ -111,7 +111,7 @@ func (x *execution) openRun(r storage.Record) (record.Run, error) {
 	if known := x.latest.Load(); bytes.Equal(r.Body, known.json) {
 		return known.body, nil
 	}
-	b, err := record.Open[record.Run](r)
+	b, err := record.Decode[record.Run](r)
 	if err == nil {
 		x.latest.Store(&runView{json: bytes.Clone(r.Body), body: b})
 	}
@@ -154,12 +154,12 @@ func (v *stepView) commit() (storage.Writes, next, error) {
 	if v.step.Bucket.IsZero() {
 		v.step.Bucket = v.run.Bucket
 	}
-	err := record.WriteStep(&v.step, &v.body)
+	err := record.EncodeStep(&v.step, &v.body)
 	v.w.Put = append(v.w.Put, v.step)
 	v.step.Version++ // as it is stored
 	if v.runBody.Recoveries > 0 || v.policies {
 		v.runBody.Recoveries = 0 // there is progress
-		err = errors.Join(err, record.Write(&v.run, &v.runBody))
+		err = errors.Join(err, record.Encode(&v.run, &v.runBody))
 		v.w.Put = append(v.w.Put, v.run)
 	}
 	err = errors.Join(err, v.count.put(&v.w), v.group.put(&v.w), v.ratio.Put(&v.w))

@@ -110,12 +110,12 @@ func TestVerify(t *testing.T) {
 // edit returns a change of the body of a record.
 func edit[B any](change func(*B)) func(*testing.T, *storage.Record) {
 	return func(t *testing.T, r *storage.Record) {
-		b, err := record.Open[B](*r)
+		b, err := record.Decode[B](*r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		change(&b)
-		if err := record.Write(r, &b); err != nil {
+		if err := record.Encode(r, &b); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -267,7 +267,7 @@ func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claimRequest,
 	live, knows := e.ns.Store.(storage.Liveness)
 	now := o.now()
 	err = e.ns.Each(ctx, storage.Query{Kind: storage.KindOwner, Space: e.ns.Space}, func(r storage.Record) error {
-		b, err := record.Open[record.Owner](r)
+		b, err := record.Decode[record.Owner](r)
 		c := claimRequest{orphans: r.Key, dead: knows && live.Dead(r.Key.ID)}
 		switch {
 		case r.Key.ID == o.id || err != nil:

@@ -48,7 +48,7 @@ func (w *worker) limiting(
 	bodies = map[storage.Key]record.Limit{}
 	var slots []record.Slot
 	for _, r := range records {
-		b, err := record.Open[record.Limit](r)
+		b, err := record.Decode[record.Limit](r)
 		if err != nil {
 			return l, nil, err
 		}

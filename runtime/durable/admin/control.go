@@ -27,7 +27,7 @@ func (c *Client) cancel(ctx context.Context, run, root string, by events.Operato
 	idle, key := false, c.ns.Key(storage.KindRun, run, "")
 	err := c.ns.Update(ctx, []storage.Key{key}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(key)
-		b, err := record.Open[record.Run](r)
+		b, err := record.Decode[record.Run](r)
 		switch {
 		case err != nil:
 			return storage.Writes{}, err
@@ -74,7 +74,7 @@ func (c *Client) hold(ctx context.Context, run string, h *record.Hold) error {
 	err := c.ns.Update(ctx, []storage.Key{key}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(key)
 		fence = r.Fence
-		b, err := record.Open[record.Run](r)
+		b, err := record.Decode[record.Run](r)
 		switch {
 		case err != nil:
 			return storage.Writes{}, err
@@ -134,7 +134,7 @@ func (c *Client) resume(ctx context.Context, run, root string, by events.Operato
 		}
 		err = c.ns.Update(ctx, []storage.Key{key}, func(tx storage.Tx) (storage.Writes, error) {
 			r := tx.Record(key)
-			b, err := record.Open[record.Run](r)
+			b, err := record.Decode[record.Run](r)
 			switch {
 			case err != nil:
 				return storage.Writes{}, err
@@ -199,7 +199,7 @@ func reopen(r *storage.Record, b *record.Run, blocked []string, now time.Time) {
 
 // writeRun returns the writes of what an operator does to a run.
 func writeRun(r storage.Record, b *record.Run, entry storage.Entry) (storage.Writes, error) {
-	err := record.Write(&r, b)
+	err := record.Encode(&r, b)
 	return storage.Writes{Put: []storage.Record{r}, Add: []storage.Entry{entry}}, err
 }
 
@@ -211,7 +211,7 @@ func (c *Client) eachChild(ctx context.Context, run string, f func(child string)
 			Kind: storage.KindStep, Space: c.ns.Space, Run: run, FromID: prefix, BeforeID: record.Following(prefix),
 		}
 		return c.ns.Each(ctx, q, func(r storage.Record) error {
-			b, err := record.Open[record.Step](r)
+			b, err := record.Decode[record.Step](r)
 			if err != nil || b.Child == "" {
 				return err
 			}
@@ -226,6 +226,6 @@ func (c *Client) eachChild(ctx context.Context, run string, f func(child string)
 	}
 	q := storage.Query{Kind: storage.KindGroup, Space: c.ns.Space, Run: run}
 	return c.ns.Each(ctx, q, func(r storage.Record) error {
-		return call(record.IDsOf(r.Key.ID).Units)
+		return call(record.GroupIDsOf(r.Key.ID).Units)
 	})
 }

@@ -274,7 +274,7 @@ func (c *Client) Discard(ctx context.Context, run, step string, by events.Operat
 	err := c.ns.Update(ctx, []storage.Key{runKey, stepKey}, func(tx storage.Tx) (storage.Writes, error) {
 		o := operation{now: tx.Now, by: by, step: tx.Record(stepKey)}
 		var err error
-		if o.body, err = record.Open[record.Step](o.step); err != nil {
+		if o.body, err = record.Decode[record.Step](o.step); err != nil {
 			return storage.Writes{}, err
 		}
 		switch s := o.step.Status; {
@@ -291,7 +291,7 @@ func (c *Client) Discard(ctx context.Context, run, step string, by events.Operat
 		changed = true
 		o.step.Status = storage.StatusDiscarded
 		o.record(events.OutcomeDiscarded, "")
-		err = record.WriteStep(&o.step, &o.body)
+		err = record.EncodeStep(&o.step, &o.body)
 		return storage.Writes{Put: []storage.Record{o.step}, Add: o.add}, err
 	})
 	if changed && err == nil {

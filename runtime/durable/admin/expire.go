@@ -49,13 +49,13 @@ func (c *Client) Expire(ctx context.Context, before time.Time, by ...events.Oper
 
 // shorten makes the results of a run that ended before a time due for deletion.
 func (c *Client) shorten(ctx context.Context, r storage.Record, before time.Time, by events.Operator) error {
-	b, err := record.Open[record.Run](r)
+	b, err := record.Decode[record.Run](r)
 	if err != nil || before.IsZero() || !b.Ended.Before(before) {
 		return err
 	}
 	return c.ns.Update(ctx, []storage.Key{r.Key}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(r.Key)
-		b, err := record.Open[record.Run](r)
+		b, err := record.Decode[record.Run](r)
 		if err != nil || !slices.Contains(namespace.Ends, r.Status) || !b.Ended.Before(before) || !r.Due.After(tx.Now) {
 			return storage.Writes{}, err
 		}

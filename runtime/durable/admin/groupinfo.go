@@ -31,7 +31,7 @@ type GroupInfo struct {
 func (c *Client) Groups(ctx context.Context, f Filter) iter.Seq2[GroupInfo, error] {
 	q := storage.Query{Kind: storage.KindGroup, Space: c.ns.Space, Run: f.Run}
 	return sequence(c.ns, ctx, q, func(r storage.Record) (GroupInfo, bool, error) {
-		b, err := record.Open[record.Group](r)
+		b, err := record.Decode[record.Group](r)
 		if err != nil {
 			return GroupInfo{}, false, err
 		}
@@ -55,6 +55,6 @@ func (c *Client) spent(ctx context.Context, group storage.Key) (granted, refused
 	if err != nil {
 		return 0, 0, err
 	}
-	b, err := record.Open[record.CountBudget](records[0])
+	b, err := record.Decode[record.CountBudget](records[0])
 	return b.Consumed, b.Refused, err
 }

@@ -155,7 +155,7 @@ func (im *importing) add(n *namespace.Namespace, run string, i int, s ImportedSt
 		return fmt.Errorf("step %q of the import: status %v: %w", id, s.Status, fault.ErrConflict)
 	}
 	if s.Status == storage.StatusSucceeded && s.Result != nil {
-		p := record.Encode(n.Codec, s.Result)
+		p := record.NewPayload(n.Codec, s.Result)
 		if err := p.Refused(); err != nil {
 			return fmt.Errorf("step %q of the import: %w", id, err)
 		}
@@ -192,7 +192,7 @@ func (im *importing) decide(
 	tx storage.Tx, runKey storage.Key, steps []storage.Key,
 ) (w storage.Writes, report ImportReport, err error) {
 	run := tx.Record(runKey)
-	b, err := record.Open[record.Run](run)
+	b, err := record.Decode[record.Run](run)
 	switch {
 	case err != nil:
 		return w, report, err
@@ -215,7 +215,7 @@ func (im *importing) decide(
 	if run.Version == 0 || report.Added+report.Changed > 0 {
 		b.Imports++
 		w.Add = append(w.Add, newAudit(run, tx.Now, ActionImported, im.by))
-		err = record.Write(&run, &b)
+		err = record.Encode(&run, &b)
 		w.Put = append(w.Put, run)
 	}
 	return w, report, err

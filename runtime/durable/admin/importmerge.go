@@ -55,7 +55,7 @@ func (s *ImportedStep) state(now time.Time) importState {
 // recordedState returns what was imported before.
 func recordedState(r storage.Record, entries []storage.Entry) (i importState, err error) {
 	i.status = r.Status
-	if i.body, err = record.Open[record.Step](r); err != nil {
+	if i.body, err = record.Decode[record.Step](r); err != nil {
 		return i, err
 	}
 	b := &i.body
@@ -218,7 +218,7 @@ func (i *importState) write(w *storage.Writes, r, run storage.Record, now time.T
 	if i.status == storage.StatusSucceeded && i.result != nil {
 		w.Add = append(w.Add, body.KeepResult(r, now, *i.result)...)
 	}
-	if err := record.WriteStep(&r, &body); err != nil {
+	if err := record.EncodeStep(&r, &body); err != nil {
 		return err
 	}
 	w.Put = append(w.Put, r)

@@ -55,7 +55,7 @@ func Retry() Resolution { return Resolution{} }
 func (c *Client) Resolve(ctx context.Context, run, step string, r Resolution, by ...events.Operator) error {
 	var result *record.Payload
 	if r.outcome == events.OutcomeSucceeded {
-		p := record.Encode(c.ns.Codec, r.value)
+		p := record.NewPayload(c.ns.Codec, r.value)
 		if err := p.Refused(); err != nil {
 			return fmt.Errorf("step %q of run %q: %w", step, run, err)
 		}
@@ -127,11 +127,11 @@ func newRequeue(options []RequeueOption) requeue {
 }
 
 // Requeue lets a step that has ended in failure, such as a dead letter, be executed
-// again from its first attempt. Its attempts are counted from zero for its policy;
-// their numbers go on, and its history stays. The run is open again, even if it has
-// ended: call Run, which executes this step and returns the recorded results of the
-// others. A dead letter stays one until it has succeeded: if it is exhausted again,
-// it is listed again. A run that [Client.Pause] has paused stays paused.
+// again. Its attempts are counted from zero for its policy; their numbers go on, and
+// its history stays. The run is open again, even if it has ended: call Run, which
+// executes this step and returns the recorded results of the others. A dead letter
+// stays one until it has succeeded: if it is exhausted again, it is listed again. A
+// run that [Client.Pause] has paused stays paused.
 //
 // A unit of a group is requeued with its steps that have failed, and a step of a
 // unit with the unit. The group counts the unit again when it is called.
@@ -246,7 +246,7 @@ func (c *Client) prepare(ctx context.Context, run string, p *operand) ([]storage
 			return nil, err
 		}
 	}
-	body, err := record.Open[record.Step](known[1])
+	body, err := record.Decode[record.Step](known[1])
 	if err != nil {
 		return nil, err
 	}
@@ -266,13 +266,13 @@ func (c *Client) prepare(ctx context.Context, run string, p *operand) ([]storage
 // decide decides about an operation.
 func (p *operand) decide(tx storage.Tx) (storage.Writes, error) {
 	r := tx.Record(p.run.Key)
-	b, err := record.Open[record.Run](r)
+	b, err := record.Decode[record.Run](r)
 	if err != nil {
 		return storage.Writes{}, err
 	}
 	o := operation{now: tx.Now, by: p.by, over: isOver(r.Status), step: tx.Record(p.stepKey)}
 	p.fence = r.Fence
-	if o.body, err = record.Open[record.Step](o.step); err != nil || o.body.Operated == p.token {
+	if o.body, err = record.Decode[record.Step](o.step); err != nil || o.body.Operated == p.token {
 		return storage.Writes{}, err
 	}
 	if err := operable(tx, r, p); err != nil {
@@ -299,7 +299,7 @@ func (p *operand) decide(tx storage.Tx) (storage.Writes, error) {
 		b.Recoveries, b.Ended, b.Result, b.Tail = 0, time.Time{}, nil, false
 	}
 	o.step.Fence = r.Fence
-	err = errors.Join(record.Write(&r, &b), record.WriteStep(&o.step, &o.body))
+	err = errors.Join(record.Encode(&r, &b), record.EncodeStep(&o.step, &o.body))
 	w := storage.Writes{Put: []storage.Record{r, o.step}, Add: o.add}
 	if o.over {
 		return w, err
@@ -326,7 +326,7 @@ func operable(tx storage.Tx, r storage.Record, p *operand) error {
 	case r.Owner == "" || p.dead || owner.Version == 0:
 		return nil
 	}
-	b, err := record.Open[record.Owner](owner)
+	b, err := record.Decode[record.Owner](owner)
 	if err != nil {
 		return err
 	}

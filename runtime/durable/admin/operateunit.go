@@ -54,13 +54,13 @@ func (p *operand) open(w *storage.Writes, tx storage.Tx, fence uint64) error {
 		}
 		o := operation{now: tx.Now, by: p.by, step: r}
 		var err error
-		if o.body, err = record.Open[record.Step](r); err != nil {
+		if o.body, err = record.Decode[record.Step](r); err != nil {
 			return err
 		}
 		o.body.Result = nil
 		o.reopen(events.OutcomeRequeued, "with "+p.step)
 		o.step.Fence = fence
-		if err := record.WriteStep(&o.step, &o.body); err != nil {
+		if err := record.EncodeStep(&o.step, &o.body); err != nil {
 			return err
 		}
 		w.Put, w.Add = append(w.Put, o.step), append(w.Add, o.add...)

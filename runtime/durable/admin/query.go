@@ -120,7 +120,7 @@ func (f *Filter) query(space string) storage.Query {
 		)
 	}
 	if f.Group != "" {
-		units := record.IDsOf(f.Group).Units
+		units := record.GroupIDsOf(f.Group).Units
 		q.FromID, q.BeforeID = units, record.Following(units)
 	}
 	switch {
@@ -205,7 +205,7 @@ func (c *Client) Describe(ctx context.Context, run, step string) (StepInfo, erro
 }
 
 func (c *Client) stepInfo(r storage.Record) (StepInfo, error) {
-	b, err := record.Open[record.Step](r)
+	b, err := record.Decode[record.Step](r)
 	s := StepInfo{
 		Run: r.Key.Run, Step: r.Key.ID, Name: b.Name, Policy: b.Policy, Status: r.Status, Attempts: b.Attempts,
 		Failures: b.Call.Attempts, Lost: b.Call.Lost, Refusals: b.Call.Refusals, Interrupted: b.Interrupted,
@@ -292,7 +292,7 @@ func attemptInfo(entry storage.Entry) (AttemptInfo, error) {
 	return AttemptInfo{
 		Run: entry.Step.Run, Step: entry.Step.ID, Attempt: entry.Attempt, Outcome: b.Outcome, Started: b.Started,
 		Duration: b.Duration, Class: b.Class, Error: b.Error, Wait: b.Wait, Reason: b.Reason, Owner: b.Owner,
-		Fence: b.Fence, Correlation: b.Correlation, Late: b.Refused, By: b.By, Timeouts: record.Lines(b.Timeouts),
+		Fence: b.Fence, Correlation: b.Correlation, Late: b.Refused, By: b.By, Timeouts: record.JSONLines(b.Timeouts),
 	}, nil
 }
 
@@ -410,7 +410,7 @@ func (c *Client) Owners(ctx context.Context) iter.Seq2[OwnerInfo, error] {
 	live, _ := c.ns.Store.(storage.Liveness)
 	q := storage.Query{Kind: storage.KindOwner, Space: c.ns.Space}
 	return sequence(c.ns, ctx, q, func(r storage.Record) (OwnerInfo, bool, error) {
-		b, err := record.Open[record.Owner](r)
+		b, err := record.Decode[record.Owner](r)
 		o := OwnerInfo{Owner: r.Key.ID, Host: b.Host, PID: b.PID, Started: b.Started, Until: b.Until, Handlers: b.Handlers}
 		o.Dead = live != nil && live.Dead(o.Owner)
 		return o, true, err

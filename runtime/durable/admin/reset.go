@@ -42,11 +42,11 @@ func (c *Client) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, er
 	budgets := sequence(c.ns, ctx, q, func(r storage.Record) (BudgetInfo, bool, error) {
 		info := BudgetInfo{Run: r.Key.Run, Name: r.Key.ID}
 		if info.Run != "" {
-			b, err := record.Open[record.CountBudget](r)
+			b, err := record.Decode[record.CountBudget](r)
 			info.Retries, info.PerUnit, info.Consumed, info.Refused = b.Retries, b.PerUnit, b.Consumed, b.Refused
 			return info, true, err
 		}
-		b, err := record.Open[record.RatioBudget](r)
+		b, err := record.Decode[record.RatioBudget](r)
 		info.Tokens, info.Refilled = b.Tokens, b.Refilled
 		for _, l := range b.Leases {
 			info.Leased += l.Capacity
@@ -79,7 +79,7 @@ type BreakerInfo struct {
 func (c *Client) Breakers(ctx context.Context) iter.Seq2[BreakerInfo, error] {
 	q := storage.Query{Kind: storage.KindBreaker, Space: c.ns.Space}
 	return sequence(c.ns, ctx, q, func(r storage.Record) (BreakerInfo, bool, error) {
-		s, err := record.Open[retry.BreakerSnapshot](r)
+		s, err := record.Decode[retry.BreakerSnapshot](r)
 		return BreakerInfo{Name: r.Key.ID, BreakerSnapshot: s}, true, err
 	})
 }
@@ -137,14 +137,14 @@ func changeShared[B any](
 ) error {
 	err := n.Update(ctx, []storage.Key{key}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(key)
-		b, err := record.Open[B](r)
+		b, err := record.Decode[B](r)
 		if err == nil {
 			err = change(&r, &b, tx.Now)
 		}
 		if err != nil {
 			return storage.Writes{}, err
 		}
-		err = record.Write(&r, &b)
+		err = record.Encode(&r, &b)
 		return storage.Writes{Put: []storage.Record{r}, Add: []storage.Entry{newAudit(r, tx.Now, o.action, o.by)}}, err
 	})
 	if err == nil {

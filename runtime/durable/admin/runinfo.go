@@ -119,7 +119,7 @@ func compareRuns(o storage.Order) func(a, b *RunInfo) int {
 
 // runInfo describes the run of a record.
 func runInfo(r storage.Record) (RunInfo, bool, error) {
-	b, err := record.Open[record.Run](r)
+	b, err := record.Decode[record.Run](r)
 	return RunInfo{
 		ID: r.Key.Run, Status: r.Status, Owner: r.Owner, Fence: r.Fence, Handler: r.Handler,
 		Priority: int(r.Priority), Version: b.Version, Parent: b.Parent,

@@ -30,7 +30,7 @@ func (c *Client) Signal(ctx context.Context, run, step string, value any, by ...
 	}
 	s := signal{
 		run: c.ns.Key(storage.KindRun, run, ""), step: c.ns.Key(storage.KindStep, run, step), by: operator(by),
-		value: record.Encode(c.ns.Codec, value),
+		value: record.NewPayload(c.ns.Codec, value),
 	}
 	err := s.value.Refused()
 	if err != nil {
@@ -74,7 +74,7 @@ type signal struct {
 // decide ends the step with the value, and wakes its run.
 func (s *signal) decide(tx storage.Tx) (storage.Writes, error) {
 	r, step := tx.Record(s.run), tx.Record(s.step)
-	b, err := record.Open[record.Run](r)
+	b, err := record.Decode[record.Run](r)
 	switch {
 	case err != nil:
 		return storage.Writes{}, err
@@ -82,7 +82,7 @@ func (s *signal) decide(tx storage.Tx) (storage.Writes, error) {
 		return storage.Writes{}, fmt.Errorf("run %q: %w", r.Key.Run, fault.ErrNotFound)
 	}
 	o := operation{now: tx.Now, by: s.by, step: step}
-	if o.body, err = record.Open[record.Step](step); err != nil {
+	if o.body, err = record.Decode[record.Step](step); err != nil {
 		return storage.Writes{}, err
 	}
 	if s.known = step.Status == storage.StatusSucceeded && o.body.Signal == s.digest; s.known {
@@ -101,7 +101,7 @@ func (s *signal) decide(tx storage.Tx) (storage.Writes, error) {
 	o.body.Ended, o.body.NextAt, o.body.Delay = tx.Now, time.Time{}, 0
 	o.body.Result, o.body.Signal = &s.value, s.digest
 	o.record(events.OutcomeSignaled, "")
-	if err := record.WriteStep(&o.step, &o.body); err != nil {
+	if err := record.EncodeStep(&o.step, &o.body); err != nil {
 		return storage.Writes{}, err
 	}
 	w := storage.Writes{Put: []storage.Record{o.step}, Add: o.add}
@@ -113,7 +113,7 @@ func (s *signal) decide(tx storage.Tx) (storage.Writes, error) {
 	default:
 		return w, nil
 	}
-	err = record.Write(&r, &b)
+	err = record.Encode(&r, &b)
 	w.Put = append(w.Put, r)
 	return w, err
 }

@@ -69,7 +69,7 @@ func (c *Client) Stats(ctx context.Context, f Filter, progress ...func(steps int
 	}
 	q := storage.Query{Kind: storage.KindRun, Space: c.ns.Space, Run: f.Run}
 	err := c.ns.Each(ctx, q, func(r storage.Record) error {
-		b, err := record.Open[record.Run](r)
+		b, err := record.Decode[record.Run](r)
 		if f.within(later(b.Ended, r.Created)) {
 			s.Runs[r.Status]++
 			s.Recoveries += b.Recovered

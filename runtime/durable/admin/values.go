@@ -41,10 +41,10 @@ func (c *Client) Values(ctx context.Context, run, step string) (Values, error) {
 	case records[0].Version == 0:
 		return Values{}, fmt.Errorf("step %q of run %q: %w", step, run, fault.ErrNotFound)
 	case step == "":
-		b, err := record.Open[record.Run](records[0])
+		b, err := record.Decode[record.Run](records[0])
 		return Values{Input: c.shown(b.Input), Result: c.shown(b.Result)}, err
 	}
-	b, err := record.Open[record.Step](records[0])
+	b, err := record.Decode[record.Step](records[0])
 	if err == nil && b.Result != nil && b.Result.Entry > 0 {
 		b.Result, err = c.ns.Large(ctx, key, b.Result.Entry)
 	}

@@ -98,17 +98,17 @@ func (v *verifier) record(r storage.Record) error {
 	case storage.KindRun:
 		text = wrongRun(r)
 	case storage.KindGroup:
-		_, err := record.Open[record.Group](r)
+		_, err := record.Decode[record.Group](r)
 		text = unreadable(err)
 	case storage.KindBudget:
 		text = wrongBudget(r)
 	case storage.KindBreaker:
 		text = wrongBreaker(r)
 	case storage.KindSchedule:
-		_, err := record.Open[record.Schedule](r)
+		_, err := record.Decode[record.Schedule](r)
 		text = unreadable(err)
 	case storage.KindLimit:
-		_, err := record.Open[record.Limit](r)
+		_, err := record.Decode[record.Limit](r)
 		text = unreadable(err)
 	case storage.KindStep:
 		return v.step(r)
@@ -178,7 +178,7 @@ func unreadable(err error) string {
 
 // wrongRun returns what is wrong with a run, or "".
 func wrongRun(r storage.Record) string {
-	b, err := record.Open[record.Run](r)
+	b, err := record.Decode[record.Run](r)
 	_, unknown := r.Status.MarshalText()
 	switch {
 	case err != nil:
@@ -202,7 +202,7 @@ func wrongRun(r storage.Record) string {
 // wrongBudget returns what is wrong with a budget, or "".
 func wrongBudget(r storage.Record) string {
 	if r.Key.Run == "" {
-		b, err := record.Open[record.RatioBudget](r)
+		b, err := record.Decode[record.RatioBudget](r)
 		switch {
 		case err != nil:
 			return unreadable(err)
@@ -211,7 +211,7 @@ func wrongBudget(r storage.Record) string {
 		}
 		return ""
 	}
-	b, err := record.Open[record.CountBudget](r)
+	b, err := record.Decode[record.CountBudget](r)
 	switch {
 	case err != nil:
 		return unreadable(err)
@@ -224,7 +224,7 @@ func wrongBudget(r storage.Record) string {
 // wrongStep returns what is wrong with a step, or "". run is its run, entries is its
 // history.
 func wrongStep(run, r storage.Record, entries []storage.Entry) string {
-	b, err := record.Open[record.Step](r)
+	b, err := record.Decode[record.Step](r)
 	switch {
 	case err != nil:
 		return unreadable(err)
@@ -249,9 +249,9 @@ func wrongStep(run, r storage.Record, entries []storage.Entry) string {
 		return fmt.Sprintf("it is %v, but not in the index of what needs attention", r.Status)
 	case !record.Attention(r.Status) && r.Attention:
 		return fmt.Sprintf("it is %v, but in the index of what needs attention", r.Status)
-	case r.Label != record.LabelOf(&r, &b):
+	case r.Label != record.StepLabel(&r, &b):
 		return fmt.Sprintf(
-			"its label is %.50q, but should be %.50q: lists of dead letters miss it", r.Label, record.LabelOf(&r, &b),
+			"its label is %.50q, but should be %.50q: lists of dead letters miss it", r.Label, record.StepLabel(&r, &b),
 		)
 	}
 	return wrongHistory(run, &b, entries)
@@ -282,7 +282,7 @@ func wrongHistory(run storage.Record, b *record.Step, entries []storage.Entry) s
 
 // wrongBreaker returns what is wrong with a breaker, or "".
 func wrongBreaker(r storage.Record) string {
-	s, err := record.Open[retry.BreakerSnapshot](r)
+	s, err := record.Decode[retry.BreakerSnapshot](r)
 	switch {
 	case err != nil:
 		return unreadable(err)

@@ -198,7 +198,7 @@ func (c *Client) Why(ctx context.Context, run string) (Standing, error) {
 	if r.Version == 0 {
 		return Standing{}, fmt.Errorf("run %q: %w", run, fault.ErrNotFound)
 	}
-	b, err := record.Open[record.Run](r)
+	b, err := record.Decode[record.Run](r)
 	if err != nil {
 		return Standing{}, err
 	}
@@ -254,7 +254,7 @@ func (c *Client) whyLimited(ctx context.Context, s Standing) (Standing, error) {
 	if err != nil {
 		return s, err
 	}
-	b, err := record.Open[record.Limit](records[0])
+	b, err := record.Decode[record.Limit](records[0])
 	if err != nil {
 		return s, err
 	}

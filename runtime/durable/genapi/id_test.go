@@ -85,22 +85,22 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"name":"charge","result":{"json":null}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := storage.Record{Key: storage.Key{Kind: storage.KindStep}, Version: 1, Body: body}
-		b, err := record.Open[record.Step](r)
+		b, err := record.Decode[record.Step](r)
 		if err != nil {
 			if !errors.Is(err, storage.ErrFormat) {
 				t.Errorf("%v does not match ErrFormat", err)
 			}
 			return
 		}
-		if err := record.Write(&r, &b); err != nil {
+		if err := record.Encode(&r, &b); err != nil {
 			t.Fatal(err)
 		}
-		again, err := record.Open[record.Step](r)
+		again, err := record.Decode[record.Step](r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		two := r
-		if err := record.Write(&two, &again); err != nil || string(two.Body) != string(r.Body) {
+		if err := record.Encode(&two, &again); err != nil || string(two.Body) != string(r.Body) {
 			t.Errorf("%s is encoded as %s (%v)", r.Body, two.Body, err)
 		}
 	})

@@ -129,9 +129,9 @@ func (c *Connection) start(ctx context.Context) error {
 	}
 	for i, r := range records {
 		if i < len(c.breakers) {
-			_, err = record.Open[retry.BreakerSnapshot](r)
+			_, err = record.Decode[retry.BreakerSnapshot](r)
 		} else {
-			_, err = record.Open[record.RatioBudget](r)
+			_, err = record.Decode[record.RatioBudget](r)
 		}
 		if err != nil {
 			return err
@@ -303,7 +303,7 @@ func (b *sharedBreaker) update(
 	sel := storage.Select{Keys: []storage.Key{b.key}}
 	err = b.c.link.store.Update(ctx, sel, func(tx storage.Tx) (w storage.Writes, err error) {
 		r := tx.Record(b.key)
-		if s, err = record.Open[retry.BreakerSnapshot](r); err != nil {
+		if s, err = record.Decode[retry.BreakerSnapshot](r); err != nil {
 			return w, err
 		}
 		now = tx.Now

@@ -35,7 +35,7 @@ type RatioBudget struct {
 // OpenRatio returns the budget of a record, with the tokens of the time since it
 // was written. A new one is full.
 func OpenRatio(r storage.Record, p *retry.BudgetPolicy, now time.Time) (*RatioBudget, error) {
-	body, err := record.Open[record.RatioBudget](r)
+	body, err := record.Decode[record.RatioBudget](r)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (b *RatioBudget) Put(w *storage.Writes) error {
 		}
 		b.body.Refilled = time.Time{} // a full budget does not change with time
 	}
-	if err := record.Write(&r, &b.body); err != nil || bytes.Equal(r.Body, b.record.Body) {
+	if err := record.Encode(&r, &b.body); err != nil || bytes.Equal(r.Body, b.record.Body) {
 		return err
 	}
 	w.Put = append(w.Put, r)

@@ -138,11 +138,11 @@ func (f *filler) run(i, steps int) error {
 	if status == storage.StatusFailed {
 		b.Error = "attempts exhausted: " + failures[i%len(failures)].text
 	}
-	f.queue(&r, record.Write(&r, &b))
+	f.queue(&r, record.Encode(&r, &b))
 	if b.Budget {
 		budget := storage.Record{Key: storage.Key{Kind: storage.KindBudget, Run: r.Key.Run}, Version: 1, Bucket: r.Bucket}
 		body := record.CountBudget{Retries: 100, PerUnit: 3, Consumed: f.random.IntN(100), Refused: f.random.IntN(3)}
-		f.queue(&budget, record.Write(&budget, &body))
+		f.queue(&budget, record.Encode(&budget, &body))
 	}
 	f.runs++
 	if status == storage.StatusExpired {
@@ -206,7 +206,7 @@ func (f *filler) step(r *storage.Record, created time.Time, n int) error {
 	case storage.StatusExecuting:
 		b.Open = &record.OpenAttempt{Token: f.token(8), Fence: r.Fence, Owner: owner, Started: at}
 	}
-	f.queue(&s, record.WriteStep(&s, &b))
+	f.queue(&s, record.EncodeStep(&s, &b))
 	f.steps++
 	return f.flushFull()
 }
@@ -267,7 +267,7 @@ func (f *filler) breaker(i int) {
 	}
 	key := storage.Key{Kind: storage.KindBreaker, ID: fmt.Sprintf("server-%02d", i)}
 	r := storage.Record{Key: key, Version: 1, Bucket: record.Month(f.begin)}
-	f.queue(&r, record.Write(&r, &s))
+	f.queue(&r, record.Encode(&r, &s))
 }
 
 // queue adds a record whose body was encoded with this error.

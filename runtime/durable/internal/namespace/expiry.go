@@ -72,7 +72,7 @@ func (n *Namespace) ExpireOwners(ctx context.Context, now time.Time) error {
 // steps in doubt is looked at again later. It reports whether the run was still due,
 // and ends between two transactions when stop returns true.
 func (n *Namespace) ExpireRun(ctx context.Context, r storage.Record, stop func() bool) (due bool, err error) {
-	b, err := record.Open[record.Run](r)
+	b, err := record.Decode[record.Run](r)
 	if err != nil {
 		return false, err
 	}
@@ -147,13 +147,13 @@ func (n *Namespace) expireRecords(
 	sel := storage.Select{Keys: append([]storage.Key{run}, keys...)}
 	err = n.Store.Update(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(run)
-		b, err := record.Open[record.Run](r)
+		b, err := record.Decode[record.Run](r)
 		due = err == nil && slices.Contains(Expiring, r.Status) && !r.Due.IsZero() && !r.Due.After(tx.Now)
 		if due = due && (r.Status == storage.StatusExpired || !b.Tail); !due {
 			return storage.Writes{}, err
 		}
 		change(&r, &b, tx.Now)
-		err = record.Write(&r, &b)
+		err = record.Encode(&r, &b)
 		return storage.Writes{Put: []storage.Record{r}, Delete: keys}, err
 	})
 	return due, err

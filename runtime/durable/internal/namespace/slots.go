@@ -47,7 +47,7 @@ func (n *Namespace) FreeSlots(
 	}
 	live, knows := n.Store.(storage.Liveness)
 	for i, r := range records {
-		b, err := record.Open[record.Owner](r)
+		b, err := record.Decode[record.Owner](r)
 		if err != nil {
 			continue // of a newer version: it lives
 		}

@@ -43,12 +43,12 @@ func Abandon(run string, records []storage.Record, w *storage.Writes) (ids []str
 			r.Status == storage.StatusAbandoned {
 			continue
 		}
-		b, err := record.Open[record.Step](r)
+		b, err := record.Decode[record.Step](r)
 		if err != nil {
 			return nil, err
 		}
 		b.Before, r.Status = r.Status, storage.StatusAbandoned
-		if err := record.WriteStep(&r, &b); err != nil {
+		if err := record.EncodeStep(&r, &b); err != nil {
 			return nil, err
 		}
 		w.Put, ids = append(w.Put, r), append(ids, r.Key.ID)
@@ -68,7 +68,7 @@ func (n *Namespace) AbandonPage(ctx context.Context, run storage.Key) (tail, mor
 	sel := storage.Select{Keys: append([]storage.Key{run}, keys...)}
 	err = n.Store.Update(ctx, sel, func(tx storage.Tx) (w storage.Writes, err error) {
 		r := tx.Record(run)
-		b, err := record.Open[record.Run](r)
+		b, err := record.Decode[record.Run](r)
 		if tail, ids = err == nil && r.Status == storage.StatusSucceeded && b.Tail, nil; !tail {
 			return w, err // another engine was faster, or an operator has requeued a step
 		}
@@ -76,7 +76,7 @@ func (n *Namespace) AbandonPage(ctx context.Context, run storage.Key) (tail, mor
 			return w, err
 		}
 		b.Tail, r.Due = false, b.Ended.Add(b.Retention)
-		err = record.Write(&r, &b)
+		err = record.Encode(&r, &b)
 		w.Put = append(w.Put, r)
 		return w, err
 	})

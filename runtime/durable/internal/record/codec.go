@@ -80,8 +80,8 @@ type Payload struct {
 	Type   string          `json:"type,omitempty"`   // of a result that could not be recorded
 }
 
-// Encode returns the payload of a value.
-func Encode(c Codec, value any) Payload {
+// NewPayload returns the payload of a value.
+func NewPayload(c Codec, value any) Payload {
 	data, err := c.Encode(value)
 	if err == nil && len(data) > maxResult {
 		err = fmt.Errorf("it has %d bytes: the limit is %d", len(data), maxResult)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Alike reports whether two values have the same digest. Values without one differ.
-func Alike(a, b any) bool {
+// SameDigest reports whether two values have the same digest. Values without one differ.
+func SameDigest(a, b any) bool {
 	first, err := DigestOf(a)
 	if err != nil {
 		return false

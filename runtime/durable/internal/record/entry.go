@@ -55,8 +55,8 @@ func (s *Step) KeepResult(step storage.Record, now time.Time, result Payload) []
 	}}
 }
 
-// Lines returns rows as the lines of a file.
-func Lines(rows []json.RawMessage) string {
+// JSONLines returns rows as the lines of a file.
+func JSONLines(rows []json.RawMessage) string {
 	var b strings.Builder
 	for _, row := range rows {
 		b.Write(row)

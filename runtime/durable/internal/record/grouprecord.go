@@ -28,11 +28,11 @@ type GroupIDs struct {
 
 // NewGroupIDs returns the ids of the group that is called by a name in some scopes.
 func NewGroupIDs(scopes, name string) GroupIDs {
-	return IDsOf(scopes + Escape(name))
+	return GroupIDsOf(scopes + Escape(name))
 }
 
-// IDsOf returns the ids of a group whose record has an id.
-func IDsOf(group string) GroupIDs {
+// GroupIDsOf returns the ids of a group whose record has an id.
+func GroupIDsOf(group string) GroupIDs {
 	return GroupIDs{Group: group, Units: "/" + group + "/", scope: "/" + group + ":/"}
 }
 

@@ -134,7 +134,7 @@ type Gate struct {
 
 // OpenGate opens the limit of a handler. The slots in free are.
 func OpenGate(r storage.Record, free map[Slot]bool) (*Gate, error) {
-	b, err := Open[Limit](r)
+	b, err := Decode[Limit](r)
 	b.Without(free)
 	return &Gate{record: r, body: b}, err
 }
@@ -175,7 +175,7 @@ func (g *Gate) Write(w *storage.Writes, now time.Time) error {
 	if g.record.Version == 0 {
 		g.record.Bucket = Month(now)
 	}
-	err := Write(&g.record, &g.body)
+	err := Encode(&g.record, &g.body)
 	w.Put = append(w.Put, g.record)
 	return err
 }

@@ -85,9 +85,9 @@ type Error struct {
 	Targets []string    `json:"targets,omitempty"` // texts of the errors in StepPolicy.Errors that it matches
 }
 
-// Open decodes the body of a record. A body with an unknown field was written by
+// Decode decodes the body of a record. A body with an unknown field was written by
 // a newer version: what it means would be lost.
-func Open[B any](r storage.Record) (b B, err error) {
+func Decode[B any](r storage.Record) (b B, err error) {
 	if r.Version == 0 {
 		return b, nil
 	}
@@ -97,8 +97,8 @@ func Open[B any](r storage.Record) (b B, err error) {
 	return b, nil
 }
 
-// Write encodes the body of a record.
-func Write[B any](r *storage.Record, body *B) error {
+// Encode encodes the body of a record.
+func Encode[B any](r *storage.Record, body *B) error {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.Key, err)
@@ -107,19 +107,19 @@ func Write[B any](r *storage.Record, body *B) error {
 	return nil
 }
 
-// WriteStep encodes the body of a step, and sets the fields of its record by which
+// EncodeStep encodes the body of a step, and sets the fields of its record by which
 // queries find it.
-func WriteStep(r *storage.Record, body *Step) error {
+func EncodeStep(r *storage.Record, body *Step) error {
 	r.Attention = Attention(r.Status)
 	if r.Status != storage.StatusAbandoned {
 		body.Before = 0
 	}
-	r.Label = LabelOf(r, body)
-	return Write(r, body)
+	r.Label = StepLabel(r, body)
+	return Encode(r, body)
 }
 
-// LabelOf returns the Label of a step: that of a dead letter, or "".
-func LabelOf(r *storage.Record, body *Step) string {
+// StepLabel returns the Label of a step: that of a dead letter, or "".
+func StepLabel(r *storage.Record, body *Step) string {
 	switch {
 	case !r.Attention || body.Dead.IsZero():
 		return ""
@@ -157,9 +157,9 @@ func Attention(s storage.Status) bool {
 // Blocked reports whether a step waits for a person.
 func Blocked(s storage.Status) bool { return s == storage.StatusInDoubt || s == storage.StatusPaused }
 
-// NewError returns what is kept of the error of a step. known are the errors that
+// ErrorOf returns what is kept of the error of a step. known are the errors that
 // errors.Is is to find in it later.
-func NewError(known []error, class retry.Class, err error) *Error {
+func ErrorOf(known []error, class retry.Class, err error) *Error {
 	r := &Error{Class: class, Text: Clip(ErrorText(err))}
 	for _, target := range known {
 		if errors.Is(err, target) {

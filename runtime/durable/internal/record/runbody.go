@@ -134,7 +134,7 @@ func WrongTail(r storage.Record, b *Run) string {
 
 // HasTail reports whether the tail of a run explains an unfinished step.
 func HasTail(run storage.Record) bool {
-	b, err := Open[Run](run)
+	b, err := Decode[Run](run)
 	return err == nil && b.Tail
 }
 
@@ -147,7 +147,7 @@ type Incarnation struct {
 // Accept returns the record of an accepted incarnation.
 func Accept(now time.Time, r storage.Record, incarnation string) (storage.Writes, error) {
 	r.Bucket = Month(now)
-	err := Write(&r, &Incarnation{Incarnation: incarnation, Accepted: now})
+	err := Encode(&r, &Incarnation{Incarnation: incarnation, Accepted: now})
 	return storage.Writes{Put: []storage.Record{r}}, err
 }
 

@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// A shape describes the JSON that json.Marshal writes for a type. A scan compares JSON
+// A Shape describes the JSON that json.Marshal writes for a type. A scan compares JSON
 // with it, and finds the values of some fields, without decoding the others: that
 // takes a tenth of the time of json.Unmarshal.
 //
 // Scans accept nothing that decodeJSON refuses. They need not accept everything else:
 // their caller decodes the rest with decodeJSON.
-type shape struct {
+type Shape struct {
 	kind   shapeKind
 	digits int          // of an integer, at most
 	fields []shapeField // of an object, in the order in which they are written
@@ -25,7 +25,7 @@ type shape struct {
 
 type shapeField struct {
 	name string
-	shape
+	Shape
 }
 
 // A shapeKind is what json.Marshal writes for a type.
@@ -45,8 +45,8 @@ const (
 
 // ShapeOf returns the shape of a type. find has the paths of the fields whose values
 // scans find, such as "result.json".
-func ShapeOf(t reflect.Type, path string, find ...string) shape {
-	s := shape{found: -1}
+func ShapeOf(t reflect.Type, path string, find ...string) Shape {
+	s := Shape{found: -1}
 	for i, f := range find {
 		if f == path {
 			s.found = i
@@ -98,24 +98,25 @@ func digitsOf(t reflect.Type) int {
 type scan struct {
 	data  []byte
 	at    int       // what follows is not read yet
-	Found [5][]byte // parts of data; nil: there is none
+	found [5][]byte // parts of data; nil: there is none
 }
 
-// Scan reports whether the data has the shape. Texts in found are without quotes.
-func (sh *shape) Scan(data []byte) (s scan, ok bool) {
-	s.data = data
+// Scan reports whether the data has the shape. found has the parts of data for the
+// paths of [ShapeOf], or nil for those that are not there; texts are without quotes.
+func (sh *Shape) Scan(data []byte) (found [5][]byte, ok bool) {
+	s := scan{data: data}
 	ok = s.value(sh) && s.at == len(data)
-	return s, ok
+	return s.found, ok
 }
 
 // value reads a value of a shape.
-func (s *scan) value(sh *shape) bool {
+func (s *scan) value(sh *Shape) bool {
 	begin, ok := s.at, false
 	switch sh.kind {
 	case shapeText, shapeBytes:
 		text, plain, isText := s.text()
 		if sh.found >= 0 {
-			s.Found[sh.found] = text
+			s.found[sh.found] = text
 			return isText && plain && utf8.Valid(text)
 		}
 		return isText
@@ -134,7 +135,7 @@ func (s *scan) value(sh *shape) bool {
 		ok = s.object(sh.fields)
 	}
 	if ok && sh.found >= 0 {
-		s.Found[sh.found] = s.data[begin:s.at]
+		s.found[sh.found] = s.data[begin:s.at]
 	}
 	return ok
 }
@@ -155,7 +156,7 @@ func (s *scan) object(fields []shapeField) bool {
 		for i < len(fields) && fields[i].name != string(name) {
 			i++
 		}
-		if i == len(fields) || !s.value(&fields[i].shape) {
+		if i == len(fields) || !s.value(&fields[i].Shape) {
 			return false
 		}
 		if !s.next(',') {

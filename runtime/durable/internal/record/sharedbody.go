@@ -39,7 +39,7 @@ func PutBreaker(w *storage.Writes, r storage.Record, s *retry.BreakerSnapshot, n
 	if r.Bucket.IsZero() {
 		r.Bucket = Month(now)
 	}
-	if err := Write(&r, s); err != nil || bytes.Equal(r.Body, before) {
+	if err := Encode(&r, s); err != nil || bytes.Equal(r.Body, before) {
 		return err
 	}
 	w.Put = append(w.Put, r)
