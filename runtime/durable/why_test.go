@@ -243,7 +243,7 @@ func TestWhy(t *testing.T) {
 				waits := slices.Contains([]admin.Cause{
 					admin.CauseStep, admin.CauseStart, admin.CauseBreaker, admin.CauseRate,
 				}, why.Cause)
-				if waits != why.Until.After(time.Now()) {
+				if waits != why.Until.After(time.Now()) || why.Cause == admin.CauseWorker && !why.Until.IsZero() {
 					t.Errorf("%s: until %v", why.Cause, why.Until)
 				}
 			})

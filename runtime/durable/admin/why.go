@@ -316,8 +316,8 @@ func (c *Client) whyOwned(ctx context.Context, run string, s Standing) (Standing
 		return s, nil
 	}
 	found, err := c.hasWorker(ctx, s.Handler)
-	if s.Cause = CauseWorker; found {
-		s.Cause = CauseOrphaned
+	if s.Cause = CauseOrphaned; !found {
+		s.Cause, s.Until = CauseWorker, time.Time{} // the end of the lease changes nothing
 	}
 	return s, err
 }
