@@ -207,7 +207,9 @@ func testWaits(
 		})
 	}
 	const approve = "/step?run=wait%2F1&id=approve"
-	c.want("a wait", c.get(approve), http.StatusOK, "Send the signal", ">Fail<")
+	c.want("a wait", c.get(approve), http.StatusOK, "Send the signal", ">Fail<",
+		"<dt>Waits for a signal until</dt>", "<dt>Began</dt>")
+	c.want("a list of waits", c.get("/run?id=wait%2F1"), http.StatusOK, "signal, ends <time")
 	c.want("a retry", c.get("/step?run=later&id=later%2Fa"), http.StatusOK, "Try now", "Skip or fail")
 	c.want("a value", change("/step", "run", "wait/1", "id", "approve", "action", "signal", "value", "yes"),
 		http.StatusBadRequest, "not JSON")

@@ -27,6 +27,7 @@ var functions = template.FuncMap{
 	"stamp":    stamp,
 	"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 	"distance": distance,
+	"pause":    func(p admin.Pause) string { return pauses[p] },
 	"age":      age,
 	"tone":     tone,
 	"runURL":   func(run string) string { return link("/run", "id", run) },
@@ -123,6 +124,9 @@ func stamp(t time.Time) string {
 	}
 	return t.UTC().Format(time.DateTime)
 }
+
+// pauses are the words before the end of a wait that precedes no attempt.
+var pauses = map[admin.Pause]string{admin.PauseSleep: "sleep, ends ", admin.PauseSignal: "signal, ends "}
 
 // distance returns a time relative to now.
 func distance(t, now time.Time) string {
