@@ -57,8 +57,9 @@ attempt is due now and counts as it would have; -succeeded skips the step, and
 
 const signalHelp = `
 The step is a durable.Wait. The value is null if there is none. A signal that comes
-before its step is kept, so check the id: retryctl run lists the steps of a run. The
-first value counts. To send it again changes nothing, and another one is an error.`
+before its step is kept, and the command prints so, with the signals for which the
+run waits: the id may be a mistake. The first value counts. To send it again changes
+nothing, and another one is an error.`
 
 const importHelp = `
 The files are checkpoints of the agents of one workflow, in any order. The run

@@ -16,6 +16,7 @@ import (
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // An operator is who makes a change and why, as the flags say.
@@ -136,12 +137,37 @@ func sendSignal(flags *flag.FlagSet) cli.Run {
 		if err != nil {
 			return err
 		}
+		_, unknown := s.engine.Describe(ctx, args[0], args[1])
 		if err := s.engine.Signal(ctx, args[0], args[1], json.RawMessage(value), by); err != nil {
 			return err
 		}
 		fmt.Fprintln(s.stdout, "signaled", term.Clean(args[1]))
-		return nil
+		if !errors.Is(unknown, admin.ErrNotFound) {
+			return nil
+		}
+		return s.early(ctx, args[0], args[1])
 	})
+}
+
+// early prints that a signal came before its wait, and for which signals the run waits:
+// the id may be a mistake.
+func (s *session) early(ctx context.Context, run, step string) error {
+	var waits []string
+	for i, err := range s.engine.Steps(ctx, admin.Filter{Run: run, Status: []storage.Status{storage.StatusWaiting}}) {
+		if err != nil {
+			return err
+		}
+		if i.Pause == admin.PauseSignal {
+			waits = append(waits, term.Clean(i.Step))
+		}
+	}
+	text := ""
+	if len(waits) > 0 {
+		text = "; it waits for " + strings.Join(waits, ", ")
+	}
+	fmt.Fprintf(s.stderr, "retryctl: run %s has not called the wait %s yet, and keeps the value for it%s\n",
+		term.Clean(run), term.Clean(step), text)
+	return nil
 }
 
 // resolution returns the resolution that exactly one of three flags names.

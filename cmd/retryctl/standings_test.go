@@ -64,6 +64,11 @@ func fillStandings(ctx context.Context, store storage.Store) error {
 			return errors.Join(durable.Start(ctx, e, "import", id+"/child", 1, later), down)
 		})
 	}
+	// A run waits for a signal.
+	_ = e.Run(ctx, "refund", func(ctx context.Context) error {
+		_, err := durable.Wait[bool](ctx, "approve", 24*time.Hour)
+		return err
+	})
 	return errors.Join(
 		e.Admin().Pause(ctx, "paused", admin.By("ann", "the bank is down")),
 		e.Admin().Cancel(ctx, "canceled", admin.By("ann", "old")),
