@@ -64,6 +64,10 @@ func when(name, text string, now time.Time) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if d, err := time.ParseDuration(text); err == nil {
+		if d < 0 {
+			return time.Time{}, usage("-%s %.40q is in the future: a duration is ago: write %s",
+				name, text, strings.TrimPrefix(text, "-"))
+		}
 		return now.Add(-d), nil
 	}
 	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", time.DateTime} {
