@@ -131,10 +131,8 @@ func (s *session) printRun(ctx context.Context, r admin.RunInfo) error {
 	d.text("recoveries", number(r.Recoveries))
 	d.text("ended", s.moment(r.Ended))
 	d.text("deadline", s.moment(r.Deadline))
-	if why.Cause == admin.CauseEnded {
-		d.text("deleted", s.moment(r.Due))
-	} else {
-		d.text("next", s.moment(r.Due))
+	if err := s.due(ctx, d, r, why.Cause == admin.CauseEnded); err != nil {
+		return err
 	}
 	if err := s.audit(ctx, d, storage.KindRun, r.ID, ""); err != nil {
 		return err
@@ -146,6 +144,28 @@ func (s *session) printRun(ctx context.Context, r admin.RunInfo) error {
 		d.text("group", groupText(g))
 	}
 	return d.end(s)
+}
+
+// due adds when a run goes on, or when it is deleted if it has ended.
+func (s *session) due(ctx context.Context, d *details, r admin.RunInfo, ended bool) error {
+	if !ended || r.Due.IsZero() {
+		d.text("next", s.moment(r.Due))
+		return nil
+	}
+	text := s.moment(r.Due)
+	f := admin.Filter{
+		Run: r.ID, Attention: true, Limit: 1,
+		Status: []storage.Status{storage.StatusDead, storage.StatusInDoubt, storage.StatusPaused},
+	}
+	for _, err := range s.engine.Steps(ctx, f) { // as expiry asks before it deletes a run
+		if err != nil {
+			return err
+		}
+		text += ", unless a dead letter or a step in doubt is left"
+		break
+	}
+	d.text("deleted", text)
+	return nil
 }
 
 // standing describes why a run does not go on, or returns "" if its status does.
