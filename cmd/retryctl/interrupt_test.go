@@ -154,6 +154,53 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// TestInterruptedTwice: a change that waits for another program's lock may be recorded
+// for some time after Ctrl-C, and the second Ctrl-C ends the command at once.
+func TestInterruptedTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "retry.db")
+	store, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	locked, release := make(chan struct{}), make(chan struct{})
+	updated := make(chan error, 1)
+	go func() {
+		sel := storage.Select{Keys: []storage.Key{{Kind: storage.KindRun, Run: "mails"}}}
+		updated <- store.Update(context.Background(), sel, func(storage.Tx) (storage.Writes, error) {
+			close(locked)
+			<-release
+			return storage.Writes{}, nil
+		})
+	}()
+	<-locked
+	cmd := process(t, nil, "pause", "-store", "sqlite:"+path, "mails")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = cmd.Wait() }()
+	again, deadline := time.NewTicker(500*time.Millisecond), time.After(15*time.Second)
+	defer again.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-again.C:
+			_ = cmd.Process.Signal(os.Interrupt)
+		case <-ended:
+			waiting = false
+		case <-deadline:
+			t.Error("the command goes on after several Ctrl-C")
+			_ = cmd.Process.Kill()
+			<-ended
+			waiting = false
+		}
+	}
+	close(release)
+	if err := <-updated; err != nil {
+		t.Error(err)
+	}
+}
+
 // dead returns the steps that are dead letters.
 func dead(t *testing.T, e *durable.Engine) (all []admin.StepInfo) {
 	t.Helper()

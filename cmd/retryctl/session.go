@@ -69,6 +69,7 @@ func (s *session) do(min, max int, what string, f func(ctx context.Context, args
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
+		context.AfterFunc(ctx, stop) // the second signal ends the process at once
 		err := s.open(ctx, func() error { return f(ctx, args) })
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			err = errors.New("interrupted")
