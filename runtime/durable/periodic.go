@@ -64,7 +64,8 @@ func CatchUp(n int) PeriodicOption {
 // NoOverlap skips a period if the run that the schedule has started last is unfinished
 // when the period begins: it waits for a worker, is executed, or is parked or paused.
 // A run that has failed has ended. By default, a period starts in any case. Of several
-// periods that could start at once, as after [CatchUp], the latest one starts.
+// periods that could start at once, as with [CatchUp], only the latest one starts, so
+// that with NoOverlap a CatchUp of more than 1 is one of 1.
 func NoOverlap() PeriodicOption {
 	return periodicOption(func(o *periodicOptions) { o.noOverlap = true })
 }
