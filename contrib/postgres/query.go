@@ -99,18 +99,6 @@ func (w *where) and(condition string, values ...any) {
 	w.args = append(w.args, values...)
 }
 
-// columnOf has the columns of the fields.
-var columnOf = [...]string{
-	storage.FieldHandler: "handler", storage.FieldRun: "run", storage.FieldID: "id", storage.FieldOwner: "owner",
-	storage.FieldLabel: "label", storage.FieldDue: "due", storage.FieldAttention: "attention",
-	storage.FieldCreated: "created",
-}
-
-// operators are the comparisons with values.
-var operators = [...]string{
-	storage.OpIs: "=", storage.OpMore: ">", storage.OpAtLeast: ">=", storage.OpLess: "<", storage.OpAtMost: "<=",
-}
-
 // fields adds the conditions for the fields that records have, except their status. The
 // handler comes first: see table.due.
 func (w *where) fields(q storage.Query) error {
@@ -128,7 +116,7 @@ func (w *where) fields(q storage.Query) error {
 
 func (w *where) condition(c storage.Condition) error {
 	first := c.Fields[0]
-	name := columnOf[first]
+	name := first.String()
 	handler := ""
 	if first == storage.FieldHandler && c.Op == storage.OpIs {
 		handler = c.Values[0].(string)
@@ -154,15 +142,7 @@ func (w *where) condition(c storage.Condition) error {
 			return err
 		}
 	}
-	text := name + " " + operators[c.Op] + " %s"
-	if n := len(c.Fields); n > 1 {
-		names := make([]string, n)
-		for i, f := range c.Fields {
-			names[i] = columnOf[f]
-		}
-		marks := strings.TrimSuffix(strings.Repeat("%s, ", n), ", ")
-		text = "(" + strings.Join(names, ", ") + ") " + operators[c.Op] + " (" + marks + ")"
-	}
+	text := c.SQL("%s")
 	switch {
 	case c.Op != storage.OpIs:
 	case first == storage.FieldHandler, first == storage.FieldOwner, first == storage.FieldLabel:

@@ -108,18 +108,6 @@ func (w *where) and(condition string, values ...any) {
 
 func (w *where) text() string { return strings.Join(w.terms, " AND ") }
 
-// columnOf has the columns of the fields.
-var columnOf = [...]string{
-	storage.FieldHandler: "handler", storage.FieldRun: "run", storage.FieldID: "id", storage.FieldOwner: "owner",
-	storage.FieldLabel: "label", storage.FieldDue: "due", storage.FieldAttention: "attention",
-	storage.FieldCreated: "created",
-}
-
-// operators are the comparisons with values.
-var operators = [...]string{
-	storage.OpIs: "=", storage.OpMore: ">", storage.OpAtLeast: ">=", storage.OpLess: "<", storage.OpAtMost: "<=",
-}
-
 // fields adds the conditions for the fields that records have, except their status.
 func (w *where) fields(q storage.Query) error {
 	conditions, err := q.Conditions()
@@ -135,7 +123,7 @@ func (w *where) fields(q storage.Query) error {
 }
 
 func (w *where) condition(c storage.Condition) error {
-	name := columnOf[c.Fields[0]]
+	name := c.Fields[0].String()
 	switch {
 	case c.Op == storage.OpIn:
 		w.and(name+" IN (SELECT value FROM json_each(?))", jsonList(c.Values[0].([]string)))
@@ -147,10 +135,9 @@ func (w *where) condition(c storage.Condition) error {
 		w.and(name + " IS NOT NULL") // the predicate of the index
 		return nil
 	}
-	names, marks, values := make([]string, len(c.Fields)), make([]string, len(c.Fields)), slices.Clone(c.Values)
-	for i, f := range c.Fields {
-		names[i], marks[i] = columnOf[f], "?"
-		if t, ok := values[i].(time.Time); ok {
+	values := slices.Clone(c.Values)
+	for i, value := range values {
+		if t, ok := value.(time.Time); ok {
 			at, err := toNanos(t)
 			if err != nil {
 				return err
@@ -158,10 +145,7 @@ func (w *where) condition(c storage.Condition) error {
 			values[i] = at
 		}
 	}
-	text := name + " " + operators[c.Op] + " ?"
-	if len(names) > 1 {
-		text = "(" + strings.Join(names, ", ") + ") " + operators[c.Op] + " (" + strings.Join(marks, ", ") + ")"
-	}
+	text := c.SQL("?")
 	if c.Fields[0] == storage.FieldHandler {
 		text += " AND handler <> ''" // the predicate of the index
 	}

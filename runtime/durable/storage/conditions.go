@@ -1,6 +1,9 @@
 package storage
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // A Field is a field of a record that a [Condition] compares.
 type Field uint8
@@ -36,6 +39,29 @@ type Condition struct {
 	Fields []Field // several are compared one after the other, as a row in SQL
 	Op     Op
 	Values []any // a string or a time for each field; with OpIn, a []string; with OpSet, none
+}
+
+var fields = [...]string{
+	FieldHandler: "handler", FieldRun: "run", FieldID: "id", FieldOwner: "owner", FieldLabel: "label", FieldDue: "due",
+	FieldAttention: "attention", FieldCreated: "created",
+}
+
+// String returns the name of the field, which is that of a column in SQL.
+func (f Field) String() string { return fields[f] }
+
+var operators = [...]string{OpIs: "=", OpMore: ">", OpAtLeast: ">=", OpLess: "<", OpAtMost: "<="}
+
+// SQL returns a condition that compares with values as an expression of SQL, with a mark
+// for each value. It is for stores.
+func (c *Condition) SQL(mark string) string {
+	if len(c.Fields) == 1 {
+		return c.Fields[0].String() + " " + operators[c.Op] + " " + mark
+	}
+	names, marks := make([]string, len(c.Fields)), make([]string, len(c.Fields))
+	for i, f := range c.Fields {
+		names[i], marks[i] = f.String(), mark
+	}
+	return "(" + strings.Join(names, ", ") + ") " + operators[c.Op] + " (" + strings.Join(marks, ", ") + ")"
 }
 
 // Conditions returns the conditions of q without its Kind, Space and Status, for which
