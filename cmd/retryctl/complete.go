@@ -27,14 +27,14 @@ func completeIDs(steps, more bool, statuses ...storage.Status) func(*flag.FlagSe
 		_ = s.open(ctx, func() error {
 			switch {
 			case len(args) == 0 || more:
-				for r, err := range s.engine.List(ctx, storage.Query{Limit: most}.Prefix(prefix)) {
+				for r, err := range s.client.List(ctx, storage.Query{Limit: most}.Prefix(prefix)) {
 					if err != nil || !add(r.ID) {
 						break
 					}
 				}
 			case len(args) == 1 && steps:
 				f := admin.Filter{Run: args[0], AfterStep: prefix, Status: statuses}
-				for i, err := range s.engine.Steps(ctx, f) {
+				for i, err := range s.client.Steps(ctx, f) {
 					if err != nil || !add(i.Step) {
 						break
 					}

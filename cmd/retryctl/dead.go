@@ -107,7 +107,7 @@ func deadList(flags *flag.FlagSet) cli.Run {
 			return s.listSteps(ctx, f, p.limit, true)
 		}
 		n := 0
-		for i, err := range s.engine.Steps(ctx, f) {
+		for i, err := range s.client.Steps(ctx, f) {
 			if err != nil {
 				return err
 			}
@@ -127,7 +127,7 @@ func deadShow(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	s.jsonFlag(flags)
 	return s.do(2, 2, "dead show takes the ids of a run and of a step", func(ctx context.Context, args []string) error {
-		i, err := s.engine.Describe(ctx, args[0], args[1])
+		i, err := s.client.Describe(ctx, args[0], args[1])
 		if err == nil && i.DeadLetter.IsZero() {
 			err = fmt.Errorf("step %q of run %q is %v and no dead letter: use retryctl step: %w",
 				i.Step, i.Run, i.Status, durable.ErrNotFound)
@@ -174,7 +174,7 @@ func (c *deadCommand) ask(ctx context.Context, f admin.Filter) (n int, err error
 	progress := cli.NewProgress("retryctl", c.stderr)
 	defer progress.End()
 	f.Status = []storage.Status{storage.StatusDead}
-	for _, err := range c.engine.Steps(ctx, f) {
+	for _, err := range c.client.Steps(ctx, f) {
 		if err != nil {
 			return 0, err
 		}
@@ -294,7 +294,7 @@ func deadRequeue(flags *flag.FlagSet) cli.Run {
 			options = append(options, admin.Repeat())
 		}
 		return c.change(ctx, args, deadChange{
-			one: func() error { return c.engine.Requeue(ctx, args[0], args[1], options...) },
+			one: func() error { return c.client.Requeue(ctx, args[0], args[1], options...) },
 			all: func(f admin.Filter) iter.Seq2[error, error] { return c.requeued(ctx, f, options) },
 		})
 	})
@@ -304,7 +304,7 @@ func deadRequeue(flags *flag.FlagSet) cli.Run {
 func (c *deadCommand) requeued(ctx context.Context, f admin.Filter,
 	options []admin.RequeueOption) iter.Seq2[error, error] {
 	return func(yield func(skipped, stopped error) bool) {
-		for r, err := range c.engine.RequeueDead(ctx, f, options...) {
+		for r, err := range c.client.RequeueDead(ctx, f, options...) {
 			if !yield(r.Err, err) {
 				return
 			}
@@ -328,7 +328,7 @@ func deadDiscard(flags *flag.FlagSet) cli.Run {
 				if err := c.confirm(ctx, fmt.Sprintf("discard the dead letter %s of run %s", args[1], args[0])); err != nil {
 					return err
 				}
-				return c.engine.Discard(ctx, args[0], args[1], by)
+				return c.client.Discard(ctx, args[0], args[1], by)
 			},
 			all: func(f admin.Filter) iter.Seq2[error, error] { return c.discarded(ctx, f, by) },
 		})
@@ -339,10 +339,10 @@ func deadDiscard(flags *flag.FlagSet) cli.Run {
 func (c *deadCommand) discarded(ctx context.Context, f admin.Filter, by events.Operator) iter.Seq2[error, error] {
 	f.Status = []storage.Status{storage.StatusDead}
 	return func(yield func(skipped, stopped error) bool) {
-		for i, err := range c.engine.Steps(ctx, f) {
+		for i, err := range c.client.Steps(ctx, f) {
 			var skipped error
 			if err == nil {
-				err = c.engine.Discard(ctx, i.Run, i.Step, by)
+				err = c.client.Discard(ctx, i.Run, i.Step, by)
 			}
 			if errors.Is(err, durable.ErrConflict) || errors.Is(err, durable.ErrNotFound) {
 				skipped, err = err, nil

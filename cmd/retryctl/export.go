@@ -100,7 +100,7 @@ func (s *session) export(ctx context.Context, w io.Writer, after string) error {
 		q.From = storage.After(after, "")
 	}
 	n := 0
-	for r, err := range s.engine.List(ctx, q) {
+	for r, err := range s.client.List(ctx, q) {
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (s *session) exportRun(ctx context.Context, out *exporter, r admin.RunInfo)
 	if err := write(out, "run", run); err != nil {
 		return err
 	}
-	for a, err := range s.engine.Audit(ctx, storage.KindRun, r.ID, "") {
+	for a, err := range s.client.Audit(ctx, storage.KindRun, r.ID, "") {
 		if err == nil {
 			err = write(out, "audit", newAudit(a))
 		}
@@ -148,7 +148,7 @@ func (s *session) exportRun(ctx context.Context, out *exporter, r admin.RunInfo)
 			return err
 		}
 	}
-	for g, err := range s.engine.Groups(ctx, admin.Filter{Run: r.ID}) {
+	for g, err := range s.client.Groups(ctx, admin.Filter{Run: r.ID}) {
 		if err == nil {
 			err = write(out, "group", newGroup(g))
 		}
@@ -156,7 +156,7 @@ func (s *session) exportRun(ctx context.Context, out *exporter, r admin.RunInfo)
 			return err
 		}
 	}
-	for i, err := range s.engine.Steps(ctx, admin.Filter{Run: r.ID}) {
+	for i, err := range s.client.Steps(ctx, admin.Filter{Run: r.ID}) {
 		if err == nil {
 			err = s.exportStep(ctx, out, i)
 		}
@@ -178,7 +178,7 @@ func (s *session) exportStep(ctx context.Context, out *exporter, i admin.StepInf
 	if err := write(out, "step", step); err != nil {
 		return err
 	}
-	for a, err := range s.engine.Attempts(ctx, i.Run, i.Step) {
+	for a, err := range s.client.Attempts(ctx, i.Run, i.Step) {
 		if err == nil {
 			err = write(out, "attempt", newAttempt(a))
 		}

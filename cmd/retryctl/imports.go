@@ -49,7 +49,7 @@ func importProdigy(flags *flag.FlagSet) cli.Run {
 			return usage("the checkpoints have no id of a workflow: add -run with the id of the run")
 		}
 		progress.Step("importing " + count(len(merged.Commands), "command"))
-		report, err := prodigy.Import(ctx, s.engine, *run, merged, by)
+		report, err := prodigy.Import(ctx, s.client, *run, merged, by)
 		progress.End()
 		if err != nil {
 			return err

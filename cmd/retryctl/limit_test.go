@@ -62,7 +62,7 @@ func TestLimited(t *testing.T) {
 	begin("charge", "charge-2")
 	begin("mail", "mail-2")
 
-	server, err := console.New(console.Config{Engine: e.Admin()})
+	server, err := console.New(console.Config{Client: e.Admin()})
 	if err != nil {
 		t.Fatal(err)
 	}

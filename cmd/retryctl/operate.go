@@ -111,7 +111,7 @@ func resolve(flags *flag.FlagSet) cli.Run {
 		if err != nil {
 			return err
 		}
-		if err := s.engine.Resolve(ctx, args[0], args[1], r, by); err != nil {
+		if err := s.client.Resolve(ctx, args[0], args[1], r, by); err != nil {
 			return err
 		}
 		fmt.Fprintf(s.stdout, "resolved %s: %s\n", term.Clean(args[1]), text)
@@ -137,8 +137,8 @@ func sendSignal(flags *flag.FlagSet) cli.Run {
 		if err != nil {
 			return err
 		}
-		_, unknown := s.engine.Describe(ctx, args[0], args[1])
-		if err := s.engine.Signal(ctx, args[0], args[1], json.RawMessage(value), by); err != nil {
+		_, unknown := s.client.Describe(ctx, args[0], args[1])
+		if err := s.client.Signal(ctx, args[0], args[1], json.RawMessage(value), by); err != nil {
 			return err
 		}
 		fmt.Fprintln(s.stdout, "signaled", term.Clean(args[1]))
@@ -153,7 +153,7 @@ func sendSignal(flags *flag.FlagSet) cli.Run {
 // the id may be a mistake.
 func (s *session) early(ctx context.Context, run, step string) error {
 	var waits []string
-	for i, err := range s.engine.Steps(ctx, admin.Filter{Run: run, Status: []storage.Status{storage.StatusWaiting}}) {
+	for i, err := range s.client.Steps(ctx, admin.Filter{Run: run, Status: []storage.Status{storage.StatusWaiting}}) {
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func accept(flags *flag.FlagSet) cli.Run {
 			err = s.confirm(ctx, "let engines claim runs although the store may have lost updates")
 		}
 		if err == nil {
-			err = s.engine.Accept(ctx, by)
+			err = s.client.Accept(ctx, by)
 		}
 		if err == nil {
 			_, err = fmt.Fprintln(s.stdout, "accepted the store as it is")

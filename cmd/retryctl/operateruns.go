@@ -108,7 +108,7 @@ func (c *runChange) run(ctx context.Context, runs []string) error {
 	}
 	var failed []error
 	for _, run := range runs {
-		err := c.change(c.engine, ctx, run, by)
+		err := c.change(c.client, ctx, run, by)
 		switch {
 		case errors.Is(err, durable.ErrNotFound) || errors.Is(err, durable.ErrConflict):
 			failed = append(failed, err)
@@ -127,7 +127,7 @@ func (c *runChange) selected(ctx context.Context) (ids []string, err error) {
 	if c.handler != "" {
 		q.Handlers = []string{c.handler}
 	}
-	for r, err := range c.engine.List(ctx, q.Prefix(c.prefix)) {
+	for r, err := range c.client.List(ctx, q.Prefix(c.prefix)) {
 		if err != nil {
 			return nil, err
 		}

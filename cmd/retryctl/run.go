@@ -45,10 +45,10 @@ func (s *session) runInfo(ctx context.Context, id string) (admin.RunInfo, error)
 	if id == "" {
 		return admin.RunInfo{}, usage("the id of the run is empty")
 	}
-	for r, err := range s.engine.List(ctx, storage.Query{Run: id, Limit: 1}) {
+	for r, err := range s.client.List(ctx, storage.Query{Run: id, Limit: 1}) {
 		return r, err
 	}
-	for _, err := range s.engine.List(ctx, storage.Query{Limit: 1}.Prefix(id)) {
+	for _, err := range s.client.List(ctx, storage.Query{Limit: 1}.Prefix(id)) {
 		if err == nil {
 			err = fmt.Errorf("run %q: %w; others begin so: retryctl runs -prefix %s", id, durable.ErrNotFound, quote(id))
 		}
@@ -102,7 +102,7 @@ func (s *session) moment(t time.Time) string {
 
 // printRun prints a run without its steps.
 func (s *session) printRun(ctx context.Context, r admin.RunInfo) error {
-	why, err := s.engine.Why(ctx, r.ID)
+	why, err := s.client.Why(ctx, r.ID)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *session) printRun(ctx context.Context, r admin.RunInfo) error {
 	d.add("status", status(r.Status))
 	d.text("now", s.standing(&r, why))
 	d.text("error", r.Error)
-	values, err := s.engine.Values(ctx, r.ID, "")
+	values, err := s.client.Values(ctx, r.ID, "")
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *session) printRun(ctx context.Context, r admin.RunInfo) error {
 	if err := s.audit(ctx, d, storage.KindRun, r.ID, ""); err != nil {
 		return err
 	}
-	for g, err := range s.engine.Groups(ctx, admin.Filter{Run: r.ID}) {
+	for g, err := range s.client.Groups(ctx, admin.Filter{Run: r.ID}) {
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (s *session) due(ctx context.Context, d *details, r admin.RunInfo, ended bo
 		Run: r.ID, Attention: true, Limit: 1,
 		Status: []storage.Status{storage.StatusDead, storage.StatusInDoubt, storage.StatusPaused},
 	}
-	for _, err := range s.engine.Steps(ctx, f) { // as expiry asks before it deletes a run
+	for _, err := range s.client.Steps(ctx, f) { // as expiry asks before it deletes a run
 		if err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (s *session) standing(r *admin.RunInfo, why admin.Standing) string {
 
 // audit adds what operators did.
 func (s *session) audit(ctx context.Context, d *details, kind storage.Kind, run, name string) error {
-	for a, err := range s.engine.Audit(ctx, kind, run, name) {
+	for a, err := range s.client.Audit(ctx, kind, run, name) {
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (s *session) listSteps(ctx context.Context, f admin.Filter, limit int, runs
 	}
 	t := s.table(header...)
 	n, last := 0, admin.StepInfo{}
-	for i, err := range s.engine.Steps(ctx, f) {
+	for i, err := range s.client.Steps(ctx, f) {
 		if err != nil {
 			return err
 		}
@@ -286,24 +286,24 @@ func (s *session) runInJSON(ctx context.Context, r admin.RunInfo, f admin.Filter
 	if err := s.addValues(ctx, &out.runJSON); err != nil {
 		return err
 	}
-	why, err := s.engine.Why(ctx, r.ID)
+	why, err := s.client.Why(ctx, r.ID)
 	if err != nil {
 		return err
 	}
 	out.Now = newWhy(why)
-	for a, err := range s.engine.Audit(ctx, storage.KindRun, r.ID, "") {
+	for a, err := range s.client.Audit(ctx, storage.KindRun, r.ID, "") {
 		if err != nil {
 			return err
 		}
 		out.Audit = append(out.Audit, newAudit(a))
 	}
-	for g, err := range s.engine.Groups(ctx, admin.Filter{Run: r.ID}) {
+	for g, err := range s.client.Groups(ctx, admin.Filter{Run: r.ID}) {
 		if err != nil {
 			return err
 		}
 		out.Groups = append(out.Groups, newGroup(g))
 	}
-	for i, err := range s.engine.Steps(ctx, f) {
+	for i, err := range s.client.Steps(ctx, f) {
 		if err != nil {
 			return err
 		}

@@ -188,7 +188,7 @@ func (f *runFilter) query(now time.Time) (storage.Query, error) {
 
 // afterRun returns the position after a run in the order of creation.
 func (s *session) afterRun(ctx context.Context, id string) (storage.Cursor, error) {
-	for r, err := range s.engine.List(ctx, storage.Query{Run: id, Limit: 1}) {
+	for r, err := range s.client.List(ctx, storage.Query{Run: id, Limit: 1}) {
 		return storage.AfterCreated(r.Created, r.ID), err
 	}
 	return "", usage("-after %.60q is not the id of a run: write the last one of a page", id)
@@ -204,14 +204,14 @@ func (s *session) printRuns(ctx context.Context, q storage.Query, text string, l
 		t = s.table("RUN", "STATUS", "CREATED", "ENDED", "NEXT", "HANDLER", "ERROR")
 	}
 	alive := map[string]bool{}
-	for o, err := range s.engine.Owners(ctx) {
+	for o, err := range s.client.Owners(ctx) {
 		if err != nil {
 			return err
 		}
 		alive[o.Owner] = !o.Dead && o.Until.After(s.now)
 	}
 	n, last := 0, ""
-	for r, err := range s.engine.List(ctx, q) {
+	for r, err := range s.client.List(ctx, q) {
 		if err != nil {
 			return err
 		}

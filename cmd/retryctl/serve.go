@@ -96,7 +96,7 @@ func (s *serving) run(ctx context.Context, _ []string) error {
 // config returns what the flags say.
 func (s *serving) config() (*console.Config, error) {
 	c := &console.Config{
-		Engine: s.engine, Store: storeName(cmp.Or(s.store, os.Getenv(open.Variable))), Namespace: s.space,
+		Client: s.client, Store: storeName(cmp.Or(s.store, os.Getenv(open.Variable))), Namespace: s.space,
 		Write: s.write, Values: s.values, UserHeader: s.header, Log: slog.New(slog.NewTextHandler(s.stderr, nil)),
 	}
 	var err error

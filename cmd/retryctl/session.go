@@ -29,7 +29,7 @@ type session struct {
 	colors       *cli.Color
 	valueFlags
 
-	engine         *admin.Client
+	client         *admin.Client
 	stdout, stderr io.Writer
 	color          bool // of stdout
 	now            time.Time
@@ -87,7 +87,7 @@ func (s *session) open(ctx context.Context, f func() error) error {
 	if err != nil {
 		return err
 	}
-	if s.engine, err = admin.New(store, admin.Namespace(s.space), s.redaction()); err == nil {
+	if s.client, err = admin.New(store, admin.Namespace(s.space), s.redaction()); err == nil {
 		err = f()
 	}
 	return errors.Join(err, store.Close())

@@ -29,7 +29,7 @@ func breakers(flags *flag.FlagSet) cli.Run {
 		if !s.json {
 			t = s.table("BREAKER", "STATE", "FAILURES", "OPEN UNTIL", "PROBES", "WINDOW")
 		}
-		for b, err := range s.engine.Breakers(ctx) {
+		for b, err := range s.client.Breakers(ctx) {
 			if err == nil && s.json {
 				err = s.print(newBreaker(b))
 			} else if err == nil {
@@ -49,7 +49,7 @@ func breakers(flags *flag.FlagSet) cli.Run {
 
 // printBreaker prints a breaker and what operators did to it.
 func (s *session) printBreaker(ctx context.Context, name string) error {
-	for b, err := range s.engine.Breakers(ctx) {
+	for b, err := range s.client.Breakers(ctx) {
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func changeBreaker(
 	return s.do(1, 1, command+" takes the name of one breaker", func(ctx context.Context, args []string) error {
 		by, err := o.by()
 		if err == nil {
-			err = change(s.engine, ctx, args[0], by)
+			err = change(s.client, ctx, args[0], by)
 		}
 		if err == nil {
 			_, err = fmt.Fprintln(s.stdout, done, term.Clean(args[0]))
@@ -170,7 +170,7 @@ func budgets(flags *flag.FlagSet) cli.Run {
 		}
 		t := s.table("RUN", "BUDGET", "GRANTED", "LIMIT", "PER UNIT", "REFUSED", "TOKENS")
 		n, last := 0, admin.BudgetInfo{}
-		for b, err := range s.engine.Budgets(ctx, f) {
+		for b, err := range s.client.Budgets(ctx, f) {
 			if err == nil && p.limit > 0 && n == p.limit {
 				s.more(string(storage.After(last.Run, last.Name)))
 				break
@@ -262,7 +262,7 @@ func budgetsReset(flags *flag.FlagSet) cli.Run {
 		}
 		by, err := o.by()
 		if err == nil {
-			err = s.engine.ResetBudget(ctx, *run, name, by)
+			err = s.client.ResetBudget(ctx, *run, name, by)
 		}
 		if name == "" && errors.Is(err, durable.ErrNotFound) {
 			err = fmt.Errorf("run %q has no budget of its own: name that of a group, as retryctl budgets prints it: %w",

@@ -38,7 +38,7 @@ func stats(flags *flag.FlagSet) cli.Run {
 		progress := cli.NewProgress("retryctl", s.stderr)
 		defer progress.End()
 		progress.Step("reading the runs")
-		got, err := s.engine.Stats(ctx, f, func(steps int) { progress.Step(fmt.Sprintf("reading: %d steps", steps)) })
+		got, err := s.client.Stats(ctx, f, func(steps int) { progress.Step(fmt.Sprintf("reading: %d steps", steps)) })
 		progress.End()
 		switch {
 		case err != nil:

@@ -23,7 +23,7 @@ func showStep(flags *flag.FlagSet) cli.Run {
 	s.jsonFlag(flags)
 	s.valueFlags.flags(flags)
 	return s.do(2, 2, "step takes the ids of a run and of a step", func(ctx context.Context, args []string) error {
-		i, err := s.engine.Describe(ctx, args[0], args[1])
+		i, err := s.client.Describe(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (s *session) printStep(ctx context.Context, i admin.StepInfo) error {
 		if err := s.addResult(ctx, &out.stepJSON); err != nil {
 			return err
 		}
-		for a, err := range s.engine.Attempts(ctx, i.Run, i.Step) {
+		for a, err := range s.client.Attempts(ctx, i.Run, i.Step) {
 			if err != nil {
 				return err
 			}
@@ -56,7 +56,7 @@ func (s *session) printStep(ctx context.Context, i admin.StepInfo) error {
 		}
 		return s.print(out)
 	}
-	values, err := s.engine.Values(ctx, i.Run, i.Step)
+	values, err := s.client.Values(ctx, i.Run, i.Step)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func joined(by string, texts ...string) string {
 func (s *session) printAttempts(ctx context.Context, i admin.StepInfo) error {
 	t := s.table("ATTEMPT", "OUTCOME", "STARTED", "TOOK", "WAIT", "OWNER", "ERROR")
 	var captured strings.Builder
-	for a, err := range s.engine.Attempts(ctx, i.Run, i.Step) {
+	for a, err := range s.client.Attempts(ctx, i.Run, i.Step) {
 		if err != nil {
 			return err
 		}

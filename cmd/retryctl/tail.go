@@ -82,7 +82,7 @@ func (f *follower) follow(ctx context.Context, every time.Duration) error {
 // all. What has vanished from the unfinished ones has ended: it is read on its own.
 func (f *follower) once(ctx context.Context) error {
 	f.look++
-	for r, err := range f.s.engine.List(ctx, storage.Query{Run: f.run}) {
+	for r, err := range f.s.client.List(ctx, storage.Query{Run: f.run}) {
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (f *follower) once(ctx context.Context) error {
 			return err
 		}
 	}
-	for i, err := range f.s.engine.Steps(ctx, admin.Filter{Run: f.run, Attention: f.run == ""}) {
+	for i, err := range f.s.client.Steps(ctx, admin.Filter{Run: f.run, Attention: f.run == ""}) {
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (f *follower) once(ctx context.Context) error {
 		if id[1] == "" {
 			continue
 		}
-		i, err := f.s.engine.Describe(ctx, id[0], id[1])
+		i, err := f.s.client.Describe(ctx, id[0], id[1])
 		if err == nil {
 			err = f.print(i)
 		}

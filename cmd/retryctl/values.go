@@ -24,7 +24,7 @@ func (v *valueFlags) flags(flags *flag.FlagSet) {
 		"hide members of values with these `names`, too, such as iban,customer.name")
 }
 
-// redaction returns the option of the engine for -redact.
+// redaction returns the option of the client for -redact.
 func (v *valueFlags) redaction() admin.Option {
 	var names []string
 	for name := range strings.SplitSeq(v.redact, ",") {
@@ -56,7 +56,7 @@ func (s *session) newValue(v *admin.Value) *valueJSON {
 
 // addValues adds the input and the result of a run to its JSON.
 func (s *session) addValues(ctx context.Context, r *runJSON) error {
-	values, err := s.engine.Values(ctx, r.Run, "")
+	values, err := s.client.Values(ctx, r.Run, "")
 	r.Input, r.Result = s.newValue(values.Input), s.newValue(values.Result)
 	return err
 }
@@ -66,7 +66,7 @@ func (s *session) addResult(ctx context.Context, i *stepJSON) error {
 	if i.Status != storage.StatusSucceeded {
 		return nil
 	}
-	values, err := s.engine.Values(ctx, i.Run, i.Step)
+	values, err := s.client.Values(ctx, i.Run, i.Step)
 	i.Result = s.newValue(values.Result)
 	return err
 }

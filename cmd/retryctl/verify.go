@@ -24,7 +24,7 @@ func verify(flags *flag.FlagSet) cli.Run {
 		checked := elapsed(progress, "checking the store") // which reports nothing until it is done
 		defer checked()
 		found := 0
-		all := s.engine.Verify(ctx, func(n int) {
+		all := s.client.Verify(ctx, func(n int) {
 			checked()
 			progress.Step(fmt.Sprintf("verifying: %d steps", n))
 		})
@@ -125,7 +125,7 @@ func vacuum(flags *flag.FlagSet) cli.Run {
 		progress := cli.NewProgress("retryctl", s.stderr)
 		defer progress.End()
 		n := 0
-		for run, err := range s.engine.Expire(ctx, limit, by) {
+		for run, err := range s.client.Expire(ctx, limit, by) {
 			if err != nil {
 				return err
 			}
@@ -147,12 +147,12 @@ func owners(flags *flag.FlagSet) cli.Run {
 		if !s.json {
 			t = s.table("OWNER", "HOST", "PID", "STARTED", "LEASE", "RUNS", "HANDLERS")
 		}
-		for o, err := range s.engine.Owners(ctx) {
+		for o, err := range s.client.Owners(ctx) {
 			if err != nil {
 				return err
 			}
 			runs := 0
-			for _, err := range s.engine.List(ctx, storage.Query{Owner: o.Owner}) {
+			for _, err := range s.client.List(ctx, storage.Query{Owner: o.Owner}) {
 				if err != nil {
 					return err
 				}

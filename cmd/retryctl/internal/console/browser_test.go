@@ -202,7 +202,7 @@ func TestBrowser(t *testing.T) {
 		e.fail(fmt.Sprint("order/", i), quick("charge", 2), "a", errDown)
 	}
 	url := serve(t, Config{
-		Engine: e.Engine.Admin(), Store: hostile[0], Write: true, Policies: []*policy.File{policyFile(t)},
+		Client: e.Engine.Admin(), Store: hostile[0], Write: true, Policies: []*policy.File{policyFile(t)},
 	})
 	ctx := browser(t)
 	m := watch(t, ctx, url)

@@ -92,11 +92,11 @@ func (s *Server) changeRun(ctx context.Context, r *http.Request, by events.Opera
 	var err error
 	switch action {
 	case "pause":
-		err = s.Engine.Pause(ctx, run, by)
+		err = s.Client.Pause(ctx, run, by)
 	case "resume":
-		err = s.Engine.Resume(ctx, run, by)
+		err = s.Client.Resume(ctx, run, by)
 	case "cancel":
-		err = s.Engine.Cancel(ctx, run, by)
+		err = s.Client.Cancel(ctx, run, by)
 	case "signal":
 		err = s.signal(ctx, run, strings.TrimSpace(r.PostForm.Get("step")), r.PostForm.Get("value"), by)
 	default:
@@ -114,7 +114,7 @@ func (s *Server) signal(ctx context.Context, run, step, value string, by events.
 	case !json.Valid([]byte(value)):
 		return badRequest("The value is not JSON", `Write the value of the signal as JSON, such as true, 7 or "text".`)
 	}
-	return s.Engine.Signal(ctx, run, step, json.RawMessage(value), by)
+	return s.Client.Signal(ctx, run, step, json.RawMessage(value), by)
 }
 
 // changeStep requeues, discards or resolves a step, or ends its wait.
@@ -131,17 +131,17 @@ func (s *Server) changeStep(ctx context.Context, r *http.Request, by events.Oper
 		if form.Get("repeat") != "" {
 			options = append(options, admin.Repeat())
 		}
-		err = s.Engine.Requeue(ctx, run, step, options...)
+		err = s.Client.Requeue(ctx, run, step, options...)
 	case "discard":
-		err = s.Engine.Discard(ctx, run, step, by)
+		err = s.Client.Discard(ctx, run, step, by)
 	case "retry":
-		err = s.Engine.Resolve(ctx, run, step, admin.Retry(), by)
+		err = s.Client.Resolve(ctx, run, step, admin.Retry(), by)
 	case "signal":
 		err = s.signal(ctx, run, step, form.Get("value"), by)
 	case "resolve":
 		var resolution admin.Resolution
 		if resolution, err = resolutionOf(form.Get("as"), form.Get("value")); err == nil {
-			err = s.Engine.Resolve(ctx, run, step, resolution, by)
+			err = s.Client.Resolve(ctx, run, step, resolution, by)
 		}
 	default:
 		err = errAction
@@ -177,9 +177,9 @@ func (s *Server) changeShared(ctx context.Context, r *http.Request, by events.Op
 	var err error
 	switch action {
 	case "breaker":
-		err = s.Engine.ResetBreaker(ctx, q.Get("name"), by)
+		err = s.Client.ResetBreaker(ctx, q.Get("name"), by)
 	case "budget":
-		err = s.Engine.ResetBudget(ctx, q.Get("run"), q.Get("name"), by)
+		err = s.Client.ResetBudget(ctx, q.Get("run"), q.Get("name"), by)
 	default:
 		err = errAction
 	}

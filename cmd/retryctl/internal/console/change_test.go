@@ -45,7 +45,7 @@ func TestChanges(t *testing.T) {
 	}
 	var logged bytes.Buffer
 	c := newClient(t, serve(t, Config{
-		Engine: e.Engine.Admin(), Store: "test", Write: true, Log: slog.New(slog.NewTextHandler(&logged, nil)),
+		Client: e.Engine.Admin(), Store: "test", Write: true, Log: slog.New(slog.NewTextHandler(&logged, nil)),
 	}))
 	who := []string{"by", "ada", "why", "a drill"}
 	done := func(what string, r reply) {
@@ -136,7 +136,7 @@ func TestBulk(t *testing.T) {
 		e.fail(fmt.Sprint("run/", i), s, "a", errDown)
 	}
 	e.fail("other", s, "a", errors.New("validation: no such account"))
-	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test", Write: true}))
+	c := newClient(t, serve(t, Config{Client: e.Engine.Admin(), Store: "test", Write: true}))
 	finish := func(r reply, texts ...string) {
 		t.Helper()
 		c.want("start", r, http.StatusSeeOther)
@@ -174,7 +174,7 @@ func TestStopBulk(t *testing.T) {
 	for i := range 2 * maxTasks {
 		e.fail(fmt.Sprint("run/", i), quick("charge", 1), "a", errDown)
 	}
-	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test", Write: true}))
+	c := newClient(t, serve(t, Config{Client: e.Engine.Admin(), Store: "test", Write: true}))
 	start := func() reply {
 		return c.post("/dead?text=refused", "action", "requeue", "scope", "all", "sure", "yes", "rate", "0.001",
 			"by", "ada", "why", "a drill")

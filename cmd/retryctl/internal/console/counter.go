@@ -23,7 +23,7 @@ import (
 
 // A counter counts what a store has, as long as somebody looks.
 type counter struct {
-	engine   *admin.Client
+	client   *admin.Client
 	log      *slog.Logger
 	asked    chan struct{} // has one element if somebody has looked
 	finished chan struct{} // is closed when the first counts are complete
@@ -79,8 +79,8 @@ type policyCounts struct {
 // An hour is how many steps have ended in it.
 type hour struct{ First, Recovered, Failed int }
 
-func newCounter(e *admin.Client, log *slog.Logger) *counter {
-	return &counter{engine: e, log: log, asked: make(chan struct{}, 1), finished: make(chan struct{})}
+func newCounter(c *admin.Client, log *slog.Logger) *counter {
+	return &counter{client: c, log: log, asked: make(chan struct{}, 1), finished: make(chan struct{})}
 }
 
 // counts returns the latest counts, and asks for newer ones. nil means that the first
@@ -149,7 +149,7 @@ func (c *counter) count(ctx context.Context) (*counts, error) {
 		Runs: map[storage.Status]int{}, Steps: map[storage.Status]int{}, Units: map[storage.Status]int{},
 		Causes: map[cause]int{}, Policies: map[string]*policyCounts{},
 	}
-	for r, err := range c.engine.List(ctx, storage.Query{}) {
+	for r, err := range c.client.List(ctx, storage.Query{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +160,7 @@ func (c *counter) count(ctx context.Context) (*counts, error) {
 		}
 	}
 	now := time.Now()
-	for s, err := range c.engine.Steps(ctx, admin.Filter{}) {
+	for s, err := range c.client.Steps(ctx, admin.Filter{}) {
 		if err != nil {
 			return nil, err
 		}

@@ -43,8 +43,8 @@ func (f deadFilter) selects(s *admin.StepInfo) bool {
 		(f.Text == "" || strings.Contains(strings.ToLower(s.Error), strings.ToLower(f.Text)))
 }
 
-// query returns the filter of the engine for the dead letters after a step: what an
-// index finds. The rest is for selects, or the engine would read on for a page that few
+// query returns the filter of the client for the dead letters after a step: what an
+// index finds. The rest is for selects, or the client would read on for a page that few
 // dead letters pass.
 func (f deadFilter) query(run, step string) admin.Filter {
 	q := admin.Filter{
@@ -97,7 +97,7 @@ func (s *Server) search(ctx context.Context, d *deadData, run, step *string) (mo
 	f := d.Filter.query(*run, *step)
 	f.Limit = searchSteps + 1
 	n := 0
-	for letter, err := range s.Engine.Steps(ctx, f) {
+	for letter, err := range s.Client.Steps(ctx, f) {
 		if err != nil {
 			return false, err
 		}

@@ -54,7 +54,7 @@ func (s *Server) group(ctx context.Context, r *http.Request) (*page, error) {
 		return nil, err
 	}
 	d := &groupData{groupRow: newGroupRow(info)}
-	for b, err := range s.Engine.Budgets(ctx, admin.Filter{Run: run}) {
+	for b, err := range s.Client.Budgets(ctx, admin.Filter{Run: run}) {
 		if err != nil {
 			return nil, err
 		}
@@ -70,12 +70,12 @@ func (s *Server) group(ctx context.Context, r *http.Request) (*page, error) {
 	case d.OnlyFailed:
 		units = failed
 	case after == "" && info.Progress.Failed > 0:
-		if d.Failed, d.MoreFailed, err = firstPage(s.Engine.Steps(ctx, failed)); err != nil {
+		if d.Failed, d.MoreFailed, err = firstPage(s.Client.Steps(ctx, failed)); err != nil {
 			return nil, err
 		}
 	}
 	var more bool
-	if d.Units, more, err = firstPage(s.Engine.Steps(ctx, units)); err != nil {
+	if d.Units, more, err = firstPage(s.Client.Steps(ctx, units)); err != nil {
 		return nil, err
 	}
 	if after != "" {
@@ -92,7 +92,7 @@ func (s *Server) findGroup(ctx context.Context, run, id string) (admin.GroupInfo
 	if _, err := s.find(ctx, run); err != nil {
 		return admin.GroupInfo{}, err
 	}
-	for g, err := range s.Engine.Groups(ctx, admin.Filter{Run: run}) {
+	for g, err := range s.Client.Groups(ctx, admin.Filter{Run: run}) {
 		if err != nil || g.Group == id {
 			return g, err
 		}

@@ -90,7 +90,7 @@ func TestHostileTexts(t *testing.T) {
 		}
 		paths = append(paths, link("/group", "run", g.Run, "id", g.Group))
 	}
-	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: hostile[0], Namespace: "", Write: true}))
+	c := newClient(t, serve(t, Config{Client: e.Engine.Admin(), Store: hostile[0], Namespace: "", Write: true}))
 	for _, path := range paths {
 		r := c.get(path)
 		if r.status >= 500 {

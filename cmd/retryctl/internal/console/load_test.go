@@ -76,7 +76,7 @@ func BenchmarkPages(b *testing.B) {
 				b.Fatal(err)
 			}
 			e := engine(b, store)
-			s, err := New(Config{Engine: e.Admin(), Store: kind})
+			s, err := New(Config{Client: e.Admin(), Store: kind})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -178,7 +178,7 @@ func TestPageReads(t *testing.T) {
 	}
 	e := engine(t, store)
 	paths := loadPages(t, e)
-	s, err := New(Config{Engine: e.Admin(), Store: "test"})
+	s, err := New(Config{Client: e.Admin(), Store: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

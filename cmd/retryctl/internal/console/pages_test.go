@@ -76,7 +76,7 @@ func TestPolicyChanged(t *testing.T) {
 	e := newStore(t)
 	e.fail("order", quick("charge", 1), "o1", errDown)
 	e.fail("order", quick("charge", 2), "o2", errDown)
-	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test"}))
+	c := newClient(t, serve(t, Config{Client: e.Engine.Admin(), Store: "test"}))
 	for path, texts := range map[string][]string{
 		"/run?id=order":                  {"<dt>Changed</dt><dd>policy charge: max_attempts 1 → 2</dd>"},
 		"/step?run=order&id=charge%2Fo1": {"charge: attempt 1 of 1, exponential 1µs × 2 to 30s"},
@@ -123,7 +123,7 @@ func TestPaging(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test"}))
+	c := newClient(t, serve(t, Config{Client: e.Engine.Admin(), Store: "test"}))
 	for path, cell := range map[string]string{
 		"/runs": "/run?id=", "/runs?prefix=a%2F": "/run?id=", "/dead": "/step?id=", "/shared": "/run?id=", "/run?id=many": `<td><a href="/step?id=step%2F`,
 	} {
@@ -192,7 +192,7 @@ func TestProblems(t *testing.T) {
 		if failed != nil {
 			t.Fatal(failed)
 		}
-		c := newClient(t, serve(t, Config{Engine: e.Admin(), Store: "test", Write: true}))
+		c := newClient(t, serve(t, Config{Client: e.Admin(), Store: "test", Write: true}))
 		for _, path := range []string{"/", "/runs", "/run?id=a", "/step?run=a&id=b", "/dead", "/shared"} {
 			r := c.get(path)
 			if path == "/" && r.status == http.StatusOK {
@@ -207,7 +207,7 @@ func TestProblems(t *testing.T) {
 
 // The number of live pages is limited, and they end with the console.
 func TestLiveLimit(t *testing.T) {
-	s, err := New(Config{Engine: newStore(t).Engine.Admin(), Store: "test"})
+	s, err := New(Config{Client: newStore(t).Engine.Admin(), Store: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (s *Server) runs(ctx context.Context, r *http.Request) (*page, error) {
 
 // listRuns adds the page of a query, and the URLs of those around it.
 func (s *Server) listRuns(ctx context.Context, d *runsData, q storage.Query) error {
-	runs, more, err := firstPage(s.Engine.List(ctx, q))
+	runs, more, err := firstPage(s.Client.List(ctx, q))
 	newer, older := q.From != "", more
 	if q.Order == storage.OrderOldest { // back: from the last run of the page to its first
 		if err == nil && !more { // that is where the list begins
@@ -129,7 +129,7 @@ func (s *Server) find(ctx context.Context, run string) (admin.RunInfo, error) {
 	if run == "" {
 		return admin.RunInfo{}, badRequest("No run is named", "Choose one of the list of runs.")
 	}
-	for r, err := range s.Engine.List(ctx, storage.Query{Run: run, Limit: 1}) {
+	for r, err := range s.Client.List(ctx, storage.Query{Run: run, Limit: 1}) {
 		return r, err
 	}
 	return admin.RunInfo{}, &problem{http.StatusNotFound, "There is no such run",
@@ -160,7 +160,7 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	why, err := s.Engine.Why(ctx, info.ID)
+	why, err := s.Client.Why(ctx, info.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 	if d.Values, err = s.values(ctx, info.ID, ""); err != nil {
 		return nil, err
 	}
-	steps, more, err := firstPage(s.Engine.Steps(ctx,
+	steps, more, err := firstPage(s.Client.Steps(ctx,
 		admin.Filter{Run: info.ID, AfterStep: d.After, Limit: pageSize + 1}))
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 			return nil, err
 		}
 	}
-	for a, err := range s.Engine.Audit(ctx, storage.KindRun, info.ID, "") {
+	for a, err := range s.Client.Audit(ctx, storage.KindRun, info.ID, "") {
 		if err != nil {
 			return nil, err
 		}
@@ -213,7 +213,7 @@ func (d *runData) permissions() {
 // addGroups adds the groups of the run, and its budget.
 func (s *Server) addGroups(ctx context.Context, d *runData) error {
 	budgets := map[string]*admin.BudgetInfo{} // by the id of the group
-	for b, err := range s.Engine.Budgets(ctx, admin.Filter{Run: d.Run.ID}) {
+	for b, err := range s.Client.Budgets(ctx, admin.Filter{Run: d.Run.ID}) {
 		if err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func (s *Server) addGroups(ctx context.Context, d *runData) error {
 		}
 	}
 	d.Budget = budgets[""]
-	for g, err := range s.Engine.Groups(ctx, admin.Filter{Run: d.Run.ID}) {
+	for g, err := range s.Client.Groups(ctx, admin.Filter{Run: d.Run.ID}) {
 		if err != nil {
 			return err
 		}
@@ -277,7 +277,7 @@ func (s *Server) attempts(ctx context.Context, step *admin.StepInfo) (list []adm
 			Attempt: 1, Outcome: events.OutcomeSucceeded, Started: step.First, Duration: step.Ended.Sub(step.First),
 		}}, nil
 	}
-	for a, err := range s.Engine.Attempts(ctx, step.Run, step.Step) {
+	for a, err := range s.Client.Attempts(ctx, step.Run, step.Step) {
 		if err != nil {
 			return nil, err
 		}

@@ -27,7 +27,7 @@ func TestNewestFirst(t *testing.T) {
 	for range 2*pageSize + 5 {
 		create()
 	}
-	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test"}))
+	c := newClient(t, serve(t, Config{Client: e.Engine.Admin(), Store: "test"}))
 	rows := regexp.MustCompile(`<td><a href="/run\?id=(run-\d+)"`)
 	read := func(path string) (ids []string, body string) {
 		t.Helper()

@@ -14,7 +14,7 @@ import (
 )
 
 func TestHeaders(t *testing.T) {
-	c := newClient(t, serve(t, Config{Engine: newStore(t).Engine.Admin(), Store: "test"}))
+	c := newClient(t, serve(t, Config{Client: newStore(t).Engine.Admin(), Store: "test"}))
 	for _, path := range []string{"/", "/none", "/login", "/static/live.js", "/static/console.css", "/picture?name=x",
 		"/run?id="} {
 		r := c.get(path)
@@ -45,12 +45,12 @@ func TestRefusedChanges(t *testing.T) {
 	e.fail("run", quick("charge", 1), "a", errDown)
 	const path = "/step?run=run&id=charge%2Fa"
 	form := url.Values{"action": {"requeue"}, "by": {"eve"}, "why": {"fun"}}
-	read := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test"}))
+	read := newClient(t, serve(t, Config{Client: e.Engine.Admin(), Store: "test"}))
 	read.want("read-only", read.do(read.request(http.MethodPost, path, form)), http.StatusForbidden, "-write")
 	if page := read.get(path); strings.Contains(page.body, `method="post"`) {
 		t.Errorf("a console that only reads has forms: %s", page.body)
 	}
-	c := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test", Write: true}))
+	c := newClient(t, serve(t, Config{Client: e.Engine.Admin(), Store: "test", Write: true}))
 	for name, header := range map[string][2]string{
 		"cross-site": {"Sec-Fetch-Site", "cross-site"}, "same-site": {"Sec-Fetch-Site", "same-site"},
 		"origin": {"Origin", "https://evil.example"},
@@ -77,7 +77,7 @@ func TestRefusedChanges(t *testing.T) {
 // Without a login, only requests to this machine's own names are answered: those of
 // a site whose name resolves to it are not.
 func TestRebinding(t *testing.T) {
-	c := newClient(t, serve(t, Config{Engine: newStore(t).Engine.Admin(), Store: "test"}))
+	c := newClient(t, serve(t, Config{Client: newStore(t).Engine.Admin(), Store: "test"}))
 	for host, status := range map[string]int{
 		"evil.example": http.StatusForbidden, "evil.example:8046": http.StatusForbidden,
 		"127.0.0.1.evil.example": http.StatusForbidden,
@@ -96,12 +96,12 @@ func TestRebinding(t *testing.T) {
 func TestToken(t *testing.T) {
 	const token = "0123456789abcdef0123"
 	e := newStore(t)
-	if _, err := New(Config{Engine: e.Engine.Admin(), Token: "short"}); err == nil {
+	if _, err := New(Config{Client: e.Engine.Admin(), Token: "short"}); err == nil {
 		t.Error("a short token is accepted")
 	}
 	var logged bytes.Buffer
 	base := serve(t, Config{
-		Engine: e.Engine.Admin(), Store: "test", Token: token, Write: true, Log: slog.New(slog.NewTextHandler(&logged, nil)),
+		Client: e.Engine.Admin(), Store: "test", Token: token, Write: true, Log: slog.New(slog.NewTextHandler(&logged, nil)),
 	})
 	c := newClient(t, base)
 	r := c.get("/runs?status=paused")
@@ -174,7 +174,7 @@ func TestProxy(t *testing.T) {
 	e := newStore(t)
 	e.fail("run", quick("charge", 1), "a", errDown)
 	config := Config{
-		Engine: e.Engine.Admin(), Store: "test", Write: true, UserHeader: "X-Forwarded-User",
+		Client: e.Engine.Admin(), Store: "test", Write: true, UserHeader: "X-Forwarded-User",
 		Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	}
 	c := newClient(t, serve(t, config))

@@ -51,7 +51,7 @@ func serveDemo(t testing.TB) (url string) {
 		t.Fatal(err)
 	}
 	return serve(t, Config{
-		Engine: e.Admin(), Store: "sqlite:/var/lib/payments/retry.db", Write: true, Recovery: root,
+		Client: e.Admin(), Store: "sqlite:/var/lib/payments/retry.db", Write: true, Recovery: root,
 		Policies: []*policy.File{policyFile(t)},
 	})
 }

@@ -23,7 +23,7 @@ import (
 
 // A Config is what a console shows, and to whom.
 type Config struct {
-	Engine    *admin.Client
+	Client    *admin.Client
 	Store     string // the name of the store on the pages, without a password
 	Namespace string
 
@@ -91,7 +91,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{Config: c, streams: make(chan struct{}, maxStreams)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.sessions, s.refusals = newSessions(c.Token), newThrottle()
-	s.counter = newCounter(c.Engine, c.Log)
+	s.counter = newCounter(c.Client, c.Log)
 	s.tasks.init(s.ctx)
 	pages, err := template.New("").Funcs(functions).ParseFS(files, "templates/*.html")
 	if err != nil {

@@ -57,7 +57,7 @@ func (s *Server) shared(ctx context.Context, r *http.Request) (*page, error) {
 
 // breakers adds the breakers.
 func (s *Server) breakers(ctx context.Context, d *sharedData) error {
-	for b, err := range s.Engine.Breakers(ctx) {
+	for b, err := range s.Client.Breakers(ctx) {
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (s *Server) budgets(ctx context.Context, d *sharedData, after storage.Curso
 	}
 	next := func(last admin.BudgetInfo) { d.Next = link("/shared", "after", storage.After(last.Run, last.Name)) }
 	n := 0
-	for b, err := range s.Engine.Budgets(ctx, f) {
+	for b, err := range s.Client.Budgets(ctx, f) {
 		if n++; n == f.Limit {
 			next(b)
 		}
@@ -106,7 +106,7 @@ func (s *Server) budgets(ctx context.Context, d *sharedData, after storage.Curso
 // audit returns what operators did to a breaker or a budget, the last first, of which
 // there are at most a few.
 func (s *Server) audit(ctx context.Context, kind storage.Kind, name string) (list []admin.AuditEntry, err error) {
-	for a, err := range s.Engine.Audit(ctx, kind, "", name) {
+	for a, err := range s.Client.Audit(ctx, kind, "", name) {
 		if err != nil {
 			return nil, err
 		}

@@ -50,7 +50,7 @@ const maxHistory = 200
 func (s *Server) step(ctx context.Context, r *http.Request) (*page, error) {
 	form := r.URL.Query()
 	run, id := form.Get("run"), form.Get("id")
-	info, err := s.Engine.Describe(ctx, run, id)
+	info, err := s.Client.Describe(ctx, run, id)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *Server) step(ctx context.Context, r *http.Request) (*page, error) {
 		return nil, err
 	}
 	var attempts []admin.AttemptInfo
-	for a, err := range s.Engine.Attempts(ctx, run, id) {
+	for a, err := range s.Client.Attempts(ctx, run, id) {
 		if err != nil {
 			return nil, err
 		}

@@ -103,7 +103,7 @@ func (s *tasks) start(server *Server, t *task) error {
 	}
 	s.running.Go(func() {
 		defer t.cancel()
-		err := t.run(ctx, server.Engine)
+		err := t.run(ctx, server.Client)
 		t.update(func(p *taskProgress) {
 			p.Ended = time.Now()
 			switch {
@@ -136,26 +136,26 @@ func (s *tasks) all() []*task {
 }
 
 // run changes the dead letters of the task.
-func (t *task) run(ctx context.Context, e *admin.Client) error {
+func (t *task) run(ctx context.Context, c *admin.Client) error {
 	switch {
 	case t.letters != nil && t.Action == "requeue":
-		return t.requeueChecked(ctx, e)
+		return t.requeueChecked(ctx, c)
 	case t.letters != nil:
 		for i := range t.letters {
-			if err := t.change(ctx, e, &t.letters[i]); err != nil {
+			if err := t.change(ctx, c, &t.letters[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	case t.Action == "requeue":
-		return t.requeue(ctx, e, t.Filter.query("", ""), t.rate, func(letter admin.StepInfo) bool {
+		return t.requeue(ctx, c, t.Filter.query("", ""), t.rate, func(letter admin.StepInfo) bool {
 			t.update(func(p *taskProgress) { p.Examined++ })
 			return t.Filter.selects(&letter)
 		})
 	}
 	tick := time.NewTicker(max(time.Duration(float64(time.Second)/t.rate), time.Microsecond))
 	defer tick.Stop()
-	for letter, err := range e.Steps(ctx, t.Filter.query("", "")) {
+	for letter, err := range c.Steps(ctx, t.Filter.query("", "")) {
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (t *task) run(ctx context.Context, e *admin.Client) error {
 		if !t.Filter.selects(&letter) {
 			continue
 		}
-		if err := t.change(ctx, e, &letter); err != nil {
+		if err := t.change(ctx, c, &letter); err != nil {
 			return err
 		}
 		select {
@@ -177,7 +177,7 @@ func (t *task) run(ctx context.Context, e *admin.Client) error {
 
 // requeueChecked requeues the dead letters that were checked, all letters of one run
 // together, so that no worker executes the run before the last of them.
-func (t *task) requeueChecked(ctx context.Context, e *admin.Client) error {
+func (t *task) requeueChecked(ctx context.Context, c *admin.Client) error {
 	left := t.letters
 	for len(left) > 0 {
 		run := left[0].Run
@@ -187,14 +187,14 @@ func (t *task) requeueChecked(ctx context.Context, e *admin.Client) error {
 				checked[letter.Step] = true
 			}
 		}
-		err := t.requeue(ctx, e, admin.Filter{Run: run}, 0, func(letter admin.StepInfo) bool {
+		err := t.requeue(ctx, c, admin.Filter{Run: run}, 0, func(letter admin.StepInfo) bool {
 			found := checked[letter.Step]
 			delete(checked, letter.Step)
 			return found
 		})
 		for i := range left {
 			if err == nil && left[i].Run == run && checked[left[i].Step] {
-				err = t.change(ctx, e, &left[i]) // it is not a dead letter any more: this reports it
+				err = t.change(ctx, c, &left[i]) // it is not a dead letter any more: this reports it
 			}
 		}
 		if err != nil {
@@ -207,9 +207,9 @@ func (t *task) requeueChecked(ctx context.Context, e *admin.Client) error {
 
 // requeue requeues the dead letters of a filter for which selects returns true.
 func (t *task) requeue(
-	ctx context.Context, e *admin.Client, f admin.Filter, rate float64, selects func(admin.StepInfo) bool,
+	ctx context.Context, c *admin.Client, f admin.Filter, rate float64, selects func(admin.StepInfo) bool,
 ) error {
-	for r, err := range e.RequeueDead(ctx, f, admin.RequeueRate(rate), admin.Only(selects), admin.RequeueBy(t.By)) {
+	for r, err := range c.RequeueDead(ctx, f, admin.RequeueRate(rate), admin.Only(selects), admin.RequeueBy(t.By)) {
 		if err != nil {
 			return err
 		}
@@ -219,15 +219,15 @@ func (t *task) requeue(
 }
 
 // change changes one dead letter. Its error comes from the store.
-func (t *task) change(ctx context.Context, e *admin.Client, letter *admin.StepInfo) error {
-	now, err := e.Describe(ctx, letter.Run, letter.Step)
+func (t *task) change(ctx context.Context, c *admin.Client, letter *admin.StepInfo) error {
+	now, err := c.Describe(ctx, letter.Run, letter.Step)
 	switch {
 	case err == nil && now.Status != storage.StatusDead:
 		err = fmt.Errorf("it is %v, not a dead letter: %w", now.Status, durable.ErrConflict)
 	case err == nil && t.Action == "requeue":
-		err = e.Requeue(ctx, letter.Run, letter.Step, admin.RequeueBy(t.By))
+		err = c.Requeue(ctx, letter.Run, letter.Step, admin.RequeueBy(t.By))
 	case err == nil:
-		err = e.Discard(ctx, letter.Run, letter.Step, t.By)
+		err = c.Discard(ctx, letter.Run, letter.Step, t.By)
 	}
 	if err != nil && !errors.Is(err, durable.ErrConflict) && !errors.Is(err, durable.ErrNotFound) {
 		return err

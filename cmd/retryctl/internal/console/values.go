@@ -29,7 +29,7 @@ type pageValues struct{ Shown, Hidden []shownValue }
 
 // values returns the values of a run, or of a step of it.
 func (s *Server) values(ctx context.Context, run, step string) (p pageValues, err error) {
-	values, err := s.Engine.Values(ctx, run, step)
+	values, err := s.Client.Values(ctx, run, step)
 	if err != nil {
 		return p, err
 	}

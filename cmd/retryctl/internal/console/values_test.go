@@ -38,7 +38,7 @@ func TestValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	const run, step = "/run?id=one", "/step?run=one&id=report"
-	hidden := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test"}))
+	hidden := newClient(t, serve(t, Config{Client: e.Engine.Admin(), Store: "test"}))
 	for _, path := range []string{run, step} {
 		r := hidden.get(path)
 		hidden.want(path, r, http.StatusOK, "start the console with -values")
@@ -46,7 +46,7 @@ func TestValues(t *testing.T) {
 			t.Errorf("%s shows values", path)
 		}
 	}
-	shown := newClient(t, serve(t, Config{Engine: e.Engine.Admin(), Store: "test", Values: true}))
+	shown := newClient(t, serve(t, Config{Client: e.Engine.Admin(), Store: "test", Values: true}))
 	for path, texts := range map[string][]string{
 		run:  {"Input", "&#34;o-1&#34;", `&#34;client_secret&#34;: &#34;[redacted]&#34;`, `&#34;&lt;i&gt;&#34;`},
 		step: {"Result", `&lt;b&gt;o-1 \u202exxx`, "The rest is not shown"},
