@@ -3,13 +3,11 @@ package durable
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"math/rand/v2"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable/events"
-	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
@@ -193,7 +191,7 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 	in := starting{
 		token: record.Token(8), due: due, sample: rand.Float64(), correlation: x.e.correlation(ctx),
 		timeout: p.CallTimeout(ctx),
-		local:   time.Now(), spread: patience(c.policy, ctx),
+		local:   time.Now(), spread: patience(ctx, c.policy),
 	}
 	c.resume()
 	if f, inputs, ok := c.call.TryAdmit(ctx); !ok {
@@ -219,19 +217,6 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 func (c *stepCall) resume() {
 	call := c.policy.Policy.Resume(retry.CallState{}, retry.Shared{Breaker: c.policy.Shared.Breaker})
 	c.call = &call
-}
-
-// patience returns how long a retry may be delayed without parking its run: a
-// run that is parked again each time it is due would never go on.
-func patience(s *genapi.StepPolicy, ctx context.Context) time.Duration {
-	d := time.Duration(math.MaxInt64)
-	if deadline, limited := ctx.Deadline(); limited {
-		d = time.Until(deadline) / 2 // the attempt needs some time, too
-	}
-	if s.ParkAfter > 0 {
-		d = min(d, s.ParkAfter)
-	}
-	return d
 }
 
 // attempt makes the attempt that has started, and records its end.

@@ -1,13 +1,15 @@
 package durable
 
 import (
+	"context"
+	"math"
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// This file has what the zero values of a StepPolicy mean.
+// This file has what a StepPolicy means, also where its fields are zero.
 
 // maxInterrupted is the number of interrupted attempts in a row after which a step is
 // exhausted. Deployments do not come close to it; an attempt that takes longer than
@@ -59,4 +61,17 @@ func breakerName(s *genapi.StepPolicy) string {
 		return record.NameBreaker(s.Shared.Breaker.Policy().Name)
 	}
 	return record.NameBreaker("")
+}
+
+// patience returns how long a retry may be delayed without parking its run: a
+// run that is parked again each time it is due would never go on.
+func patience(ctx context.Context, s *genapi.StepPolicy) time.Duration {
+	d := time.Duration(math.MaxInt64)
+	if deadline, limited := ctx.Deadline(); limited {
+		d = time.Until(deadline) / 2 // the attempt needs some time, too
+	}
+	if s.ParkAfter > 0 {
+		d = min(d, s.ParkAfter)
+	}
+	return d
 }

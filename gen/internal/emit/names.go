@@ -61,6 +61,17 @@ func lowerFirst(s string) string {
 	return string(unicode.ToLower(r)) + s[n:]
 }
 
+// DurablePath is the import path of package durable. Only files with durable steps
+// import it.
+const DurablePath = RuntimePath + "/durable"
+
+// The import paths of what generated code of durable steps calls, and of what
+// processes share through a store.
+const (
+	GenapiPath = DurablePath + "/genapi"
+	SharedPath = DurablePath + "/shared"
+)
+
 // imported returns the names of all packages that f may need, by import path.
 func imported(f File) map[string]string {
 	paths := map[string]string{"context": "context", "regexp": "regexp", "slices": "slices", "time": "time",

@@ -15,17 +15,6 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
-// DurablePath is the import path of package durable. Only files with durable steps
-// import it.
-const DurablePath = RuntimePath + "/durable"
-
-// The import paths of what generated code of durable steps calls, and of what
-// processes share through a store.
-const (
-	GenapiPath = DurablePath + "/genapi"
-	SharedPath = DurablePath + "/shared"
-)
-
 // StepErrors is the name of the variable with the errors that a recorded error may
 // match.
 const StepErrors = "stepErrors"
