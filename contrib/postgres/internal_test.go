@@ -212,7 +212,7 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 	for _, analyzed := range []bool{false, true} {
 		for _, test := range []struct {
 			query storage.Query
-			order string // "": that of the query
+			order string // "": as the query has it
 			want  string
 		}{
 			{storage.Query{Kind: storage.KindRun}, byKey, "retry_record_pkey"},

@@ -9,7 +9,7 @@ import (
 // columns of a record besides its key.
 const columns = `version, status, owner, fence, handler, due, attention, bucket, body, label, priority, created`
 
-// briefColumns are those of the records of a query with Brief, besides their keys.
+// briefColumns are what a query with Brief reads of records, besides their keys.
 const briefColumns = `version, status, body`
 
 // texts are the statements of a store. They name its schema, because a pooler may

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// briefColumns are those of the records of a query with Brief.
+	// briefColumns are what a query with Brief reads of records.
 	briefColumns = `run, id, version, status, body`
 	columns      = briefColumns + `, owner, fence, handler, due, attention, bucket, label, priority, created`
 

@@ -99,7 +99,7 @@ func (x *execution) linkAwaited(
 			continue
 		}
 		if r.Due.IsZero() {
-			r.Due = tx.Now.Add(x.e.ns.Lease) // to look again, in case its end is not that of an execution
+			r.Due = tx.Now.Add(x.e.ns.Lease) // to look again, in case it ends without an execution
 		}
 		if !slices.Contains(ob.Awaiters, x.id) {
 			ob.Awaiters = append(ob.Awaiters, x.id)

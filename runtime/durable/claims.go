@@ -12,7 +12,7 @@ import (
 // those of an owner that is dead.
 type claimRequest struct {
 	owner   storage.Key          // the record of the engine
-	orphans storage.Key          // that of the dead owner, or the zero Key
+	orphans storage.Key          // the record of the dead owner, or the zero Key
 	dead    bool                 // its process is known to be dead
 	waits   map[string]time.Time // until when its runs only wait
 	slots   int                  // how many runs may be claimed

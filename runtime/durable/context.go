@@ -67,7 +67,7 @@ func fromContext(ctx context.Context) *runContext {
 
 type scopeKey struct{}
 
-// Scope returns a context whose steps are others than those of ctx: it distinguishes
+// Scope returns a context with other steps than ctx has: it distinguishes
 // the iterations of a loop that call the same step.
 //
 //	for page := range pages {

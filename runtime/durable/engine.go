@@ -97,7 +97,7 @@ func OnEvent(f func(context.Context, events.Event)) Option {
 // not changed. The path of a part has the names of the members that lead to it, the
 // outermost first; elements of arrays have the path of their array.
 //
-// Members whose names are those of secrets, such as password, access_token or
+// Members that have the names of secrets, such as password, access_token or
 // Authorization, are redacted in any case. See [admin.Named] for others.
 func Redact(hidden func(path []string) bool) Option {
 	return func(e *Engine) error {

@@ -77,7 +77,7 @@ func (g *groupCall) await(ctx context.Context) error {
 	defer l.Close()
 	var looked time.Time
 	for {
-		if time.Since(looked) >= x.e.ns.Lease { // the end of a run may be that of no execution
+		if time.Since(looked) >= x.e.ns.Lease { // a run may end without an execution
 			if err := g.reconcile(ctx); err != nil {
 				return x.failed(ctx, err)
 			}

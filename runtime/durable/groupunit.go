@@ -194,7 +194,7 @@ func (g *groupCall) unitKeys(unit storage.Key, letters []storage.Key) []storage.
 }
 
 // decideUnit decides about the end of a unit that the execution of a run has
-// executed. The records are those of unitKeys.
+// executed. Its records are what unitKeys returns.
 func (g *groupCall) decideUnit(tx storage.Tx, unit storage.Key, e *unitEnd, a *groupAnswer) (storage.Writes, error) {
 	x := g.x
 	run := tx.Record(x.e.ns.Key(storage.KindRun, x.id, ""))

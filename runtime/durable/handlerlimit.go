@@ -43,7 +43,7 @@ func StartRate(n int, per time.Duration, burst int) RunOption {
 	}
 }
 
-// refuseLimits returns an error for options that are not those of Handle.
+// refuseLimits returns an error for options that only Handle has.
 func refuseLimits(l record.Limits) error {
 	if l.Any() {
 		return errors.New("Concurrency and StartRate are options of Handle")

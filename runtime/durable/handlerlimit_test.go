@@ -296,7 +296,7 @@ func limitHistory(t *testing.T, random *rand.Rand) {
 		})
 		if err == nil {
 			for _, r := range w.Put {
-				// That of a canceled run may be dead: nobody takes it over.
+				// The owner of a canceled run may be dead: nobody takes it over.
 				if r.Key.Kind == storage.KindRun && r.Owner != "" && r.Status == storage.StatusOpen {
 					holders[r.Key.Run] = true
 				} else if r.Key.Kind == storage.KindRun {
@@ -380,7 +380,7 @@ func limitHistory(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// Limits that let no run start, and those of single runs, are refused.
+// Limits that let no run start, and limits of single runs, are refused.
 func TestLimitsRefused(t *testing.T) {
 	e := newEngine(t, memory.New())
 	for text, option := range map[string]durable.RunOption{

@@ -89,7 +89,7 @@ func (e *Engine) readAhead(ctx context.Context, q storage.Query, l *ledger) erro
 	return err
 }
 
-// eachAhead is each for a query of many records: while it calls f for those of a page, it
+// eachAhead is each for a query of many records: while it calls f for the records of a page, it
 // reads the next one.
 func (e *Engine) eachAhead(ctx context.Context, q storage.Query, f func(storage.Record) error) error {
 	ctx, cancel := context.WithCancel(ctx)

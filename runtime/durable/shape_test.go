@@ -10,7 +10,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// bodies are those of steps that have succeeded, as most of them are.
+// bodies belong to steps that have succeeded, as most of them do.
 var bodies = map[string]record.Step{
 	"first attempt": {
 		Name: "charge", Function: "example.com/pay.(*Client).Charge", Arguments: "amount:0123456789abcdef/b:00",

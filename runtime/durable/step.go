@@ -36,7 +36,7 @@ func Step[T any](ctx context.Context, name string, p *retry.Policy, fn func(cont
 	return genapi.Call(ctx, &genapi.StepPolicy{Name: name, Policy: p}, genapi.StepID{}, genapi.Digest{}, fn)
 }
 
-// InStep reports whether the context is that of an attempt of a step.
+// InStep reports whether the context belongs to an attempt of a step.
 func (c *runContext) InStep() bool { return c.info != nil }
 
 // CallStep executes a step of the run.

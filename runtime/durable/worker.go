@@ -29,7 +29,7 @@ func MaxRuns(n int) WorkOption { return func(o *workOptions) { o.maxRuns = max(n
 
 // Poll sets how often a worker asks the store for runs that are due, and for runs
 // of dead workers. The default is 1s. Runs that the same engine starts are found
-// at once, those of others as soon as a store that is a [storage.Notifier] reports them.
+// at once, changes of others as soon as a store that is a [storage.Notifier] reports them.
 func Poll(d time.Duration) WorkOption {
 	return func(o *workOptions) { o.poll = max(d, time.Millisecond) }
 }

@@ -66,7 +66,7 @@ func (w *worker) limiting(
 	return l, bodies, err
 }
 
-// unlimited returns those of some handlers whose runs may start now, with how many of
+// unlimited returns the handlers among some whose runs may start now, with how many of
 // them if there is a limit.
 func (w *worker) unlimited(
 	ctx context.Context, o *owner, handlers []string,

@@ -11,7 +11,7 @@ import (
 
 // A Client describes and changes the runs of a namespace of a store: what operators
 // do, and programs on their behalf. Its methods may be called concurrently. It needs
-// no engine; that of an engine is durable.Engine.Admin.
+// no engine; durable.Engine.Admin returns the client of an engine.
 type Client struct{ ns *namespace.Namespace }
 
 // An Option changes a default of a client.
@@ -29,7 +29,7 @@ type Codec interface {
 	Decode(data []byte, into any) error
 }
 
-// WithCodec sets the encoding of results, which is that of the engines. The default
+// WithCodec sets the encoding of results, with which the engines write them. The default
 // is JSON.
 func WithCodec(c Codec) Option {
 	return func(n *namespace.Namespace) error {
@@ -50,7 +50,7 @@ func OnEvent(f func(context.Context, events.Event)) Option {
 // Redact adds a function that reports which parts of inputs and results people
 // may not see: [Client.Values] returns "[redacted]" in their place. The path of a part
 // has the names of the members that lead to it, the outermost first; elements of arrays
-// have the path of their array. Members whose names are those of secrets, such as
+// have the path of their array. Members that have the names of secrets, such as
 // password, access_token or Authorization, are redacted in any case. See [Named].
 func Redact(hidden func(path []string) bool) Option {
 	return func(n *namespace.Namespace) error {

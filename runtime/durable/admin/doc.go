@@ -1,7 +1,8 @@
 // Package admin is for operators, and for programs on their behalf: it describes the
 // runs of a namespace, and changes them.
 //
-// A [Client] needs a store, and no engine; that of an engine is durable.Engine.Admin.
+// A [Client] needs a store, and no engine; durable.Engine.Admin returns the client of an
+// engine.
 // What it changes, engines notice at once or with the next renewal of their lease.
 //
 //   - What is there: [Client.List], [Client.Steps], [Client.History], [Client.Groups],

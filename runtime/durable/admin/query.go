@@ -91,7 +91,7 @@ type Filter struct {
 	Run       string
 	Name      string           // of steps, without the values that identify their calls
 	Status    []storage.Status // any of these
-	Class     []retry.Class    // of the last error, or of that of an attempt: any of these
+	Class     []retry.Class    // of the last error, or of the error of an attempt: any of these
 	Attention bool             // only what a person, or a resumed run, has to look at
 	Group     string           // of steps, only the units of the group of the run with this id
 	Since     time.Time        // that ended, or began if it has not, at this time or later
@@ -191,7 +191,7 @@ func compareSteps(a, b *StepInfo) int {
 	return cmp.Or(strings.Compare(a.Run, b.Run), strings.Compare(a.Step, b.Step))
 }
 
-// Describe returns a step. Its history is that of [Client.Attempts]. The error
+// Describe returns a step. [Client.Attempts] returns its history. The error
 // matches [ErrNotFound] if the step does not exist.
 func (c *Client) Describe(ctx context.Context, run, step string) (StepInfo, error) {
 	records, err := c.ns.Store.Get(ctx, []storage.Key{c.ns.Key(storage.KindStep, run, step)})

@@ -12,7 +12,7 @@ import (
 
 // Values are the values that a run or a step has recorded, for people.
 type Values struct {
-	Input  *Value // of a run, or nil: only those of durable.Start have one
+	Input  *Value // of a run, or nil: only a run of durable.Start has one
 	Result *Value // of what has succeeded, or nil
 }
 

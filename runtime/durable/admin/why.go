@@ -247,7 +247,7 @@ func (c *Client) Why(ctx context.Context, run string) (Standing, error) {
 	return c.whyLimited(ctx, s)
 }
 
-// whyLimited is [Client.Why] for a run that is due. The limits are those of the last
+// whyLimited is [Client.Why] for a run that is due. The limits are as the last
 // claim.
 func (c *Client) whyLimited(ctx context.Context, s Standing) (Standing, error) {
 	records, err := c.ns.Store.Get(ctx, []storage.Key{c.ns.LimitKey(s.Handler)})

@@ -140,7 +140,7 @@ func randomCursor(r *rand.Rand, q storage.Query) storage.Cursor {
 	return q.After(storage.Record{Key: key, Created: oneOf(r, someTimes[1:])})
 }
 
-// inOrder returns those of records, which are sorted by their keys, that q selects, in
+// inOrder returns the records that q selects among some, which are sorted by their keys, in
 // its order.
 func inOrder(q storage.Query, records []storage.Record) (found []storage.Record) {
 	for _, r := range records {

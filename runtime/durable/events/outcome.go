@@ -8,7 +8,7 @@ const (
 	OutcomeSucceeded Outcome = "succeeded"
 	OutcomeFailed    Outcome = "failed"
 	OutcomeTimedOut  Outcome = "timed_out" // by the limit of the attempt
-	// OutcomeInterrupted is that of an attempt which was ended by the end of its
+	// OutcomeInterrupted means that an attempt was ended by the end of its
 	// context, by a shutdown, or by the panic of another run: it may have taken effect.
 	OutcomeInterrupted Outcome = "interrupted"
 	OutcomeLost        Outcome = "lost"      // its process died, or lost the run: it may have taken effect

@@ -27,7 +27,7 @@ type Span struct {
 	Name   string // of the step, without the values that identify its calls
 	Policy string // name of the policy of the step, or ""
 
-	// Correlation is that of the context in which the run was created. Events have
-	// that of their step.
+	// Correlation is the id of the context in which the run was created. Events have
+	// the id of their step.
 	Correlation string
 }

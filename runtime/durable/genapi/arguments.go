@@ -19,7 +19,7 @@ type Digest struct {
 //
 //	genapi.Arguments("amount", amount, "tags", tags)
 //
-// A digest is that of the JSON form of the argument without object members that
+// A digest is made of the JSON form of the argument without object members that
 // have their zero value: null, false, 0, "", an empty array or object, or the zero
 // [time.Time]. So a type may have a further field without making arguments that do
 // not set it others. Only parameters that a recorded step and its call have in

@@ -11,7 +11,7 @@ import (
 
 // A caller executes the calls of steps in a context: it is in the contexts of runs.
 type caller interface {
-	// InStep reports whether the context is that of an attempt of a step.
+	// InStep reports whether the context belongs to an attempt of a step.
 	InStep() bool
 	// CallStep executes a step that calls fn, and decodes its result into a pointer.
 	CallStep(

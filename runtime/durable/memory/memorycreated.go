@@ -12,7 +12,7 @@ import (
 type createdList struct{ keys keyList }
 
 // createdKey returns the entry of a record of a kind and a namespace. Its parts order
-// as those of the position do: no text has a NUL byte.
+// as the parts of the position do: no text has a NUL byte.
 func createdKey(kind storage.Kind, space string, p storage.Position) storage.Key {
 	return storage.Key{Kind: kind, Space: space, Run: timeText(p.Created), ID: p.Run + "\x00" + p.ID}
 }

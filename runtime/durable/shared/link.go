@@ -16,9 +16,9 @@ import (
 // A Store keeps the records of breakers and ratio budgets that processes
 // share. Every [storage.Store] is one; contrib/redis is no more than that.
 type Store interface {
-	// Update is that of [storage.Store], for keys of [storage.KindBudget] and [storage.KindBreaker].
+	// Update does what it does in [storage.Store], for keys of [storage.KindBudget] and [storage.KindBreaker].
 	Update(ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error)) error
-	// Get is that of [storage.Store], for the same keys.
+	// Get does what it does in [storage.Store], for the same keys.
 	Get(ctx context.Context, keys []storage.Key) ([]storage.Record, error)
 	// Guarantee returns what the store survives and who may share it.
 	Guarantee() storage.Guarantee

@@ -28,7 +28,7 @@ const (
 	OpIs      Op = iota + 1 // the fields are the values
 	OpIn                    // the field is in a list
 	OpSet                   // the field is true, or a time that is set
-	OpMore                  // the fields are greater than the values: those of a row in SQL
+	OpMore                  // the fields are greater than the values, as rows in SQL are
 	OpAtLeast               // the fields are at least the values
 	OpLess                  // the fields are less than the values
 	OpAtMost                // the fields are at most the values

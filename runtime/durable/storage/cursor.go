@@ -19,8 +19,8 @@ const (
 )
 
 // A Cursor is a position in the results of a query, or in a history. An empty
-// one is the start, and as a result the end. Those of [Store.List] are made by
-// [After] and [AfterCreated]; those of [Store.History] are opaque.
+// one is the start, and as a result the end. [After] and [AfterCreated] make the cursors
+// of [Store.List]; the cursors of [Store.History] are opaque.
 type Cursor string
 
 // After returns the position in [OrderKey] after the record with a run and an id,

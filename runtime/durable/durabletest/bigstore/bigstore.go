@@ -215,7 +215,7 @@ func (f *filler) step(r *storage.Record, created time.Time, n int) error {
 const owner = "6f1c0de5a11ba5eba11c0ffee0ddf00d"
 
 // history adds the attempts of a step, and returns the time after the last one. The
-// attempt of an executing step has not ended, and that of one in doubt was lost.
+// attempt of an executing step has not ended, and the attempt of one in doubt was lost.
 func (f *filler) history(s *storage.Record, b *record.Step) time.Time {
 	at := b.First
 	failure := failures[f.random.IntN(len(failures))]

@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// FreeSlots returns those of some slots whose claims have ended: the fence of the run
+// FreeSlots returns the slots among some whose claims have ended: the fence of the run
 // has risen, or it has no owner. An owner cannot come back under the same fence. A run
 // of a dead owner counts until a worker takes it over, as it does soon if it has the
 // handler. If no worker does, since the run was canceled or paused, or its version has no

@@ -102,7 +102,7 @@ type GroupDecision struct {
 	TimedOut bool         `json:"timed_out,omitempty"`
 }
 
-// Unit is what the record of a unit has in addition to that of other steps.
+// Unit is what the record of a unit has and the records of other steps have not.
 type Unit struct {
 	Counted job.UnitStatus `json:"counted,omitempty"` // as what the group counts it
 	Seq     int            `json:"seq,omitempty"`     // of its end in the group

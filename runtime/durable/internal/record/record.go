@@ -48,7 +48,7 @@ type Step struct {
 	Interrupted int `json:"interrupted,omitempty"`
 	Grant       int `json:"grant,omitempty"` // the attempt for which the last grant was taken
 
-	// Refusal is that of a breaker which has refused the start of the next attempt.
+	// Refusal says how a breaker has refused the start of the next attempt.
 	Refusal *retry.Refusal `json:"refusal,omitempty"`
 
 	Child       string         `json:"child,omitempty"`       // the run that the step has started
@@ -118,7 +118,7 @@ func EncodeStep(r *storage.Record, body *Step) error {
 	return Encode(r, body)
 }
 
-// StepLabel returns the Label of a step: that of a dead letter, or "".
+// StepLabel returns the Label of a step: the one of a dead letter, or "".
 func StepLabel(r *storage.Record, body *Step) string {
 	switch {
 	case !r.Attention || body.Dead.IsZero():

@@ -104,7 +104,7 @@ func (b *Run) End(r *storage.Record, status storage.Status, now time.Time) {
 	r.Status, r.Due, b.Ended = status, now.Add(b.RetentionAfter(status)), now
 }
 
-// ChildPrefix is that of the steps that record the children of a run. No id of a
+// ChildPrefix begins the ids of the steps that record the children of a run. No id of a
 // call has it: their escapes are hexadecimal.
 const ChildPrefix = "%start/"
 

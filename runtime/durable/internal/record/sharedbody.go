@@ -11,7 +11,7 @@ import (
 // CountBudget is the body of a count budget.
 type CountBudget struct {
 	Name     string `json:"name,omitempty"`    // of the policy of a count budget
-	Retries  int    `json:"retries,omitempty"` // the limits stay those of the first engine
+	Retries  int    `json:"retries,omitempty"` // the limits stay as the first engine has set them
 	PerUnit  int    `json:"per_unit,omitempty"`
 	Consumed int    `json:"consumed,omitempty"`
 	Refused  int    `json:"refused,omitempty"`
