@@ -13,28 +13,35 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// goMods returns the go.mod files of this repository, by the folders of their modules.
-func goMods(t *testing.T) map[string]*modfile.File {
+// parsed returns the files with a name of all modules and workspaces, parsed, by their
+// folders.
+func parsed[T any](
+	t *testing.T, name string, parse func(string, []byte, modfile.VersionFixer) (T, error),
+) map[string]T {
 	t.Helper()
-	files := map[string]*modfile.File{}
-	for _, pattern := range []string{"go.mod", "*/*/go.mod"} {
-		names, err := filepath.Glob(pattern)
+	files := map[string]T{}
+	for _, pattern := range []string{name, "*/*/" + name} {
+		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range names {
-			text, err := os.ReadFile(name)
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			mod, err := modfile.Parse(name, text, nil)
-			if err != nil {
+			if files[filepath.ToSlash(filepath.Dir(path))], err = parse(path, text, nil); err != nil {
 				t.Fatal(err)
 			}
-			files[filepath.ToSlash(filepath.Dir(name))] = mod
 		}
 	}
 	return files
+}
+
+// goMods returns the go.mod files of this repository, by the folders of their modules.
+func goMods(t *testing.T) map[string]*modfile.File {
+	t.Helper()
+	return parsed(t, "go.mod", modfile.Parse)
 }
 
 // TestWorkspaces: each module is in the workspace of the repository, or in one of its own,
@@ -42,26 +49,12 @@ func goMods(t *testing.T) map[string]*modfile.File {
 func TestWorkspaces(t *testing.T) {
 	mods := goMods(t)
 	in := map[string]int{}
-	for _, pattern := range []string{"go.work", "*/*/go.work"} {
-		names, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
+	for dir, work := range parsed(t, "go.work", modfile.ParseWork) {
+		if work.Go.Version != mods["."].Go.Version {
+			t.Errorf("%s/go.work: go %s, but go.mod has go %s", dir, work.Go.Version, mods["."].Go.Version)
 		}
-		for _, name := range names {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			work, err := modfile.ParseWork(name, text, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if work.Go.Version != mods["."].Go.Version {
-				t.Errorf("%s: go %s, but go.mod has go %s", name, work.Go.Version, mods["."].Go.Version)
-			}
-			for _, use := range work.Use {
-				in[path.Join(filepath.ToSlash(filepath.Dir(name)), use.Path)]++
-			}
+		for _, use := range work.Use {
+			in[path.Join(dir, use.Path)]++
 		}
 	}
 	for dir, mod := range mods {
