@@ -64,7 +64,7 @@ func TestExpireFailed(t *testing.T) {
 		p := startProcess(t, memory.New())
 		options := []durable.RunOption{durable.Retention(time.Minute), durable.FailedRetention(2 * time.Hour)}
 		failing := func(context.Context, string) (int, error) { return 0, errors.New("no") }
-		durable.Handle(p.Engine, "fail", failing, options...)
+		durable.Handle(p.Engine, "fail", failing, options[0], options[1])
 		defer work(t, p.Engine)()
 		if err := durable.Start(t.Context(), p.Engine, "fail", "failed", "secret"); err != nil {
 			t.Fatal(err)

@@ -56,9 +56,7 @@ type starter struct {
 }
 
 func newStarter(e *Engine, handler string, options []RunOption) (*starter, error) {
-	given := newRunOptions(options)
-	key, err := handlerKey(handler, given.version)
-	err = errors.Join(err, refuseLimits(given.limits))
+	key, err := handlerKey(handler, newRunOptions(options).version)
 	if err != nil {
 		return nil, err
 	}

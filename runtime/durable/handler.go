@@ -27,21 +27,24 @@ type handler struct {
 // calls it, in this or in another process that has registered it. The options
 // apply to the runs of the name and version that have no such option of their own,
 // whichever process starts them: if it has not registered the handler, the first
-// worker that executes the run adds them. [Concurrency] and [StartRate] are options of
-// Handle alone. Handle panics if these have no sense, and if the name is empty or
+// worker that executes the run adds them. Handle panics if [Concurrency] or [StartRate]
+// let no run start, and if the name is empty or
 // has other characters than letters, digits, and ".-_", or if it is registered
 // already. A panic of the function ends the process, as any other panic does; the
 // run is then executed by another worker, and paused after 10 panics without
 // progress.
 func Handle[In, Out any](
-	e *Engine, name string, fn func(context.Context, In) (Out, error), options ...RunOption,
+	e *Engine, name string, fn func(context.Context, In) (Out, error), options ...HandleOption,
 ) {
-	o := newRunOptions(options)
-	key, err := handlerKey(name, o.version)
-	if err = errors.Join(err, o.limits.Check()); err != nil {
+	var given handleOptions
+	for _, option := range options {
+		option.handle(&given)
+	}
+	key, err := handlerKey(name, newRunOptions(given.run).version)
+	if err = errors.Join(err, given.limits.Check()); err != nil {
 		panic("durable: " + err.Error())
 	}
-	h := &handler{options: options, limits: o.limits}
+	h := &handler{options: given.run, limits: given.limits}
 	h.invoke = func(ctx context.Context, input *record.Payload) (record.Payload, error) {
 		var in In
 		if err := resultError("", input.Decode(e.ns.Codec, &in)); err != nil {
@@ -124,9 +127,8 @@ func (e *Engine) startRun(
 	if err := e.checkRun(ctx, id); err != nil {
 		return nil, err
 	}
-	given := newRunOptions(options)
-	key, err := handlerKey(name, given.version)
-	if err = errors.Join(err, refuseLimits(given.limits)); err != nil {
+	key, err := handlerKey(name, newRunOptions(options).version)
+	if err != nil {
 		return nil, err
 	}
 	o := e.startOptions(key, options)

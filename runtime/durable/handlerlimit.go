@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"errors"
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
@@ -12,6 +11,21 @@ import (
 // else changes it: a slot is an entry with the run and the fence of a claim, and is
 // free as soon as the record of the run says that this claim has ended. So neither the
 // end of an execution nor a crash has a slot to give back that could be lost.
+
+// A HandleOption changes a default of [Handle]: [Concurrency], [StartRate], or a
+// [RunOption] for the runs of the handler.
+type HandleOption interface{ handle(*handleOptions) }
+
+type handleOptions struct {
+	run    []RunOption
+	limits record.Limits
+}
+
+type handleOption func(*handleOptions)
+
+func (f handleOption) handle(o *handleOptions) { f(o) }
+
+func (f RunOption) handle(o *handleOptions) { o.run = append(o.run, f) }
 
 // Concurrency limits how many runs of a handler are executed at a time by all workers
 // of the store together, whatever the versions of the handler: [Version]. The runs
@@ -25,8 +39,8 @@ import (
 // keeps the limit of the worker that makes it. Each claim reads the records of the runs
 // that are executed, so limits above some hundreds make claims slow. Each shard of a
 // [Sharded] has a limit of its own. Handle panics if n is less than 1.
-func Concurrency(n int) RunOption {
-	return func(o *runOptions) { o.limits.Bounded, o.limits.Most = true, n }
+func Concurrency(n int) HandleOption {
+	return handleOption(func(o *handleOptions) { o.limits.Bounded, o.limits.Most = true, n })
 }
 
 // StartRate limits how often executions of the runs of a handler start on all workers
@@ -37,16 +51,8 @@ func Concurrency(n int) RunOption {
 // limit stay due, and workers sleep until the next one may start, by the clock of the
 // store. See [Concurrency] for different limits and shards. Handle panics if n or burst
 // is less than 1, or per is not positive.
-func StartRate(n int, per time.Duration, burst int) RunOption {
-	return func(o *runOptions) {
+func StartRate(n int, per time.Duration, burst int) HandleOption {
+	return handleOption(func(o *handleOptions) {
 		o.limits.Rated, o.limits.Starts, o.limits.Per, o.limits.Burst = true, n, per, burst
-	}
-}
-
-// refuseLimits returns an error for options that only Handle has.
-func refuseLimits(l record.Limits) error {
-	if l.Any() {
-		return errors.New("Concurrency and StartRate are options of Handle")
-	}
-	return nil
+	})
 }

@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -107,10 +106,8 @@ func Periodic[In any](
 	for _, option := range options {
 		option.periodic(&p.periodicOptions)
 	}
-	o := newRunOptions(p.run)
 	var err error
-	p.key, err = handlerKey(name, o.version)
-	if err = errors.Join(err, refuseLimits(o.limits)); err != nil {
+	if p.key, err = handlerKey(name, newRunOptions(p.run).version); err != nil {
 		panic("durable: " + err.Error())
 	}
 	now := time.Now().UTC()

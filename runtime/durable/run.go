@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -23,9 +22,8 @@ type runOptions struct {
 	failedRetention time.Duration
 	budget          *job.BudgetPolicy
 	at              time.Time
-	correlation     string        // of the caller
-	priority        *int          // nil: the priority of the parent, or 0
-	limits          record.Limits // of a handler
+	correlation     string // of the caller
+	priority        *int   // nil: the priority of the parent, or 0
 
 	// Which of the options were given.
 	timeoutSet, retentionSet, failedRetentionSet bool
@@ -158,11 +156,11 @@ func (e *Engine) run(
 	}
 	o := newRunOptions(options)
 	o.correlation = e.spanID(ctx)
-	if err := errors.Join(o.check(), refuseLimits(o.limits)); err != nil {
+	if err := o.check(); err != nil {
 		return record.Payload{}, fmt.Errorf("run %q: %w", id, err)
 	}
 	if !o.at.IsZero() {
-		return record.Payload{}, fmt.Errorf("run %q: At is an option of Start: %w", id, ErrConflict)
+		return record.Payload{}, fmt.Errorf("run %q: StartAt is an option of Start: %w", id, ErrConflict)
 	}
 	owner, err := e.ensureOwner(ctx)
 	if err != nil {
