@@ -24,7 +24,7 @@ GROUP BY e.kind, e.space, e.run, e.id LIMIT 100`
 // For the files of the database, use pg_amcheck and the checksums of the server.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
 	text := strings.ReplaceAll(orphansSQL, "SCHEMA", pgx.Identifier{s.schema}.Sanitize())
-	c, err := s.acquire(ctx, s.pool)
+	c, err := s.acquire(ctx, s.maintenance)
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}

@@ -59,7 +59,7 @@ func isConflict(err error) bool {
 	case "57014": // query_canceled: by statement_timeout, or by a late request to cancel an earlier statement
 		return !isUnknown(err)
 	}
-	return errors.Is(err, errMonth)
+	return errors.Is(err, errMonth) || errors.Is(err, errSettings)
 }
 
 // isServer reports whether the server was not reachable, or ended the connection,
@@ -102,8 +102,8 @@ func isUnknown(err error) bool {
 	return ok
 }
 
-// acquire returns a connection of a pool.
-func (s *Store) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
+// pooled returns a connection of a pool.
+func (s *Store) pooled(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	c, err := pool.Acquire(ctx)
 	switch {
 	case err == nil:

@@ -306,7 +306,6 @@ func TestPlanOfClaim(t *testing.T) {
 		var plan []string
 		b := &pgx.Batch{}
 		b.Queue("BEGIN")
-		b.Queue(s.texts.settings, false)
 		b.Queue("EXPLAIN EXECUTE claim (2, 'test', 'h', now(), '{1,5}', 10)").Query(func(rows pgx.Rows) (err error) {
 			plan, err = pgx.CollectRows(rows, pgx.RowTo[string])
 			return err
@@ -338,7 +337,7 @@ func (s *Store) explain(t *testing.T, planned bool, q *storage.Query, text strin
 	var plan []string
 	b := &pgx.Batch{}
 	b.Queue("BEGIN")
-	b.Queue(s.texts.settings, planned)
+	s.set(b, planned)
 	if q != nil && merged(*q) {
 		b.Queue(noSort)
 	}
@@ -353,41 +352,61 @@ func (s *Store) explain(t *testing.T, planned bool, q *storage.Query, text strin
 	return strings.Join(plan, "\n")
 }
 
-// TestSettings: they are in force in each transaction, and not longer.
-func TestSettings(t *testing.T) {
-	s := openInternal(t)
-	if _, err := s.pool.Exec(t.Context(), "ALTER ROLE CURRENT_USER SET synchronous_commit = off"); err != nil {
+// settingsOf returns the settings of a transaction that begins with some statements.
+func settingsOf(t *testing.T, s *Store, b *pgx.Batch) (all []string) {
+	t.Helper()
+	b.Queue(`SELECT current_setting(name) FROM unnest('{lock_timeout,statement_timeout,
+	idle_in_transaction_session_timeout,synchronous_commit,plan_cache_mode}'::text[]) AS name`).
+		Query(func(rows pgx.Rows) (err error) {
+			all, err = pgx.CollectRows(rows, pgx.RowTo[string])
+			return err
+		})
+	if err := s.pool.SendBatch(t.Context(), b).Close(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if _, err := s.pool.Exec(context.Background(), "ALTER ROLE CURRENT_USER RESET synchronous_commit"); err != nil {
-			t.Error(err)
-		}
-		_ = s.Close()
-	})
-	s.pool.Reset()
-	read := func(b *pgx.Batch) (all []string) {
-		t.Helper()
-		b.Queue(`SELECT current_setting(name) FROM unnest('{lock_timeout,statement_timeout,
-	idle_in_transaction_session_timeout,synchronous_commit,plan_cache_mode}'::text[]) AS name`).
-			Query(func(rows pgx.Rows) (err error) {
-				all, err = pgx.CollectRows(rows, pgx.RowTo[string])
-				return err
-			})
-		if err := s.pool.SendBatch(t.Context(), b).Close(); err != nil {
-			t.Fatal(err)
-		}
-		return all
+	return all
+}
+
+// TestSettings: they are in force in each transaction, whatever the session is.
+func TestSettings(t *testing.T) {
+	want := []string{"10s", "30s", "30s", "on", "force_generic_plan"}
+	sessions := map[string]struct {
+		statement string // executed in each session that a transaction has left
+		lacks     bool   // settings: a transaction makes them
+	}{
+		"as started": {"SELECT", false},
+		"reset":      {"RESET ALL", false},
+		"of another": {"SET retrygen.session = ''; SET plan_cache_mode = auto; SET lock_timeout = 0", true},
+		"weak":       {"SET synchronous_commit = off", true},
 	}
-	before := read(&pgx.Batch{})
-	b := &pgx.Batch{}
-	b.Queue(s.texts.settings, false) // as of a read, without BEGIN
-	within := read(b)
-	if want := []string{"10s", "30s", "30s", "on", "force_generic_plan"}; !slices.Equal(within, want) {
-		t.Errorf("got %q in a transaction, want %q", within, want)
-	}
-	if after := read(&pgx.Batch{}); !slices.Equal(after, before) || after[3] != "off" {
-		t.Errorf("got %q after the transaction, %q before", after, before)
+	for name, session := range sessions {
+		t.Run(name, func(t *testing.T) {
+			s := openInternal(t)
+			leaveWith(t, &s.pool, session.statement)
+			read := func() {
+				if _, err := s.Get(t.Context(), []storage.Key{key(storage.KindRun, "r", "")}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			read() // leaves the session
+			read()
+			if got := s.bySettings.Load(); got != session.lacks {
+				t.Errorf("each transaction makes its settings: %v, want %v", got, session.lacks)
+			}
+			b := &pgx.Batch{}
+			s.set(b, false)
+			if got := settingsOf(t, s, b); !slices.Equal(got, want) {
+				t.Errorf("got %q in a transaction, want %q", got, want)
+			}
+			b = &pgx.Batch{}
+			s.set(b, true)
+			if got := settingsOf(t, s, b); got[4] != "force_custom_plan" {
+				t.Errorf("a query has plan_cache_mode %s", got[4])
+			}
+			if got := settingsOf(t, s, &pgx.Batch{}); session.lacks && slices.Equal(got, want) {
+				t.Errorf("got %q after the transaction", got)
+			}
+		})
 	}
 }
 

@@ -24,18 +24,25 @@ func openPooled(t *testing.T, url string) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	for _, pool := range []**pgxpool.Pool{&s.pool, &s.leases} {
-		config := (*pool).Config()
-		config.AfterRelease = func(c *pgx.Conn) bool {
-			_, err := c.PgConn().Exec(context.Background(), "DISCARD ALL").ReadAll()
-			return err == nil
-		}
-		(*pool).Close()
-		if *pool, err = pgxpool.NewWithConfig(t.Context(), config); err != nil {
-			t.Fatal(err)
-		}
-	}
+	leaveWith(t, &s.pool, "DISCARD ALL")
+	leaveWith(t, &s.leases, "DISCARD ALL")
 	return s
+}
+
+// leaveWith executes statements in each session of a pool that a transaction has left.
+func leaveWith(t *testing.T, pool **pgxpool.Pool, statements string) {
+	t.Helper()
+	config := (*pool).Config()
+	config.MaxConns = 1 // the next transaction waits until they were executed
+	config.AfterRelease = func(c *pgx.Conn) bool {
+		_, err := c.PgConn().Exec(context.Background(), statements).ReadAll()
+		return err == nil
+	}
+	(*pool).Close()
+	var err error
+	if *pool, err = pgxpool.NewWithConfig(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestPooler: a store needs no session. Prepared statements can be switched off.

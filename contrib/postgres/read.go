@@ -76,8 +76,8 @@ func (s *Store) view(ctx context.Context, query bool, queue func(*pgx.Batch) err
 		ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 		defer cancel()
 		b := &pgx.Batch{}
-		b.Queue(s.texts.settings, query)
-		b.Queue(s.texts.oldest).QueryRow(func(row pgx.Row) error { return checkOldest(row) })
+		s.set(b, query)
+		b.Queue(s.texts.oldest).QueryRow(func(row pgx.Row) error { return s.checkOldest(row) })
 		if err := queue(b); err != nil {
 			return struct{}{}, err
 		}

@@ -29,7 +29,7 @@ func (s *Store) maintain() {
 			return
 		case <-ticker.C:
 		}
-		if c, err := s.acquire(s.ctx, s.pool); err == nil {
+		if c, err := s.acquire(s.ctx, s.maintenance); err == nil {
 			if err := s.prepareMonths(s.ctx, c); err == nil {
 				_ = s.retain(s.ctx, c)
 			}

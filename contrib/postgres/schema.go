@@ -48,7 +48,7 @@ func (s *Store) migrate(ctx context.Context, existing bool, place *shard) error 
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	_, err := retry.Do(ctx, &policy, func(ctx context.Context) (struct{}, error) {
-		c, err := s.acquire(ctx, s.pool)
+		c, err := s.acquire(ctx, s.maintenance)
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -152,25 +152,27 @@ func number(key string, text *string) (int, error) {
 // checkState reads the row of the statement state. It is executed when the
 // transaction has locked what it needs, tables included: a migration that starts
 // later waits for its end.
-func checkState(row pgx.Row, now *time.Time) error {
-	if err := checkOldest(row, now); err != nil {
+func (s *Store) checkState(row pgx.Row, now *time.Time) error {
+	if err := s.checkOldest(row, now); err != nil {
 		return err
 	}
 	*now = now.UTC()
 	return nil
 }
 
-// checkOldest reads a row that ends with the oldest writer, if there is one.
-func checkOldest(row pgx.Row, first ...any) error {
+// checkOldest reads a row that ends with whether the settings are in force and with the
+// oldest writer, if there is one.
+func (s *Store) checkOldest(row pgx.Row, first ...any) error {
 	var oldest string
-	err := row.Scan(append(first, &oldest)...)
+	var set bool
+	err := row.Scan(append(first, &set, &oldest)...)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return checkWriter(nil)
 	case err != nil:
 		return err
 	}
-	return checkWriter(&oldest)
+	return errors.Join(checkWriter(&oldest), s.checkSettings(set))
 }
 
 // upgrade applies the migrations that the schema does not have yet, in one

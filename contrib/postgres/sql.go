@@ -73,10 +73,10 @@ ON CONFLICT DO NOTHING`,
 			moveEntries(entries, `kind = ANY ('{1,2,3,4,5,6}') AND `+isRun, `$3`),
 		},
 
-		oldest:   `SELECT value FROM ` + meta + ` WHERE key = 'oldest_writer'`,
+		oldest:   `SELECT ` + isSet + `, value FROM ` + meta + ` WHERE key = 'oldest_writer'`,
 		mark:     `SELECT value FROM ` + meta + ` WHERE key = 'incarnation'`,
-		state:    `SELECT clock_timestamp(), value FROM ` + meta + ` WHERE key = 'oldest_writer'`,
-		settings: settings,
+		state:    `SELECT clock_timestamp(), ` + isSet + `, value FROM ` + meta + ` WHERE key = 'oldest_writer'`,
+		settings: settings(),
 		notify:   `SELECT pg_notify($1, $2)`,
 	}
 }
@@ -148,24 +148,3 @@ func qualified(alias, condition string) string {
 }
 
 const begin = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`
-
-// Settings are made for each transaction, because a pooler may give each another
-// session:
-//
-//   - Locks, statements and transactions that wait for their program end.
-//   - A commit is acknowledged when it is on the disk, even if the default of the
-//     database is weaker. The server reports one that it stops waiting for.
-//   - Statements are planned once, and find their rows by the primary key or, for a
-//     claim, in the order of its index: a plan that was made while a table was small, or
-//     without statistics, must still be good when it is large.
-//   - Other queries, with $1, are planned each time: their plans depend on their
-//     arguments.
-const settings = `SELECT set_config('lock_timeout', '10s', true), set_config('statement_timeout', '30s', true),
-	set_config('idle_in_transaction_session_timeout', '30s', true),
-	set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit')
-		IN ('off', 'local', 'remote_write') THEN 'on' ELSE current_setting('synchronous_commit') END, true),
-	set_config('client_min_messages', 'warning', true),
-	set_config('plan_cache_mode', CASE WHEN $1 THEN 'force_custom_plan' ELSE 'force_generic_plan' END, true),
-	set_config('enable_sort', CASE WHEN $1 THEN 'on' ELSE 'off' END, true),
-	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-	set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)`

@@ -20,7 +20,8 @@
 //
 // The store works with a pooler that gives each transaction another session, such
 // as PgBouncer in transaction mode. It keeps no state in sessions but prepared
-// statements. For a pooler that does not support these, add
+// statements. If the pooler does not pass on the parameters with which connections
+// start, each transaction takes a statement more. For a pooler that does not support these, add
 // default_query_exec_mode=cache_describe to the URL. Notifications need a session:
 // see [Listen].
 //
@@ -57,9 +58,12 @@ type Store struct {
 	channel string // of notifications
 	texts   *texts
 
-	pool   *pgxpool.Pool
-	leases *pgxpool.Pool // of one connection, for the renewals of leases
-	server atomic.Pointer[server]
+	pool        *pgxpool.Pool
+	leases      *pgxpool.Pool // of one connection, for the renewals of leases
+	maintenance *pgxpool.Pool // of one connection without the settings of updates, for what may take long
+	server      atomic.Pointer[server]
+	// bySettings says that each transaction makes its settings: see session.go.
+	bySettings atomic.Bool
 
 	closing sync.Once
 	ctx     context.Context // until Close
@@ -111,7 +115,8 @@ const (
 // there are none, and migrates older ones. Processes may do so at the same time.
 //
 // pool_max_conns in the URL limits the connections of the store, 16 by default. Two
-// more are for the renewals of leases and for notifications.
+// more are for the renewals of leases and for notifications, and at times one for
+// maintenance.
 //
 // If the server does not answer, Open returns an error within about 20s, or when
 // ctx ends. The caller must call [Store.Close].
@@ -140,12 +145,7 @@ func open(ctx context.Context, url string, place *shard, opts []Option) (*Store,
 	if err := s.hub.configure(s, cmp.Or(o.listen, url)); err != nil {
 		return nil, err
 	}
-	if s.pool, err = pgxpool.NewWithConfig(s.ctx, config); err == nil {
-		config = config.Copy()
-		config.MaxConns, config.MinConns, config.MinIdleConns = 1, 0, 0
-		s.leases, err = pgxpool.NewWithConfig(s.ctx, config)
-	}
-	if err == nil {
+	if err = s.connect(config); err == nil {
 		err = s.migrate(ctx, o.existing, place)
 	}
 	if err != nil {
@@ -153,6 +153,22 @@ func open(ctx context.Context, url string, place *shard, opts []Option) (*Store,
 	}
 	s.running.Go(s.maintain)
 	return s, nil
+}
+
+// connect makes the pools, which connect when they are used.
+func (s *Store) connect(config *pgxpool.Config) (err error) {
+	if s.pool, err = pgxpool.NewWithConfig(s.ctx, config); err != nil {
+		return err
+	}
+	config = config.Copy()
+	config.MaxConns, config.MinConns, config.MinIdleConns = 1, 0, 0
+	if s.leases, err = pgxpool.NewWithConfig(s.ctx, config); err != nil {
+		return err
+	}
+	config = config.Copy()
+	config.BeforeConnect, config.MaxConnIdleTime = nil, time.Minute
+	s.maintenance, err = pgxpool.NewWithConfig(s.ctx, config)
+	return err
 }
 
 // configure returns the configuration of a pool for url.
@@ -177,7 +193,7 @@ func (s *Store) configure(url string) (*pgxpool.Config, error) {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: time.Second}
 	}
 	c.OnNotice = notice
-	config.AfterConnect = s.identify
+	config.BeforeConnect, config.AfterConnect = s.startsWith, s.identify
 	return config, nil
 }
 
@@ -256,7 +272,7 @@ func (s *Store) Close() error {
 		s.cancel()
 		s.hub.mu.Unlock()
 		s.running.Wait()
-		for _, pool := range []*pgxpool.Pool{s.leases, s.pool} {
+		for _, pool := range []*pgxpool.Pool{s.maintenance, s.leases, s.pool} {
 			if pool != nil {
 				pool.Close()
 			}

@@ -85,7 +85,7 @@ func isLease(sel storage.Select) bool {
 func (s *Store) load(ctx context.Context, c *pgxpool.Conn, sel storage.Select) (tx storage.Tx, err error) {
 	b := &pgx.Batch{}
 	b.Queue(begin)
-	b.Queue(s.texts.settings, slices.ContainsFunc(sel.Queries, needsPlan))
+	s.set(b, slices.ContainsFunc(sel.Queries, needsPlan))
 	tx.Records = s.lock(b, sel.Keys)
 	pages := make([]recordPage, len(sel.Queries))
 	for i, q := range sel.Queries {
@@ -93,7 +93,7 @@ func (s *Store) load(ctx context.Context, c *pgxpool.Conn, sel storage.Select) (
 			return tx, err
 		}
 	}
-	b.Queue(s.texts.state).QueryRow(func(row pgx.Row) error { return checkState(row, &tx.Now) })
+	b.Queue(s.texts.state).QueryRow(func(row pgx.Row) error { return s.checkState(row, &tx.Now) })
 	if err := s.trip(ctx, c, b); err != nil {
 		return tx, err
 	}
