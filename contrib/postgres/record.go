@@ -26,7 +26,7 @@ func scan(rows pgx.Rows, r *storage.Record, first ...any) error {
 	var bucket pgtype.Date
 	err := rows.Scan(append(first,
 		&version, &status, &r.Owner, &fence, &r.Handler, &due, &r.Attention, &bucket, &r.Body, &r.Label, &r.Priority,
-		&created)...)
+		&created, &r.Awaited)...)
 	r.Version, r.Status, r.Fence = uint64(version), storage.Status(status), uint64(fence)
 	r.Due, r.Created, r.Bucket = fromTime(due), fromTime(created), bucket.Time
 	return err
@@ -58,6 +58,7 @@ func arguments(r *storage.Record) ([]any, error) {
 	return []any{
 		int16(r.Key.Kind), r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), int16(r.Status),
 		r.Owner, int64(r.Fence), r.Handler, due, r.Attention, bucket, notNil(r.Body), r.Label, r.Priority, created,
+		r.Awaited,
 	}, nil
 }
 
@@ -120,7 +121,7 @@ func same(old, r *storage.Record) bool {
 	return err == nil && other == nil &&
 		old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
 		old.Handler == r.Handler && old.Due.Equal(fromTime(due)) && old.Attention == r.Attention &&
-		old.Label == r.Label && old.Priority == r.Priority &&
+		old.Label == r.Label && old.Priority == r.Priority && old.Awaited == r.Awaited &&
 		old.Created.Equal(fromTime(created)) && old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
 }
 

@@ -18,6 +18,7 @@ CREATE TABLE retry_record (
 	label     text        COLLATE "C" NOT NULL,
 	priority  smallint    NOT NULL DEFAULT 0,
 	created   timestamptz,
+	awaited   boolean     NOT NULL DEFAULT false,
 	PRIMARY KEY (kind, space, run, id)
 ) WITH (fillfactor = 70);
 -- Runs that workers claim, in the order in which they do: a sort would read the whole backlog.
@@ -53,6 +54,7 @@ CREATE TABLE retry_step (
 	label     text        COLLATE "C" NOT NULL,
 	priority  smallint    NOT NULL DEFAULT 0,
 	created   timestamptz,
+	awaited   boolean     NOT NULL DEFAULT false,
 	PRIMARY KEY (kind, space, run, id, bucket)
 ) PARTITION BY RANGE (bucket);
 CREATE INDEX retry_step_attention ON retry_step (kind, space, run, id) WHERE attention;

@@ -7,7 +7,7 @@ import (
 )
 
 // columns of a record besides its key.
-const columns = `version, status, owner, fence, handler, due, attention, bucket, body, label, priority, created`
+const columns = `version, status, owner, fence, handler, due, attention, bucket, body, label, priority, created, awaited`
 
 // briefColumns are what a query with Brief reads of records, besides their keys.
 const briefColumns = `version, status, body`
@@ -111,15 +111,15 @@ CROSS JOIN LATERAL (SELECT ` + columns + ` FROM ` + name + ` AS r WHERE ` + qual
 		lockMany: `SELECT k.n - 1, r.*` + many + ` FOR UPDATE) AS r`,
 
 		insert: `INSERT INTO ` + name + ` (kind, space, run, id, ` + columns + `)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		insertMany: `INSERT INTO ` + name + ` (kind, space, run, id, ` + columns + `)
-SELECT * FROM ` + unnest16,
+SELECT * FROM ` + unnest17,
 		update: `UPDATE ` + name + ` SET version = $5, status = $6, owner = $7, fence = $8, handler = $9, due = $10,
-	attention = $11, body = $13, label = $14, priority = $15, created = $16` + set + ` WHERE ` + isKey + of,
+	attention = $11, body = $13, label = $14, priority = $15, created = $16, awaited = $17` + set + ` WHERE ` + isKey + of,
 		updateMany: `UPDATE ` + name + ` AS r SET version = k.version, status = k.status, owner = k.owner,
 	fence = k.fence, handler = k.handler, due = k.due, attention = k.attention, body = k.body,
-	label = k.label, priority = k.priority, created = k.created` + setMany + `
-FROM ` + unnest16 + ` AS k (kind, space, run, id, ` + columns + `)
+	label = k.label, priority = k.priority, created = k.created, awaited = k.awaited` + setMany + `
+FROM ` + unnest17 + ` AS k (kind, space, run, id, ` + columns + `)
 WHERE ` + qualified("r", isOf) + ofMany,
 		remove: `DELETE FROM ` + name + ` WHERE ` + isKey,
 		removeMany: `DELETE FROM ` + name + ` AS r USING ` + unnest4 + ` AS k (kind, space, run, id) WHERE ` +
@@ -137,9 +137,9 @@ SELECT due.* FROM levels CROSS JOIN LATERAL (`,
 	}
 }
 
-const unnest16 = `unnest($1::smallint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::smallint[],
+const unnest17 = `unnest($1::smallint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::smallint[],
 	$7::text[], $8::bigint[], $9::text[], $10::timestamptz[], $11::boolean[], $12::date[], $13::bytea[], $14::text[],
-	$15::smallint[], $16::timestamptz[])`
+	$15::smallint[], $16::timestamptz[], $17::boolean[])`
 
 // qualified returns a condition whose columns are those of a table alias.
 func qualified(alias, condition string) string {

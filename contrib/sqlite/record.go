@@ -14,15 +14,15 @@ import (
 const (
 	// briefColumns are what a query with Brief reads of records.
 	briefColumns = `run, id, version, status, body`
-	columns      = briefColumns + `, owner, fence, handler, due, attention, bucket, label, priority, created`
+	columns      = briefColumns + `, owner, fence, handler, due, attention, bucket, label, priority, created, awaited`
 
 	getSQL = `SELECT ` + columns + ` FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
 
-	putSQL = `INSERT INTO retry_record (kind, space, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	putSQL = `INSERT INTO retry_record (kind, space, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET version = excluded.version, status = excluded.status, owner = excluded.owner,
 	fence = excluded.fence, handler = excluded.handler, due = excluded.due, attention = excluded.attention,
 	bucket = excluded.bucket, body = excluded.body, label = excluded.label,
-	priority = excluded.priority, created = excluded.created`
+	priority = excluded.priority, created = excluded.created, awaited = excluded.awaited`
 
 	nextPrioritySQL = `SELECT priority FROM retry_record INDEXED BY retry_handler WHERE kind = ? AND space = ?
 	AND handler = ? AND handler <> '' AND due IS NOT NULL AND priority < ? ORDER BY priority DESC LIMIT 1`
@@ -43,8 +43,8 @@ WHERE kind = ? AND space = ? AND (run, id, attempt, part) > (?, ?, ?, ?) ORDER B
 // A row is a buffer for one row of a result. It converts the values itself, because
 // the conversions of database/sql take as long as reading a row.
 type row struct {
-	values [14]any
-	into   [14]any // pointers to values
+	values [15]any
+	into   [15]any // pointers to values
 	err    error
 }
 
@@ -65,6 +65,7 @@ func (r *row) record(rows *sql.Rows, key storage.Key) (storage.Record, error) {
 	record.Owner, record.Fence, record.Handler, record.Due = r.text(5), uint64(r.integer(6)), r.text(7), r.time(8)
 	record.Attention, record.Bucket = r.integer(9) != 0, r.time(10)
 	record.Label, record.Priority, record.Created = r.text(11), int16(r.integer(12)), r.time(13)
+	record.Awaited = r.integer(14) != 0
 	return record, r.err
 }
 
@@ -181,7 +182,7 @@ func (c *session) put(r storage.Record) error {
 	}
 	return c.exec(putSQL, r.Key.Kind, r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), r.Status, readable(r.Body),
 		orNull(r.Owner), int64(r.Fence), r.Handler, due, r.Attention, bucket, orNull(r.Label), r.Priority,
-		created)
+		created, r.Awaited)
 }
 
 func (c *session) delete(key storage.Key) error {
@@ -213,7 +214,7 @@ func (c *session) add(e storage.Entry) error {
 func same(old, r storage.Record) bool {
 	return old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
 		old.Handler == r.Handler && old.Due.Equal(r.Due) && old.Attention == r.Attention &&
-		old.Label == r.Label && old.Priority == r.Priority && old.Created.Equal(r.Created) &&
+		old.Label == r.Label && old.Priority == r.Priority && old.Awaited == r.Awaited && old.Created.Equal(r.Created) &&
 		old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
 }
 

@@ -47,6 +47,7 @@ CREATE TABLE retry_record (
 	label     TEXT,
 	priority  INT  NOT NULL DEFAULT 0,
 	created   INT,
+	awaited   INT  NOT NULL DEFAULT 0,
 	PRIMARY KEY (kind, space, run, id)
 ) WITHOUT ROWID;
 -- The columns of the key follow the columns of an index, as in all of a table without row ids.

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,8 +47,8 @@ func (e *RunError) Is(target error) bool {
 // run that is paused has not ended. Within a run that a worker executes, Await
 // parks that run, which needs no process until the other one has ended: return
 // its error. Elsewhere Await asks the store every second, and at once when the
-// same engine has ended the run, or a store that is a [storage.Notifier] reports the
-// end of a run. The error matches [ErrNotFound] if the run does not exist, and
+// same engine has ended the run, or a store that is a [storage.Notifier] reports its
+// end. The error matches [ErrNotFound] if the run does not exist, and
 // [ErrConflict] if it waits for the run that calls Await: it is that run, or is
 // parked, itself or through others, until that run has ended.
 func Await[Out any](ctx context.Context, e *Engine, id string) (Out, error) {
@@ -79,19 +80,42 @@ func (e *Engine) await(ctx context.Context, id string) (*record.Payload, error) 
 	}
 	l := e.ns.Listen(id)
 	defer l.Close()
-	for {
+	announced := false
+	for wait := awaitPause; ; wait = min(2*wait, awaitPoll) {
+		var failed error
+		if wait > awaitAlone {
+			wait, failed = awaitPoll, l.Subscribe(ctx)
+			if !announced {
+				err := e.announce(ctx, id)
+				announced, failed = err == nil, errors.Join(failed, err)
+			}
+		}
 		// It may have ended since, and before it is listened for.
-		failed := l.Subscribe(ctx)
 		if result, ended, err := e.result(ctx, id, caller); ended || err != nil {
 			return result, err
 		}
 		if failed != nil {
 			e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: id, Err: failed})
 		}
-		if !namespace.Pause(ctx, awaitPause) || !l.Wait(ctx, awaitPoll) {
+		if !namespace.Pause(ctx, awaitPause) || !l.Wait(ctx, wait) {
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// announce notes that somebody waits for the end of a run, so that the store reports it.
+func (e *Engine) announce(ctx context.Context, id string) error {
+	if _, ok := e.ns.Store.(storage.Notifier); !ok {
+		return nil
+	}
+	key := e.ns.Key(storage.KindRun, id, "")
+	return e.ns.Update(ctx, []storage.Key{key}, func(tx storage.Tx) (w storage.Writes, err error) {
+		if r := tx.Record(key); r.Version > 0 && !r.Awaited && !r.Status.EndsRun() {
+			r.Awaited = true
+			w.Put = []storage.Record{r}
+		}
+		return w, nil
+	})
 }
 
 // result returns the result of a run, or its error, and whether it has ended. It
@@ -174,6 +198,10 @@ func path(runs []string) string {
 }
 
 const (
-	awaitPoll  = time.Second           // how often Await asks the store
+	awaitPoll = time.Second // how often Await asks the store
+	// awaitAlone is the longest wait after which Await asks the store itself whether the
+	// run has ended. Then it asks to be notified, which takes a transaction, and makes the
+	// transactions wait for each other that notify.
+	awaitAlone = 40 * time.Millisecond
 	awaitPause = 10 * time.Millisecond // the least time in between: notifications are for any run
 )

@@ -110,6 +110,9 @@ func (c *claimRequest) decideRun(r storage.Record, last crash, w *storage.Writes
 		return nil // the clock of this process is ahead
 	}
 	last.waits = c.waits[r.Key.Run]
+	if _, limited := c.handlers[r.Handler]; limited {
+		r.Awaited = true // its end leaves a slot to other workers
+	}
 	put, result, err := claimRecord(t.now, c.owner.ID, r, b, last)
 	switch {
 	case err != nil:

@@ -9,8 +9,8 @@ import (
 )
 
 // testNotifications: a store that is a Notifier reports, to all that listen in a
-// namespace, runs that become due and runs that end, and nothing after its context
-// has ended.
+// namespace, runs that become due and the ends of runs that somebody waits for, and
+// nothing after its context has ended.
 func testNotifications(t *testing.T, p *place) {
 	s := p.store()
 	notifier, ok := s.Store.(storage.Notifier)
@@ -27,7 +27,7 @@ func testNotifications(t *testing.T, p *place) {
 		return r
 	}
 	ended := record(run("b"), 2)
-	ended.Status = storage.StatusFailed
+	ended.Status, ended.Awaited = storage.StatusFailed, true
 	for _, r := range []storage.Record{waiting("a", month), waiting("b", month), ended} {
 		s.put(r)
 		for _, c := range []<-chan struct{}{first, second} {
@@ -39,6 +39,9 @@ func testNotifications(t *testing.T, p *place) {
 	owned, parked := waiting("c", month), waiting("d", time.Now().Add(time.Hour))
 	owned.Owner, parked.Status = "somebody", storage.StatusParked
 	s.put(owned, parked, ended, record(step("a"), 1))
+	unawaited := owned
+	unawaited.Owner, unawaited.Status = "", storage.StatusSucceeded
+	s.put(unawaited)
 	elsewhere := waiting("a", month)
 	elsewhere.Key.Space = "far"
 	s.put(elsewhere)

@@ -22,7 +22,8 @@ func testRecords(t *testing.T, p *place) {
 	due := time.Date(2026, 11, 22, 23, 59, 59, 123456000, time.UTC)
 	records := []storage.Record{
 		{Key: run("all"), Status: storage.StatusParked, Owner: "owner", Fence: math.MaxInt64, Handler: "settle", Due: due,
-			Priority: math.MinInt16, Created: due.Add(-time.Hour), Attention: true, Label: "label: ä", Bucket: month, Body: []byte(`{"a": 1}`)},
+			Priority: math.MinInt16, Created: due.Add(-time.Hour), Attention: true, Awaited: true, Label: "label: ä",
+			Bucket: month, Body: []byte(`{"a": 1}`)},
 		{Key: run("few"), Status: storage.StatusOpen, Bucket: month, Body: []byte(`{}`)},
 		{Key: run("local"), Due: due.In(time.FixedZone("far", 9*3600)), Created: due.In(time.FixedZone("near", 3600)),
 			Bucket: month, Body: []byte(`"\u0000"`)},

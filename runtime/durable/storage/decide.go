@@ -47,9 +47,9 @@ func (tx Tx) Decide(decide func(Tx) (Writes, error)) (Writes, error) {
 	return w, nil
 }
 
-// Notifies returns the namespaces in which w makes a run due that has no owner,
-// or ends a run: what [Notifier] reports. It is for stores, and has no namespace
-// twice.
+// Notifies returns the namespaces in which w makes a run due that has no owner, or
+// ends one that is Awaited: what [Notifier] reports. It is for stores, and has no
+// namespace twice.
 func (tx Tx) Notifies(w Writes) (spaces []string) {
 	var find func(Key) int
 	due := func(r *Record) bool {
@@ -68,7 +68,7 @@ func (tx Tx) Notifies(w Writes) (spaces []string) {
 		if at := find(r.Key); at >= 0 {
 			before = tx.Records[at]
 		}
-		if due(r) && !due(&before) || r.Status.EndsRun() && !before.Status.EndsRun() {
+		if due(r) && !due(&before) || r.Awaited && r.Status.EndsRun() && !before.Status.EndsRun() {
 			spaces = append(spaces, r.Key.Space)
 		}
 	}

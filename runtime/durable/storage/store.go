@@ -88,6 +88,8 @@ type Record struct {
 	// Attention marks records that somebody, or a resumed run, has to look at:
 	// steps that are unfinished, in doubt or dead letters.
 	Attention bool
+	// Awaited says of a run that somebody waits for its end: see [Tx.Notifies].
+	Awaited bool
 	// Label is a text by which queries find some records among millions, or "": see
 	// [Query]. Dead letters have one for the class of their error, also those that
 	// were requeued and have not succeeded since.
