@@ -18,6 +18,7 @@ import (
 // its [storage.Guarantee] allows.
 type Engine struct {
 	ns      *namespace.Namespace
+	leave   func()                     // the engines that share transactions
 	hidden  []func(path []string) bool // of values, from people
 	tracer  events.Tracer              // or nil
 	sharded *Sharded                   // that the engine belongs to, or nil
@@ -119,6 +120,7 @@ func New(s storage.Store, options ...Option) (*Engine, error) {
 			return nil, fmt.Errorf("durable: %w", err)
 		}
 	}
+	e.leave = e.ns.Share()
 	return e, nil
 }
 
@@ -157,6 +159,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		e.mu.Unlock()
 		<-done
 	}
+	e.leave()
 	e.mu.Lock()
 	o := e.owner
 	e.mu.Unlock()
