@@ -33,8 +33,9 @@ type coalescer struct {
 // An item is an update in the queue, or in the batch of a leader. Only the
 // leader uses the fields after turn.
 type item struct {
-	keys []storage.Key
-	turn chan struct{} // receives once when the item is to lead; closed when it has ended
+	keys  []storage.Key
+	known *Known        // the record of the only key, or nil
+	turn  chan struct{} // receives once when the item is to lead; closed when it has ended
 
 	mu     sync.Mutex
 	decide func(storage.Tx) (storage.Writes, error) // nil once the caller has gone
@@ -59,7 +60,11 @@ func newCoalescer(s storage.Store) *coalescer { return &coalescer{store: s} }
 func (c *coalescer) update(
 	ctx context.Context, keys []storage.Key, decide func(storage.Tx) (storage.Writes, error),
 ) error {
-	it := &item{keys: keys, decide: decide, turn: make(chan struct{}, 1)}
+	return c.do(ctx, &item{keys: keys, decide: decide, turn: make(chan struct{}, 1)})
+}
+
+// do is update for an item.
+func (c *coalescer) do(ctx context.Context, it *item) error {
 	if ctx.Err() != nil {
 		return it.abandoned(ctx)
 	}
@@ -191,10 +196,11 @@ func (c *coalescer) send(ctx context.Context, batch []*item) {
 		}
 		err = c.try(ctx, batch)
 	}
+	batch = unended(batch)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		// The leader's caller has waited long enough. The next leader continues.
-	case err == nil || len(batch) == 1 || errors.Is(err, storage.ErrUnknown):
+	case err == nil || len(batch) <= 1 || errors.Is(err, storage.ErrUnknown):
 		for _, it := range batch {
 			it.end(err)
 		}
@@ -217,8 +223,12 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// try sends a batch in one transaction.
+// try sends a batch: first what needs no locks, and then the rest in one transaction.
 func (c *coalescer) try(ctx context.Context, batch []*item) error {
+	c.swap(ctx, batch)
+	if batch = unended(batch); len(batch) == 0 {
+		return nil
+	}
 	keys, decide := merge(batch)
 	err := c.store.Update(ctx, storage.Select{Keys: keys}, decide)
 	if errors.Is(err, storage.ErrUnknown) {

@@ -1,0 +1,41 @@
+package storage
+
+import (
+	"context"
+	"time"
+)
+
+// MaxSkew is how far the clock of a store may be from the time with which a decision
+// about a record was made that a [Swapper] writes.
+const MaxSkew = time.Second
+
+// A Swapper is a store that replaces runs whose versions are known in one statement,
+// without locking and reading them before. An equal version proves that nobody has
+// changed a record since it was read.
+type Swapper interface {
+	// Swap replaces each of some runs whose stored Version is one less than the given
+	// one, and reports which: one that it does not replace keeps none of the others from
+	// it. now is the time with which their decisions were made: if the clock of the store
+	// is more than MaxSkew before or after it, nothing is replaced. Nobody is notified. An
+	// error that matches [ErrUnknown] means that some may have been replaced.
+	Swap(ctx context.Context, now time.Time, runs []Record) (swapped []bool, err error)
+}
+
+// SwapByUpdate does what Swap of a [Swapper] does, with an update for each run. It is for
+// tests of those who use one.
+func SwapByUpdate(ctx context.Context, s Store, now time.Time, runs []Record) (swapped []bool, err error) {
+	swapped = make([]bool, len(runs))
+	for i, r := range runs {
+		err := s.Update(ctx, Select{Keys: []Key{r.Key}}, func(tx Tx) (w Writes, err error) {
+			swapped[i] = tx.Records[0].Version+1 == r.Version && tx.Now.Sub(now).Abs() <= MaxSkew
+			if swapped[i] {
+				w.Put = []Record{r}
+			}
+			return w, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return swapped, nil
+}
