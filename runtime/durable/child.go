@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
@@ -29,7 +30,12 @@ func (x *execution) withOthers(
 		for _, run := range others {
 			keys = append(keys, x.e.ns.Key(storage.KindRun, run, ""))
 		}
-		err := x.e.ns.Update(ctx, append(keys, x.memberKeys()...), decide)
+		var err error
+		if keys = append(keys, x.memberKeys()...); len(keys) == 1 && x.known.Version > 0 {
+			err = x.e.ns.UpdateKnown(ctx, namespace.Known{Record: x.known, Now: x.owner.now}, decide)
+		} else {
+			err = x.e.ns.Update(ctx, keys, decide)
+		}
 		missing, ok := errors.AsType[*missingError](err)
 		if !ok {
 			return err

@@ -16,17 +16,17 @@ import (
 
 // A claim is the answer to an attempt to own a run.
 type claim struct {
-	fence   uint64
-	run     record.Run
-	runJSON []byte // of run
-	result  *record.Payload
-	err     error
-	status  storage.Status // of a run that the claim has ended
-	resume  bool           // the run existed
-	crash   bool           // its last execution has crashed
-	owned   *OwnedError    // by another engine
-	wait    time.Duration
-	again   bool // the run has changed since it was read
+	fence  uint64
+	record storage.Record // as it is stored, unless the transaction has other writes of it
+	run    record.Run     // its body
+	result *record.Payload
+	err    error
+	status storage.Status // of a run that the claim has ended
+	resume bool           // the run existed
+	crash  bool           // its last execution has crashed
+	owned  *OwnedError    // by another engine
+	wait   time.Duration
+	again  bool // the run has changed since it was read
 }
 
 // ok reports whether the engine owns the run now.
@@ -103,7 +103,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 // setClaim makes x the execution of a run that was claimed.
 func (x *execution) setClaim(ctx context.Context, c *claim) {
 	x.fence, x.run = c.fence, c.run
-	x.latest.Store(&runView{json: c.runJSON, body: c.run})
+	x.latest.Store(&runView{json: c.record.Body, body: c.run})
 	x.claimed.Store(true)
 	x.e.ns.Event(ctx, events.Event{Kind: c.event(), Run: x.id, Fence: c.fence})
 }
@@ -204,7 +204,8 @@ func claimRecord(
 		c.status = r.Status
 	}
 	err := record.Encode(&r, &b)
-	c.runJSON = r.Body
+	c.record = r
+	c.record.Version++
 	return r, c, err
 }
 
@@ -229,7 +230,8 @@ func (x *execution) create(tx storage.Tx, o *runOptions) (storage.Writes, claim,
 		}
 		w.Put = append(w.Put, budget)
 	}
-	return w, claim{fence: 1, run: b, runJSON: r.Body}, nil
+	r.Version++
+	return w, claim{fence: 1, record: r, run: b}, nil
 }
 
 // ended returns the result, or the error, of a run that is not executed any more.

@@ -11,12 +11,13 @@ import (
 // A claimRequest is what a worker claims in one transaction: runs that are due, or
 // those of an owner that is dead.
 type claimRequest struct {
-	owner   storage.Key          // the record of the engine
-	orphans storage.Key          // the record of the dead owner, or the zero Key
-	dead    bool                 // its process is known to be dead
-	waits   map[string]time.Time // until when its runs only wait
-	slots   int                  // how many runs may be claimed
-	active  map[string]bool      // runs that the engine has not left yet
+	owner   storage.Key           // the record of the engine
+	orphans storage.Key           // the record of the dead owner, or the zero Key
+	dead    bool                  // its process is known to be dead
+	waits   map[string]time.Time  // until when its runs only wait
+	slots   int                   // how many runs may be claimed
+	active  map[string]bool       // runs that the engine has not left yet
+	options map[string]runOptions // of the handlers
 	limiting
 }
 
@@ -108,6 +109,10 @@ func (c *claimRequest) decideRun(r storage.Record, last crash, w *storage.Writes
 		return nil
 	case c.orphans.ID == "" && (r.Owner != "" || r.Due.IsZero() || r.Due.After(t.now)):
 		return nil // the clock of this process is ahead
+	}
+	if r.Fence == 0 && b.Imports == 0 {
+		o := c.options[r.Handler]
+		o.adopt(&r, &b)
 	}
 	last.waits = c.waits[r.Key.Run]
 	if _, limited := c.handlers[r.Handler]; limited {

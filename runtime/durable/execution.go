@@ -23,7 +23,8 @@ type execution struct {
 	id     string // of the run
 	parent string // the run within which it was called, or ""
 	fence  uint64
-	run    record.Run // as it was claimed
+	run    record.Run     // as it was claimed
+	known  storage.Record // of the run, as a worker has stored it; Version 0: not known
 	latest atomic.Pointer[runView]
 
 	settings sync.Map // of policies: *retry.Policy to retry.Settings

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 // A handler executes the runs that are started under its name.
 type handler struct {
 	invoke  func(context.Context, *record.Payload) (record.Payload, error)
-	options []RunOption
+	options runOptions // of its runs
 	limits  record.Limits
 }
 
@@ -26,8 +27,7 @@ type handler struct {
 // the name and, if there is one, the [Version] among the options. [Engine.Work]
 // calls it, in this or in another process that has registered it. The options
 // apply to the runs of the name and version that have no such option of their own,
-// whichever process starts them: if it has not registered the handler, the first
-// worker that executes the run adds them. Handle panics if [Concurrency] or [StartRate]
+// whichever process starts them: the worker adds them that executes a run first. Handle panics if [Concurrency] or [StartRate]
 // let no run start, and if the name is empty or
 // has other characters than letters, digits, and ".-_", or if it is registered
 // already. A panic of the function ends the process, as any other panic does; the
@@ -40,11 +40,12 @@ func Handle[In, Out any](
 	for _, option := range options {
 		option.handle(&given)
 	}
-	key, err := handlerKey(name, newRunOptions(given.run).version)
+	o := newRunOptions(given.run)
+	key, err := handlerKey(name, o.version)
 	if err = errors.Join(err, given.limits.Check()); err != nil {
 		panic("durable: " + err.Error())
 	}
-	h := &handler{options: given.run, limits: given.limits}
+	h := &handler{options: o, limits: given.limits}
 	h.invoke = func(ctx context.Context, input *record.Payload) (record.Payload, error) {
 		var in In
 		if err := resultError("", input.Decode(e.ns.Codec, &in)); err != nil {
@@ -69,6 +70,17 @@ func (e *Engine) handlerKeys() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Sorted(maps.Keys(e.handlers))
+}
+
+// handlerOptions returns the options of the runs of each handler.
+func (e *Engine) handlerOptions() map[string]runOptions {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make(map[string]runOptions, len(e.handlers))
+	for key, h := range e.handlers {
+		all[key] = h.options
+	}
+	return all
 }
 
 // handlerKey returns what a run records of its handler: a worker claims only the
@@ -171,28 +183,23 @@ func newRun(
 ) (storage.Record, record.Run) {
 	b := record.Run{
 		Version: o.version, Retention: o.retention, FailedRetention: o.failedRetention, Budget: o.budget != nil, Input: input,
-		Correlation: o.correlation,
+		Correlation: o.correlation, Unlimited: o.unlimited,
 	}
 	r.Handler, r.Status, r.Due, r.Bucket = handler, storage.StatusOpen, now, record.Month(now)
 	r.Priority, r.Created = o.rank(0), now
 	if o.at.After(now) {
-		r.Due = o.at
+		r.Due, b.Start = o.at, o.at
 	}
 	b.Limit(o.timeout, r.Due)
-	if o.unhandled {
-		b.Lacks = &record.Lacks{
-			Start: r.Due, Timeout: !o.timeoutSet, Retention: !o.retentionSet, FailedRetention: !o.failedRetentionSet,
-		}
-	}
 	return r, b
 }
 
-// adopt adds the options of its handler to a run that was started without them.
+// adopt creates the budget of a run that has that of its handler.
 func (x *execution) adopt(ctx context.Context, h *handler) error {
-	if x.run.Lacks == nil {
+	if !x.run.LacksBudget {
 		return nil
 	}
-	o := newRunOptions(h.options)
+	policy := h.options.budget
 	runKey, budgetKey := x.e.ns.Key(storage.KindRun, x.id, ""), x.e.ns.Key(storage.KindBudget, x.id, "")
 	var view runView
 	err := x.e.ns.Update(ctx, []storage.Key{runKey, budgetKey}, func(tx storage.Tx) (w storage.Writes, err error) {
@@ -204,26 +211,13 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 		if err != nil {
 			return w, err
 		}
-		if lacks := b.Lacks; lacks != nil { // or the reply was lost
-			b.Lacks = nil
-			if lacks.Timeout {
-				b.Limit(o.timeout, lacks.Start)
+		if b.LacksBudget { // or the reply was lost
+			b.LacksBudget, b.Budget = false, policy != nil
+			if policy != nil {
+				budget, failed := newCountBudget(tx.Record(budgetKey), *policy, r.Bucket)
+				w.Put, err = append(w.Put, budget), failed
 			}
-			if lacks.Retention {
-				b.Retention = o.retention
-			}
-			if lacks.FailedRetention {
-				b.FailedRetention = o.failedRetention
-			}
-			if o.budget != nil && !b.Budget {
-				b.Budget = true
-				budget, err := newCountBudget(tx.Record(budgetKey), *o.budget, r.Bucket)
-				if err != nil {
-					return w, err
-				}
-				w.Put = append(w.Put, budget)
-			}
-			err = record.Encode(&r, &b)
+			err = errors.Join(err, record.Encode(&r, &b))
 			w.Put = append(w.Put, r)
 		}
 		view = runView{json: r.Body, body: b}
@@ -232,21 +226,20 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 	if err != nil {
 		return err
 	}
-	x.run = view.body
+	x.run, x.known = view.body, storage.Record{} // its version may be another one
 	x.latest.Store(&view)
 	return nil
 }
 
-// startOptions returns the options of a run of a handler.
+// startOptions returns the options with which a run of a handler is created: the other
+// ones of its handler are added by the first claim, in whichever process that is.
 func (e *Engine) startOptions(handler string, options []RunOption) runOptions {
+	o := newRunOptions(options)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	h := e.handlers[handler]
-	if h != nil {
-		options = append(h.options[:len(h.options):len(h.options)], options...)
+	if h := e.handlers[handler]; h != nil {
+		o.priority, o.budget = cmp.Or(o.priority, h.options.priority), cmp.Or(o.budget, h.options.budget)
 	}
-	o := newRunOptions(options)
-	o.unhandled = h == nil
 	return o
 }
 

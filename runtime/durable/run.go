@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -18,25 +20,35 @@ type RunOption func(*runOptions)
 type runOptions struct {
 	version         int
 	timeout         time.Duration
-	retention       time.Duration
-	failedRetention time.Duration
+	unlimited       bool          // although the handler has a timeout
+	retention       time.Duration // 0: by default
+	failedRetention time.Duration // 0: by default
 	budget          *job.BudgetPolicy
 	at              time.Time
 	correlation     string // of the caller
 	priority        *int   // nil: the priority of the parent, or 0
-
-	// Which of the options were given.
-	timeoutSet, retentionSet, failedRetentionSet bool
-
-	unhandled bool // Start does not know the options of the handler
 }
 
-func newRunOptions(options []RunOption) runOptions {
-	o := runOptions{retention: record.DefaultRetention, failedRetention: record.DefaultFailedRetention}
+func newRunOptions(options []RunOption) (o runOptions) {
 	for _, option := range options {
 		option(&o)
 	}
 	return o
+}
+
+// adopt adds the options of its handler to a run that was not given others, when it is
+// claimed for the first time.
+func (o *runOptions) adopt(r *storage.Record, b *record.Run) {
+	if b.Deadline.IsZero() && !b.Unlimited {
+		start := b.Start
+		if start.IsZero() {
+			start = r.Created
+		}
+		b.Limit(o.timeout, start)
+	}
+	b.Retention = cmp.Or(b.Retention, o.retention)
+	b.FailedRetention = cmp.Or(b.FailedRetention, o.failedRetention)
+	b.LacksBudget = o.budget != nil && !b.Budget
 }
 
 // Timeout limits the time from the creation of a run, or from its start with [StartAt],
@@ -46,7 +58,7 @@ func newRunOptions(options []RunOption) runOptions {
 // paused run does not end, so that its steps can still be resolved: if its timeout
 // has passed, it ends with its next execution. The error is [ErrTimedOut].
 func Timeout(d time.Duration) RunOption {
-	return func(o *runOptions) { o.timeout, o.timeoutSet = d, true }
+	return func(o *runOptions) { o.timeout, o.unlimited = d, d <= 0 }
 }
 
 // Version records the version of the function of a run, which [Current] returns:
@@ -58,14 +70,14 @@ func Version(n int) RunOption { return func(o *runOptions) { o.version = n } }
 // executed again. A run with dead letters, or with steps in doubt, is kept until
 // somebody has dealt with them.
 func Retention(d time.Duration) RunOption {
-	return func(o *runOptions) { o.retention, o.retentionSet = d, true }
+	return func(o *runOptions) { o.retention = max(d, 1) }
 }
 
 // FailedRetention is [Retention] for runs that have failed, were canceled or have timed
 // out. The default is 90 days. A failed run may be continued before; after that, [Run]
 // returns [ErrExpired] for it, since it cannot know what has taken effect.
 func FailedRetention(d time.Duration) RunOption {
-	return func(o *runOptions) { o.failedRetention, o.failedRetentionSet = d, true }
+	return func(o *runOptions) { o.failedRetention = max(d, 1) }
 }
 
 // Priority sets which of the runs of a handler that are due workers claim first: those

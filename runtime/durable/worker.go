@@ -293,7 +293,7 @@ func (w *worker) claimSelected(
 	gaps := o.gaps.Load()
 	e.claims.RLock() // until the runs are active
 	defer e.claims.RUnlock()
-	c.active = e.activeRuns()
+	c.active, c.options = e.activeRuns(), e.handlerOptions()
 	sent := time.Since(o.begun)
 	sel := storage.Select{Keys: c.records(), Queries: queries}
 	err = e.ns.Store.Update(ctx, sel, func(tx storage.Tx) (w storage.Writes, err error) {
@@ -334,6 +334,7 @@ func (w *worker) start(o *owner, gaps uint64, r claimedRun) error {
 	}
 	x.gaps.Store(gaps)
 	x.handler = r.handler
+	x.known = r.record // that transaction has no other writes
 	x.setClaim(w.inner, &r.claim)
 	w.slots <- struct{}{} // the goroutine of Work alone takes them
 	w.owned <- struct{}{}

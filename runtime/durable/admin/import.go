@@ -198,7 +198,6 @@ func (im *importing) decide(
 		return w, report, err
 	case run.Version == 0:
 		run.Status, run.Bucket, run.Created = storage.StatusOpen, record.Month(tx.Now), tx.Now
-		b = record.Run{Retention: record.DefaultRetention, FailedRetention: record.DefaultFailedRetention}
 	case b.Imports == 0:
 		return w, report, fmt.Errorf("run %q exists, and was not imported: %w", run.Key.Run, fault.ErrConflict)
 	}

@@ -9,10 +9,12 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Known is a run as its owner has last seen it.
+// A Known is a run as its owner has last seen it in the store.
 type Known struct {
+	// Record was read, or is what a transaction has stored: not what an update wrote that
+	// has shared its transaction, in which another one may have changed the run, too.
 	Record storage.Record
-	Now    func() time.Time // the time of the store, as far as it is known
+	Now    func() time.Time // the time of the store, as far as the owner knows it
 }
 
 // UpdateKnown is [Namespace.Update] for a run of which the caller knows the record. A

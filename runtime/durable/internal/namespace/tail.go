@@ -75,7 +75,7 @@ func (n *Namespace) AbandonPage(ctx context.Context, run storage.Key) (tail, mor
 		if ids, err = Abandon(run.Run, tx.Records, &w); err != nil || more {
 			return w, err
 		}
-		b.Tail, r.Due = false, b.Ended.Add(b.Retention)
+		b.Tail, r.Due = false, b.Ended.Add(b.RetentionAfter(storage.StatusSucceeded))
 		err = record.Encode(&r, &b)
 		w.Put = append(w.Put, r)
 		return w, err

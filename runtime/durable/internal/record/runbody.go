@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -15,7 +16,9 @@ type Run struct {
 	Ended     time.Time     `json:"ended,omitzero"`
 	Version   int           `json:"version,omitempty"`
 	Deadline  time.Time     `json:"deadline,omitzero"`
-	Retention time.Duration `json:"keep,omitempty"` // of its results
+	Unlimited bool          `json:"unlimited,omitempty"` // the timeout of its handler does not apply
+	Start     time.Time     `json:"start,omitzero"`      // from which its timeout counts; zero: its creation
+	Retention time.Duration `json:"keep,omitempty"`      // of its results; 0: by default
 	// FailedRetention is Retention for runs that end without success.
 	FailedRetention time.Duration `json:"keep_failed,omitempty"`
 	Parent          string        `json:"parent,omitempty"`
@@ -40,10 +43,11 @@ type Run struct {
 	Recovered  int `json:"recovered,omitempty"` // all crashes
 	// Spared are the latest fences whose executions a shutdown or another run has
 	// ended.
-	Spared  []uint64 `json:"spared,omitempty"`
-	Budget  bool     `json:"budget,omitempty"`  // its retries are limited by a record
-	Lacks   *Lacks   `json:"lacks,omitempty"`   // options, until its first execution
-	Imports int      `json:"imports,omitempty"` // transactions that have imported steps
+	Spared []uint64 `json:"spared,omitempty"`
+	Budget bool     `json:"budget,omitempty"` // its retries are limited by a record
+	// LacksBudget says that they are to be limited, from the first execution on.
+	LacksBudget bool `json:"lacks_budget,omitempty"`
+	Imports     int  `json:"imports,omitempty"` // transactions that have imported steps
 	// Abandoned says that the run has succeeded without steps or units that it had begun.
 	Abandoned bool `json:"abandoned,omitempty"`
 	// Tail says that more steps follow the end of the run than one transaction has
@@ -62,15 +66,6 @@ type Hold struct {
 	By   events.Operator `json:"by,omitzero"`
 	Root string          `json:"root"`         // the run that was named: this one, or one of which it is a child
 	Due  time.Time       `json:"due,omitzero"` // of the run when it was paused
-}
-
-// A Lacks is what a run lacks that was started in a process without its handler:
-// options of Handle, which the worker adds that executes it first.
-type Lacks struct {
-	Start           time.Time `json:"start"` // from which the timeout counts
-	Timeout         bool      `json:"timeout,omitempty"`
-	Retention       bool      `json:"keep,omitempty"`
-	FailedRetention bool      `json:"keep_failed,omitempty"`
 }
 
 // A Member is a unit of a group, as its steps know it.
@@ -94,9 +89,9 @@ func (b *Run) Spare(fence uint64) {
 // RetentionAfter returns how long the results of a run that has ended so are kept.
 func (b *Run) RetentionAfter(status storage.Status) time.Duration {
 	if status == storage.StatusSucceeded {
-		return b.Retention
+		return cmp.Or(b.Retention, DefaultRetention)
 	}
-	return b.FailedRetention
+	return cmp.Or(b.FailedRetention, DefaultFailedRetention)
 }
 
 // End ends a run at a time, from which on its results are kept for a while.
