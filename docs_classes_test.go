@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // sample is an error and how the page names it.
@@ -177,11 +178,11 @@ of this table, no status, and no class of the file that names the type with ` + 
 // neutral reports whether a failure leaves a breaker closed that opens at the
 // first.
 func neutral(t *testing.T, err error) bool {
-	b := retry.NewBreaker(retry.BreakerPolicy{Failures: 1})
+	b := breaker.New(breaker.Policy{Failures: 1})
 	p := &retry.Policy{Facts: factsOf, Schedule: retry.Schedule{MaxAttempts: 1}}
 	fail := func(context.Context) (struct{}, error) { return struct{}{}, err }
 	_, _ = retry.DoWith(t.Context(), p, retry.Shared{Breaker: b}, fail)
-	return b.State() == retry.StateClosed
+	return b.State() == breaker.Closed
 }
 
 // TestClassesOfText keeps the examples of the page that prove nothing true.

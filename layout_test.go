@@ -27,16 +27,19 @@ const module = "github.com/retrygen/retrygen"
 var floors = map[string][]string{
 	// The runtime classifies by gRPC codes, and the rules compare them.
 	"internal/grpcstatus": {},
-	"runtime":             {"internal/grpcstatus"},
+	"runtime":             {"internal/grpcstatus", "runtime/breaker", "runtime/budget"},
+	// Breakers and budgets know neither errors nor retries: they are used without them.
+	"runtime/breaker": {},
+	"runtime/budget":  {},
 	// Not in the runtime, because most consumers have no use for net/http.
 	"runtime/httpretry": {"runtime"},
 	// Work that fans out over units is above single calls; most have none.
-	"runtime/job": {"runtime"},
+	"runtime/job": {"runtime", "runtime/breaker"},
 	// Calls that survive their process need a store; most calls do not.
 	"runtime/durable": {
-		"internal/captured", "runtime", "runtime/durable/admin", "runtime/durable/events", "runtime/durable/genapi",
-		"runtime/durable/internal/fault", "runtime/durable/internal/namespace", "runtime/durable/internal/record",
-		"runtime/durable/shared", "runtime/durable/storage", "runtime/job",
+		"internal/captured", "runtime", "runtime/breaker", "runtime/durable/admin", "runtime/durable/events",
+		"runtime/durable/genapi", "runtime/durable/internal/fault", "runtime/durable/internal/namespace",
+		"runtime/durable/internal/record", "runtime/durable/shared", "runtime/durable/storage", "runtime/job",
 	},
 	// Only those who write a store, or read one without an engine, need its contract.
 	"runtime/durable/storage": {},
@@ -45,21 +48,27 @@ var floors = map[string][]string{
 	// Engines and operators report alike, and contrib/otel needs neither.
 	"runtime/durable/events": {"runtime", "runtime/job"},
 	// Generated code, the rules and the linter need no engine.
-	"runtime/durable/genapi": {"runtime", "runtime/durable/internal/fault", "runtime/durable/internal/record"},
+	"runtime/durable/genapi": {
+		"runtime", "runtime/breaker", "runtime/budget", "runtime/durable/internal/fault",
+		"runtime/durable/internal/record",
+	},
 	// Operators need no engine, and those who execute runs do nothing by hand.
 	"runtime/durable/admin": {
-		"runtime", "runtime/durable/events", "runtime/durable/genapi", "runtime/durable/internal/fault",
-		"runtime/durable/internal/namespace", "runtime/durable/internal/record", "runtime/durable/storage", "runtime/job",
+		"runtime", "runtime/breaker", "runtime/durable/events", "runtime/durable/genapi",
+		"runtime/durable/internal/fault", "runtime/durable/internal/namespace", "runtime/durable/internal/record",
+		"runtime/durable/storage", "runtime/job",
 	},
 	// Calls that share a breaker through a store need no runs.
 	"runtime/durable/shared": {
-		"runtime", "runtime/durable/events", "runtime/durable/internal/record", "runtime/durable/storage",
+		"runtime", "runtime/breaker", "runtime/budget", "runtime/durable/events", "runtime/durable/internal/record",
+		"runtime/durable/storage",
 	},
 	// Several of these packages return the same errors.
 	"runtime/durable/internal/fault": {},
 	// What is in a record is one matter, and what is decided by it are several.
 	"runtime/durable/internal/record": {
-		"runtime", "runtime/durable/events", "runtime/durable/internal/fault", "runtime/durable/storage", "runtime/job",
+		"runtime", "runtime/breaker", "runtime/durable/events", "runtime/durable/internal/fault",
+		"runtime/durable/storage", "runtime/job",
 	},
 	// Engines and operators reach the records of a namespace in one way.
 	"runtime/durable/internal/namespace": {
@@ -74,20 +83,22 @@ var floors = map[string][]string{
 	// Only those who come from Prodigy need to read its files; their durations are
 	// those of policy files.
 	"contrib/prodigy": {
-		"policy/duration", "runtime", "runtime/durable/admin", "runtime/durable/events", "runtime/durable/genapi",
-		"runtime/durable/storage",
+		"policy/duration", "runtime", "runtime/breaker", "runtime/durable/admin", "runtime/durable/events",
+		"runtime/durable/genapi", "runtime/durable/storage",
 	},
 	// Only those who come from hyperscale configure groups by its variables.
 	"contrib/hyperscale": {"runtime/job"},
 	// Stores in other modules are tested like those here; programs need no tests.
 	"runtime/durable/durabletest": {
-		"runtime", "runtime/durable", "runtime/durable/admin", "runtime/durable/events", "runtime/durable/genapi",
-		"runtime/durable/memory", "runtime/durable/shared", "runtime/durable/storage", "runtime/job",
+		"runtime", "runtime/breaker", "runtime/budget", "runtime/durable", "runtime/durable/admin",
+		"runtime/durable/events", "runtime/durable/genapi", "runtime/durable/memory", "runtime/durable/shared",
+		"runtime/durable/storage", "runtime/job",
 	},
 	// Programs that read a store are tested with what months leave in one, which the
 	// conformance test of a store does not need.
 	"runtime/durable/durabletest/bigstore": {
-		"runtime", "runtime/durable/events", "runtime/durable/internal/record", "runtime/durable/storage",
+		"runtime", "runtime/breaker", "runtime/durable/events", "runtime/durable/internal/record",
+		"runtime/durable/storage",
 	},
 	// Messages of the file check, the generator and the commands guess alike.
 	"internal/spelling": {},
@@ -111,35 +122,39 @@ var floors = map[string][]string{
 	"internal/scripttest": {},
 	// contrib/prometheus and contrib/otel count the same.
 	"internal/measure": {
-		"runtime", "runtime/durable", "runtime/durable/admin", "runtime/durable/events", "runtime/durable/storage",
-		"runtime/job",
+		"runtime", "runtime/breaker", "runtime/durable", "runtime/durable/admin", "runtime/durable/events",
+		"runtime/durable/storage", "runtime/job",
 	},
 	// Groups in memory and on a store pass the same tests.
-	"internal/grouptest": {"runtime", "runtime/job"},
+	"internal/grouptest": {"runtime", "runtime/breaker", "runtime/job"},
 	// Tests of several packages walk the same numbers.
 	"internal/vectors": {},
 	// The file check reads durations; the rules and the generator write them.
 	"policy/duration": {},
-	"policy/rules":    {"internal/grpcstatus", "policy/duration", "runtime", "runtime/durable/genapi", "runtime/job"},
-	"schema":          {},
+	"policy/rules": {
+		"internal/grpcstatus", "policy/duration", "runtime", "runtime/breaker", "runtime/durable/genapi",
+		"runtime/job",
+	},
+	"schema": {},
 	// The file check, the formatter and the readers of foreign policies share the
 	// nodes and their places in the text.
 	"internal/syntax": {},
 	"policy": {
 		"internal/diagnostic", "internal/spelling", "internal/syntax", "policy/duration", "policy/rules", "runtime",
-		"runtime/durable/genapi", "runtime/job", "schema",
+		"runtime/breaker", "runtime/budget", "runtime/durable/genapi", "runtime/job", "schema",
 	},
 	// The formatter is used by retrygen fmt alone; the file check does without.
 	"policy/format": {"internal/syntax", "policy", "policy/duration", "policy/rules", "runtime"},
 	// The policies of other systems are converted to policy files, which neither
 	// the file check nor the generator needs.
-	"foreign": {"internal/grpcstatus", "internal/spelling", "internal/syntax", "policy", "policy/duration", "policy/rules",
-		"runtime"},
+	"foreign": {
+		"internal/grpcstatus", "internal/spelling", "internal/syntax", "policy", "policy/duration", "policy/rules",
+		"runtime", "runtime/breaker",
+	},
 	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
 	"gen/internal/emit": {
 		"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "policy/rules", "runtime",
-		"runtime/durable/genapi",
-		"runtime/job",
+		"runtime/budget", "runtime/durable/genapi", "runtime/job",
 	},
 	"gen": {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "internal/gocommand", "policy",
 		"policy/rules"},
@@ -161,8 +176,8 @@ var floors = map[string][]string{
 		"internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime", "runtime/httpretry"},
-	"examples/agent":      {"runtime", "contrib/recovery"},
-	"examples/orders":     {"runtime", "runtime/httpretry"},
+	"examples/agent":      {"contrib/recovery", "runtime", "runtime/breaker", "runtime/budget"},
+	"examples/orders":     {"runtime", "runtime/breaker", "runtime/httpretry"},
 	// Runs the analyzers over sources that do not compile, for docs/precision.md.
 	"contrib/precision": {"internal/gocommand", "lint"},
 }
@@ -170,7 +185,8 @@ var floors = map[string][]string{
 // stdlibOnly are packages whose consumers pay for no other module; their tests
 // neither.
 var stdlibOnly = []string{
-	"runtime", "runtime/httpretry", "runtime/job", "runtime/durable", "runtime/durable/storage",
+	"runtime", "runtime/breaker", "runtime/budget", "runtime/httpretry", "runtime/job", "runtime/durable",
+	"runtime/durable/storage",
 	"runtime/durable/memory", "runtime/durable/events", "runtime/durable/genapi", "runtime/durable/admin",
 	"runtime/durable/shared", "runtime/durable/durabletest", "runtime/durable/durabletest/bigstore", "contrib/prodigy",
 	"contrib/recovery", "contrib/hyperscale",

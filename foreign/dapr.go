@@ -59,7 +59,7 @@ func decodeDapr(d *decoder, doc *value) {
 			uses = append(uses, &daprUse{retry: name})
 		}
 	}
-	shared := map[string]*breaker{}
+	shared := map[string]*circuit{}
 	for _, name := range breakers.keys() {
 		shared[name] = d.daprBreaker(name, breakers.get(name))
 	}
@@ -217,7 +217,7 @@ func codeRanges(v *value, least, most int) (list [][2]int) {
 // daprTrip matches the conditions that are a number of failures in a row.
 var daprTrip = regexp.MustCompile(`^\s*consecutiveFailures\s*(>=?)\s*(\d{1,6})\s*$`)
 
-func (d *decoder) daprBreaker(name string, v *value) *breaker {
+func (d *decoder) daprBreaker(name string, v *value) *circuit {
 	b := d.breaker(name, daprWords, v)
 	b.Failures, b.OpenFor = 6, time.Minute
 	if trip := v.get("trip"); trip != nil {

@@ -148,7 +148,7 @@ func (f *File) uses() (users map[retry.Class]*Policy, retried map[retry.Class]bo
 // breakers returns the breakers of policies.
 func (d *document) breakers(f *File) *syntax.Node {
 	var entries []syntax.Entry
-	written := map[*breaker]bool{}
+	written := map[*circuit]bool{}
 	for _, p := range f.Policies {
 		b := p.breaker
 		if b == nil || written[b] {

@@ -16,7 +16,7 @@ func merge(files []*File) *File {
 // number. Classes with the same tests become one.
 func mergeAll(files []*File) *File {
 	d := &decoder{reader: newReader(new(File))}
-	seen := map[*breaker]bool{}
+	seen := map[*circuit]bool{}
 	for _, f := range files {
 		d.file.matchText = d.file.matchText || f.matchText
 		renamed := map[retry.Class]retry.Class{}

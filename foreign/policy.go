@@ -15,6 +15,7 @@ import (
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // A Policy is one policy of a foreign document, in our terms. A zero field means
@@ -23,7 +24,7 @@ type Policy struct {
 	retry.Policy          // its Name is valid in a policy file
 	Binds        []string // what the other system applies it to, as package.Service/Method
 
-	breaker *breaker
+	breaker *circuit
 	words   words
 	unknown []rules.Field          // fields that another place decides: rules that read them are silent
 	remarks []string               // ids of rules whose findings are information here
@@ -49,9 +50,9 @@ const fixedBackoff rules.Field = "backoff: fixed"
 // fixed begins the name of a field that documents cannot set.
 const fixed = "="
 
-// A breaker is the circuit breaker of one or several policies.
-type breaker struct {
-	retry.BreakerPolicy
+// A circuit is the circuit breaker of one or several policies.
+type circuit struct {
+	breaker.Policy
 	at     *value
 	words  words
 	places map[rules.Field]*value
@@ -92,8 +93,8 @@ func (d *decoder) policy(name string, words words, at ...*value) *Policy {
 }
 
 // breaker adds a circuit breaker. Policies share it if they have the same pointer.
-func (d *decoder) breaker(name string, words words, at *value) *breaker {
-	b := &breaker{words: words, at: at, places: map[rules.Field]*value{}}
+func (d *decoder) breaker(name string, words words, at *value) *circuit {
+	b := &circuit{words: words, at: at, places: map[rules.Field]*value{}}
 	b.Name = d.breakerNames.unique(name)
 	return b
 }

@@ -160,7 +160,7 @@ func (d *decoder) pollyPolicy(name string, r, around *value) *Policy {
 	return p
 }
 
-func (d *decoder) pollyBreaker(name string, v *value) *breaker {
+func (d *decoder) pollyBreaker(name string, v *value) *circuit {
 	b := d.breaker(name, pollyWords, v)
 	b.FailureRate, b.MinCalls, b.Window, b.OpenFor = 0.1, 100, 30*time.Second, 5*time.Second
 	fieldFolded(v, "name").skip()

@@ -9,6 +9,7 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // resilience4jKind is the Spring configuration of resilience4j: its documentation,
@@ -275,7 +276,7 @@ func (d *decoder) javaClasses(p *Policy, field rules.Field, list *value) {
 	}
 }
 
-func (d *decoder) resilience4jBreaker(name string, c configured) *breaker {
+func (d *decoder) resilience4jBreaker(name string, c configured) *circuit {
 	b := d.breaker(name, resilience4jWords, c[0])
 	b.FailureRate, b.MinCalls, b.OpenFor = resilience4jRate/100., resilience4jMinCalls, resilience4jOpenFor
 	b.HalfOpenCalls, b.Successes = resilience4jHalfOpen, resilience4jHalfOpen
@@ -315,7 +316,7 @@ func (d *decoder) resilience4jBreaker(name string, c configured) *breaker {
 }
 
 // resilience4jWindow reads the window, which counts calls or seconds.
-func (d *decoder) resilience4jWindow(b *breaker, c configured) {
+func (d *decoder) resilience4jWindow(b *circuit, c configured) {
 	size, byTime := c.get("slidingWindowSize"), strings.EqualFold(c.get("slidingWindowType").text(), "TIME_BASED")
 	n, ok := size.int()
 	if !ok {
@@ -326,16 +327,16 @@ func (d *decoder) resilience4jWindow(b *breaker, c configured) {
 		b.places["window"] = size
 		return
 	}
-	if n > retry.MaxWindowCalls {
-		size.lose("a window has at most %d calls", retry.MaxWindowCalls)
-		n = retry.MaxWindowCalls
+	if n > breaker.MaxWindowCalls {
+		size.lose("a window has at most %d calls", breaker.MaxWindowCalls)
+		n = breaker.MaxWindowCalls
 	}
 	b.WindowCalls, b.MinCalls = n, min(b.MinCalls, n)
 	b.places["window_calls"] = size
 }
 
 // resilience4jLonger reads how long the breaker stays open when it opens again.
-func (d *decoder) resilience4jLonger(b *breaker, c configured) {
+func (d *decoder) resilience4jLonger(b *circuit, c configured) {
 	enabled, factor := c.get("enableExponentialBackoff"), c.get("exponentialBackoffMultiplier")
 	longest, ok := c.get("exponentialMaxWaitDurationInOpenState").duration(springDuration)
 	switch f, _ := factor.float(); {
@@ -348,7 +349,7 @@ func (d *decoder) resilience4jLonger(b *breaker, c configured) {
 }
 
 // resilience4jSlow reads when calls are slow. By default no call is.
-func (d *decoder) resilience4jSlow(b *breaker, c configured) {
+func (d *decoder) resilience4jSlow(b *circuit, c configured) {
 	rate, ok := c.get("slowCallRateThreshold").share(100)
 	t, written := c.get("slowCallDurationThreshold").duration(springDuration)
 	if !ok && !written {

@@ -44,7 +44,7 @@ func (list *settings) duration(field rules.Field, d time.Duration) {
 	}
 }
 
-func breakerSettings(b *breaker) (list settings) {
+func breakerSettings(b *circuit) (list settings) {
 	list.count("failures", b.Failures)
 	list.number("failure_rate", b.FailureRate)
 	list.number("slow_rate", b.SlowRate)

@@ -157,7 +157,8 @@ func (r *resolver) shared() {
 		}
 		if uses(func(p *emit.Policy) bool { return p.Breaker == b.Name }) {
 			r.claim(b.Pos, emit.SharedType+"."+emit.BreakerField(b.Name), "breaker "+b.Name, "rename one of the two")
-			r.file.Breakers = append(r.file.Breakers, emit.Breaker{Breaker: b, From: r.from(b.From, "Breaker")})
+			from := r.from(b.From, emit.BreakerPath, "Breaker")
+			r.file.Breakers = append(r.file.Breakers, emit.Breaker{Breaker: b, From: from})
 		}
 	}
 	for _, b := range r.unit.file.Budgets {
@@ -167,7 +168,8 @@ func (r *resolver) shared() {
 		}
 		if uses(func(p *emit.Policy) bool { return p.Budget == b.Name }) {
 			r.claim(b.Pos, emit.SharedType+"."+emit.BudgetField(b.Name), "budget "+b.Name, "rename one of the two")
-			r.file.Budgets = append(r.file.Budgets, emit.Budget{Budget: b, From: r.from(b.From, "Budget")})
+			from := r.from(b.From, emit.BudgetPath, "Budget")
+			r.file.Budgets = append(r.file.Budgets, emit.Budget{Budget: b, From: from})
 		}
 	}
 	if r.file.HasShared() {
@@ -177,13 +179,13 @@ func (r *resolver) shared() {
 	}
 }
 
-// from finds the Go variable that holds a shared breaker or budget. typ is the
-// name of its type in the runtime. It returns nil if s is empty.
-func (r *resolver) from(s policy.Symbol, typ string) *bind.Ref {
+// from finds the Go variable that holds a shared breaker or budget. Its type is
+// typ of the package at path. It returns nil if s is empty.
+func (r *resolver) from(s policy.Symbol, path, typ string) *bind.Ref {
 	if s.Name == "" {
 		return nil
 	}
-	ref, err := r.unit.pkg.SharedVar(s.Name, emit.RuntimePath, typ, typ == "Breaker")
+	ref, err := r.unit.pkg.SharedVar(s.Name, path, typ, typ == "Breaker")
 	if err != nil {
 		r.problem(s.Pos, "P904", "%s cannot be shared: %v", s.Name, err)
 	}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/duration"
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // A Breaker is a circuit breaker that calls share.
 type Breaker struct {
 	Pos Pos
-	retry.BreakerPolicy
+	breaker.Policy
 	Store    bool   // its state is in a store, not in the process
 	process  bool   // the file says that its state is in the process
 	From     Symbol // the Go variable that has the breaker and its settings, or empty
@@ -43,7 +43,7 @@ func (d decoder) breakers(root *syntax.Node) (list []Breaker) {
 func (d decoder) oneBreaker(e syntax.Entry) Breaker {
 	n := e.Value
 	d.unknownKeys(n, "", append([]string{"from"}, breakerKeys...)...)
-	b := Breaker{Pos: posOf(e.At), BreakerPolicy: retry.BreakerPolicy{Name: e.Key}, From: d.from(n)}
+	b := Breaker{Pos: posOf(e.At), Policy: breaker.Policy{Name: e.Key}, From: d.from(n)}
 	if b.From.Name != "" {
 		return b
 	}
@@ -62,10 +62,10 @@ func (d decoder) oneBreaker(e syntax.Entry) Breaker {
 	b.process = n.Written("shared") != nil && !b.Store
 	b.patterns = optional(d, n, d.classes, "count").value
 	for _, c := range b.patterns {
-		b.Count = append(b.Count, c.name)
+		b.Count = append(b.Count, string(c.name))
 	}
 	d.needRates(n)
-	b.BreakerPolicy = b.Effective()
+	b.Policy = b.Effective()
 	return b
 }
 
@@ -84,8 +84,8 @@ func (f *File) storeBreakers() {
 func (d decoder) windowCalls(n *syntax.Node, minCalls int) int {
 	calls := optional(d, n, d.atLeastOne, "window_calls")
 	switch {
-	case calls.value > retry.MaxWindowCalls:
-		d.problem(calls.at, "P102", "window_calls is at most %d", retry.MaxWindowCalls)
+	case calls.value > breaker.MaxWindowCalls:
+		d.problem(calls.at, "P102", "window_calls is at most %d", breaker.MaxWindowCalls)
 	case calls.value > 0 && minCalls > calls.value:
 		d.problem(calls.at, "P102",
 			"window_calls %d is less than min_calls %d, so that no rate opens the breaker: raise window_calls, or lower "+
@@ -106,7 +106,7 @@ func (d decoder) openFor(n *syntax.Node) (initial, longest time.Duration) {
 	d.unknownKeys(e.Value, "", "initial", "max")
 	initial = optional(d, e.Value, d.aboveZero, "initial").value
 	most := optional(d, e.Value, d.aboveZero, "max")
-	if first := (retry.BreakerPolicy{OpenFor: initial}).Effective().OpenFor; 0 < most.value && most.value < first {
+	if first := (breaker.Policy{OpenFor: initial}).Effective().OpenFor; 0 < most.value && most.value < first {
 		d.problem(most.at, "P102", "max %s is shorter than initial %s: raise max, or lower initial",
 			duration.Format(most.value), duration.Format(first))
 	}

@@ -85,7 +85,7 @@ func retryAfterText(r retry.RetryAfter) string {
 	return text
 }
 
-func classNames(classes []retry.Class, none string) string {
+func classNames[S ~string](classes []S, none string) string {
 	if len(classes) == 0 {
 		return none
 	}

@@ -215,7 +215,7 @@ func (f *File) model(root *syntax.Node, resolved []resolution, unknown unsound) 
 		case b.From.Name != "":
 			m.BreakersInGo = append(m.BreakersInGo, b.Name)
 		default:
-			m.Breakers = append(m.Breakers, b.BreakerPolicy)
+			m.Breakers = append(m.Breakers, b.Policy)
 			if b.process {
 				m.BreakersInProcess = append(m.BreakersInProcess, b.Name)
 			}

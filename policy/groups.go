@@ -9,7 +9,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/duration"
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -110,7 +110,7 @@ func (d decoder) failureRate(e *syntax.Entry) (float64, bool) {
 }
 
 // groupBreaker reads the breaker of a group.
-func (d decoder) groupBreaker(e *syntax.Entry) (*retry.BreakerPolicy, bool) {
+func (d decoder) groupBreaker(e *syntax.Entry) (*breaker.Policy, bool) {
 	if !e.Value.IsMap() {
 		d.problem(e.Value.Span, "P102",
 			"breaker of a group is a map, since each job has its own: write {failures: 5, open_for: 30s}, not %s",
@@ -118,7 +118,7 @@ func (d decoder) groupBreaker(e *syntax.Entry) (*retry.BreakerPolicy, bool) {
 		return nil, false
 	}
 	d.unknownKeys(e.Value, "", "failures", "open_for", "successes")
-	b := retry.BreakerPolicy{
+	b := breaker.Policy{
 		Failures:  optional(d, e.Value, d.atLeastOne, "failures").value,
 		OpenFor:   optional(d, e.Value, d.aboveZero, "open_for").value,
 		Successes: optional(d, e.Value, d.atLeastOne, "successes").value,

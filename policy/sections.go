@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -24,10 +24,10 @@ type Scope struct {
 type Budget struct {
 	Name  string
 	Pos   Pos
-	Ratio *retry.BudgetPolicy // retries as a share of successes
-	Count *job.BudgetPolicy   // retries of one job
-	Store bool                // the Ratio is in a store, not in the process
-	From  Symbol              // the Go variable that has the budget, or empty
+	Ratio *budget.Policy    // retries as a share of successes
+	Count *job.BudgetPolicy // retries of one job
+	Store bool              // the Ratio is in a store, not in the process
+	From  Symbol            // the Go variable that has the budget, or empty
 }
 
 // section returns the entries of a map at the top of the file. It reports entries
@@ -209,8 +209,8 @@ func (d decoder) budgets(root *syntax.Node) (list []Budget) {
 	return list
 }
 
-func (d decoder) ratioBudget(e syntax.Entry) *retry.BudgetPolicy {
-	p := retry.BudgetPolicy{Name: e.Key}
+func (d decoder) ratioBudget(e syntax.Entry) *budget.Policy {
+	p := budget.Policy{Name: e.Key}
 	read := func(key, what string, good func(float64) bool, to *float64) {
 		at := e.Value.Get(key)
 		if at == nil || at.Value.IsNull() {
@@ -229,7 +229,7 @@ func (d decoder) ratioBudget(e syntax.Entry) *retry.BudgetPolicy {
 	}, &p.MinPerSecond)
 	read("burst", "a number of retries from 1", func(v float64) bool { return v >= 1 && v <= 1e6 }, &p.Burst)
 	if at := e.Value.Get("min_per_second"); at != nil && !at.Value.IsNull() && p.MinPerSecond == 0 {
-		p.MinPerSecond = retry.NoRefill
+		p.MinPerSecond = budget.NoRefill
 	}
 	p = p.Effective()
 	return &p

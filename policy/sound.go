@@ -142,7 +142,7 @@ func (f *File) references(resolved []resolution) map[entryName][]entryName {
 	}
 	for _, b := range f.Breakers {
 		for _, c := range b.Count {
-			add(entryName{"breakers", b.Name}, "errors", string(c))
+			add(entryName{"breakers", b.Name}, "errors", c)
 		}
 	}
 	for _, g := range f.Groups {

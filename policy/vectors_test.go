@@ -15,6 +15,7 @@ import (
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // TestVectors walks the vectors about what policy files mean.
@@ -175,7 +176,7 @@ func breakerVector(t *testing.T, _ struct{}, want struct {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expected := retry.BreakerPolicy{
+	expected := breaker.Policy{
 		Name: "b", Failures: want.Failures, Successes: want.Successes, OpenFor: openFor, HalfOpenCalls: want.Calls,
 	}
 	if diff := cmp.Diff(expected.Effective(), got); diff != "" {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // A Call is one retried call: its state, and the resources of the attempt that is
@@ -28,9 +30,9 @@ type Call struct {
 	expired  bool // the last attempt exceeded its own limit
 	restored bool // the state was stored and loaded again: see Policy.Resume
 
-	breaker *Breaker // or nil
-	permit  Permit   // of the attempt that is running
-	budget  RetryBudget
+	breaker *breaker.Breaker // or nil
+	permit  breaker.Permit   // of the attempt that is running
+	budget  Budget
 
 	attempt context.Context // derived for the attempt, or nil
 	cancel  context.CancelFunc
@@ -89,7 +91,7 @@ func (c *Call) start(ctx context.Context, now time.Time) {
 // Succeed reports the success of the attempt to the breaker and the budget.
 func (c *Call) Succeed() {
 	if c.breaker != nil && !c.breaker.Calm() {
-		c.sample(SampleSuccess)
+		c.sample(breaker.Success)
 	}
 	if c.budget != nil {
 		c.budget.Deposit()
@@ -104,7 +106,7 @@ func (c *Call) End() {
 		c.release()
 	}
 	if c.permit.Probe != 0 {
-		c.sample(SampleNeutral)
+		c.sample(breaker.Neutral)
 	}
 }
 
@@ -207,9 +209,10 @@ func (c *Call) inspect(ctx context.Context, f *Failure, in *Inputs) {
 	f.judge()
 	if c.breaker != nil {
 		if !f.Refused {
-			c.sample(c.breaker.policy.sample(p, f))
+			policy := c.breaker.Policy()
+			c.sample(p.sample(&policy, f))
 		}
-		if in.Refusal = c.breaker.refusal(); in.Refusal.State == StateOpen && in.Now.IsZero() {
+		if in.Refusal = refusalOf(c.breaker); in.Refusal.State == breaker.Open && in.Now.IsZero() {
 			in.Now = time.Now()
 		}
 	}
@@ -277,18 +280,14 @@ func (c *Call) admit() (ok bool) {
 	if c.breaker == nil {
 		return true
 	}
-	if pass, ok := c.breaker.Ready(); ok {
-		c.permit = pass.permit() // without reading the clock
-		return true
-	}
-	c.permit, ok = c.breaker.admit(time.Now())
+	c.permit, ok = c.breaker.Admit()
 	return ok
 }
 
 // sample reports the sample of the attempt that has ended to the breaker.
-func (c *Call) sample(s Sample) {
-	c.breaker.record(c.permit, s)
-	c.permit = Permit{}
+func (c *Call) sample(s breaker.Sample) {
+	c.breaker.Record(c.permit, s)
+	c.permit = breaker.Permit{}
 }
 
 // stop reports the end of the call, and returns the error for the caller.
@@ -382,7 +381,7 @@ func (c *Call) event(f *Failure, kind EventKind) Event {
 		e.Err, e.Class = unmark(f.Err), f.Class()
 	}
 	if c.breaker != nil {
-		e.Breaker, e.BreakerState = c.breaker.policy.Name, c.breaker.State()
+		e.Breaker, e.BreakerState = c.breaker.Policy().Name, c.breaker.State()
 	}
 	if c.budget != nil {
 		e.BudgetLeft = c.budget.Left()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"regexp"
 	"slices"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // Retries reports whether p retries err, provided that no limit of the call
@@ -92,18 +94,25 @@ const (
 	unclassifiedError
 )
 
+// Sample returns the sample of a failure for a breaker. The end of the caller's
+// context, a refusal and a lost attempt are neutral.
+func (p *Policy) Sample(b *breaker.Policy, f Failure) breaker.Sample {
+	f.classify(p)
+	return p.sample(b, &f)
+}
+
 // sample returns the sample of a failure. A failure that is due to the request or
 // its sender is neutral, unless the attempt's own limit has passed. So is a
 // refusal by another breaker inside the call, which counts its own samples.
-func (b *BreakerPolicy) sample(p *Policy, failure *Failure) Sample {
+func (p *Policy) sample(b *breaker.Policy, failure *Failure) breaker.Sample {
 	err, f := failure.Err, &failure.facts
 	switch {
 	case err == nil || failure.Refused || failure.ended:
-		return SampleNeutral
-	case f.refused && !slices.Contains(b.Count, ClassBreakerOpen):
-		return SampleNeutral
+		return breaker.Neutral
+	case f.refused && !slices.Contains(b.Count, string(ClassBreakerOpen)):
+		return breaker.Neutral
 	}
-	counts := p.belongsToAny(err, f, b.Count)
+	counts := slices.ContainsFunc(b.Count, func(class string) bool { return p.belongs(err, f, Class(class)) })
 	if len(b.Count) == 0 {
 		// A failure of the service counts even if the policy does not retry it.
 		counts = (f.expired || !causedByRequest(f.status)) && !p.belongs(err, f, ClassCanceled) &&
@@ -111,9 +120,9 @@ func (b *BreakerPolicy) sample(p *Policy, failure *Failure) Sample {
 				!f.permanent && p.action(err, f) <= ActionRetry && p.belongs(err, f, ClassTransient))
 	}
 	if counts {
-		return SampleFailure
+		return breaker.Failure
 	}
-	return SampleNeutral
+	return breaker.Neutral
 }
 
 // judge returns the verdict of the policy about err.

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // errPlain is an error of which nothing is known.
@@ -304,12 +306,12 @@ func TestGRPCCodes(t *testing.T) {
 
 // What the request or its sender is to blame for opens no breaker.
 func TestNeutralSamples(t *testing.T) {
-	var b BreakerPolicy
-	sampleOf := func(p *Policy, b *BreakerPolicy, err error) Sample { return p.Sample(b, Failure{Err: err}) }
+	var b breaker.Policy
+	sampleOf := func(p *Policy, b *breaker.Policy, err error) breaker.Sample { return p.Sample(b, Failure{Err: err}) }
 	for status := 400; status <= 599; status++ {
-		want := SampleFailure
+		want := breaker.Failure
 		if status < 500 && status != 408 && status != 425 && status != 429 || status == 501 || status == 505 {
-			want = SampleNeutral
+			want = breaker.Neutral
 		}
 		if got := sampleOf(new(Policy), &b, statusPointerOf(status)); got != want {
 			t.Errorf("status %d is sample %v, want %v", status, got, want)
@@ -318,16 +320,16 @@ func TestNeutralSamples(t *testing.T) {
 	blamesCaller := map[code]bool{1: true, 3: true, 5: true, 6: true, 7: true, 9: true, 10: true, 11: true, 12: true,
 		16: true}
 	for c := code(1); c <= 16; c++ {
-		if got := sampleOf(&Policy{Facts: grpcFacts}, &b, c); (got == SampleNeutral) != blamesCaller[c] {
+		if got := sampleOf(&Policy{Facts: grpcFacts}, &b, c); (got == breaker.Neutral) != blamesCaller[c] {
 			t.Errorf("code %d is sample %v", c, got)
 		}
 	}
-	if got := sampleOf(new(Policy), &b, context.Canceled); got != SampleNeutral {
+	if got := sampleOf(new(Policy), &b, context.Canceled); got != breaker.Neutral {
 		t.Errorf("context.Canceled is sample %v", got)
 	}
 	conflict := ErrorClass{Class: "conflict", HTTP: [][2]int{{409, 409}}}
-	counted := &BreakerPolicy{Count: []Class{"conflict"}}
-	if got := sampleOf(&Policy{Classes: []ErrorClass{conflict}}, counted, statusPointerOf(409)); got != SampleFailure {
+	counted := &breaker.Policy{Count: []string{"conflict"}}
+	if got := sampleOf(&Policy{Classes: []ErrorClass{conflict}}, counted, statusPointerOf(409)); got != breaker.Failure {
 		t.Errorf("a class that the breaker counts is sample %v", got)
 	}
 }
@@ -341,20 +343,20 @@ func TestCount(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		policy Policy
-		count  []Class
+		count  []string
 		err    error
-		want   Sample
+		want   breaker.Sample
 	}{
-		{"a refusal", Policy{}, nil, ErrBreakerOpen, SampleNeutral},
-		{"a refusal, of any error", Policy{}, []Class{ClassAny}, ErrBreakerOpen, SampleNeutral},
-		{"a refusal, counted", Policy{}, []Class{ClassBreakerOpen}, ErrBreakerOpen, SampleFailure},
-		{"a class that is listed", class(ActionDefault), []Class{"mine"}, status(503), SampleFailure},
-		{"a class that is not listed", class(ActionDefault), []Class{"mine"}, status(500), SampleNeutral},
-		{"not retried", class(ActionDefault, ClassNetwork), nil, status(503), SampleFailure},
-		{"retried by its class", class(ActionRetry, ClassNetwork), nil, status(503), SampleFailure},
-		{"failed by its class", class(ActionFail, ClassNetwork), nil, status(503), SampleNeutral},
+		{"a refusal", Policy{}, nil, ErrBreakerOpen, breaker.Neutral},
+		{"a refusal, of any error", Policy{}, []string{"any"}, ErrBreakerOpen, breaker.Neutral},
+		{"a refusal, counted", Policy{}, []string{"breaker_open"}, ErrBreakerOpen, breaker.Failure},
+		{"a class that is listed", class(ActionDefault), []string{"mine"}, status(503), breaker.Failure},
+		{"a class that is not listed", class(ActionDefault), []string{"mine"}, status(500), breaker.Neutral},
+		{"not retried", class(ActionDefault, ClassNetwork), nil, status(503), breaker.Failure},
+		{"retried by its class", class(ActionRetry, ClassNetwork), nil, status(503), breaker.Failure},
+		{"failed by its class", class(ActionFail, ClassNetwork), nil, status(503), breaker.Neutral},
 	} {
-		b := BreakerPolicy{Count: tt.count}
+		b := breaker.Policy{Count: tt.count}
 		if got := tt.policy.Sample(&b, Failure{Err: tt.err}); got != tt.want {
 			t.Errorf("%s: sample %v, want %v", tt.name, got, tt.want)
 		}
@@ -540,7 +542,7 @@ func FuzzClassify(f *testing.F) {
 		}
 		facts := p.inspect(err)
 		_, _ = p.class(err, &facts), p.override(err, &facts)
-		_ = p.Sample(new(BreakerPolicy), Failure{Err: err})
+		_ = p.Sample(new(breaker.Policy), Failure{Err: err})
 		if p.Retries(err) != first || classesOf(p, err) != class {
 			t.Errorf("%x: two answers about one error", shape)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // A CallState is the state of a call between two attempts. It is plain data that
@@ -257,7 +259,7 @@ func (p *Policy) schedule(f *Failure) *Schedule {
 // the call. It also ends the call at an escalated breaker, which does not close
 // by itself. It reports whether the call ends.
 func (v *Verdict) countRefusal(p *Policy, s *CallState, f *Failure, in *Inputs) (stops bool) {
-	if !p.retriesOpenBreaker() || in.Refusal.State.needsReset() {
+	if !p.retriesOpenBreaker() || in.Refusal.State.NeedsReset() {
 		v.stopAtBreaker(&p.Schedule)
 		return true
 	}
@@ -270,14 +272,14 @@ func (v *Verdict) countRefusal(p *Policy, s *CallState, f *Failure, in *Inputs) 
 // setRefusal sets what is known about the refusal of the breaker.
 func (v *Verdict) setRefusal(in *Inputs) {
 	v.Refusal = in.Refusal
-	if v.Refusal.State == StateOpen {
+	if v.Refusal.State == breaker.Open {
 		v.Refusal.AdmitsIn = max(v.Refusal.AdmitsAt.Sub(in.Now), 0)
 	}
 }
 
 // stopAtBreaker ends the call because the breaker refuses the next attempt.
 func (v *Verdict) stopAtBreaker(schedule *Schedule) {
-	v.Reason, v.Escalate = ErrBreakerOpen, schedule.Escalate || v.Refusal.State == StateEscalated
+	v.Reason, v.Escalate = ErrBreakerOpen, schedule.Escalate || v.Refusal.State == breaker.Escalated
 }
 
 // stopAtLimit ends the call because the wait exceeds a limit on time.

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 )
 
 // expired is a context whose deadline has passed and whose Err does not show it
@@ -21,10 +24,10 @@ type expired struct {
 func (c expired) Deadline() (time.Time, bool) { return c.deadline, true }
 
 func TestPassedDeadlineIsTheEnd(t *testing.T) {
-	breaker := NewBreaker(BreakerPolicy{Failures: 1})
+	b := breaker.New(breaker.Policy{Failures: 1})
 	ctx := expired{t.Context(), time.Now()}
 	calls := 0
-	_, err := DoWith(ctx, &Policy{Name: "read"}, Shared{Breaker: breaker}, func(context.Context) (int, error) {
+	_, err := DoWith(ctx, &Policy{Name: "read"}, Shared{Breaker: b}, func(context.Context) (int, error) {
 		calls++
 		return 0, os.ErrDeadlineExceeded
 	})
@@ -33,8 +36,8 @@ func TestPassedDeadlineIsTheEnd(t *testing.T) {
 		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want reason %q", err, ErrDeadline)
 	}
-	if calls != 1 || breaker.State() != StateClosed {
-		t.Errorf("%d calls, the breaker is %v; want one call, closed", calls, breaker.State())
+	if calls != 1 || b.State() != breaker.Closed {
+		t.Errorf("%d calls, the breaker is %v; want one call, closed", calls, b.State())
 	}
 }
 
@@ -42,10 +45,10 @@ func TestPassedDeadlineIsTheEnd(t *testing.T) {
 // the two timers fires first, the breaker must not open.
 func TestDeadlineOfConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		breaker := NewBreaker(BreakerPolicy{Failures: 1})
+		b := breaker.New(breaker.Policy{Failures: 1})
 		for range 300 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			_, err := DoWith(ctx, &Policy{Name: "read"}, Shared{Breaker: breaker}, func(ctx context.Context) (int, error) {
+			_, err := DoWith(ctx, &Policy{Name: "read"}, Shared{Breaker: b}, func(ctx context.Context) (int, error) {
 				deadline, _ := ctx.Deadline()
 				time.Sleep(time.Until(deadline))
 				return 0, os.ErrDeadlineExceeded
@@ -55,16 +58,16 @@ func TestDeadlineOfConnection(t *testing.T) {
 				t.Fatalf("got %v, want the end of the context", err)
 			}
 		}
-		if got := breaker.State(); got != StateClosed {
+		if got := b.State(); got != breaker.Closed {
 			t.Errorf("the breaker is %v, want closed", got)
 		}
 	})
 }
 
 func TestRefusalOfInnerBreaker(t *testing.T) {
-	inner := NewBreaker(BreakerPolicy{Name: "inner", Failures: 1})
+	inner := breaker.New(breaker.Policy{Name: "inner", Failures: 1})
 	fail := func(context.Context) (int, error) { return 0, Permanent(errFailed) }
-	inner.Restore(BreakerSnapshot{State: StateOpen, OpenUntil: time.Now().Add(time.Hour)})
+	inner.Restore(breaker.Snapshot{State: breaker.Open, OpenUntil: time.Now().Add(time.Hour)})
 
 	for _, tt := range []struct {
 		name     string
@@ -76,7 +79,7 @@ func TestRefusalOfInnerBreaker(t *testing.T) {
 			Policy{Name: "outer", Nested: true, Schedule: Schedule{InitialDelay: None}, RetryOn: []Class{ClassBreakerOpen}}, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			outer := NewBreaker(BreakerPolicy{Name: "outer", Failures: 1})
+			outer := breaker.New(breaker.Policy{Name: "outer", Failures: 1})
 			attempts := 0
 			_, err := DoWith(t.Context(), &tt.policy, Shared{Breaker: outer}, func(ctx context.Context) (int, error) {
 				attempts++
@@ -85,7 +88,7 @@ func TestRefusalOfInnerBreaker(t *testing.T) {
 			if !errors.Is(err, ErrBreakerOpen) || attempts != tt.attempts {
 				t.Errorf("%d attempts, %v; want %d", attempts, err, tt.attempts)
 			}
-			if got := outer.State(); got != StateClosed {
+			if got := outer.State(); got != breaker.Closed {
 				t.Errorf("the outer breaker is %v, want closed", got)
 			}
 		})
@@ -164,11 +167,11 @@ func TestMaxElapsedStarts(t *testing.T) {
 			t.Errorf("%d attempts in %v, %v", attempts, time.Since(start), err)
 		}
 
-		breaker := NewBreaker(BreakerPolicy{OpenFor: time.Hour})
-		breaker.Restore(BreakerSnapshot{State: StateOpen, OpenUntil: time.Now().Add(time.Hour)})
+		b := breaker.New(breaker.Policy{OpenFor: time.Hour})
+		b.Restore(breaker.Snapshot{State: breaker.Open, OpenUntil: time.Now().Add(time.Hour)})
 		p.RetryOn = []Class{ClassBreakerOpen}
 		start = time.Now()
-		_, err = DoWith(t.Context(), &p, Shared{Breaker: breaker}, func(context.Context) (int, error) { return 0, nil })
+		_, err = DoWith(t.Context(), &p, Shared{Breaker: b}, func(context.Context) (int, error) { return 0, nil })
 		if !errors.Is(err, ErrElapsed) || !errors.Is(err, ErrBreakerOpen) || time.Since(start) != 3*time.Second {
 			t.Errorf("refused for %v, %v", time.Since(start), err)
 		}
@@ -204,7 +207,7 @@ func TestDecideIsPure(t *testing.T) {
 
 // A nil *Budget is no budget, also in the interface.
 func TestNilBudget(t *testing.T) {
-	var none *Budget
+	var none *budget.Budget
 	p := Policy{Name: "read", Schedule: Schedule{InitialDelay: None}}
 	for _, failures := range []int{0, 1} {
 		left := failures

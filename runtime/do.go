@@ -3,18 +3,35 @@ package retry
 import (
 	"context"
 	"iter"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 )
 
 // Shared holds what the calls of one service share. Both fields may be nil.
 type Shared struct {
-	Breaker *Breaker    // asked for permission before every attempt; nil admits all
-	Budget  RetryBudget // every retry is withdrawn from it; nil means no limit
+	Breaker *breaker.Breaker // asked for permission before every attempt; nil admits all
+	Budget  Budget           // every retry is withdrawn from it; nil means no limit
+}
+
+// A Budget limits the retries of calls that share it. Package budget has the usual
+// one, a bucket of tokens; package job has one for the units of a job. Its methods
+// may be called by several goroutines simultaneously.
+type Budget interface {
+	// Withdraw takes one retry, which is never returned to the budget. If it
+	// refuses, it returns an error: the Cause of the [*Error], whose Reason is the
+	// [Reason] that the error matches, and otherwise [ErrBudget].
+	Withdraw() error
+	// Deposit reports the success of a call.
+	Deposit()
+	// Left returns how many retries are left, or -1 if nothing limits them.
+	Left() float64
 }
 
 // budget returns the budget, or nil if it is a nil *Budget. The methods of
-// [Budget] thus need no check for nil.
-func (s *Shared) budget() RetryBudget {
-	if b, ok := s.Budget.(*Budget); ok && b == nil {
+// [budget.Budget] thus need no check for nil.
+func (s *Shared) budget() Budget {
+	if b, ok := s.Budget.(*budget.Budget); ok && b == nil {
 		return nil
 	}
 	return s.Budget

@@ -1,31 +1,37 @@
-// Package retry is the runtime of the code that retrygen generates. It decides
-// after a failed attempt whether, when and why to try again.
+// Package retry repeats calls that have failed, as a [Policy] defines: how often, how
+// fast, for how long, and after which errors. It is the runtime of the code that
+// retrygen generates, and works without the generator:
 //
-// A generated wrapper owns the typed values and the loop. This package sees a
-// context and an error:
+//	var read = retry.Policy{Name: "read", Schedule: retry.Schedule{MaxAttempts: 4}}
 //
-//	user, err := s.next.Get(ctx, id)
-//	if err == nil {
-//		return user, nil
-//	}
-//	call := policyRead.Begin()
-//	for {
-//		if err = call.Next(ctx, err); err != nil {
-//			return user, err
-//		}
-//		if user, err = s.next.Get(call.Attempt(ctx), id); err == nil {
-//			return user, nil
-//		}
-//	}
+//	user, err := retry.Do(ctx, &read, func(ctx context.Context) (*User, error) {
+//		return client.Get(ctx, id)
+//	})
 //
-// Without the generator, [Do] and [DoWith] call a function under a [Policy]
-// that is written as a literal, and [Policy.Attempts] and [Policy.AttemptsWith]
-// drive a loop. Package httpretry retries HTTP requests; package job runs the units
-// of a job.
+// [Do] returns the result of the first attempt that succeeds. If none does, the
+// error is an [*Error] that wraps the error of the last attempt and has the [Reason]
+// why no other one followed: errors.Is(err, retry.ErrAttempts). The zero value of
+// each field of a Policy means its default: three attempts, with waits of 1s and 2s.
+//
+// [Policy.Attempts] is for code that does not fit into a function. Callees influence
+// the decision with [Permanent] and [After], and read [AttemptNumber] and
+// [IdempotencyKey] from their context. Callers observe calls with [WithObserver], set
+// the timeout of a scope with [WithScopeTimeout], and switch retries off with
+// [WithoutRetries].
+//
+// # What calls share
+//
+// [DoWith] and [Policy.AttemptsWith] take a [Shared], which has what the calls of one
+// service share: a circuit breaker of package breaker, which takes one sample from
+// each attempt, and a [Budget], from which each retry is withdrawn. Package budget
+// has the usual one. Both may be used by any number of goroutines.
+//
+// Package httpretry retries HTTP requests, package job runs the units of a job, and
+// package durable makes calls that survive their process.
 //
 // # The decision
 //
-// After a failed attempt [Call.Next] checks, in this order:
+// After a failed attempt, these checks are made in this order:
 //
 //  1. Has the caller's context ended, or has its deadline passed?
 //     [ErrCanceled], [ErrDeadline]
@@ -46,24 +52,35 @@
 //  7. Does the shared budget have a retry left? This check is last, so that a
 //     call that stops for another reason does not consume a retry. [ErrBudget]
 //
-// If every check allows a retry, Next reports an [Event], waits, checks the
-// context again, asks the breaker for permission, and returns nil: try again.
-// Otherwise it returns the error for the caller. That is an [*Error] that wraps
-// the error of the last attempt, or that error unchanged if the policy did
-// nothing about it.
+// If every check allows a retry, the call reports an [Event], waits, checks the
+// context again, asks the breaker for permission, and makes the next attempt.
+// Otherwise it ends with an [*Error] that wraps the error of the last attempt, or
+// with that error unchanged if the policy did nothing about it.
 //
-// # What is shared
+// # Generated code
 //
-// A Policy is plain data and never changes. A [Call] is the state of one call
-// and belongs to one goroutine. [Shared] holds what calls share: a [Breaker],
-// which takes one sample from each attempt, and a [RetryBudget], from which
-// each retry is withdrawn. Both may be used by any number of goroutines. A
-// breaker that several processes share is a [BreakerSnapshot] in a store.
+// A generated wrapper owns the typed values and the loop. A [Call] is the state of
+// one call, belongs to one goroutine, and sees a context and an error:
 //
-// Callees influence the decision with [Permanent] and [After], and read
-// [AttemptNumber] and [IdempotencyKey] from their context. Callers observe
-// calls with [WithObserver] and set the timeout of a scope with
-// [WithScopeTimeout].
+//	user, err := s.next.Get(ctx, id)
+//	if err == nil {
+//		return user, nil
+//	}
+//	call := policyRead.Begin()
+//	for {
+//		if err = call.Next(ctx, err); err != nil {
+//			return user, err
+//		}
+//		if user, err = s.next.Get(call.Attempt(ctx), id); err == nil {
+//			return user, nil
+//		}
+//	}
+//
+// # Stored calls
+//
+// A [CallState] is a call between two attempts as plain data, and [Policy.Decide]
+// decides about it without a clock or a random number of its own. Packages that
+// store calls use them and the other steps of [Call.Next]: see [Policy.Resume].
 //
 // # What it costs
 //

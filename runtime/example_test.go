@@ -8,6 +8,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 var policyRead = retry.Policy{
@@ -182,9 +183,9 @@ func ExamplePolicy_Attempts() {
 
 // A loop with a breaker: if that refuses the first attempt, the loop gets the error.
 func ExamplePolicy_AttemptsWith() {
-	breaker := retry.NewBreaker(retry.BreakerPolicy{Name: "upstream"})
+	b := breaker.New(breaker.Policy{Name: "upstream"})
 	send := func() (err error) {
-		for attempt, refused := range policyRead.AttemptsWith(context.Background(), retry.Shared{Breaker: breaker}) {
+		for attempt, refused := range policyRead.AttemptsWith(context.Background(), retry.Shared{Breaker: b}) {
 			if refused != nil {
 				return refused
 			}
@@ -194,7 +195,7 @@ func ExamplePolicy_AttemptsWith() {
 		return err
 	}
 	fmt.Println(send())
-	breaker.ForceOpen()
+	b.ForceOpen()
 	fmt.Println(send())
 	// Output:
 	// attempt 1
@@ -210,54 +211,6 @@ func ExampleWithoutRetries() {
 	fmt.Println(err)
 	// Output:
 	// connection refused
-}
-
-// An observer of a breaker learns when it opens and closes, and why.
-func ExampleBreaker_Observe() {
-	breaker := retry.NewBreaker(retry.BreakerPolicy{Name: "upstream"})
-	breaker.Observe(func(c retry.BreakerChange) { fmt.Printf("%s: %v, was %v: %s\n", c.Breaker, c.To, c.From, c.Why) })
-	breaker.ForceOpen()
-	breaker.Reset()
-	// Output:
-	// upstream: forced-open, was closed: forced open
-	// upstream: closed, was forced-open: reset
-}
-
-// Three failures in a row open the breaker; then calls are refused at once.
-func ExampleBreaker() {
-	breaker := retry.NewBreaker(retry.BreakerPolicy{Name: "upstream", Failures: 3})
-	call := func() error {
-		failures := 9
-		_, err := retry.DoWith(context.Background(), &policyRead, retry.Shared{Breaker: breaker},
-			func(ctx context.Context) (string, error) {
-				return read(ctx, &failures)
-			})
-		return err
-	}
-	fmt.Println(call())
-	fmt.Println(breaker.State())
-	fmt.Println(call())
-	// Output:
-	// read: breaker upstream is open and admits calls again in 30s after 3 attempts and 3ms of waiting: connection refused
-	// open
-	// read: breaker upstream is open and admits calls again in 30s
-}
-
-// Retries are a share of successes: when everything fails, they end.
-func ExampleBudget() {
-	budget := retry.NewBudget(retry.BudgetPolicy{Name: "client", Ratio: 0.1, MinPerSecond: retry.NoRefill, Burst: 4})
-	for range 3 {
-		failures := 9
-		_, err := retry.DoWith(context.Background(), &policyRead, retry.Shared{Budget: budget},
-			func(ctx context.Context) (string, error) {
-				return read(ctx, &failures)
-			})
-		fmt.Println(err, budget.Left())
-	}
-	// Output:
-	// read: attempts exhausted after 4 attempts and 7ms of waiting: connection refused 1
-	// read: retry budget exhausted after 2 attempts and 1ms of waiting: connection refused 0
-	// read: retry budget exhausted after 1 attempt and 0s of waiting: connection refused 0
 }
 
 // Errors by status, type and text, and a schedule of their own for some.

@@ -3,6 +3,8 @@ package retry
 import (
 	"context"
 	"math/rand/v2"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // This file, rewind.go and the methods of [Call] are for generated code. They
@@ -24,36 +26,10 @@ func (p *Policy) BeginWith(s Shared) Call {
 }
 
 // BeginAdmitted returns a new call under p whose first attempt the breaker has
-// admitted with pass: see [Breaker.Ready].
-func (p *Policy) BeginAdmitted(s Shared, pass Pass) Call {
-	return Call{policy: p, breaker: s.Breaker, budget: s.budget(), permit: pass.permit()}
+// admitted with pass: see [breaker.Breaker.Ready].
+func (p *Policy) BeginAdmitted(s Shared, pass breaker.Pass) Call {
+	return Call{policy: p, breaker: s.Breaker, budget: s.budget(), permit: pass.Permit()}
 }
-
-// A Pass is the permission for one attempt. It is the value of Breaker.word
-// before the attempt. The zero Pass is no permission.
-type Pass uint64
-
-// Ready returns a Pass and true if the breaker admits attempts without a lock.
-// Otherwise the caller must use [Call.Admit].
-func (b *Breaker) Ready() (Pass, bool) {
-	p := Pass(b.word.Load())
-	return p, p&admits != 0
-}
-
-// Calm reports whether another success changes nothing: the breaker is closed,
-// nothing has failed since the last success, and no rate is set or the last
-// WindowCalls attempts have all succeeded.
-func (b *Breaker) Calm() bool { return b.word.Load()&quiet != 0 }
-
-// Succeed reports the success of the attempt that p admitted.
-func (b *Breaker) Succeed(p Pass) {
-	if !b.Calm() {
-		b.record(p.permit(), SampleSuccess)
-	}
-}
-
-// Full reports whether a deposit would add nothing.
-func (b *Budget) Full() bool { return b.missing.Load() == 0 }
 
 // HeldContext returns ctx, the context that a builder holds, or
 // context.Background() if it holds none.

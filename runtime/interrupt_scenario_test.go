@@ -11,14 +11,17 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 )
 
 // A scenario is a call under a random policy, and what happens to it.
 type scenario struct {
 	policy   Policy
 	attempts []outcomeOf
-	breaker  *BreakerPolicy // or nil
-	initial  BreakerSnapshot
+	breaker  *breaker.Policy // or nil
+	initial  breaker.Snapshot
 	budget   float64       // retries, or 0 for no budget
 	deadline time.Duration // of the caller, or 0
 	cancel   time.Duration // by the caller, or 0
@@ -60,7 +63,7 @@ func newScenario(seed uint64) *scenario {
 	}
 	p.Nested = often(2)
 	if often(2) {
-		sc.breaker = &BreakerPolicy{
+		sc.breaker = &breaker.Policy{
 			Failures: 1 + r.IntN(3), OpenFor: upTo(10 * time.Second), Successes: 1 + r.IntN(2), EscalateAfter: r.IntN(6),
 		}
 		if often(2) {
@@ -73,9 +76,9 @@ func newScenario(seed uint64) *scenario {
 				sc.breaker.WindowCalls = 2 + r.IntN(4)
 			}
 		}
-		states := []BreakerState{StateClosed, StateClosed, StateOpen, StateHalfOpen, StateEscalated}
+		states := []breaker.State{breaker.Closed, breaker.Closed, breaker.Open, breaker.HalfOpen, breaker.Escalated}
 		sc.initial.State = states[r.IntN(len(states))]
-		if sc.initial.State == StateOpen {
+		if sc.initial.State == breaker.Open {
 			sc.initial.OpenUntil = synctestStart.Add(upTo(sc.breaker.OpenFor))
 		}
 		if often(2) {
@@ -173,11 +176,11 @@ func (sc *scenario) bubble(t *testing.T, f func(ctx context.Context, shared Shar
 		}
 		var shared Shared
 		if sc.breaker != nil {
-			shared.Breaker = NewBreaker(*sc.breaker)
+			shared.Breaker = breaker.New(*sc.breaker)
 			shared.Breaker.Restore(sc.initial)
 		}
 		if sc.budget > 0 {
-			shared.Budget = NewBudget(BudgetPolicy{Burst: sc.budget, MinPerSecond: NoRefill})
+			shared.Budget = budget.New(budget.Policy{Burst: sc.budget, MinPerSecond: budget.NoRefill})
 		}
 		f(ctx, shared)
 	})

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // A call that is interrupted decides as one that never stopped. Random calls are
@@ -78,8 +80,8 @@ type driven struct {
 	shared Shared
 	call   Call
 
-	record BreakerSnapshot
-	permit Permit
+	record breaker.Snapshot
+	permit breaker.Permit
 
 	points    int
 	restored  bool // a point at which the call is interrupted has passed
@@ -102,7 +104,7 @@ func (sc *scenario) run(t *testing.T, d driver) (trace string, points int) {
 	return trace, points
 }
 
-func (x *driven) breakerOfProcess() *Breaker {
+func (x *driven) breakerOfProcess() *breaker.Breaker {
 	if x.interrupted {
 		return nil
 	}
@@ -212,7 +214,7 @@ func (x *driven) admit() (f Failure, in Inputs, ok bool) {
 func (x *driven) succeed() {
 	x.call.Succeed()
 	if x.interrupted && x.breaker != nil && !x.breaker.Calm(x.record) {
-		x.breaker.Record(&x.record, x.permit, SampleSuccess, time.Now())
+		x.breaker.Record(&x.record, x.permit, breaker.Success, time.Now())
 	}
 	if x.shared.Budget != nil {
 		x.shared.Budget.Deposit()
@@ -228,7 +230,7 @@ func (x *driven) decide(f Failure, in Inputs) (Verdict, error) {
 		in.Now = time.Now()
 		if x.breaker != nil {
 			x.breaker.Record(&x.record, x.permit, x.policy.Sample(x.breaker, f), in.Now)
-			x.permit, in.Refusal = Permit{}, x.breaker.Refusal(x.record)
+			x.permit, in.Refusal = breaker.Permit{}, RefusalBy(x.breaker.Name, x.record)
 		}
 	}
 	in.LostMax = x.lostMax

@@ -5,6 +5,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // An EventKind is the kind of an [Event].
@@ -41,8 +43,8 @@ type Event struct {
 	Waited     time.Duration // the sum of the waits before this one
 	Reason     Reason        // EventStop: why no attempt follows
 
-	Breaker      string       // name of the breaker, or empty
-	BreakerState BreakerState // after the attempt
+	Breaker      string        // name of the breaker, or empty
+	BreakerState breaker.State // after the attempt
 	// AdmitsIn is the time after which an open breaker may admit attempts, if it has
 	// refused this one or is the reason why no other one follows.
 	AdmitsIn   time.Duration

@@ -12,13 +12,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 )
 
 func TestLog(t *testing.T) {
 	for want, e := range map[string]Event{
 		`level=INFO msg=retry policy=p wait=1s call=7 attempt=1 class=network breaker=b breaker_state=open budget_left=0 err=failed`: {
 			Policy: "p", Call: 7, Attempt: 1, Err: errFailed, Class: ClassNetwork, Wait: time.Second,
-			Breaker: "b", BreakerState: StateOpen,
+			Breaker: "b", BreakerState: breaker.Open,
 		},
 		`level=INFO msg=retry policy=p wait=0s call=7 attempt=2`: {Policy: "p", Call: 7, Attempt: 2, BudgetLeft: -1},
 		`level=WARN msg="retries stopped" policy=p reason="attempts exhausted" call=7 attempt=3`: {
@@ -87,9 +90,9 @@ func TestEventsOfCall(t *testing.T) {
 		calls[e.Call]++
 		left = append(left, e.BudgetLeft)
 	})
-	budget := NewBudget(BudgetPolicy{Burst: 10, MinPerSecond: NoRefill})
+	limit := budget.New(budget.Policy{Burst: 10, MinPerSecond: budget.NoRefill})
 	for range 2 {
-		_ = protect(ctx, nil, budget, p, func(context.Context) error { return errFailed })
+		_ = protect(ctx, nil, limit, p, func(context.Context) error { return errFailed })
 	}
 	if want := []float64{9, 8, 8, 7, 6, 6}; !slices.Equal(left, want) {
 		t.Errorf("retries left are %v, want %v", left, want)
@@ -171,7 +174,7 @@ func TestErrorIs(t *testing.T) {
 		{Error{Reason: ErrDeadline, Err: errFailed}, []error{errFailed, ErrDeadline, context.DeadlineExceeded}, true},
 		{Error{Reason: ErrAttempts, Err: ErrAttemptTimeout}, []error{ErrAttempts, context.DeadlineExceeded}, true},
 		{Error{Reason: ErrAttempts, Err: notTimeout{}}, []error{ErrAttempts}, false},
-		{Error{Reason: ErrBreakerOpen, Cause: Refusal{State: StateEscalated}}, []error{ErrEscalated}, false},
+		{Error{Reason: ErrBreakerOpen, Cause: Refusal{State: breaker.Escalated}}, []error{ErrEscalated}, false},
 	} {
 		for _, target := range all {
 			if got, want := errors.Is(&tt.err, target), slices.Contains(tt.is, target); got != want {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // describe returns an event as text, without the fields that are zero.
@@ -57,14 +59,14 @@ func TestOutcome(t *testing.T) {
 	const s = time.Second
 	shut := errors.New("shutting down")
 	refused := errors.New("connection refused")
-	open := &BreakerSnapshot{State: StateOpen, OpenUntil: time.Unix(1<<40, 0)}
+	open := &breaker.Snapshot{State: breaker.Open, OpenUntil: time.Unix(1<<40, 0)}
 	waits := []Class{ClassNetwork, ClassRateLimit, ClassBreakerOpen}
 	for _, tt := range []struct {
 		name    string
 		policy  Policy
-		breaker *BreakerSnapshot // of a breaker b that opens after 2 failures for 30s, or nil
-		cancel  time.Duration    // when the caller cancels; 0: never
-		limit   time.Duration    // of the caller's context; 0: none
+		breaker *breaker.Snapshot // of a breaker b that opens after 2 failures for 30s, or nil
+		cancel  time.Duration     // when the caller cancels; 0: never
+		limit   time.Duration     // of the caller's context; 0: none
 		steps   []error
 		want    string
 	}{
@@ -143,7 +145,7 @@ func TestOutcome(t *testing.T) {
 			stop 1 class=rate_limit reason=delay budget exhausted
 			delay budget exhausted: attempts=1 waited=0s err=connection refused asked=1s`},
 
-		{"failures open the breaker", Policy{}, &BreakerSnapshot{}, 0, 0, []error{refused, refused}, `
+		{"failures open the breaker", Policy{}, &breaker.Snapshot{}, 0, 0, []error{refused, refused}, `
 			retry 1 class=network wait=1s b=closed
 			stop 2 class=network waited=1s reason=breaker open b=open
 			breaker open: attempts=2 waited=1s err=connection refused cause=breaker b is open and admits calls again in 30s`},
@@ -157,7 +159,7 @@ func TestOutcome(t *testing.T) {
 		{"refused by the breaker", Policy{}, open, 0, 0, nil, `
 			stop 0 reason=breaker open b=open
 			breaker open: attempts=0 waited=0s err=<nil> cause=breaker b is open and admits calls again in 30s`},
-		{"refused by an escalated breaker", Policy{}, &BreakerSnapshot{State: StateEscalated}, 0, 0, nil, `
+		{"refused by an escalated breaker", Policy{}, &breaker.Snapshot{State: breaker.Escalated}, 0, 0, nil, `
 			stop 0 reason=breaker open b=escalated
 			breaker open: attempts=0 waited=0s err=<nil> escalated cause=breaker b is escalated and admits no call until Reset`},
 		{"canceled before it starts", Policy{}, open, 1, 0, nil, `
@@ -173,13 +175,13 @@ func TestOutcome(t *testing.T) {
 			canceled: attempts=0 waited=1s err=breaker b is open and admits calls again in 29s cause=shutting down`},
 		{"a wait longer than the breaker is open",
 			Policy{Schedule: Schedule{MaxAttempts: 4, Backoff: BackoffFixed, InitialDelay: 30*s + 1, MaxDelay: None}},
-			&BreakerSnapshot{}, 0, 0, []error{refused, refused, refused}, `
+			&breaker.Snapshot{}, 0, 0, []error{refused, refused, refused}, `
 			retry 1 class=network wait=30.000000001s b=closed
 			retry 2 class=network wait=30.000000001s waited=30.000000001s b=open
 			retry 3 class=network wait=30.000000001s waited=1m0.000000002s b=open
 			<nil>`},
 		{"a wait as long as the breaker is open", Policy{Schedule: Schedule{Backoff: BackoffFixed, InitialDelay: 30 * s}},
-			&BreakerSnapshot{Failures: 1}, 0, 0, []error{refused}, `
+			&breaker.Snapshot{Failures: 1}, 0, 0, []error{refused}, `
 			stop 1 class=network reason=breaker open b=open
 			breaker open: attempts=1 waited=0s err=connection refused cause=breaker b is open and admits calls again in 30s`},
 	} {
@@ -200,9 +202,9 @@ func TestOutcome(t *testing.T) {
 					ctx = limited
 				}
 				ctx = WithObserver(ctx, func(_ context.Context, e Event) { fmt.Fprintln(&got, e.describe()) })
-				var b *Breaker
+				var b *breaker.Breaker
 				if tt.breaker != nil {
-					b = NewBreaker(BreakerPolicy{Name: "b", Failures: 2})
+					b = breaker.New(breaker.Policy{Name: "b", Failures: 2})
 					b.Restore(*tt.breaker)
 				}
 				attempts := 0

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // Tests of what other libraries were measured to get wrong. Each names the
@@ -122,8 +124,8 @@ func TestEventsAreTrue(t *testing.T) {
 
 // gobreaker calls back under its lock.
 func TestObserverMayUseTheBreaker(t *testing.T) {
-	b := NewBreaker(BreakerPolicy{Failures: 2})
-	var states []BreakerState
+	b := breaker.New(breaker.Policy{Failures: 2})
+	var states []breaker.State
 	ctx := WithObserver(t.Context(), func(_ context.Context, e Event) {
 		states = append(states, e.BreakerState)
 		b.Save()
@@ -135,30 +137,4 @@ func TestObserverMayUseTheBreaker(t *testing.T) {
 	if len(states) == 0 {
 		t.Error("nothing was observed")
 	}
-}
-
-// FuzzBudget holds the bucket against a model, one operation after the other.
-func FuzzBudget(f *testing.F) {
-	f.Add([]byte("wwwwdwdwtwd"), uint8(2), uint8(3))
-	f.Fuzz(func(t *testing.T, ops []byte, ratio, burst uint8) {
-		p := BudgetPolicy{Ratio: float64(ratio%10+1) / 10, Burst: float64(burst%20 + 1), MinPerSecond: NoRefill}
-		b, have := NewBudget(p), int64(p.Burst*token)
-		for i, op := range ops {
-			if op%2 == 0 {
-				b.Deposit()
-				have = min(have+int64(p.Ratio*token), int64(p.Burst*token))
-				continue
-			}
-			err := b.Withdraw()
-			if (err == nil) != (have >= token) {
-				t.Fatalf("%d: %v, though %d of %d are left", i, err, have, token)
-			}
-			if err == nil {
-				have -= token
-			}
-		}
-		if got := b.capacity - b.missing.Load(); got != have {
-			t.Errorf("%d are left, want %d", got, have)
-		}
-	})
 }

@@ -3,6 +3,8 @@ package retry
 import (
 	"fmt"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // A Refusal is the error of a breaker that admits no attempt. It matches
@@ -13,13 +15,28 @@ import (
 //		w.Header().Set("Retry-After", strconv.Itoa(int(refusal.AdmitsIn.Seconds())+1))
 //	}
 type Refusal struct {
-	Breaker string       // its name
-	State   BreakerState // when it refused the attempt
+	Breaker string        // its name
+	State   breaker.State // when it refused the attempt
 	// AdmitsAt is the time after which an open breaker may admit an attempt. It is
 	// zero in the other states: the breaker may admit one at any time, or not before
 	// Reset.
 	AdmitsAt time.Time
 	AdmitsIn time.Duration // from the refusal to AdmitsAt, or 0
+}
+
+// RefusalBy returns the refusal by a breaker with a name in the state s, for
+// [Inputs.Refusal]. AdmitsIn is not set.
+func RefusalBy(name string, s breaker.Snapshot) Refusal {
+	return Refusal{Breaker: name, State: s.State, AdmitsAt: s.OpenUntil}
+}
+
+// refusalOf describes when a breaker admits an attempt, as far as is known now.
+func refusalOf(b *breaker.Breaker) Refusal {
+	name := b.Policy().Name
+	if _, ok := b.Ready(); ok {
+		return Refusal{Breaker: name}
+	}
+	return RefusalBy(name, b.Save())
 }
 
 // Error returns the name of the breaker, its state, and when it admits calls again.
@@ -29,13 +46,13 @@ func (r Refusal) Error() string {
 		name += " " + r.Breaker
 	}
 	switch r.State {
-	case StateOpen:
+	case breaker.Open:
 		return fmt.Sprintf("%s is open and admits calls again in %v", name, coarse(r.AdmitsIn))
-	case StateHalfOpen:
+	case breaker.HalfOpen:
 		return name + " is half-open and waits for the results of other calls"
-	case StateEscalated:
+	case breaker.Escalated:
 		return name + " is escalated and admits no call until Reset"
-	case StateForcedOpen:
+	case breaker.ForcedOpen:
 		return name + " was forced open and admits no call until Reset"
 	}
 	return name + " has refused the call" // and has closed since
@@ -50,18 +67,15 @@ func coarse(d time.Duration) time.Duration {
 }
 
 // Is reports whether target is [ErrEscalated], and the breaker is escalated.
-func (r Refusal) Is(target error) bool { return target == ErrEscalated && r.State == StateEscalated }
+func (r Refusal) Is(target error) bool { return target == ErrEscalated && r.State == breaker.Escalated }
 
 // Unwrap returns [ErrBreakerOpen].
 func (r Refusal) Unwrap() error { return ErrBreakerOpen }
 
 // admits reports whether the breaker may admit an attempt at a time.
 func (r *Refusal) admits(at time.Time) bool {
-	if r.State == StateOpen {
+	if r.State == breaker.Open {
 		return at.After(r.AdmitsAt)
 	}
-	return !r.State.needsReset()
+	return !r.State.NeedsReset()
 }
-
-// needsReset reports whether a breaker refuses all attempts until Reset.
-func (s BreakerState) needsReset() bool { return s == StateEscalated || s == StateForcedOpen }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // What Decide adds to a live call: lost attempts, refusals by the breaker of a
@@ -20,8 +22,8 @@ func TestDecideRestored(t *testing.T) {
 	lost, refused := Failure{Lost: true}, Failure{Err: ErrBreakerOpen, Refused: true}
 	failed := Failure{Err: errFailed}
 	waits := []Class{ClassBreakerOpen, ClassAny}
-	latched := Refusal{Breaker: "up", State: StateEscalated}
-	open := Refusal{Breaker: "up", State: StateOpen, AdmitsAt: now.Add(s)}
+	latched := Refusal{Breaker: "up", State: breaker.Escalated}
+	open := Refusal{Breaker: "up", State: breaker.Open, AdmitsAt: now.Add(s)}
 	openFor := open
 	openFor.AdmitsIn = s
 	for _, tt := range []struct {

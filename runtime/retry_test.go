@@ -10,6 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 )
 
 // errFailed is a failure of class server_error, which policies retry by default.
@@ -145,18 +148,18 @@ func BenchmarkSuccess(b *testing.B) {
 }
 
 // guarded is a generated wrapper with a breaker and a budget.
-func guarded(ctx context.Context, p *Policy, breaker *Breaker, budget *Budget, failures int) (int, error) {
+func guarded(ctx context.Context, p *Policy, b *breaker.Breaker, limit *budget.Budget, failures int) (int, error) {
 	var v int
 	var err error
-	pass, ready := breaker.Ready()
+	pass, ready := b.Ready()
 	if ready {
 		if v, err = operation(ctx, &failures); err == nil {
-			breaker.Succeed(pass)
-			budget.Deposit()
+			b.Succeed(pass)
+			limit.Deposit()
 			return v, nil
 		}
 	}
-	call := p.BeginAdmitted(Shared{Breaker: breaker, Budget: budget}, pass)
+	call := p.BeginAdmitted(Shared{Breaker: b, Budget: limit}, pass)
 	defer call.End()
 	if ready {
 		err = call.Next(ctx, err)
@@ -174,18 +177,18 @@ func guarded(ctx context.Context, p *Policy, breaker *Breaker, budget *Budget, f
 
 func BenchmarkGuarded(b *testing.B) {
 	p, ctx := &Policy{Name: "read"}, context.Background()
-	breaker, budget := NewBreaker(BreakerPolicy{}), NewBudget(BudgetPolicy{})
+	breaker, limit := breaker.New(breaker.Policy{}), budget.New(budget.Policy{})
 	b.Run("one", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			guarded(ctx, p, breaker, budget, 0)
+			guarded(ctx, p, breaker, limit, 0)
 		}
 	})
 	b.Run("parallel", func(b *testing.B) {
 		b.SetParallelism(4)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				guarded(ctx, p, breaker, budget, 0)
+				guarded(ctx, p, breaker, limit, 0)
 			}
 		})
 	})
@@ -538,35 +541,35 @@ func TestLimitOfAttempt(t *testing.T) {
 // TestGenerated makes calls as generated code does, one after the other.
 func TestGenerated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		breaker := NewBreaker(BreakerPolicy{})
-		budget := NewBudget(BudgetPolicy{Burst: 5, Ratio: 1, MinPerSecond: NoRefill})
+		b := breaker.New(breaker.Policy{})
+		limit := budget.New(budget.Policy{Burst: 5, Ratio: 1, MinPerSecond: budget.NoRefill})
 		p := &Policy{Schedule: Schedule{InitialDelay: None, MaxAttempts: 2}}
 		for i, tt := range []struct {
 			failures int
 			sleep    time.Duration // before
 			err      error
-			state    BreakerState
+			state    breaker.State
 			row      int     // of failures
 			left     float64 // of the budget
 		}{
-			{0, 0, nil, StateClosed, 0, 5},
-			{1, 0, nil, StateClosed, 0, 5},
-			{2, 0, ErrAttempts, StateClosed, 2, 4},
-			{0, 0, nil, StateClosed, 0, 5}, // ends the row
-			{2, 0, ErrAttempts, StateClosed, 2, 4},
-			{1, 0, ErrBreakerOpen, StateOpen, 3, 4},
-			{0, 0, ErrBreakerOpen, StateOpen, 3, 4},
-			{1, 30*time.Second + 1, ErrBreakerOpen, StateOpen, 4, 4},
-			{0, 30*time.Second + 1, nil, StateClosed, 0, 5},
-			{1, 0, nil, StateClosed, 0, 5},
+			{0, 0, nil, breaker.Closed, 0, 5},
+			{1, 0, nil, breaker.Closed, 0, 5},
+			{2, 0, ErrAttempts, breaker.Closed, 2, 4},
+			{0, 0, nil, breaker.Closed, 0, 5}, // ends the row
+			{2, 0, ErrAttempts, breaker.Closed, 2, 4},
+			{1, 0, ErrBreakerOpen, breaker.Open, 3, 4},
+			{0, 0, ErrBreakerOpen, breaker.Open, 3, 4},
+			{1, 30*time.Second + 1, ErrBreakerOpen, breaker.Open, 4, 4},
+			{0, 30*time.Second + 1, nil, breaker.Closed, 0, 5},
+			{1, 0, nil, breaker.Closed, 0, 5},
 		} {
 			time.Sleep(tt.sleep)
-			v, err := guarded(t.Context(), p, breaker, budget, tt.failures)
+			v, err := guarded(t.Context(), p, b, limit, tt.failures)
 			if !errors.Is(err, tt.err) || (err == nil) != (v == 42) {
 				t.Errorf("call %d: %v, %v; want %v", i, v, err, tt.err)
 			}
-			if got := breaker.Save(); got.State != tt.state || got.Failures != tt.row || budget.Left() != tt.left {
-				t.Errorf("call %d: %+v with %v retries left; want %+v", i, got, budget.Left(), tt)
+			if got := b.Save(); got.State != tt.state || got.Failures != tt.row || limit.Left() != tt.left {
+				t.Errorf("call %d: %+v with %v retries left; want %+v", i, got, limit.Left(), tt)
 			}
 		}
 	})

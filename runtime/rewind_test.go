@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 func TestRewind(t *testing.T) {
@@ -41,8 +43,8 @@ func (p pipe) Seek(_ int64, whence int) (int64, error) {
 func TestSpent(t *testing.T) {
 	for _, p := range []pipe{-1, 3} {
 		policy := &Policy{Name: "write", Schedule: Schedule{MaxAttempts: 3, InitialDelay: None}}
-		breaker := NewBreaker(BreakerPolicy{Failures: 1})
-		call := policy.BeginWith(Shared{Breaker: breaker})
+		b := breaker.New(breaker.Policy{Failures: 1})
+		call := policy.BeginWith(Shared{Breaker: b})
 		if err := call.Admit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +56,7 @@ func TestSpent(t *testing.T) {
 		if !errors.Is(err, io.ErrUnexpectedEOF) || !errors.Is(err, errPipe) {
 			t.Errorf("pipe %d: %v hides an error", p, err)
 		}
-		if breaker.State() != StateOpen {
+		if b.State() != breaker.Open {
 			t.Errorf("pipe %d: the breaker has not counted the failure", p)
 		}
 	}
@@ -79,11 +81,11 @@ func TestSpentLast(t *testing.T) {
 // TestSpentRefusal: before the first attempt nothing is used up, and a breaker
 // that is waited for ends no call.
 func TestSpentRefusal(t *testing.T) {
-	breaker := NewBreaker(BreakerPolicy{Failures: 1, OpenFor: 1})
-	pass, _ := breaker.Ready()
-	breaker.record(pass.permit(), SampleFailure)
+	b := breaker.New(breaker.Policy{Failures: 1, OpenFor: 1})
+	pass, _ := b.Ready()
+	b.Record(pass.Permit(), breaker.Failure)
 	policy := &Policy{Schedule: Schedule{MaxAttempts: 9, InitialDelay: 2}, RetryOn: []Class{ClassAny, ClassBreakerOpen}}
-	call := policy.BeginWith(Shared{Breaker: breaker})
+	call := policy.BeginWith(Shared{Breaker: b})
 	call.Spend(errPipe)
 	if err := call.Admit(context.Background()); err != nil {
 		t.Errorf("got %v, want the first attempt", err)

@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 )
 
 // protect makes one call of op under a breaker and a budget.
-func protect(ctx context.Context, b *Breaker, budget RetryBudget, p Policy, op func(context.Context) error) error {
+func protect(ctx context.Context, b *breaker.Breaker, budget Budget, p Policy, op func(context.Context) error) error {
 	_, err := DoWith(ctx, &p, Shared{Breaker: b, Budget: budget}, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, op(ctx)
 	})
@@ -23,173 +25,26 @@ func protect(ctx context.Context, b *Breaker, budget RetryBudget, p Policy, op f
 // failsafe-go does otherwise.
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		budget := NewBudget(BudgetPolicy{Name: "client", Ratio: 0.5, MinPerSecond: NoRefill, Burst: 2})
+		limit := budget.New(budget.Policy{Name: "client", Ratio: 0.5, MinPerSecond: budget.NoRefill, Burst: 2})
 		p, calls := Policy{Schedule: Schedule{MaxAttempts: 10}}, 0
 		start := time.Now()
-		err := protect(t.Context(), nil, budget, p, func(context.Context) error { calls++; return errFailed })
+		err := protect(t.Context(), nil, limit, p, func(context.Context) error { calls++; return errFailed })
 		if !errors.Is(err, ErrBudget) || !errors.Is(err, errFailed) || calls != 3 || time.Since(start) != 3*time.Second {
 			t.Errorf("%v after %d calls and %v", err, calls, time.Since(start))
 		}
 		for range 2 {
-			_ = protect(t.Context(), nil, budget, p, func(context.Context) error { return nil })
+			_ = protect(t.Context(), nil, limit, p, func(context.Context) error { return nil })
 		}
-		if got := budget.Left(); got != 1 {
+		if got := limit.Left(); got != 1 {
 			t.Errorf("%v retries are left after two successes at 0.5", got)
 		}
 		// A permanent error and an exhausted call take nothing.
-		_ = protect(t.Context(), nil, budget, Policy{Schedule: Schedule{MaxAttempts: 1}}, func(context.Context) error {
+		_ = protect(t.Context(), nil, limit, Policy{Schedule: Schedule{MaxAttempts: 1}}, func(context.Context) error {
 			return errFailed
 		})
-		_ = protect(t.Context(), nil, budget, p, func(context.Context) error { return Permanent(errFailed) })
-		if got := budget.Left(); got != 1 {
+		_ = protect(t.Context(), nil, limit, p, func(context.Context) error { return Permanent(errFailed) })
+		if got := limit.Left(); got != 1 {
 			t.Errorf("%v retries are left, want 1", got)
-		}
-	})
-}
-
-// What cannot be counted is not taken for less than nothing.
-func TestBudgetOfAnySize(t *testing.T) {
-	for burst, want := range map[float64]error{1e13: nil, math.MaxFloat64: nil, math.Inf(1): nil, 1: nil, 0.5: ErrBudget,
-		-3: ErrBudget, math.Inf(-1): ErrBudget} {
-		b := NewBudget(BudgetPolicy{Burst: burst, Ratio: burst})
-		if err := b.Withdraw(); err != want {
-			t.Errorf("a burst of %v: got %v, want %v", burst, err, want)
-		}
-		if b.Deposit(); b.Left() < 0 {
-			t.Errorf("a burst of %v: %v are left", burst, b.Left())
-		}
-	}
-	if err := NewBudget(BudgetPolicy{Burst: math.NaN()}).Withdraw(); err != ErrBudget {
-		t.Errorf("got %v", err)
-	}
-}
-
-// Numbers that make no sense add nothing; those that are too great fill the
-// budget at once.
-func TestBudgetOfAnyRate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, tt := range []struct {
-			perSecond, ratio float64
-			left             float64 // after a deposit and an hour
-		}{
-			{NoRefill, 0.5, 0.5},
-			{-3, 0.5, 0.5},
-			{math.NaN(), 0.5, 0.5},
-			{math.Inf(-1), 0.5, 0.5},
-			{NoRefill, math.NaN(), 0},
-			{NoRefill, -0.5, 0},
-			{NoRefill, math.Inf(-1), 0},
-			{NoRefill, 1e-7, 0},
-			{NoRefill, math.Inf(1), 2},
-			{math.Inf(1), -1, 2},
-			{math.MaxFloat64, -1, 2},
-			{1.0 / 3600, -1, 1},
-		} {
-			b := NewBudget(BudgetPolicy{Burst: 2, MinPerSecond: tt.perSecond, Ratio: tt.ratio})
-			for range 2 {
-				if err := b.Withdraw(); err != nil {
-					t.Errorf("%+v: %v", tt, err)
-				}
-			}
-			// No time has passed.
-			if err := b.Withdraw(); err != ErrBudget {
-				t.Errorf("%+v: got %v for a third retry", tt, err)
-			}
-			b.Deposit()
-			time.Sleep(time.Hour)
-			if got := b.Left(); math.Abs(got-tt.left) > 2.0/token {
-				t.Errorf("%+v: %v retries are left", tt, got)
-			}
-		}
-	})
-}
-
-// However often a budget is asked, it adds its rate: no more, no less.
-func TestBudgetAddsItsRate(t *testing.T) {
-	for _, perSecond := range []float64{0.7, 300, 1500.5, 1e6} {
-		b := NewBudget(BudgetPolicy{MinPerSecond: perSecond, Burst: 1e12})
-		b.missing.Store(b.capacity)
-		const step, steps = 1999, 1000
-		for i := range int64(steps) {
-			for range 3 { // of which two are of the same time
-				b.refill((i + 1) * step)
-			}
-		}
-		got, want := float64(b.capacity-b.missing.Load()), perSecond*token/1e9*step*steps
-		if got > want || got < want*0.99 {
-			t.Errorf("%v per second: %v tokens, want %v", perSecond, got, want)
-		}
-	}
-}
-
-// The smallest unit is added as soon as it is due.
-func TestBudgetAddsOneToken(t *testing.T) {
-	b := NewBudget(BudgetPolicy{MinPerSecond: 1, Burst: 1})
-	for now, want := range map[int64]int64{999: 0, 1000: 1} {
-		b.refilled.Store(0)
-		b.missing.Store(b.capacity)
-		if b.refill(now); b.capacity-b.missing.Load() != want {
-			t.Errorf("%d tokens after %dns, want %d", b.capacity-b.missing.Load(), now, want)
-		}
-	}
-}
-
-// Time that has filled the budget is used up.
-func TestBudgetSavesNoTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := NewBudget(BudgetPolicy{MinPerSecond: 1, Burst: 2})
-		for range 3 {
-			if !b.Full() {
-				t.Errorf("%v retries are left, want 2", b.Left())
-			}
-			for want := range 3 {
-				if err := b.Withdraw(); (err == nil) != (want < 2) || b.Full() {
-					t.Errorf("retry %d: %v", want+1, err)
-				}
-			}
-			time.Sleep(time.Hour)
-			b.Left()
-		}
-	})
-}
-
-func TestTokens(t *testing.T) {
-	const most = math.MaxInt64 / 2
-	edge := float64(1<<62) / token // whose tokens are one more than that
-	if edge*token != 1<<62 {
-		t.Fatalf("%v tokens, want 1<<62", edge*token)
-	}
-	for n, want := range map[float64]int64{
-		0: 0, -1: 0, 1e-7: 0, 1e-6: 1, 1: token, 2.5: 2_500_000, 4e12: 4e18, edge: most, 2 * edge: most, math.Inf(1): most,
-	} {
-		if got := tokens(n); got != want {
-			t.Errorf("%v retries are %d tokens, want %d", n, got, want)
-		}
-	}
-}
-
-func TestBudgetRefills(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := NewBudget(BudgetPolicy{MinPerSecond: 2, Burst: 3})
-		for range 3 {
-			if err := b.Withdraw(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := b.Withdraw(); err != ErrBudget {
-			t.Errorf("got %v, want %v", err, ErrBudget)
-		}
-		time.Sleep(500 * time.Millisecond)
-		if err := b.Withdraw(); err != nil {
-			t.Errorf("half a second later: %v", err)
-		}
-		time.Sleep(500 * time.Millisecond)
-		if b.Left() != 1 {
-			t.Errorf("%v are left half a second after that, want 1", b.Left())
-		}
-		time.Sleep(time.Hour)
-		if b.Withdraw(); b.Left() != 2 {
-			t.Errorf("%v are left an hour later, want 2", b.Left())
 		}
 	})
 }
@@ -356,10 +211,11 @@ func TestAttemptsWith(t *testing.T) {
 		}
 		return rounds, err
 	}
-	b, budget := NewBreaker(BreakerPolicy{Failures: 3}), NewBudget(BudgetPolicy{Burst: 3, MinPerSecond: NoRefill})
-	shared := Shared{Breaker: b, Budget: budget}
-	if rounds, err := send(shared, 2); rounds != 3 || err != nil || b.Save().Failures != 0 || budget.Left() >= 3 {
-		t.Errorf("%d rounds, %v: %+v, %v left; want a success and its sample", rounds, err, b.Save(), budget.Left())
+	b := breaker.New(breaker.Policy{Failures: 3})
+	limit := budget.New(budget.Policy{Burst: 3, MinPerSecond: budget.NoRefill})
+	shared := Shared{Breaker: b, Budget: limit}
+	if rounds, err := send(shared, 2); rounds != 3 || err != nil || b.Save().Failures != 0 || limit.Left() >= 3 {
+		t.Errorf("%d rounds, %v: %+v, %v left; want a success and its sample", rounds, err, b.Save(), limit.Left())
 	}
 	if rounds, err := send(shared, 9); rounds > 3 || err == nil {
 		t.Errorf("%d rounds, %v; want the budget or the breaker to end them", rounds, err)
@@ -367,7 +223,7 @@ func TestAttemptsWith(t *testing.T) {
 	b.ForceOpen()
 	rounds, err := send(shared, 0)
 	refusal, ok := errors.AsType[Refusal](err)
-	if rounds != 0 || !ok || refusal.State != StateForcedOpen {
+	if rounds != 0 || !ok || refusal.State != breaker.ForcedOpen {
 		t.Errorf("%d rounds, %v; want a refusal", rounds, err)
 	}
 	b.Reset()
@@ -380,36 +236,18 @@ func TestAttemptsWith(t *testing.T) {
 
 // A probe in a loop that is left early gives its place back.
 func TestAttemptsWithoutDone(t *testing.T) {
-	b, p := NewBreaker(BreakerPolicy{}), Policy{}
-	b.Restore(BreakerSnapshot{State: StateHalfOpen})
+	b, p := breaker.New(breaker.Policy{}), Policy{}
+	b.Restore(breaker.Snapshot{State: breaker.HalfOpen})
 	for range p.AttemptsWith(t.Context(), Shared{Breaker: b}) {
 		break
 	}
-	if _, ok := b.admit(time.Now()); !ok || b.State() != StateHalfOpen {
+	if _, ok := b.Admit(); !ok || b.State() != breaker.HalfOpen {
 		t.Errorf("the breaker is %v and admits no probe", b.State())
 	}
 }
 
-// A budget that is asked often gets what flows in slowly.
-func TestBudgetTrickles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := NewBudget(BudgetPolicy{MinPerSecond: 0.5, Burst: 1})
-		if err := b.Withdraw(); err != nil {
-			t.Fatal(err)
-		}
-		for range 1000 {
-			time.Sleep(time.Microsecond)
-			_ = b.Withdraw()
-		}
-		time.Sleep(2 * time.Second)
-		if err := b.Withdraw(); err != nil {
-			t.Errorf("after two seconds: %v, with %v left", err, b.Left())
-		}
-	})
-}
-
 func TestNilBudgetIsNone(t *testing.T) {
-	var none *Budget
+	var none *budget.Budget
 	ctx := WithObserver(t.Context(), func(context.Context, Event) {})
 	if err := protect(ctx, nil, none, Policy{Schedule: Schedule{InitialDelay: None}},
 		func(context.Context) error { return errFailed }); err == nil {
@@ -429,35 +267,6 @@ func TestClampIsToldOnce(t *testing.T) {
 	if clamps != 1 {
 		t.Errorf("%d events of clamps in three attempts, want 1", clamps)
 	}
-}
-
-func TestBudgetPolicyEffective(t *testing.T) {
-	for _, tt := range []struct{ policy, want BudgetPolicy }{
-		{BudgetPolicy{}, BudgetPolicy{Ratio: 0.2, MinPerSecond: 10, Burst: 100}},
-		{BudgetPolicy{"b", 1, NoRefill, 2}, BudgetPolicy{"b", 1, NoRefill, 2}},
-	} {
-		if got := tt.policy.Effective(); got != tt.want {
-			t.Errorf("%+v: got %+v, want %+v", tt.policy, got, tt.want)
-		}
-	}
-	synctest.Test(t, func(t *testing.T) {
-		b := NewBudget(BudgetPolicy{})
-		for range 100 {
-			if err := b.Withdraw(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if b.Withdraw(); b.Left() != 0 {
-			t.Errorf("%v retries are left of 100", b.Left())
-		}
-		if b.Deposit(); b.Left() != 0.2 {
-			t.Errorf("%v retries are left after a success, want 0.2", b.Left())
-		}
-		time.Sleep(time.Second)
-		if got := b.Left(); math.Abs(got-10.2) > 2.0/token {
-			t.Errorf("%v retries are left after a second, want 10.2", got)
-		}
-	})
 }
 
 // The reason of a refusal is that of the budget, whichever it is.

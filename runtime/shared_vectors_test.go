@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // sharedKinds are the kinds of vectors about what calls share.
@@ -31,17 +33,17 @@ var sharedKinds = map[string]any{
 			if in.Impl == "retry_state" && in.Most == 0 {
 				in.Most = 3 // its default
 			}
-			b := NewBreaker(BreakerPolicy{
+			b := breaker.New(breaker.Policy{
 				Failures: max(in.Threshold, in.Failures), OpenFor: max(in.Recovery, in.Timeout),
 				Successes: max(in.Successes, in.Most, 1), HalfOpenCalls: max(in.Most, in.Probes, 1),
 			})
 			if in.Start == "HalfOpen" {
-				b.Restore(BreakerSnapshot{State: StateHalfOpen})
+				b.Restore(breaker.Snapshot{State: breaker.HalfOpen})
 			}
 			var isOpen []bool
 			for _, op := range in.Ops {
 				if op == "is_open" {
-					isOpen = append(isOpen, b.State() == StateOpen)
+					isOpen = append(isOpen, b.State() == breaker.Open)
 				} else {
 					operate(t, b, op)
 				}
@@ -50,7 +52,7 @@ var sharedKinds = map[string]any{
 				t.Errorf("is_open %v, want %v", isOpen, want.IsOpen)
 			}
 			if s := b.Save(); want.State != "" &&
-				(!strings.EqualFold(s.State.String(), want.State) || s.State == StateClosed && s.Failures != want.Failures) {
+				(!strings.EqualFold(s.State.String(), want.State) || s.State == breaker.Closed && s.Failures != want.Failures) {
 				t.Errorf("got %+v, want %+v", s, want)
 			}
 		})
@@ -58,15 +60,17 @@ var sharedKinds = map[string]any{
 
 	"breaker_escalate": func(t *testing.T, in struct{ Ops []string }, want struct{ Returns []any }) {
 		synctest.Test(t, func(t *testing.T) {
-			b := NewBreaker(BreakerPolicy{EscalateAfter: 5})
+			b := breaker.New(breaker.Policy{EscalateAfter: 5})
 			for i, op := range in.Ops {
 				var got any
 				switch op {
 				case "fail":
 					operate(t, b, op)
-					got = map[BreakerState]string{StateClosed: "RETRY", StateOpen: "PAUSE", StateEscalated: "ESCALATE"}[b.State()]
+					got = map[breaker.State]string{
+						breaker.Closed: "RETRY", breaker.Open: "PAUSE", breaker.Escalated: "ESCALATE",
+					}[b.State()]
 				case "can_proceed":
-					got = b.State() == StateHalfOpen
+					got = b.State() == breaker.HalfOpen
 				default:
 					operate(t, b, op)
 				}
@@ -75,10 +79,10 @@ var sharedKinds = map[string]any{
 				}
 			}
 			time.Sleep(24 * time.Hour)
-			if got := b.State(); got != StateEscalated {
+			if got := b.State(); got != breaker.Escalated {
 				t.Errorf("a day later the breaker is %v", got)
 			}
-			if b.Reset(); b.State() != StateClosed {
+			if b.Reset(); b.State() != breaker.Closed {
 				t.Error("Reset does not close it")
 			}
 		})
@@ -92,12 +96,12 @@ var sharedKinds = map[string]any{
 	}) {
 		for i, s := range in.Seconds {
 			synctest.Test(t, func(t *testing.T) {
-				b := NewBreaker(BreakerPolicy{})
+				b := breaker.New(breaker.Policy{})
 				for range in.Failures {
 					operate(t, b, "fail")
 				}
 				time.Sleep(time.Duration(s * float64(time.Second)))
-				if _, got := b.admit(time.Now()); got != want.Can[i] {
+				if _, got := b.Admit(); got != want.Can[i] {
 					t.Errorf("after %vs: %v, want %v", s, got, want.Can[i])
 				}
 			})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
@@ -26,7 +27,7 @@ func fillRefused(ctx context.Context, store storage.Store) error {
 			Name: "charge", RetryOn: []retry.Class{retry.ClassAny, retry.ClassBreakerOpen},
 			Schedule: retry.Schedule{MaxAttempts: 4, InitialDelay: time.Microsecond},
 		},
-		Breaker: &retry.BreakerPolicy{Name: "bank", Failures: 1, OpenFor: time.Hour},
+		Breaker: &breaker.Policy{Name: "bank", Failures: 1, OpenFor: time.Hour},
 	}
 	load := genapi.StepPolicy{Name: "Load", Policy: &retry.Policy{Name: "load"}, Idempotent: true}
 	_ = e.Run(ctx, "refused", func(ctx context.Context) error {

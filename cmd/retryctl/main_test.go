@@ -19,6 +19,7 @@ import (
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
@@ -129,7 +130,7 @@ func fill(ctx context.Context, store storage.Store) error {
 	if err != nil {
 		return err
 	}
-	shared := &retry.BreakerPolicy{Name: "bank", Failures: 3, OpenFor: time.Hour}
+	shared := &breaker.Policy{Name: "bank", Failures: 3, OpenFor: time.Hour}
 	quick := retry.Policy{Name: "charge", RetryUnknown: true,
 		Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: time.Microsecond}}
 	slow := retry.Policy{Name: "mail", RetryUnknown: true,

@@ -10,7 +10,7 @@ import (
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/events"
@@ -34,7 +34,7 @@ func breakers(flags *flag.FlagSet) cli.Run {
 				err = s.print(newBreaker(b))
 			} else if err == nil {
 				err = t.Row(term.Text(b.Name), breakerState(b.State), term.Text(strconv.Itoa(b.Failures)),
-					term.Text(s.moment(b.OpenUntil)), term.Text(number(len(b.Probes))), term.Text(window(&b.BreakerSnapshot)))
+					term.Text(s.moment(b.OpenUntil)), term.Text(number(len(b.Probes))), term.Text(window(&b.Snapshot)))
 			}
 			if err != nil {
 				return err
@@ -65,7 +65,7 @@ func (s *session) printBreaker(ctx context.Context, name string) error {
 		d.text("failures", strconv.Itoa(b.Failures)+" in a row")
 		d.text("open until", s.moment(b.OpenUntil))
 		d.text("changes", strconv.FormatUint(b.Generation, 10))
-		d.text("window", window(&b.BreakerSnapshot))
+		d.text("window", window(&b.Snapshot))
 		for _, p := range b.Probes {
 			d.text("probe", "admitted "+s.moment(p.Started))
 		}
@@ -78,16 +78,16 @@ func (s *session) printBreaker(ctx context.Context, name string) error {
 }
 
 // breakerState returns the state of a breaker in its color.
-func breakerState(state retry.BreakerState) term.Cell {
-	styles := map[retry.BreakerState]term.Style{
-		retry.StateClosed: term.Green, retry.StateOpen: term.Red, retry.StateHalfOpen: term.Yellow,
-		retry.StateEscalated: term.Red, retry.StateForcedOpen: term.Red,
+func breakerState(state breaker.State) term.Cell {
+	styles := map[breaker.State]term.Style{
+		breaker.Closed: term.Green, breaker.Open: term.Red, breaker.HalfOpen: term.Yellow,
+		breaker.Escalated: term.Red, breaker.ForcedOpen: term.Red,
 	}
 	return term.Cell{Text: state.String(), Style: styles[state]}
 }
 
 // window describes the attempts in the window of a breaker with a rate.
-func window(s *retry.BreakerSnapshot) string {
+func window(s *breaker.Snapshot) string {
 	all, failed, slow := s.WindowCounts()
 	if all == 0 {
 		return ""
@@ -105,14 +105,14 @@ func percent(part, whole int64) string {
 
 // breakerJSON is a breaker as JSON.
 type breakerJSON struct {
-	Breaker    string             `json:"breaker"`
-	State      retry.BreakerState `json:"state"`
-	Failures   int                `json:"failures"`
-	OpenUntil  time.Time          `json:"open_until,omitzero"`
-	Generation uint64             `json:"generation"`
-	Probes     int                `json:"probes"`
-	Window     [][3]int64         `json:"window,omitempty"`
-	Calls      string             `json:"calls,omitempty"`
+	Breaker    string        `json:"breaker"`
+	State      breaker.State `json:"state"`
+	Failures   int           `json:"failures"`
+	OpenUntil  time.Time     `json:"open_until,omitzero"`
+	Generation uint64        `json:"generation"`
+	Probes     int           `json:"probes"`
+	Window     [][3]int64    `json:"window,omitempty"`
+	Calls      string        `json:"calls,omitempty"`
 }
 
 func newBreaker(b admin.BreakerInfo) breakerJSON {

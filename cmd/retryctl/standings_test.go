@@ -6,6 +6,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
@@ -47,7 +48,7 @@ func fillStandings(ctx context.Context, store storage.Store) error {
 	// A breaker refuses the attempts of two runs: of one that a worker should execute.
 	refused := policy(3, 3*time.Hour)
 	refused.Name, refused.Policy.RetryOn = "Refund", []retry.Class{retry.ClassAny, retry.ClassBreakerOpen}
-	refused.Breaker = &retry.BreakerPolicy{Name: "payments", Failures: 1, OpenFor: time.Hour}
+	refused.Breaker = &breaker.Policy{Name: "payments", Failures: 1, OpenFor: time.Hour}
 	_ = e.Run(ctx, "first", func(ctx context.Context) error { return call(ctx, refused, "r1", down) })
 	_ = e.Run(ctx, "refused", func(ctx context.Context) error { return call(ctx, refused, "r2", nil) })
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 )
 
 // Made for version 1 of the runtime.
@@ -14,25 +16,25 @@ const _ = retry.GeneratedV1
 
 // Shared is what calls share: circuit breakers and retry budgets.
 type Shared struct {
-	UpstreamBreaker *retry.Breaker
-	RatedBreaker    *retry.Breaker
-	SlowBreaker     *retry.Breaker
-	SharedBudget    *retry.Budget
+	UpstreamBreaker *breaker.Breaker
+	RatedBreaker    *breaker.Breaker
+	SlowBreaker     *breaker.Breaker
+	SharedBudget    *budget.Budget
 }
 
 // NewShared returns breakers that are closed and budgets that are full.
 func NewShared() *Shared {
 	return &Shared{
-		UpstreamBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "upstream", Failures: 5, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
-		RatedBreaker:    retry.NewBreaker(retry.BreakerPolicy{Name: "rated", FailureRate: 0.5, MinCalls: 20, Window: 10 * time.Second, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
-		SlowBreaker:     retry.NewBreaker(retry.BreakerPolicy{Name: "slow", FailureRate: 0.5, SlowRate: 0.8, SlowCall: 2 * time.Second, MinCalls: 20, Window: 10 * time.Second, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
-		SharedBudget:    retry.NewBudget(retry.BudgetPolicy{Name: "shared", Ratio: 0.1, MinPerSecond: 10.0, Burst: 10.0}),
+		UpstreamBreaker: breaker.New(breaker.Policy{Name: "upstream", Failures: 5, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
+		RatedBreaker:    breaker.New(breaker.Policy{Name: "rated", FailureRate: 0.5, MinCalls: 20, Window: 10 * time.Second, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
+		SlowBreaker:     breaker.New(breaker.Policy{Name: "slow", FailureRate: 0.5, SlowRate: 0.8, SlowCall: 2 * time.Second, MinCalls: 20, Window: 10 * time.Second, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
+		SharedBudget:    budget.New(budget.Policy{Name: "shared", Ratio: 0.1, MinPerSecond: 10.0, Burst: 10.0}),
 	}
 }
 
 // Breakers returns the circuit breakers, in the order of retry.yaml.
-func (s *Shared) Breakers() []*retry.Breaker {
-	return []*retry.Breaker{s.UpstreamBreaker, s.RatedBreaker, s.SlowBreaker}
+func (s *Shared) Breakers() []*breaker.Breaker {
+	return []*breaker.Breaker{s.UpstreamBreaker, s.RatedBreaker, s.SlowBreaker}
 }
 
 // DefaultShared is shared by all wrapped functions, and by decorators that are
@@ -476,4 +478,4 @@ func retryEverything(ctx context.Context, in int) (int, error) {
 	return v, err
 }
 
-// retrygen:sum 9959bfc0f9633feeaa46ba1f
+// retrygen:sum 703e790b4f89e31e0b8b511c

@@ -69,6 +69,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/measure"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/job"
 )
@@ -123,7 +124,7 @@ func New(o Options) (*Telemetry, error) {
 // ObserveBreakers counts the changes of breakers, and has their states, from now on.
 // The method Breakers of a generated Shared returns breakers to pass. Breakers of
 // one name have one state in the metrics: that of the last one to change.
-func (t *Telemetry) ObserveBreakers(breakers ...*retry.Breaker) {
+func (t *Telemetry) ObserveBreakers(breakers ...*breaker.Breaker) {
 	measure.Breakers(&t.sink, breakers)
 }
 

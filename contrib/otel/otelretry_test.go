@@ -19,6 +19,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
@@ -231,8 +233,8 @@ func TestShared(t *testing.T) {
 		x := newExported(t, Options{})
 		ctx, end := x.Start(t.Context(), "RetryFetch")
 		shared := retry.Shared{
-			Breaker: retry.NewBreaker(retry.BreakerPolicy{Name: "upstream", Failures: 2}),
-			Budget:  retry.NewBudget(retry.BudgetPolicy{Burst: 10, MinPerSecond: retry.NoRefill}),
+			Breaker: breaker.New(breaker.Policy{Name: "upstream", Failures: 2}),
+			Budget:  budget.New(budget.Policy{Burst: 10, MinPerSecond: budget.NoRefill}),
 		}
 		_, err := retry.DoWith(ctx, &fetch, shared, failing(3))
 		end(err)

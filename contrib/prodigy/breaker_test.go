@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/contrib/prodigy"
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
@@ -35,7 +35,7 @@ func TestBreakerReachesStore(t *testing.T) {
 			t.Errorf("import %d: notes %v, %v", again, report.Notes, err)
 		}
 		for b, err := range e.Admin().Breakers(t.Context()) {
-			want := retry.BreakerSnapshot{State: retry.StateOpen, Failures: 5, OpenUntil: until}
+			want := breaker.Snapshot{State: breaker.Open, Failures: 5, OpenUntil: until}
 			if err != nil || b.Name != "server" || b.State != want.State || b.Failures != want.Failures ||
 				!b.OpenUntil.Equal(until) {
 				t.Errorf("got %+v, %v; want server %+v", b, err, want)

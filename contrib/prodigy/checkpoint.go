@@ -7,6 +7,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // A Checkpoint is the retry state that Prodigy has written.
@@ -19,7 +20,7 @@ type Checkpoint struct {
 	Notes    []Note    // what was understood differently than it is written, and what was not read
 
 	global    *config // or nil
-	breakers  map[string]breaker
+	breakers  map[string]circuit
 	workflows []string // the ids in the checkpoints that were merged, sorted
 }
 
@@ -142,15 +143,15 @@ func (c *Command) config(global *config) *config {
 	return &both
 }
 
-// A breaker is a circuit breaker of Prodigy.
-type breaker struct {
-	policy   retry.BreakerPolicy
-	snapshot retry.BreakerSnapshot
+// A circuit is a circuit breaker of Prodigy.
+type circuit struct {
+	policy   breaker.Policy
+	snapshot breaker.Snapshot
 }
 
-// Breaker returns the circuit breaker of a command, for [retry.NewBreaker] and
-// [retry.Breaker.Restore], and whether the checkpoint has one.
-func (c *Checkpoint) Breaker(command string) (retry.BreakerPolicy, retry.BreakerSnapshot, bool) {
+// Breaker returns the circuit breaker of a command, for [breaker.New] and
+// [breaker.Breaker.Restore], and whether the checkpoint has one.
+func (c *Checkpoint) Breaker(command string) (breaker.Policy, breaker.Snapshot, bool) {
 	b, ok := c.breakers[command]
 	return b.policy, b.snapshot, ok
 }

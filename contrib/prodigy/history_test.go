@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
@@ -202,10 +202,10 @@ func TestImportBreaker(t *testing.T) {
 		if !ok {
 			t.Fatal("no breaker")
 		}
-		breaker := retry.NewBreaker(policy)
-		breaker.Restore(snapshot)
-		for _, want := range []retry.BreakerState{retry.StateOpen, retry.StateHalfOpen} {
-			if got := breaker.State(); got != want {
+		b := breaker.New(policy)
+		b.Restore(snapshot)
+		for _, want := range []breaker.State{breaker.Open, breaker.HalfOpen} {
+			if got := b.State(); got != want {
 				t.Errorf("state %v, want %v", got, want)
 			}
 			time.Sleep(20*time.Second + 1)

@@ -112,7 +112,7 @@ func Import(
 // breakers records the circuit breakers of the checkpoint that the store does not
 // have. The breakers of several commands are merged if they have one name.
 func (r *Report) breakers(ctx context.Context, e *admin.Client, c *Checkpoint, by []events.Operator) error {
-	named := decoder{c: Checkpoint{breakers: map[string]breaker{}}}
+	named := decoder{c: Checkpoint{breakers: map[string]circuit{}}}
 	for _, id := range slices.Sorted(maps.Keys(c.breakers)) {
 		name := id
 		if cmd := c.Command(id); cmd != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 var errMerge = errors.New("prodigy: no checkpoint to merge")
@@ -34,7 +34,7 @@ func Merge(checkpoints ...*Checkpoint) (*Checkpoint, error) {
 	newest := sorted[0]
 	d := decoder{reader: &reader{}, commands: map[string]Command{}, c: Checkpoint{
 		File: newest.File, Workflow: newest.Workflow, Name: newest.Name, Taken: newest.Taken,
-		breakers: map[string]breaker{},
+		breakers: map[string]circuit{},
 	}}
 	for _, c := range sorted {
 		if d.c.global == nil {
@@ -145,11 +145,11 @@ func leastLimit(a, b int) int {
 }
 
 // severity orders the states of breakers.
-var severity = map[retry.BreakerState]int{retry.StateClosed: 0, retry.StateHalfOpen: 1, retry.StateOpen: 2}
+var severity = map[breaker.State]int{breaker.Closed: 0, breaker.HalfOpen: 1, breaker.Open: 2}
 
 // addBreaker adds what one source says about a breaker to what others say: it is
 // open if it is open for one of them.
-func (d *decoder) addBreaker(id string, b breaker) {
+func (d *decoder) addBreaker(id string, b circuit) {
 	known, ok := d.c.breakers[id]
 	if !ok {
 		d.c.breakers[id] = b

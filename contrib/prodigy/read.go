@@ -30,7 +30,7 @@ func Read(r io.Reader, path string) (*Checkpoint, error) {
 		return nil, problem
 	}
 	d := decoder{reader: &reader{file: path, text: text}, commands: map[string]Command{}}
-	d.c = Checkpoint{File: path, breakers: map[string]breaker{}}
+	d.c = Checkpoint{File: path, breakers: map[string]circuit{}}
 	d.document(root)
 	if d.err != nil {
 		return nil, d.err

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
@@ -244,7 +245,7 @@ func FuzzRead(f *testing.F) {
 				}
 			}
 			if b, snapshot, ok := c.Breaker(cmd.ID); ok {
-				retry.NewBreaker(b).Restore(snapshot)
+				breaker.New(b).Restore(snapshot)
 			}
 		}
 		merged, err := Merge(c, c)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // retryState reads a RetryCheckpointState.
@@ -185,8 +185,8 @@ func (d *decoder) execution(n *node) {
 }
 
 // circuitStates are the states of breakers by their names, as in strategies.
-var circuitStates = map[string]retry.BreakerState{
-	"closed": retry.StateClosed, "open": retry.StateOpen, "halfopen": retry.StateHalfOpen,
+var circuitStates = map[string]breaker.State{
+	"closed": breaker.Closed, "open": breaker.Open, "halfopen": breaker.HalfOpen,
 }
 
 // breaker reads a CircuitBreakerState.
@@ -201,22 +201,22 @@ func (d *decoder) breaker(n *node) {
 		d.fail(name, "is %v: want Closed, Open or HalfOpen; update this package", name)
 	}
 	probes := max(d.count(o.get("half_open_max_calls")), 1)
-	b := breaker{
-		policy: retry.BreakerPolicy{
+	b := circuit{
+		policy: breaker.Policy{
 			Name: n.key, Failures: max(d.count(o.need("failure_threshold")), 1),
 			OpenFor:       max(d.duration(o.need("recovery_timeout")), 1),
 			HalfOpenCalls: probes, Successes: probes,
 		},
-		snapshot: retry.BreakerSnapshot{State: state, Failures: d.count(o.need("failure_count"))},
+		snapshot: breaker.Snapshot{State: state, Failures: d.count(o.need("failure_count"))},
 	}
 	failed := d.time(o.get("last_failure_at"))
 	if failed.IsZero() {
 		failed = d.c.Taken
 	}
-	if state == retry.StateOpen && !failed.IsZero() {
+	if state == breaker.Open && !failed.IsZero() {
 		b.snapshot.OpenUntil = failed.Add(b.policy.OpenFor)
 	}
-	if successes := o.get("half_open_success_count"); d.count(successes) > 0 && state == retry.StateHalfOpen {
+	if successes := o.get("half_open_success_count"); d.count(successes) > 0 && state == breaker.HalfOpen {
 		d.note(successes, "is %v: a restored breaker counts these successes from 0", successes)
 	}
 	o.rest(unknownKey)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/vectors"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
@@ -162,9 +163,9 @@ func breakerVector(t *testing.T, in struct {
 			"state": %q, "failure_count": 5, "failure_threshold": 5, "recovery_timeout": "%ds", "last_failure_at": %s}}}`,
 			in.State, in.Timeout, at(-time.Duration(in.Age)*time.Second)))
 		policy, snapshot, _ := c.Breaker("charge")
-		breaker := retry.NewBreaker(policy)
-		breaker.Restore(snapshot)
-		if got := breaker.State(); got != circuitStates[lowerCase(want.State)] || want.Successes != 0 {
+		b := breaker.New(policy)
+		b.Restore(snapshot)
+		if got := b.State(); got != circuitStates[lowerCase(want.State)] || want.Successes != 0 {
 			t.Errorf("state %v, want %+v", got, want)
 		}
 	})

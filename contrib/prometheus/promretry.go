@@ -72,6 +72,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/measure"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/job"
 )
@@ -109,7 +110,7 @@ func (m *Metrics) ObserveCall(ctx context.Context, e retry.Event) { measure.Call
 // ObserveBreakers counts the changes of breakers, and has their states, from now on.
 // The method Breakers of a generated Shared returns breakers to pass. Breakers of
 // one name have one state in the metrics: that of the last one to change.
-func (m *Metrics) ObserveBreakers(breakers ...*retry.Breaker) { measure.Breakers(&m.sink, breakers) }
+func (m *Metrics) ObserveBreakers(breakers ...*breaker.Breaker) { measure.Breakers(&m.sink, breakers) }
 
 // ObserveJob counts an event of a group. Pass it to [job.Group.Observe].
 func (m *Metrics) ObserveJob(ctx context.Context, e job.Event) { measure.Job(ctx, &m.sink, &e) }

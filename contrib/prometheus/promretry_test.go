@@ -15,6 +15,7 @@ import (
 	"github.com/retrygen/retrygen/internal/measure"
 	"github.com/retrygen/retrygen/internal/vectors"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -233,7 +234,7 @@ func reason(t *testing.T, text any) job.Reason {
 
 // TestBreakers: the states of breakers are there at once, and follow their changes.
 func TestBreakers(t *testing.T) {
-	m, b := New(Options{}), retry.NewBreaker(retry.BreakerPolicy{Name: "payments"})
+	m, b := New(Options{}), breaker.New(breaker.Policy{Name: "payments"})
 	m.ObserveBreakers(b)
 	state := func(name string, value int) string {
 		return fmt.Sprintf("retry_breaker_state{breaker=\"payments\",state=%q} %d\n", name, value)

@@ -12,8 +12,11 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
 	redisretry "github.com/retrygen/retrygen/contrib/redis"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/shared"
@@ -198,7 +201,7 @@ func TestLostReply(t *testing.T) {
 // A process has a breaker and a budget on a server.
 type process struct {
 	budget  *shared.Budget
-	breaker *retry.Breaker
+	breaker *breaker.Breaker
 
 	mu     sync.Mutex
 	events []error
@@ -207,8 +210,8 @@ type process struct {
 func (s *server) connect() *process {
 	s.t.Helper()
 	p := &process{
-		budget:  shared.NewBudget(retry.BudgetPolicy{Name: "server", Burst: 20, MinPerSecond: retry.NoRefill}),
-		breaker: retry.NewBreaker(retry.BreakerPolicy{Name: "server", Failures: 1, OpenFor: time.Hour}),
+		budget:  shared.NewBudget(budget.Policy{Name: "server", Burst: 20, MinPerSecond: budget.NoRefill}),
+		breaker: breaker.New(breaker.Policy{Name: "server", Failures: 1, OpenFor: time.Hour}),
 	}
 	link := shared.Link{Store: s.store("test"), Forgetful: true, OnEvent: func(_ context.Context, ev events.Event) {
 		p.mu.Lock()
@@ -216,7 +219,7 @@ func (s *server) connect() *process {
 		p.events = append(p.events, ev.Err)
 	}}
 	c, err := link.Connect(s.t.Context(), shared.Set{
-		Breakers: []*retry.Breaker{p.breaker}, Budgets: []*shared.Budget{p.budget},
+		Breakers: []*breaker.Breaker{p.breaker}, Budgets: []*shared.Budget{p.budget},
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -270,11 +273,11 @@ func TestServerKilled(t *testing.T) {
 		t.Error("without the server, the breaker does not open for its process")
 	}
 	s.eventually("the failure is reported", func() bool { return one.saw(storage.ErrStore) && two.saw(storage.ErrStore) })
-	if two.breaker.State() != retry.StateClosed {
+	if two.breaker.State() != breaker.Closed {
 		t.Errorf("the other breaker is %v without the server", two.breaker.State())
 	}
 	s.start()
-	s.eventually("the other breaker opens", func() bool { return two.breaker.State() == retry.StateOpen })
+	s.eventually("the other breaker opens", func() bool { return two.breaker.State() == breaker.Open })
 	s.eventually("retries again", func() bool { return one.budget.Withdraw() == nil })
 }
 
@@ -288,11 +291,11 @@ func TestFlushed(t *testing.T) {
 		t.Fatal(err)
 	}
 	one.fail(t.Context())
-	s.eventually("open", func() bool { return two.breaker.State() == retry.StateOpen })
+	s.eventually("open", func() bool { return two.breaker.State() == breaker.Open })
 	s.do("FLUSHALL")
 	s.do("SCRIPT", "FLUSH")
 	s.eventually("closed", func() bool {
-		return one.breaker.State() == retry.StateClosed && two.breaker.State() == retry.StateClosed
+		return one.breaker.State() == breaker.Closed && two.breaker.State() == breaker.Closed
 	})
 	s.eventually("the loss is reported", func() bool { return one.saw(shared.ErrLeaseLost) })
 	spent := 0

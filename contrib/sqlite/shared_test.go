@@ -13,6 +13,8 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
@@ -36,7 +38,7 @@ func TestSharedBudget(t *testing.T)  { durabletest.RunBudget(t, openShared) }
 func TestSharedBreaker(t *testing.T) { durabletest.RunBreaker(t, openShared) }
 
 // drained is a budget that children empty.
-var drained = retry.BudgetPolicy{Name: "drained", Burst: 200, MinPerSecond: retry.NoRefill}
+var drained = budget.Policy{Name: "drained", Burst: 200, MinPerSecond: budget.NoRefill}
 
 // childDrain takes retries until there are none, and prints a line for each
 // before it takes the next one.
@@ -89,7 +91,7 @@ func TestProcessesShareBudget(t *testing.T) {
 }
 
 // probed is a breaker whose probes children make in durable steps.
-var probed = retry.BreakerPolicy{Name: "probed", Failures: 1, OpenFor: 2 * time.Second}
+var probed = breaker.Policy{Name: "probed", Failures: 1, OpenFor: 2 * time.Second}
 
 // childProbe executes a step under the breaker, which fails if the second
 // argument says so, and otherwise waits for a line.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 )
 
 // Made for version 1 of the runtime.
@@ -32,21 +34,21 @@ var errorClasses = []retry.ErrorClass{
 
 // Shared is what calls share: circuit breakers and retry budgets.
 type Shared struct {
-	ModelBreaker *retry.Breaker
-	CallsBudget  *retry.Budget
+	ModelBreaker *breaker.Breaker
+	CallsBudget  *budget.Budget
 }
 
 // NewShared returns breakers that are closed and budgets that are full.
 func NewShared() *Shared {
 	return &Shared{
-		ModelBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "model", Failures: 8, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1, Count: []retry.Class{retry.ClassNetwork, retry.ClassTimeout, retry.ClassServerError, "overloaded"}}),
-		CallsBudget:  retry.NewBudget(retry.BudgetPolicy{Name: "calls", Ratio: 0.2, MinPerSecond: 1.0, Burst: 20.0}),
+		ModelBreaker: breaker.New(breaker.Policy{Name: "model", Failures: 8, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1, Count: []string{"network", "timeout", "server_error", "overloaded"}}),
+		CallsBudget:  budget.New(budget.Policy{Name: "calls", Ratio: 0.2, MinPerSecond: 1.0, Burst: 20.0}),
 	}
 }
 
 // Breakers returns the circuit breakers, in the order of retry.yaml.
-func (s *Shared) Breakers() []*retry.Breaker {
-	return []*retry.Breaker{s.ModelBreaker}
+func (s *Shared) Breakers() []*breaker.Breaker {
+	return []*breaker.Breaker{s.ModelBreaker}
 }
 
 // DefaultShared is shared by all wrapped functions, and by decorators that are
@@ -277,4 +279,4 @@ func (t *RetryTool) Name() string {
 	return t.next.Name()
 }
 
-// retrygen:sum b97e98d8ac8beaeb822f87f8
+// retrygen:sum c1ad9defd561cc4343c40e18

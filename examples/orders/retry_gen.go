@@ -7,6 +7,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // Made for version 1 of the runtime.
@@ -27,19 +28,19 @@ var errorClasses = []retry.ErrorClass{
 
 // Shared is what calls share: circuit breakers and retry budgets.
 type Shared struct {
-	OrdersBreaker *retry.Breaker
+	OrdersBreaker *breaker.Breaker
 }
 
 // NewShared returns breakers that are closed and budgets that are full.
 func NewShared() *Shared {
 	return &Shared{
-		OrdersBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "orders", Failures: 10, OpenFor: 10 * time.Second, HalfOpenCalls: 1, Successes: 1, Count: []retry.Class{retry.ClassNetwork, retry.ClassTimeout, retry.ClassServerError}}),
+		OrdersBreaker: breaker.New(breaker.Policy{Name: "orders", Failures: 10, OpenFor: 10 * time.Second, HalfOpenCalls: 1, Successes: 1, Count: []string{"network", "timeout", "server_error"}}),
 	}
 }
 
 // Breakers returns the circuit breakers, in the order of retry.yaml.
-func (s *Shared) Breakers() []*retry.Breaker {
-	return []*retry.Breaker{s.OrdersBreaker}
+func (s *Shared) Breakers() []*breaker.Breaker {
+	return []*breaker.Breaker{s.OrdersBreaker}
 }
 
 // DefaultShared is shared by all wrapped functions, and by decorators that are
@@ -129,4 +130,4 @@ func (c *Client) RetryCreate(ctx context.Context, item string) (Order, error) {
 	return order, err
 }
 
-// retrygen:sum bd67970a7723b25240299d55
+// retrygen:sum 8db43b78de44f6e5dafa9d81

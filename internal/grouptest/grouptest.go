@@ -16,6 +16,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -91,7 +92,7 @@ var groups = map[string]group{
 	"breaker first": {
 		policy: job.GroupPolicy{
 			MaxFailures: 3, FailureRate: 0.1, MinUnits: 3, OnUnitFailure: job.FailureDeadLetter,
-			Breaker: &retry.BreakerPolicy{Failures: 2},
+			Breaker: &breaker.Policy{Failures: 2},
 		},
 		units: each("fffff"),
 		want:  "complete breaker_open (failed: 3)", errors: "0 1 2", letters: "0 1 2", took: 3,

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/job"
 )
@@ -33,7 +34,7 @@ var (
 	stopped  = Label{"reason", "retry.reason"}
 	step     = Label{"step", "retry.step.name"}
 	captured = Label{"outcome", "retry.outcome"}
-	breaker  = Label{"breaker", "retry.breaker"}
+	circuit  = Label{"breaker", "retry.breaker"}
 	state    = Label{"state", "retry.breaker.state"}
 	to       = Label{"to", "retry.breaker.to"}
 	event    = Label{"event", "retry.event"}
@@ -103,9 +104,9 @@ var Instruments = [...]Instrument{
 	Captures: {Count, "retry_timeouts_captured_total", "retry.timeouts_captured", "{timeout}",
 		"Timeouts whose state was captured, or was not, by outcome.", []Label{policy, captured}, false, nil},
 	BreakerChanges: {Count, "retry_breaker_changes_total", "retry.breaker.changes", "{change}",
-		"Changes of the state of breakers, by the new state.", []Label{breaker, to}, false, nil},
+		"Changes of the state of breakers, by the new state.", []Label{circuit, to}, false, nil},
 	BreakerStates: {Gauge, "retry_breaker_state", "retry.breaker.state", "{breaker}",
-		"1 for the state of a breaker, 0 for the other states.", []Label{breaker, state}, false, nil},
+		"1 for the state of a breaker, 0 for the other states.", []Label{circuit, state}, false, nil},
 
 	BudgetConsumed: {Count, "retry_budget_consumed_total", "retry.budget.consumed", "{retry}",
 		"Retries granted by the budget of a job.", []Label{group}, true, nil},
@@ -170,10 +171,10 @@ func Call(ctx context.Context, s Sink, e *retry.Event) {
 }
 
 // Breakers measures the states of breakers, and their changes from now on.
-func Breakers(s Sink, breakers []*retry.Breaker) {
+func Breakers(s Sink, breakers []*breaker.Breaker) {
 	ctx := context.Background()
-	measure := func(name string, is retry.BreakerState) {
-		for state := retry.StateClosed; state <= retry.StateForcedOpen; state++ {
+	measure := func(name string, is breaker.State) {
+		for state := breaker.Closed; state <= breaker.ForcedOpen; state++ {
 			value := 0.0
 			if state == is {
 				value = 1
@@ -183,7 +184,7 @@ func Breakers(s Sink, breakers []*retry.Breaker) {
 	}
 	for _, b := range breakers {
 		measure(b.Policy().Name, b.State())
-		b.Observe(func(c retry.BreakerChange) {
+		b.Observe(func(c breaker.Change) {
 			s.Measure(ctx, BreakerChanges, 1, "", c.Breaker, c.To.String())
 			measure(c.Breaker, c.To)
 		})

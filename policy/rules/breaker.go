@@ -6,6 +6,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // breakerRules lists the rules about breakers.
@@ -21,7 +22,7 @@ var breakerRules = []Rule{
 
 // opensAfter returns the least number of failures in a row that opens a new
 // breaker, and the setting that determines it.
-func opensAfter(b *retry.BreakerPolicy) (n int, field Field) {
+func opensAfter(b *breaker.Policy) (n int, field Field) {
 	if b.FailureRate > 0 && (b.Failures == 0 || b.MinCalls < b.Failures) {
 		return b.MinCalls, "min_calls"
 	}
@@ -225,7 +226,7 @@ func breakerOpenTooShort(f *File, report report) {
 // countsCallerErrors is P508.
 func countsCallerErrors(f *File, report report) {
 	for _, b := range f.Breakers {
-		for _, class := range b.Count {
+		for _, class := range counted(&b) {
 			c := f.class(class)
 			ofCaller := c != nil && (c.permanent() || c.within(requestErrors))
 			if ofCaller || class == retry.ClassAny || class == retry.ClassCanceled {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/job"
 )
@@ -20,7 +21,7 @@ const DefaultAmplification = 12
 type File struct {
 	Scopes            []Scope
 	Errors            []ErrorClass
-	Breakers          []retry.BreakerPolicy
+	Breakers          []breaker.Policy
 	BreakersInGo      []string // names of the breakers whose settings are in Go variables
 	BreakersInProcess []string // names of the breakers with shared: process
 	Budgets           []string // names of all
@@ -34,7 +35,7 @@ type File struct {
 
 	// Indexes and caches of find, innermost and deciders.
 	scopes          map[string]*Scope
-	breakers        map[string]*retry.BreakerPolicy
+	breakers        map[string]*breaker.Policy
 	policies        map[string]*Policy
 	classes         map[string]*ErrorClass
 	hardLimitScopes map[string]*Scope
@@ -174,8 +175,8 @@ func (f *File) innermost(known *map[string]*Scope, name string, match func(*Scop
 	return s
 }
 
-func (f *File) breaker(name string) *retry.BreakerPolicy {
-	return find(&f.breakers, f.Breakers, name, func(b *retry.BreakerPolicy) string { return b.Name })
+func (f *File) breaker(name string) *breaker.Policy {
+	return find(&f.breakers, f.Breakers, name, func(b *breaker.Policy) string { return b.Name })
 }
 
 func (f *File) policy(name string) *Policy {

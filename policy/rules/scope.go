@@ -7,6 +7,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // scopeRules lists the rules about scopes, and about policies together with what
@@ -211,8 +212,8 @@ func perError(f *File, report report) {
 // kinds returns the classes of errors that a policy and its breaker distinguish:
 // those that they name, the members of transient, and "" for errors of no class.
 // It assumes that classes of the file do not overlap others.
-func (p *Policy) kinds(b *retry.BreakerPolicy) []retry.Class {
-	list := slices.Concat([]retry.Class{""}, transient, p.RetryOn, b.Count)
+func (p *Policy) kinds(b *breaker.Policy) []retry.Class {
+	list := slices.Concat([]retry.Class{""}, transient, p.RetryOn, counted(b))
 	for _, o := range p.PerError {
 		list = append(list, o.Class)
 	}
@@ -245,9 +246,17 @@ func (p *Policy) attemptsAfter(c retry.Class) (n int, own retry.Class) {
 	return p.MaxAttempts, ""
 }
 
+// counted returns the classes that a breaker counts.
+func counted(b *breaker.Policy) (list []retry.Class) {
+	for _, name := range b.Count {
+		list = append(list, retry.Class(name))
+	}
+	return list
+}
+
 // counts reports whether a breaker counts errors of a class.
-func counts(b *retry.BreakerPolicy, class retry.Class) bool {
-	return len(b.Count) == 0 || slices.ContainsFunc(b.Count, func(c retry.Class) bool { return covers(c, class) })
+func counts(b *breaker.Policy, class retry.Class) bool {
+	return len(b.Count) == 0 || slices.ContainsFunc(counted(b), func(c retry.Class) bool { return covers(c, class) })
 }
 
 // transient are the classes that retry.ClassTransient contains.

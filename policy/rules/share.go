@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -210,5 +211,5 @@ func (f *File) usesClass(class retry.Class) bool {
 	return slices.ContainsFunc(f.Policies, func(p Policy) bool {
 		return slices.Contains(p.RetryOn, class) || slices.Contains(p.AbortOn, class) ||
 			slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return o.Class == class })
-	}) || slices.ContainsFunc(f.Breakers, func(b retry.BreakerPolicy) bool { return slices.Contains(b.Count, class) })
+	}) || slices.ContainsFunc(f.Breakers, func(b breaker.Policy) bool { return slices.Contains(b.Count, string(class)) })
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
@@ -188,7 +190,7 @@ func TestAcceptance05MapReduceCoordination(t *testing.T) {
 		var j journal
 		item := idempotent("item", 4, time.Second)
 		item.OnExhausted = genapi.ExhaustedDeadLetter
-		item.Budget = &retry.BudgetPolicy{Name: "shared", Burst: 60, MinPerSecond: retry.NoRefill}
+		item.Budget = &budget.Policy{Name: "shared", Burst: 60, MinPerSecond: budget.NoRefill}
 		item.LostMax = 10
 		var poison atomic.Bool
 		poison.Store(true)
@@ -292,7 +294,7 @@ func TestAcceptance07BreakerIsPreserved(t *testing.T) {
 		m := memory.New()
 		var j journal
 		charge := careful("charge", 2, time.Second)
-		charge.Breaker = &retry.BreakerPolicy{Name: "api", Failures: 2, OpenFor: 10 * time.Minute}
+		charge.Breaker = &breaker.Policy{Name: "api", Failures: 2, OpenFor: 10 * time.Minute}
 		first := startProcess(t, m)
 		wantError(t, first.run("fails", oneStep(charge, failing(&j, 99))), retry.ErrAttempts)
 		j.want(t, "charge", 1, 2)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
@@ -82,8 +83,8 @@ func BenchmarkResume(b *testing.B) {
 // BenchmarkDeposit is what the success of a call costs in its budget while nothing
 // fails: in one of the process, and in one that a store shares.
 func BenchmarkDeposit(b *testing.B) {
-	policy := retry.BudgetPolicy{Name: "server"}
-	own, common := retry.NewBudget(policy), shared.NewBudget(policy)
+	policy := budget.Policy{Name: "server"}
+	own, common := budget.New(policy), shared.NewBudget(policy)
 	c, err := shared.Link{Store: memory.New()}.Connect(b.Context(), shared.Set{
 		Budgets: []*shared.Budget{common},
 	})

@@ -3,6 +3,7 @@ package durable
 import (
 	"time"
 
+	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
@@ -58,7 +59,7 @@ func (x *execution) decideEnd(tx storage.Tx, c *stepCall, e *attemptEnd) (storag
 		inputs.Now, inputs.LostMax = v.now, lostMax(c.policy)
 		inputs.Restored = v.step.Version != 0 && v.step.Fence != x.fence
 		if b := c.policy.Breaker; b != nil {
-			inputs.Refusal = b.Refusal(v.state)
+			inputs.Refusal = retry.RefusalBy(b.Name, v.state)
 		}
 		n.verdict = v.decide(&e.failure, inputs, e.refusal, e.correlation)
 		n.failure = &e.failure

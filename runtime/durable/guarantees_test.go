@@ -11,6 +11,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 	"github.com/retrygen/retrygen/runtime/durable/events"
@@ -261,7 +262,7 @@ func TestGuarantee05SharedBudget(t *testing.T) {
 		m := memory.New()
 		var j journal
 		charge := idempotent("charge", 9, time.Second)
-		charge.Budget = &retry.BudgetPolicy{Name: "shared", Burst: 12, MinPerSecond: retry.NoRefill}
+		charge.Budget = &budget.Policy{Name: "shared", Burst: 12, MinPerSecond: budget.NoRefill}
 		var all sync.WaitGroup
 		for i := range 8 {
 			p := startProcess(t, m)

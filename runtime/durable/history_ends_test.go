@@ -14,6 +14,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 	"github.com/retrygen/retrygen/runtime/durable/events"
@@ -268,8 +270,8 @@ func TestHistory13DecisionsRepeat(t *testing.T) {
 		var j journal
 		charge := idempotent("charge", 4, time.Minute)
 		charge.Policy.Jitter = retry.JitterFull
-		charge.Breaker = &retry.BreakerPolicy{Name: "api", Failures: 10}
-		charge.Budget = &retry.BudgetPolicy{Name: "shared", Burst: 10, MinPerSecond: retry.NoRefill}
+		charge.Breaker = &breaker.Policy{Name: "api", Failures: 10}
+		charge.Budget = &budget.Policy{Name: "shared", Burst: 10, MinPerSecond: budget.NoRefill}
 		err := p.run("one", oneStep(charge, failing(&j, 3)), durable.Budget(job.BudgetPolicy{Retries: 10, PerUnit: 5}))
 		if err != nil {
 			t.Error(err)

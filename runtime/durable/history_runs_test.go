@@ -10,6 +10,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
@@ -21,17 +22,17 @@ import (
 // Budgets elsewhere, as those of a process, lose at most one grant to a crash
 // between the withdrawal and the record: the retry is not made twice.
 func TestHistory16GrantElsewhere(t *testing.T) {
-	budget := retry.NewBudget(retry.BudgetPolicy{Name: "process", Burst: 1000, MinPerSecond: retry.NoRefill})
+	limit := budget.New(budget.Policy{Name: "process", Burst: 1000, MinPerSecond: budget.NoRefill})
 	var j *journal
 	var before float64
 	crashEverywhere(t, func(*memory.Store, int) func(context.Context) error {
-		j, before = &journal{}, budget.Left()
+		j, before = &journal{}, limit.Left()
 		charge := idempotent("charge", 9, time.Second)
-		charge.Shared.Budget = budget
+		charge.Shared.Budget = limit
 		return oneStep(charge, failing(j, 3))
 	}, func(t *testing.T, p *process, n int) {
 		s := wantStep(t, p.Engine, "one", "charge", storage.StatusSucceeded)
-		spent := before - budget.Left()
+		spent := before - limit.Left()
 		if least := float64(s.Failures); spent < least-1 || spent > least+1 {
 			t.Errorf("crash at point %d: %.1f tokens were spent for %d failures", n, spent, s.Failures)
 		}

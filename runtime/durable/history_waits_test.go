@@ -11,6 +11,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
@@ -26,7 +27,7 @@ func TestHistory18OneProbe(t *testing.T) {
 		charge := idempotent("charge", retry.Unlimited, time.Second)
 		charge.Policy.MaxDelay = 5 * time.Second
 		charge.Policy.RetryOn = []retry.Class{retry.ClassBreakerOpen, retry.ClassTransient}
-		charge.Breaker = &retry.BreakerPolicy{Name: "api", Failures: 3, OpenFor: 2 * time.Minute}
+		charge.Breaker = &breaker.Policy{Name: "api", Failures: 3, OpenFor: 2 * time.Minute}
 		charge.LostMax = 10
 		work := func(fn func(context.Context) (int, error)) func(context.Context) error {
 			return func(ctx context.Context) error {

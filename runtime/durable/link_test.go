@@ -13,6 +13,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
@@ -42,7 +44,7 @@ func TestBreakerConformance(t *testing.T) { durabletest.RunBreaker(t, openMemory
 // its store.
 type linked struct {
 	budget  *shared.Budget
-	breaker *retry.Breaker
+	breaker *breaker.Breaker
 	conn    *shared.Connection
 	store   *durabletest.Faulty
 
@@ -51,14 +53,14 @@ type linked struct {
 }
 
 var (
-	linkBudget  = retry.BudgetPolicy{Name: "server", Burst: 16, Ratio: 0.5, MinPerSecond: 1}
-	linkBreaker = retry.BreakerPolicy{Name: "server", Failures: 2, OpenFor: 10 * time.Second}
+	linkBudget  = budget.Policy{Name: "server", Burst: 16, Ratio: 0.5, MinPerSecond: 1}
+	linkBreaker = breaker.Policy{Name: "server", Failures: 2, OpenFor: 10 * time.Second}
 )
 
 func connect(t *testing.T, s storage.Store) *linked {
 	t.Helper()
 	p := &linked{
-		budget: shared.NewBudget(linkBudget), breaker: retry.NewBreaker(linkBreaker), store: durabletest.CrashAt(s, 0),
+		budget: shared.NewBudget(linkBudget), breaker: breaker.New(linkBreaker), store: durabletest.CrashAt(s, 0),
 	}
 	link := shared.Link{Store: p.store, OnEvent: func(_ context.Context, ev events.Event) {
 		p.mu.Lock()
@@ -67,7 +69,7 @@ func connect(t *testing.T, s storage.Store) *linked {
 	}}
 	var err error
 	p.conn, err = link.Connect(t.Context(), shared.Set{
-		Breakers: []*retry.Breaker{p.breaker}, Budgets: []*shared.Budget{p.budget},
+		Breakers: []*breaker.Breaker{p.breaker}, Budgets: []*shared.Budget{p.budget},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +159,7 @@ func TestDepositsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()
 		linkBudget := linkBudget
-		linkBudget.MinPerSecond = retry.NoRefill
+		linkBudget.MinPerSecond = budget.NoRefill
 		link := shared.Link{Store: store}
 		var budgets []*shared.Budget
 		for range 2 {
@@ -261,14 +263,14 @@ func TestBreakerWithoutStore(t *testing.T) {
 			t.Error("an open breaker admits a call")
 		}
 		time.Sleep(time.Second)
-		if other.breaker.State() != retry.StateClosed {
+		if other.breaker.State() != breaker.Closed {
 			t.Error("the other process knows of it without the store")
 		}
 		if err := cut.saw("breaker server"); !errors.Is(err, storage.ErrStore) {
 			t.Errorf("event: %v, want ErrStore", err)
 		}
 		time.Sleep(10 * time.Second)
-		if !call(cut, nil) || cut.breaker.State() != retry.StateClosed {
+		if !call(cut, nil) || cut.breaker.State() != breaker.Closed {
 			t.Errorf("state %v, want a probe of its own to close it", cut.breaker.State())
 		}
 	})
@@ -301,7 +303,7 @@ func TestStepAndWrapperShare(t *testing.T) {
 			return nil
 		})
 		time.Sleep(2 * time.Second)
-		if state := p.breaker.State(); calls != 2 || state != retry.StateOpen {
+		if state := p.breaker.State(); calls != 2 || state != breaker.Open {
 			t.Errorf("%d calls of the step, and the breaker of the wrapper is %v; want 2, open", calls, state)
 		}
 	})

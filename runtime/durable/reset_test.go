@@ -6,6 +6,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/events"
@@ -18,11 +20,11 @@ func TestResetBreakersAndBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProcess(t, memory.New())
 		s := careful("ping", 4, time.Second)
-		s.Breaker = &retry.BreakerPolicy{Name: "server", Failures: 3, OpenFor: time.Hour}
-		s.Budget = &retry.BudgetPolicy{Name: "retries", Burst: 2, MinPerSecond: retry.NoRefill}
+		s.Breaker = &breaker.Policy{Name: "server", Failures: 3, OpenFor: time.Hour}
+		s.Budget = &budget.Policy{Name: "retries", Burst: 2, MinPerSecond: budget.NoRefill}
 		calls := 0
-		ping := func(run string, budget job.BudgetPolicy) error {
-			return p.run(run, oneStep(s, down(&calls)), durable.Budget(budget))
+		ping := func(run string, limit job.BudgetPolicy) error {
+			return p.run(run, oneStep(s, down(&calls)), durable.Budget(limit))
 		}
 		wantError(t, ping("one", job.BudgetPolicy{Retries: 5, PerUnit: 5}), retry.ErrBreakerOpen)
 		var breakers []admin.BreakerInfo
@@ -32,7 +34,7 @@ func TestResetBreakersAndBudgets(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if len(breakers) != 1 || breakers[0].Name != "server" || breakers[0].State != retry.StateOpen {
+		if len(breakers) != 1 || breakers[0].Name != "server" || breakers[0].State != breaker.Open {
 			t.Fatalf("got %+v, want one that is open", breakers)
 		}
 		budgets := func(f admin.Filter) map[string]admin.BudgetInfo {
@@ -95,7 +97,7 @@ func TestForceOpenBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProcess(t, memory.New())
 		s := careful("ping", 1, time.Second)
-		s.Breaker = &retry.BreakerPolicy{Name: "server"}
+		s.Breaker = &breaker.Policy{Name: "server"}
 		var j journal
 		ping := func(run string) error { return p.run(run, oneStep(s, failing(&j, 0))) }
 		ada := events.Operator{Name: "ada", Reason: "maintenance"}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
@@ -112,9 +114,9 @@ func TestStoredBudgetOfShards(t *testing.T) {
 		s, _ := newSharded(t, 2)
 		policy := retry.Policy{Name: "ping", RetryUnknown: true,
 			Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Millisecond}}
-		budget := shared.NewBudget(retry.BudgetPolicy{Name: "all", Burst: 3, MinPerSecond: retry.NoRefill})
+		limit := shared.NewBudget(budget.Policy{Name: "all", Burst: 3, MinPerSecond: budget.NoRefill})
 		c, err := shared.Link{Store: memory.New()}.Connect(t.Context(), shared.Set{
-			Budgets: []*shared.Budget{budget},
+			Budgets: []*shared.Budget{limit},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -129,12 +131,12 @@ func TestStoredBudgetOfShards(t *testing.T) {
 			})
 			return err
 		}
-		wantError(t, call("one", genapi.StepPolicy{Budget: &retry.BudgetPolicy{Name: "all"}}), durable.ErrShard)
-		wantError(t, call("three", genapi.StepPolicy{Breaker: &retry.BreakerPolicy{Name: "all"}}), durable.ErrShard)
+		wantError(t, call("one", genapi.StepPolicy{Budget: &budget.Policy{Name: "all"}}), durable.ErrShard)
+		wantError(t, call("three", genapi.StepPolicy{Breaker: &breaker.Policy{Name: "all"}}), durable.ErrShard)
 		if calls != 0 {
 			t.Errorf("%d calls of refused steps", calls)
 		}
-		shared := genapi.StepPolicy{Shared: retry.Shared{Budget: budget}}
+		shared := genapi.StepPolicy{Shared: retry.Shared{Budget: limit}}
 		wantError(t, call("two", shared), retry.ErrBudget)
 		wantError(t, call(elsewhere(s, "two"), shared), retry.ErrBudget)
 		if calls != 2+3 {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/events"
@@ -41,7 +43,7 @@ func TestSharedBreaker(t *testing.T) {
 			Name: "ping",
 			Policy: &retry.Policy{Name: "ping", RetryUnknown: true,
 				Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 1}},
-			Breaker: &retry.BreakerPolicy{Name: "server", Failures: 3, OpenFor: 10 * time.Second},
+			Breaker: &breaker.Policy{Name: "server", Failures: 3, OpenFor: 10 * time.Second},
 		}
 		calls := 0
 		ping := func(run string, fn func(context.Context) (int, error)) error {
@@ -78,7 +80,7 @@ func TestOneProbe(t *testing.T) {
 				Name: "ping", RetryOn: []retry.Class{retry.ClassNetwork, retry.ClassBreakerOpen},
 				Schedule: retry.Schedule{MaxAttempts: 100, InitialDelay: 12 * time.Second, Base: 1},
 			},
-			Breaker: &retry.BreakerPolicy{Name: "server", Failures: 1, OpenFor: 10 * time.Second},
+			Breaker: &breaker.Policy{Name: "server", Failures: 1, OpenFor: 10 * time.Second},
 		}
 		var mu sync.Mutex
 		inside, most, healthy := 0, 0, time.Now().Add(20*time.Second)
@@ -174,7 +176,7 @@ func TestSharedRatioBudget(t *testing.T) {
 			Name: "ping",
 			Policy: &retry.Policy{Name: "ping", RetryUnknown: true,
 				Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Second, Base: 1}},
-			Budget: &retry.BudgetPolicy{Name: "server", Burst: 5, MinPerSecond: retry.NoRefill, Ratio: 0.5},
+			Budget: &budget.Policy{Name: "server", Burst: 5, MinPerSecond: budget.NoRefill, Ratio: 0.5},
 		}
 		calls := 0
 		for i := range 4 { // as many engines
@@ -292,7 +294,7 @@ func TestRefusalsAreTold(t *testing.T) {
 				charge := careful("charge", 4, time.Second)
 				charge.OnExhausted = genapi.ExhaustedDeadLetter
 				charge.Policy.RetryOn = test.retryOn
-				charge.Breaker = &retry.BreakerPolicy{Name: "bank", Failures: 1, OpenFor: time.Minute}
+				charge.Breaker = &breaker.Policy{Name: "bank", Failures: 1, OpenFor: time.Minute}
 				down := func(context.Context) (int, error) { return 0, errors.New("down") }
 				for range test.calls {
 					probe := careful("probe", 1, 0)

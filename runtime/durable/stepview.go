@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/shared"
@@ -32,7 +32,7 @@ type stepView struct {
 	ratio *shared.RatioBudget // that processes share, or nil
 
 	breaker *storage.Record // that engines share, or nil
-	state   retry.BreakerSnapshot
+	state   breaker.Snapshot
 	w       storage.Writes
 	event   events.Event
 	jobs    []job.Event // of the count budgets
@@ -94,7 +94,7 @@ func (x *execution) view(tx storage.Tx, c *stepCall) (v *stepView, err error) {
 	if b := c.policy.Breaker; b != nil {
 		r := tx.Record(e.ns.Key(storage.KindBreaker, "", b.Name))
 		v.breaker = &r
-		v.state, err = record.Decode[retry.BreakerSnapshot](r)
+		v.state, err = record.Decode[breaker.Snapshot](r)
 	}
 	return v, err
 }

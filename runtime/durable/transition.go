@@ -8,6 +8,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
@@ -152,7 +153,7 @@ func (v *stepView) inputs(sample float64) retry.Inputs {
 // admit asks the breakers for permission: that of this process, which was asked
 // before the transaction, and the shared one. If one refuses, admit returns what
 // to decide about.
-func (v *stepView) admit(in *starting) (*retry.Permit, *retry.Failure, retry.Inputs, bool) {
+func (v *stepView) admit(in *starting) (*breaker.Permit, *retry.Failure, retry.Inputs, bool) {
 	if in.refused != nil {
 		inputs := in.inputs
 		if at := &inputs.Refusal.AdmitsAt; !at.IsZero() {
@@ -168,7 +169,7 @@ func (v *stepView) admit(in *starting) (*retry.Permit, *retry.Failure, retry.Inp
 	v.putBreaker()
 	if !ok {
 		inputs := v.inputs(in.sample)
-		inputs.Refusal = v.c.policy.Breaker.Refusal(v.state)
+		inputs.Refusal = retry.RefusalBy(v.c.policy.Breaker.Name, v.state)
 		return nil, &retry.Failure{Err: retry.ErrBreakerOpen, Refused: true}, inputs, false
 	}
 	return &permit, nil, retry.Inputs{}, true
@@ -180,13 +181,13 @@ func (v *stepView) sample(outcome events.Outcome, f retry.Failure) {
 		return
 	}
 	b := v.c.policy.Breaker
-	s := retry.SampleNeutral
+	s := breaker.Neutral
 	switch outcome {
 	case events.OutcomeSucceeded:
 		if b.Calm(v.state) {
 			return
 		}
-		s = retry.SampleSuccess
+		s = breaker.Success
 	case events.OutcomeFailed, events.OutcomeTimedOut:
 		s = v.c.policy.Policy.Sample(b, f)
 	}

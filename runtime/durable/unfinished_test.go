@@ -12,6 +12,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
@@ -205,7 +206,7 @@ func TestLostReplyOfRefusedStart(t *testing.T) {
 			p := startProcess(t, s)
 			charge := idempotent("charge", 9, time.Second)
 			charge.Policy.RetryOn = []retry.Class{retry.ClassAny, retry.ClassBreakerOpen}
-			charge.Shared.Breaker = retry.NewBreaker(retry.BreakerPolicy{Name: "b", Failures: 1, OpenFor: 10 * time.Second})
+			charge.Shared.Breaker = breaker.New(breaker.Policy{Name: "b", Failures: 1, OpenFor: 10 * time.Second})
 			var j journal
 			if err := p.run("one", oneStep(charge, failing(&j, 1))); err != nil {
 				t.Error(err)

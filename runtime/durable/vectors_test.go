@@ -9,6 +9,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/vectors"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
@@ -77,7 +78,7 @@ func summaryVector(t *testing.T, in struct {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProcess(t, memory.New())
 		s := careful("cmd_2", in.Attempts, time.Second)
-		s.Breaker = &retry.BreakerPolicy{Name: "cmd_2", Failures: 5} // Prodigy's threshold
+		s.Breaker = &breaker.Policy{Name: "cmd_2", Failures: 5} // Prodigy's threshold
 		err := p.run("job", oneStep(s, func(ctx context.Context) (int, error) {
 			if info, _ := durable.Current(ctx); in.Outcomes[info.Attempt-1] == "f" {
 				return 0, errors.New("exited with code 1")
@@ -96,7 +97,7 @@ func summaryVector(t *testing.T, in struct {
 			if err != nil {
 				t.Fatal(err)
 			}
-			open = open || b.State != retry.StateClosed
+			open = open || b.State != breaker.Closed
 		}
 		if open != want.Open {
 			t.Errorf("an open breaker: %v, want %v", open, want.Open)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
@@ -195,7 +197,7 @@ func TestWhy(t *testing.T) {
 		{"a shared budget is empty", func(t *testing.T, p *process) {
 			s := idempotent("charge", 3, time.Second)
 			s.OnExhausted = genapi.ExhaustedPause
-			s.Budget = &retry.BudgetPolicy{Name: "payments", Burst: 1, Ratio: 0.01, MinPerSecond: 0.001}
+			s.Budget = &budget.Policy{Name: "payments", Burst: 1, Ratio: 0.01, MinPerSecond: 0.001}
 			var j journal
 			_ = p.run("one", oneStep(s, failing(&j, 9)))
 		}, admin.CauseBudget, "a person has to resolve charge (retry budget exhausted)"},
@@ -262,7 +264,7 @@ func refusable(name string) *genapi.StepPolicy {
 	s.Policy.RetryOn = []retry.Class{retry.ClassAny, retry.ClassBreakerOpen}
 	s.ParkAfter = time.Second
 	s.OnExhausted = genapi.ExhaustedFail
-	s.Breaker = &retry.BreakerPolicy{Name: "payments", Failures: 1, OpenFor: 30 * time.Minute}
+	s.Breaker = &breaker.Policy{Name: "payments", Failures: 1, OpenFor: 30 * time.Minute}
 	return s
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // atOnce retries without delay.
@@ -159,8 +160,8 @@ func TestBaseThatNeverReturns(t *testing.T) {
 		} {
 			t.Run(name+" in "+where, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					b := retry.NewBreaker(retry.BreakerPolicy{OpenFor: time.Second})
-					b.Restore(retry.BreakerSnapshot{State: retry.StateHalfOpen})
+					b := breaker.New(breaker.Policy{OpenFor: time.Second})
+					b.Restore(breaker.Snapshot{State: breaker.HalfOpen})
 					seen := &counting{base: base}
 					policy := &retry.Policy{
 						AttemptTimeout: time.Hour, RetryOn: []retry.Class{retry.ClassAny, retry.ClassBreakerOpen},
@@ -179,7 +180,7 @@ func TestBaseThatNeverReturns(t *testing.T) {
 					}
 					transport.Base = &network{answers: []any{200}}
 					if _, err := transport.RoundTrip(newRequest(t, "http://example.com")); err != nil ||
-						b.State() != retry.StateClosed {
+						b.State() != breaker.Closed {
 						t.Errorf("the next probe: %v, breaker %v", err, b.State())
 					}
 				})
@@ -406,15 +407,15 @@ func TestServerThatClosesBeforeItAnswers(t *testing.T) {
 			"new connections": &http.Transport{DisableKeepAlives: true},
 			"any connections": &http.Transport{},
 		} {
-			breaker := retry.NewBreaker(retry.BreakerPolicy{Failures: int(tt.sent)})
+			b := breaker.New(breaker.Policy{Failures: int(tt.sent)})
 			policy := &retry.Policy{Schedule: atOnce, RetryOn: []retry.Class{tt.class}, MatchText: retry.MatchNone}
 			req := newRequest(t, server.URL)
 			req.Method = tt.method
 			closed.Store(0)
-			_, err := (&Transport{Base: base, Policy: policy, Shared: retry.Shared{Breaker: breaker}}).RoundTrip(req)
-			if !errors.Is(err, io.EOF) || closed.Load() != tt.sent || breaker.State() != retry.StateOpen {
+			_, err := (&Transport{Base: base, Policy: policy, Shared: retry.Shared{Breaker: b}}).RoundTrip(req)
+			if !errors.Is(err, io.EOF) || closed.Load() != tt.sent || b.State() != breaker.Open {
 				t.Errorf("%s on %s: sent %d times, breaker %v, %v; want %d, an open breaker and EOF", tt.method, tt.class,
-					closed.Load(), breaker.State(), err, tt.sent)
+					closed.Load(), b.State(), err, tt.sent)
 			}
 			if retried := tt.sent > 1; retried == (err == io.EOF) {
 				t.Errorf("%s on %s: got %#v; io.EOF itself is for a request that was sent once", tt.method, tt.class, err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // network answers requests from a list, and keeps what it was sent.
@@ -187,8 +188,8 @@ func TestBodyUnderALimit(t *testing.T) {
 }
 
 func TestOpenBreakerClosesTheBody(t *testing.T) {
-	b := retry.NewBreaker(retry.BreakerPolicy{})
-	b.Restore(retry.BreakerSnapshot{State: retry.StateEscalated})
+	b := breaker.New(breaker.Policy{})
+	b.Restore(breaker.Snapshot{State: breaker.Escalated})
 	body := &openBody{Reader: strings.NewReader("data")}
 	req, err := http.NewRequestWithContext(t.Context(), "PUT", "http://example.com", body)
 	if err != nil {
@@ -209,18 +210,18 @@ func TestBreakerCounts(t *testing.T) {
 		body   io.Reader
 		answer any
 		retry  []retry.Class
-		count  []retry.Class
+		count  []string
 		opens  bool
 	}{
 		{"retried", "GET", nil, 503, nil, nil, true},
 		{"a status that is not retried", "GET", nil, 503, []retry.Class{retry.ClassNetwork},
-			[]retry.Class{retry.ClassServerError}, true},
+			[]string{string(retry.ClassServerError)}, true},
 		{"a method that is not", "POST", strings.NewReader("data"), 503, nil, nil, true},
 		{"a body that cannot be", "PUT", io.MultiReader(strings.NewReader("data")), errRefused, nil, nil, true},
 		{"the caller's mistake", "GET", nil, 404, nil, nil, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := retry.NewBreaker(retry.BreakerPolicy{Failures: 1, Count: tt.count})
+			b := breaker.New(breaker.Policy{Failures: 1, Count: tt.count})
 			transport := &Transport{
 				Base: &network{answers: []any{tt.answer}}, Shared: retry.Shared{Breaker: b},
 				Policy: &retry.Policy{RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 1}, RetryOn: tt.retry},
@@ -232,7 +233,7 @@ func TestBreakerCounts(t *testing.T) {
 			if resp, err := transport.RoundTrip(req); err == nil {
 				_ = resp.Body.Close()
 			}
-			if opened := b.State() == retry.StateOpen; opened != tt.opens {
+			if opened := b.State() == breaker.Open; opened != tt.opens {
 				t.Errorf("the breaker is %v", b.State())
 			}
 			if _, err := transport.RoundTrip(req); errors.Is(err, retry.ErrBreakerOpen) != tt.opens {
@@ -350,9 +351,9 @@ func TestBodyThatStalls(t *testing.T) {
 // A response of which no attempt is left is an error: its context has ended.
 func TestBreakerOpensInTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := retry.NewBreaker(retry.BreakerPolicy{Failures: 2})
+		b := breaker.New(breaker.Policy{Failures: 2})
 		n := &network{answers: []any{503}}
-		time.AfterFunc(500*time.Millisecond, func() { b.Restore(retry.BreakerSnapshot{State: retry.StateEscalated}) })
+		time.AfterFunc(500*time.Millisecond, func() { b.Restore(breaker.Snapshot{State: breaker.Escalated}) })
 		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://example.com", nil)
 		if err != nil {
 			t.Fatal(err)

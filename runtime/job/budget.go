@@ -185,7 +185,7 @@ func (b *Budget) left(unit string) int {
 }
 
 // Unit returns the retry budget of one unit, for [retry.Shared].
-func (b *Budget) Unit(id string) retry.RetryBudget { return &unit{budget: b, id: id} }
+func (b *Budget) Unit(id string) retry.Budget { return &unit{budget: b, id: id} }
 
 // A unit is the budget of one unit.
 type unit struct {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // Workers limits the units that run, in the order of the list. A unit that ends
@@ -89,14 +90,14 @@ func TestNewGroupRefuses(t *testing.T) {
 			t.Errorf("got %q", text)
 		}
 	}()
-	NewGroup(GroupPolicy{Breaker: &retry.BreakerPolicy{Failures: -1}}, "")
+	NewGroup(GroupPolicy{Breaker: &breaker.Policy{Failures: -1}}, "")
 }
 
 // Defaults that are set change no decision, and the policy of the caller does not
 // change.
 func TestGroupPolicyEffective(t *testing.T) {
 	p := GroupPolicy{
-		FailureRate: 0.5, Budget: &BudgetPolicy{}, BestEffort: &BestEffort{}, Breaker: &retry.BreakerPolicy{},
+		FailureRate: 0.5, Budget: &BudgetPolicy{}, BestEffort: &BestEffort{}, Breaker: &breaker.Policy{},
 	}
 	e := p.Effective()
 	if e.MinUnits != 10 || e.Budget.Retries != 20 || e.BestEffort.MinSuccess != 1 || e.Breaker.Failures != 3 ||

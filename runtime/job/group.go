@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // A Group is one job whose work fans out over units. Call [Group.Observe] and
@@ -18,11 +19,11 @@ type Group struct {
 }
 
 // NewGroup returns the group of one job. jobID names the job in events. It panics
-// if the Breaker of p is one that [retry.NewBreaker] does not accept.
+// if the Breaker of p is one that [breaker.New] does not accept.
 func NewGroup(p GroupPolicy, jobID string) *Group {
 	g := &Group{policy: p, jobID: jobID}
 	if p.Breaker != nil {
-		retry.NewBreaker(*p.Breaker)
+		breaker.New(*p.Breaker)
 	}
 	if p.Budget != nil {
 		g.budget = NewBudget(*p.Budget)
@@ -56,7 +57,7 @@ func (g *Group) Observe(f func(context.Context, Event)) { g.observers = append(g
 
 // Unit returns the retry budget of one unit, for [retry.Shared]. It is nil if
 // nothing limits the retries of the group.
-func (g *Group) Unit(id string) retry.RetryBudget {
+func (g *Group) Unit(id string) retry.Budget {
 	if g.budget == nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // A plannedUnit ends after a time that no sum of those of others equals.
@@ -47,7 +48,7 @@ func failures(history []ending) []ending {
 
 // stopsBreaker reports whether the breaker was open when the last unit failed. It
 // replays the history.
-func stopsBreaker(b *retry.BreakerPolicy, history []ending) (stops bool) {
+func stopsBreaker(b *breaker.Policy, history []ending) (stops bool) {
 	if b == nil {
 		return false
 	}
@@ -184,7 +185,7 @@ func random(r *rand.Rand) (p GroupPolicy, percent int, plan []plannedUnit) {
 		p.FailureRate = float64(percent) / 100
 	}
 	if r.IntN(2) == 0 {
-		p.Breaker = &retry.BreakerPolicy{Failures: 1 + r.IntN(3), OpenFor: ms(60), Successes: 1 + r.IntN(3)}
+		p.Breaker = &breaker.Policy{Failures: 1 + r.IntN(3), OpenFor: ms(60), Successes: 1 + r.IntN(3)}
 	}
 	if r.IntN(2) == 0 {
 		p.BestEffort = &BestEffort{

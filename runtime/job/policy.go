@@ -3,7 +3,7 @@ package job
 import (
 	"time"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // A GroupPolicy defines when work that fans out over units ends, and what happens
@@ -48,7 +48,7 @@ type GroupPolicy struct {
 	// ends is one sample. Each job has a breaker of its own, and no breaker refuses
 	// a unit: SlowCall, SlowRate, HalfOpenCalls and Count have no effect. Nil means
 	// none.
-	Breaker *retry.BreakerPolicy
+	Breaker *breaker.Policy
 	// Collect defines which errors of units the outcome contains.
 	Collect Collect
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // A UnitStatus is the last report of a unit.
@@ -36,7 +36,7 @@ type Progress struct {
 	Ended Reason `json:"ended,omitzero"`
 	// Breaker is the state of [GroupPolicy.Breaker]. Its times count from the
 	// zero of the Unix time, which is the start of the group.
-	Breaker retry.BreakerSnapshot `json:"breaker,omitzero"`
+	Breaker breaker.Snapshot `json:"breaker,omitzero"`
 }
 
 // NewProgress returns the state of a group of which no unit has reported.
@@ -108,20 +108,20 @@ func (p *Progress) stop(policy *GroupPolicy, after UnitStatus, elapsed time.Dura
 
 // sample gives the breaker of the group, if any, the end of a unit. It reports
 // whether the breaker was open.
-func (p *Progress) sample(breaker *retry.BreakerPolicy, after UnitStatus, elapsed time.Duration) (refused bool) {
-	if breaker == nil {
+func (p *Progress) sample(b *breaker.Policy, after UnitStatus, elapsed time.Duration) (refused bool) {
+	if b == nil {
 		return false
 	}
 	now := time.Unix(0, 0).UTC().Add(elapsed)
-	permit, ok := breaker.Admit(&p.Breaker, now)
+	permit, ok := b.Admit(&p.Breaker, now)
 	if !ok {
 		return true
 	}
-	sample := retry.SampleSuccess
+	sample := breaker.Success
 	if after == UnitFailed {
-		sample = retry.SampleFailure
+		sample = breaker.Failure
 	}
-	breaker.Record(&p.Breaker, permit, sample, now)
+	b.Record(&p.Breaker, permit, sample, now)
 	return false
 }
 

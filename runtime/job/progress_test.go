@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // A step is a report, or a check where both statuses are equal, and the decision
@@ -112,14 +112,14 @@ func TestProgress(t *testing.T) {
 				{pending, failed, end, "complete unit_failed (failed: 1)"},
 			}},
 		"a breaker that is open": {
-			GroupPolicy{MaxFailures: 3, Breaker: &retry.BreakerPolicy{Failures: 2, OpenFor: end}}, 9, []step{
+			GroupPolicy{MaxFailures: 3, Breaker: &breaker.Policy{Failures: 2, OpenFor: end}}, 9, []step{
 				{pending, failed, 1, "open waiting_for_all_dcs"},
 				{pending, failed, 2, "open waiting_for_all_dcs"},
 				{pending, succeeded, end, "open waiting_for_all_dcs"},
 				{pending, failed, end + 2, "complete breaker_open (failed: 3)"},
 			}},
 		"a breaker that closes": {
-			GroupPolicy{Breaker: &retry.BreakerPolicy{Failures: 2, OpenFor: end}}, 9, []step{
+			GroupPolicy{Breaker: &breaker.Policy{Failures: 2, OpenFor: end}}, 9, []step{
 				{pending, failed, 1, "open waiting_for_all_dcs"},
 				{pending, failed, 2, "open waiting_for_all_dcs"},
 				{pending, succeeded, end + 3, "open waiting_for_all_dcs"},
@@ -161,7 +161,7 @@ func encode(t *testing.T, p Progress) string {
 
 // The JSON form is stored: it must not change.
 func TestProgressJSON(t *testing.T) {
-	policy := GroupPolicy{Breaker: &retry.BreakerPolicy{Failures: 1}}
+	policy := GroupPolicy{Breaker: &breaker.Policy{Failures: 1}}
 	p := NewProgress(3)
 	for i, want := range []string{
 		`{"pending":3}`,

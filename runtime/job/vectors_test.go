@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/internal/vectors"
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // TestVectors walks the vectors of AD-44.
@@ -66,7 +66,7 @@ func (p prodigyPolicy) group() GroupPolicy {
 	}
 	if b := p.Breaker; b != nil {
 		open, _ := time.ParseDuration(b.Timeout)
-		g.Breaker = &retry.BreakerPolicy{Failures: b.Failures, Successes: b.Successes, OpenFor: open}
+		g.Breaker = &breaker.Policy{Failures: b.Failures, Successes: b.Successes, OpenFor: open}
 	}
 	return g
 }

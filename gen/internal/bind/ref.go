@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"path"
 	"strings"
 )
 
@@ -88,9 +89,9 @@ func (p *Package) ErrorType(symbol string) (Ref, error) {
 }
 
 // SharedVar finds a variable with a breaker or budget that calls share. It must be
-// a pointer to the type typ of the package at path, or a value of that type if
+// a pointer to the type typ of the package at pkgPath, or a value of that type if
 // zero, which is whether the zero value can be used, is true.
-func (p *Package) SharedVar(symbol, path, typ string, zero bool) (Ref, error) {
+func (p *Package) SharedVar(symbol, pkgPath, typ string, zero bool) (Ref, error) {
 	ref, obj, err := p.ref(symbol)
 	if err != nil {
 		return ref, err
@@ -101,14 +102,14 @@ func (p *Package) SharedVar(symbol, path, typ string, zero bool) (Ref, error) {
 	}
 	pointer, isPointer := types.Unalias(v.Type()).(*types.Pointer)
 	switch {
-	case zero && isNamed(types.Unalias(v.Type()), path, typ):
+	case zero && isNamed(types.Unalias(v.Type()), pkgPath, typ):
 		ref.Address = true
-	case !isPointer || !isNamed(types.Unalias(pointer.Elem()), path, typ):
-		return ref, fmt.Errorf("it is of type %s: declare it as *retry.%s", plain(v.Type()), typ)
+	case !isPointer || !isNamed(types.Unalias(pointer.Elem()), pkgPath, typ):
+		return ref, fmt.Errorf("it is of type %s: declare it as *%s.%s", plain(v.Type()), path.Base(pkgPath), typ)
 	case !p.program.initialized(v):
 		return ref,
-			fmt.Errorf("it is declared without a value, and nil when DefaultShared is made: write var %s = retry.New%s(…)",
-				ref.Name, typ)
+			fmt.Errorf("it is declared without a value, and nil when DefaultShared is made: write var %s = %s.New(…)",
+				ref.Name, path.Base(pkgPath))
 	}
 	return ref, nil
 }

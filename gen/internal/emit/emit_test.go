@@ -14,6 +14,8 @@ import (
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
@@ -59,9 +61,9 @@ var (
 // TestRender compares what is emitted for one policy and one function with
 // testdata/NAME.golden.
 func TestRender(t *testing.T) {
-	breaker := []emit.Breaker{{Breaker: policy.Breaker{BreakerPolicy: retry.BreakerPolicy{Name: "api"}.Effective()}}}
-	ratio := retry.BudgetPolicy{Name: "client"}.Effective()
-	budget := []emit.Budget{{Budget: policy.Budget{Name: "client", Ratio: &ratio}}}
+	b := []emit.Breaker{{Breaker: policy.Breaker{Policy: breaker.Policy{Name: "api"}.Effective()}}}
+	ratio := budget.Policy{Name: "client"}.Effective()
+	limit := []emit.Budget{{Budget: policy.Budget{Name: "client", Ratio: &ratio}}}
 	checked := bind.Check{Name: "check"}
 	for _, test := range []struct {
 		name   string
@@ -118,10 +120,10 @@ func TestRender(t *testing.T) {
 				}},
 			}
 			if test.policy.Breaker != "" {
-				file.Breakers = breaker
+				file.Breakers = b
 			}
 			if test.policy.Budget != "" {
-				file.Budgets = budget
+				file.Budgets = limit
 			}
 			golden(t, file)
 		})

@@ -24,6 +24,13 @@ import (
 // RuntimePath is the import path of the runtime.
 const RuntimePath = "github.com/retrygen/retrygen/runtime"
 
+// The import paths of the packages of what calls share. Only files with breakers or
+// budgets import them.
+const (
+	BreakerPath = RuntimePath + "/breaker"
+	BudgetPath  = RuntimePath + "/budget"
+)
+
 // JobPath is the import path of package job. Only files with groups import it.
 const JobPath = RuntimePath + "/job"
 
@@ -64,6 +71,12 @@ func (f *File) HasConnected() bool {
 		slices.ContainsFunc(f.Budgets, func(b Budget) bool { return b.Store })
 }
 
+// hasBreakers reports whether the file declares a breaker.
+func (f *File) hasBreakers() bool {
+	return len(f.Breakers)+len(f.StoredBreakers) > 0 ||
+		slices.ContainsFunc(f.Groups, func(g Group) bool { return g.GroupPolicy.Breaker != nil })
+}
+
 // A Taken reports whether the package declares a name.
 type Taken func(name string) bool
 
@@ -96,7 +109,7 @@ func Header(source string) string {
 }
 
 // plain are the packages of the runtime whose imports need no alias.
-var plain = []string{JobPath, DurablePath, GenapiPath, SharedPath}
+var plain = []string{BreakerPath, BudgetPath, JobPath, DurablePath, GenapiPath, SharedPath}
 
 // Render returns the formatted source of f.
 func Render(f File) ([]byte, error) {

@@ -7,6 +7,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/job"
 )
@@ -71,9 +72,13 @@ func valueOf(v reflect.Value) jen.Code {
 		if x == job.NoRetries {
 			return jen.Qual(JobPath, "NoRetries")
 		}
-		return constOr(x, retry.Unlimited, "Unlimited", jen.Lit(x))
+		if x == retry.Unlimited {
+			return jen.Qual(RuntimePath, "Unlimited")
+		}
 	case float64:
-		return constOr(x, retry.NoRefill, "NoRefill", jen.Lit(x))
+		if x == budget.NoRefill {
+			return jen.Qual(BudgetPath, "NoRefill")
+		}
 	}
 	switch t := v.Type(); t.Kind() {
 	case reflect.Struct:
@@ -150,15 +155,6 @@ func class(c retry.Class) jen.Code {
 		return jen.Qual(RuntimePath, name)
 	}
 	return jen.Lit(string(c))
-}
-
-// constOr emits the constant of the runtime called name if value equals special,
-// and otherwise the given code.
-func constOr[T comparable](value, special T, name string, otherwise jen.Code) jen.Code {
-	if value == special {
-		return jen.Qual(RuntimePath, name)
-	}
-	return otherwise
 }
 
 // durationExpr emits d in the greatest unit that divides it, such as

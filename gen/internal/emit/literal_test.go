@@ -10,6 +10,8 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/job"
 )
@@ -37,8 +39,8 @@ func TestLiteral(t *testing.T) {
 		{genapi.ExhaustedEscalate, `genapi.ExhaustedEscalate`},
 		{genapi.ChangedReport, `genapi.ChangedReport`},
 		{retry.RetryAfter{Max: retry.None}, `retry.RetryAfter{Max: retry.None}`},
-		{retry.BudgetPolicy{Name: "b", Ratio: 0.5, MinPerSecond: retry.NoRefill},
-			`retry.BudgetPolicy{Name: "b", Ratio: 0.5, MinPerSecond: retry.NoRefill}`},
+		{budget.Policy{Name: "b", Ratio: 0.5, MinPerSecond: budget.NoRefill},
+			`budget.Policy{Name: "b", Ratio: 0.5, MinPerSecond: budget.NoRefill}`},
 		{[]retry.Class{retry.ClassNetwork, "busy"}, `[]retry.Class{retry.ClassNetwork, "busy"}`},
 		{[]time.Duration{time.Hour, 1500 * time.Microsecond, 7}, `[]time.Duration{time.Hour, 1500 * time.Microsecond, 7}`},
 		{
@@ -48,9 +50,9 @@ func TestLiteral(t *testing.T) {
 		},
 		{
 			job.GroupPolicy{Name: "g", Workers: 8, OnUnitFailure: job.FailureDeadLetter, MaxFailures: 5, FailureRate: 0.2,
-				MinUnits: 10, Breaker: &retry.BreakerPolicy{Failures: 5, OpenFor: time.Minute}, Collect: 10},
+				MinUnits: 10, Breaker: &breaker.Policy{Failures: 5, OpenFor: time.Minute}, Collect: 10},
 			`job.GroupPolicy{Name: "g", Workers: 8, OnUnitFailure: job.FailureDeadLetter, MaxFailures: 5, ` +
-				`FailureRate: 0.2, MinUnits: 10, Breaker: &retry.BreakerPolicy{Failures: 5, OpenFor: time.Minute}, Collect: 10}`,
+				`FailureRate: 0.2, MinUnits: 10, Breaker: &breaker.Policy{Failures: 5, OpenFor: time.Minute}, Collect: 10}`,
 		},
 		{
 			job.GroupPolicy{OnUnitFailure: job.FailureStop, Collect: job.CollectFirst},
@@ -78,7 +80,7 @@ func TestLiteral(t *testing.T) {
 // TestLiteralOfEveryField: every field of a policy is emitted, so that none that
 // a policy file sets is lost.
 func TestLiteralOfEveryField(t *testing.T) {
-	for _, policy := range []any{new(retry.Policy), new(retry.BreakerPolicy), new(retry.BudgetPolicy),
+	for _, policy := range []any{new(retry.Policy), new(breaker.Policy), new(budget.Policy),
 		new(job.GroupPolicy), new(genapi.StepPolicy)} {
 		v := reflect.ValueOf(policy).Elem()
 		fill(t, v)

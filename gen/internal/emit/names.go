@@ -76,6 +76,12 @@ const (
 func imported(f File) map[string]string {
 	paths := map[string]string{"context": "context", "regexp": "regexp", "slices": "slices", "time": "time",
 		RuntimePath: "retry", RequestPath: "httpretry"}
+	if f.hasBreakers() {
+		paths[BreakerPath] = "breaker"
+	}
+	if len(f.Budgets)+len(f.StoredBudgets) > 0 {
+		paths[BudgetPath] = "budget"
+	}
 	if len(f.Groups) > 0 {
 		paths[JobPath] = "job"
 	}

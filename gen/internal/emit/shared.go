@@ -187,14 +187,14 @@ func (p printer) shared(out *jen.File) {
 	}
 	var fields, values []jen.Code
 	elsewhere, connected := "", ""
-	add := func(name, pkg, typ string, from *bind.Ref, settings jen.Code) {
+	add := func(name, pkg, typ, constructor string, from *bind.Ref, settings jen.Code) {
 		fields = append(fields, jen.Id(name).Op("*").Qual(pkg, typ))
 		value := jen.Id(name).Op(":")
 		if from != nil {
 			elsewhere = " Those of existing variables keep their state."
 			value.Add(reference(*from))
 		} else {
-			value.Qual(pkg, "New"+typ).Call(settings)
+			value.Qual(pkg, constructor).Call(settings)
 		}
 		values = append(values, value)
 	}
@@ -206,22 +206,22 @@ func (p printer) shared(out *jen.File) {
 		return oneLine(v)
 	}
 	for _, b := range p.file.Breakers {
-		settings := literal(b.BreakerPolicy)
+		settings := literal(b.Policy)
 		if slices.ContainsFunc(p.file.StoredBreakers, func(s policy.Breaker) bool { return s.Name == b.Name }) {
 			settings = jen.Id(BreakerVar(b.Name)) // of durable steps
 		}
-		add(BreakerField(b.Name), RuntimePath, "Breaker", b.From, settings)
+		add(BreakerField(b.Name), BreakerPath, "Breaker", "New", b.From, settings)
 	}
 	for _, b := range p.file.Budgets {
-		pkg, typ, settings := RuntimePath, "Budget", literal(b.Ratio)
+		pkg, constructor, settings := BudgetPath, "New", literal(b.Ratio)
 		if b.Store {
-			pkg, typ = SharedPath, "Budget"
+			pkg, constructor = SharedPath, "NewBudget"
 			connected = " Budgets in a store refuse retries until they are connected."
 		}
 		if slices.ContainsFunc(p.file.StoredBudgets, func(s policy.Budget) bool { return s.Name == b.Name }) {
 			settings = jen.Id(BudgetVar(b.Name))
 		}
-		add(BudgetField(b.Name), pkg, typ, b.From, settings)
+		add(BudgetField(b.Name), pkg, "Budget", constructor, b.From, settings)
 	}
 	p.comment(out, SharedType+" is what calls share: circuit breakers and retry budgets.")
 	out.Type().Id(SharedType).Struct(fields...).Line()
@@ -243,8 +243,8 @@ func (p printer) shared(out *jen.File) {
 // breakers emits
 //
 //	// Breakers returns the circuit breakers, in the order of retry.yaml.
-//	func (s *Shared) Breakers() []*retry.Breaker {
-//		return []*retry.Breaker{s.UpBreaker}
+//	func (s *Shared) Breakers() []*breaker.Breaker {
+//		return []*breaker.Breaker{s.UpBreaker}
 //	}
 func (p printer) breakers(out *jen.File) {
 	if len(p.file.Breakers) == 0 {
@@ -254,7 +254,7 @@ func (p printer) breakers(out *jen.File) {
 	for _, b := range p.file.Breakers {
 		list = append(list, jen.Id("s").Dot(BreakerField(b.Name)))
 	}
-	breakers := jen.Index().Op("*").Qual(RuntimePath, "Breaker")
+	breakers := jen.Index().Op("*").Qual(BreakerPath, "Breaker")
 	p.comment(out, "Breakers returns the circuit breakers, in the order of "+p.file.Source+".")
 	out.Func().Params(jen.Id("s").Op("*").Id(SharedType)).Id("Breakers").Params().Add(breakers).Block(
 		jen.Return(jen.Add(breakers).Values(list...)),
@@ -288,7 +288,7 @@ func (p printer) policies(out *jen.File) {
 //
 //	// Stored returns what processes share through a store, for shared.Link.Connect.
 //	func (s *Shared) Stored() shared.Set {
-//		return shared.Set{Breakers: []*retry.Breaker{s.UpBreaker}}
+//		return shared.Set{Breakers: []*breaker.Breaker{s.UpBreaker}}
 //	}
 func (p printer) connected(out *jen.File) {
 	if !p.file.HasConnected() {
@@ -310,7 +310,7 @@ func (p printer) connected(out *jen.File) {
 			fields = append(fields, jen.Id(name).Op(":").Index().Op("*").Qual(pkg, typ).Values(list...))
 		}
 	}
-	field("Breakers", RuntimePath, "Breaker", breakers)
+	field("Breakers", BreakerPath, "Breaker", breakers)
 	field("Budgets", SharedPath, "Budget", budgets)
 	p.comment(out, "Stored returns what processes share through a store, for shared.Link.Connect.")
 	out.Func().Params(jen.Id("s").Op("*").Id(SharedType)).Id("Stored").Params().Qual(SharedPath, "Set").Block(

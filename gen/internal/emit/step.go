@@ -82,14 +82,14 @@ func (f *File) NamesErrors() bool {
 
 // stored emits the breakers and budgets that durable steps share in a store:
 //
-//	var breakerUp = retry.BreakerPolicy{Name: "up", …}
+//	var breakerUp = breaker.Policy{Name: "up", …}
 func (p printer) stored(out *jen.File) {
 	variable := func(name, what string, policy any) {
 		p.comment(out, wrap(name+" is a "+what+" in the store of the runs, which all of their processes share."))
 		out.Var().Id(name).Op("=").Add(valueOf(reflect.Indirect(reflect.ValueOf(policy)))).Line()
 	}
 	for _, b := range p.file.StoredBreakers {
-		variable(BreakerVar(b.Name), "circuit breaker", b.BreakerPolicy)
+		variable(BreakerVar(b.Name), "circuit breaker", b.Policy)
 	}
 	for _, b := range p.file.StoredBudgets {
 		variable(BudgetVar(b.Name), "retry budget", b.Ratio)

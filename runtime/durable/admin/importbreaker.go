@@ -3,7 +3,7 @@ package admin
 import (
 	"context"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
@@ -14,7 +14,7 @@ import (
 // breaker that the store has already stays as it is, so that importing again changes
 // nothing: added is false.
 func (c *Client) ImportBreaker(
-	ctx context.Context, name string, s retry.BreakerSnapshot, by ...events.Operator,
+	ctx context.Context, name string, s breaker.Snapshot, by ...events.Operator,
 ) (added bool, err error) {
 	key := c.ns.Key(storage.KindBreaker, "", name)
 	err = c.ns.Update(ctx, []storage.Key{key}, func(tx storage.Tx) (w storage.Writes, err error) {
@@ -22,7 +22,7 @@ func (c *Client) ImportBreaker(
 		if added = r.Version == 0; !added {
 			return w, nil
 		}
-		own := retry.BreakerSnapshot{State: s.State, Failures: s.Failures, OpenUntil: s.OpenUntil.UTC(), Reopened: s.Reopened}
+		own := breaker.Snapshot{State: s.State, Failures: s.Failures, OpenUntil: s.OpenUntil.UTC(), Reopened: s.Reopened}
 		if err := record.PutBreaker(&w, r, &own, tx.Now); err != nil {
 			return w, err
 		}

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"time"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/internal/fault"
 	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
@@ -71,7 +71,7 @@ func (c *Client) ResetBudget(ctx context.Context, run, name string, by ...events
 // A BreakerInfo describes a breaker that steps share.
 type BreakerInfo struct {
 	Name string
-	retry.BreakerSnapshot
+	breaker.Snapshot
 }
 
 // Breakers returns the breakers of the namespace, by name. A breaker that has
@@ -79,8 +79,8 @@ type BreakerInfo struct {
 func (c *Client) Breakers(ctx context.Context) iter.Seq2[BreakerInfo, error] {
 	q := storage.Query{Kind: storage.KindBreaker, Space: c.ns.Space}
 	return sequence(c.ns, ctx, q, func(r storage.Record) (BreakerInfo, bool, error) {
-		s, err := record.Decode[retry.BreakerSnapshot](r)
-		return BreakerInfo{Name: r.Key.ID, BreakerSnapshot: s}, true, err
+		s, err := record.Decode[breaker.Snapshot](r)
+		return BreakerInfo{Name: r.Key.ID, Snapshot: s}, true, err
 	})
 }
 
@@ -88,21 +88,21 @@ func (c *Client) Breakers(ctx context.Context) iter.Seq2[BreakerInfo, error] {
 // results of attempts that it has admitted before do not count. The error matches
 // [ErrNotFound] if the store does not have the breaker.
 func (c *Client) ResetBreaker(ctx context.Context, name string, by ...events.Operator) error {
-	return reset(ctx, c.ns, c.ns.Key(storage.KindBreaker, "", name), operator(by), func(s *retry.BreakerSnapshot) {
-		*s = retry.BreakerSnapshot{State: retry.StateClosed, Generation: s.Generation + 1, LastProbe: s.LastProbe}
+	return reset(ctx, c.ns, c.ns.Key(storage.KindBreaker, "", name), operator(by), func(s *breaker.Snapshot) {
+		*s = breaker.Snapshot{State: breaker.Closed, Generation: s.Generation + 1, LastProbe: s.LastProbe}
 	})
 }
 
 // ForceOpenBreaker opens a breaker until [Client.ResetBreaker], as
-// [retry.Breaker.ForceOpen] does. The store need not have the breaker yet: steps
+// [breaker.Breaker.ForceOpen] does. The store need not have the breaker yet: steps
 // and connected processes with a breaker of this name use the record.
 func (c *Client) ForceOpenBreaker(ctx context.Context, name string, by ...events.Operator) error {
 	o := sharedChange{ActionForced, events.EventForcedOpen, operator(by)}
-	force := func(r *storage.Record, s *retry.BreakerSnapshot, now time.Time) error {
+	force := func(r *storage.Record, s *breaker.Snapshot, now time.Time) error {
 		if r.Bucket.IsZero() {
 			r.Bucket = record.Month(now)
 		}
-		retry.BreakerPolicy{}.Set(s, retry.BreakerSnapshot{State: retry.StateForcedOpen}, now)
+		breaker.Policy{}.Set(s, breaker.Snapshot{State: breaker.ForcedOpen}, now)
 		return nil
 	}
 	return changeShared(ctx, c.ns, c.ns.Key(storage.KindBreaker, "", name), o, force)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"iter"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
@@ -282,7 +282,7 @@ func wrongHistory(run storage.Record, b *record.Step, entries []storage.Entry) s
 
 // wrongBreaker returns what is wrong with a breaker, or "".
 func wrongBreaker(r storage.Record) string {
-	s, err := record.Decode[retry.BreakerSnapshot](r)
+	s, err := record.Decode[breaker.Snapshot](r)
 	switch {
 	case err != nil:
 		return unreadable(err)

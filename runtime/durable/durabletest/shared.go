@@ -10,6 +10,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/shared"
 )
@@ -68,17 +70,17 @@ func (s *sharing) connect(set shared.Set) *shared.Connection {
 }
 
 // budget connects a budget.
-func (s *sharing) budget(p retry.BudgetPolicy) (*shared.Budget, *shared.Connection) {
+func (s *sharing) budget(p budget.Policy) (*shared.Budget, *shared.Connection) {
 	s.t.Helper()
 	b := shared.NewBudget(p)
 	return b, s.connect(shared.Set{Budgets: []*shared.Budget{b}})
 }
 
 // breaker connects a breaker.
-func (s *sharing) breaker(p retry.BreakerPolicy) *retry.Breaker {
+func (s *sharing) breaker(p breaker.Policy) *breaker.Breaker {
 	s.t.Helper()
-	b := retry.NewBreaker(p)
-	s.connect(shared.Set{Breakers: []*retry.Breaker{b}})
+	b := breaker.New(p)
+	s.connect(shared.Set{Breakers: []*breaker.Breaker{b}})
 	return b
 }
 
@@ -100,7 +102,7 @@ func testDrainedByMany(t *testing.T, s *sharing) {
 	var granted atomic.Int64
 	var wg sync.WaitGroup
 	for range 4 {
-		b, _ := s.budget(retry.BudgetPolicy{Name: "server", Burst: burst, MinPerSecond: retry.NoRefill})
+		b, _ := s.budget(budget.Policy{Name: "server", Burst: burst, MinPerSecond: budget.NoRefill})
 		for range 8 {
 			wg.Go(func() {
 				for b.Withdraw() == nil {
@@ -121,7 +123,7 @@ func testNoMoreThanOneBucket(t *testing.T, s *sharing) {
 	const burst, ratio = 8, 0.5 // exact in binary
 	var budgets []*shared.Budget
 	for range 3 {
-		b, _ := s.budget(retry.BudgetPolicy{Name: "server", Burst: burst, Ratio: ratio, MinPerSecond: retry.NoRefill})
+		b, _ := s.budget(budget.Policy{Name: "server", Burst: burst, Ratio: ratio, MinPerSecond: budget.NoRefill})
 		budgets = append(budgets, b)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -148,7 +150,7 @@ func testNoMoreThanOneBucket(t *testing.T, s *sharing) {
 
 // testPartsReturned: a process that ends in order gives back what it has not spent.
 func testPartsReturned(t *testing.T, s *sharing) {
-	p := retry.BudgetPolicy{Name: "server", Burst: 10, MinPerSecond: retry.NoRefill}
+	p := budget.Policy{Name: "server", Burst: 10, MinPerSecond: budget.NoRefill}
 	first, c := s.budget(p)
 	if err := first.Withdraw(); err != nil {
 		t.Fatal(err)
@@ -169,7 +171,7 @@ func testPartsReturned(t *testing.T, s *sharing) {
 // testUnconnected: before it is connected and after its connection is closed, a
 // budget refuses retries and says why.
 func testUnconnected(t *testing.T, s *sharing) {
-	b := shared.NewBudget(retry.BudgetPolicy{Name: "server"})
+	b := shared.NewBudget(budget.Policy{Name: "server"})
 	refuses := func(when string) {
 		t.Helper()
 		b.Deposit()
@@ -190,8 +192,8 @@ func testUnconnected(t *testing.T, s *sharing) {
 
 // testConnectAgain: a budget has one connection at a time.
 func testConnectAgain(t *testing.T, s *sharing) {
-	b, _ := s.budget(retry.BudgetPolicy{Name: "server"})
-	other := shared.NewBudget(retry.BudgetPolicy{Name: "other"})
+	b, _ := s.budget(budget.Policy{Name: "server"})
+	other := shared.NewBudget(budget.Policy{Name: "other"})
 	link := shared.Link{Store: s.open(t, s.dir), Forgetful: true}
 	if _, err := link.Connect(t.Context(), shared.Set{Budgets: []*shared.Budget{other, b}}); err == nil {
 		t.Error("a budget is connected twice")
@@ -204,7 +206,7 @@ func testConnectAgain(t *testing.T, s *sharing) {
 var errProbe = errors.New("connection refused")
 
 // attempt makes one attempt with a breaker, and reports whether it was executed.
-func attempt(ctx context.Context, b *retry.Breaker, op func() error) (executed bool) {
+func attempt(ctx context.Context, b *breaker.Breaker, op func() error) (executed bool) {
 	p := retry.Policy{Name: "ping", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 1}}
 	_, _ = retry.DoWith(ctx, &p, retry.Shared{Breaker: b}, func(context.Context) (int, error) {
 		executed = true
@@ -219,34 +221,34 @@ func succeeds() error { return nil }
 // testOpensEverywhere: failures of one process open the breaker of the others, and
 // the success of a probe closes it for all.
 func testOpensEverywhere(t *testing.T, s *sharing) {
-	p := retry.BreakerPolicy{Name: "server", Failures: 3, OpenFor: 300 * time.Millisecond}
+	p := breaker.Policy{Name: "server", Failures: 3, OpenFor: 300 * time.Millisecond}
 	one, two, three := s.breaker(p), s.breaker(p), s.breaker(p)
 	for range 3 {
 		attempt(t.Context(), one, fails)
 	}
-	for _, b := range []*retry.Breaker{two, three} {
-		s.eventually("the others are not closed", func() bool { return b.State() != retry.StateClosed })
+	for _, b := range []*breaker.Breaker{two, three} {
+		s.eventually("the others are not closed", func() bool { return b.State() != breaker.Closed })
 	}
 	late := s.breaker(p)
-	if late.State() == retry.StateClosed {
+	if late.State() == breaker.Closed {
 		t.Error("a process that connects later is closed")
 	}
 	s.eventually("a probe", func() bool { return attempt(t.Context(), two, succeeds) })
-	for _, b := range []*retry.Breaker{one, two, three, late} {
-		s.eventually("all are closed", func() bool { return b.State() == retry.StateClosed })
+	for _, b := range []*breaker.Breaker{one, two, three, late} {
+		s.eventually("all are closed", func() bool { return b.State() == breaker.Closed })
 	}
 }
 
 // testOneProbeOfMany: of 4 processes of 8 goroutines, one makes the probe.
 func testOneProbeOfMany(t *testing.T, s *sharing) {
-	p := retry.BreakerPolicy{Name: "server", Failures: 1, OpenFor: 2 * time.Second} // in which all ask
-	var breakers []*retry.Breaker
+	p := breaker.Policy{Name: "server", Failures: 1, OpenFor: 2 * time.Second} // in which all ask
+	var breakers []*breaker.Breaker
 	for range 4 {
 		breakers = append(breakers, s.breaker(p))
 	}
 	attempt(t.Context(), breakers[0], fails)
 	for _, b := range breakers {
-		s.eventually("half-open", func() bool { return b.State() == retry.StateHalfOpen })
+		s.eventually("half-open", func() bool { return b.State() == breaker.HalfOpen })
 	}
 	var probes, asked atomic.Int64
 	var wg sync.WaitGroup
@@ -279,10 +281,10 @@ func testOneProbeOfMany(t *testing.T, s *sharing) {
 // OpenFor.
 func testProbeDies(t *testing.T, s *sharing) {
 	const openFor = 300 * time.Millisecond
-	p := retry.BreakerPolicy{Name: "server", Failures: 1, OpenFor: openFor}
+	p := breaker.Policy{Name: "server", Failures: 1, OpenFor: openFor}
 	one, two := s.breaker(p), s.breaker(p)
 	attempt(t.Context(), one, fails)
-	s.eventually("the other knows", func() bool { return two.State() != retry.StateClosed })
+	s.eventually("the other knows", func() bool { return two.State() != breaker.Closed })
 	dead := make(chan struct{})
 	started := make(chan time.Time, 1)
 	var wg sync.WaitGroup
@@ -308,13 +310,13 @@ func testProbeDies(t *testing.T, s *sharing) {
 // testResetEverywhere: an escalated breaker admits nothing until one process
 // resets it for all.
 func testResetEverywhere(t *testing.T, s *sharing) {
-	p := retry.BreakerPolicy{Name: "server", Failures: 1, EscalateAfter: 2, OpenFor: 50 * time.Millisecond}
+	p := breaker.Policy{Name: "server", Failures: 1, EscalateAfter: 2, OpenFor: 50 * time.Millisecond}
 	one, two := s.breaker(p), s.breaker(p)
 	attempt(t.Context(), one, fails)
 	s.eventually("a failed probe", func() bool { return attempt(t.Context(), one, fails) })
-	for _, b := range []*retry.Breaker{one, two} {
-		s.eventually("escalated", func() bool { return b.State() == retry.StateEscalated })
+	for _, b := range []*breaker.Breaker{one, two} {
+		s.eventually("escalated", func() bool { return b.State() == breaker.Escalated })
 	}
 	two.Reset()
-	s.eventually("closed again", func() bool { return one.State() == retry.StateClosed })
+	s.eventually("closed again", func() bool { return one.State() == breaker.Closed })
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 )
 
 // A StepPolicy is what a durable binding of a policy file says, next to its
@@ -59,9 +61,9 @@ type StepPolicy struct {
 	// Shared is a breaker and a budget of this process.
 	Shared retry.Shared
 	// Breaker is a breaker that all engines share through the store, or nil.
-	Breaker *retry.BreakerPolicy
+	Breaker *breaker.Policy
 	// Budget is a budget that all engines share through the store, or nil.
-	Budget *retry.BudgetPolicy
+	Budget *budget.Policy
 
 	// Errors are the errors that errors.Is finds in the recorded error of the
 	// step. They are recorded by their texts.

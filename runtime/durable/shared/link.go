@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
@@ -27,7 +27,7 @@ type Store interface {
 // A Set is what [Link.Connect] connects. The method Stored of generated code
 // returns one.
 type Set struct {
-	Breakers []*retry.Breaker
+	Breakers []*breaker.Breaker
 	Budgets  []*Budget
 }
 
@@ -129,7 +129,7 @@ func (c *Connection) start(ctx context.Context) error {
 	}
 	for i, r := range records {
 		if i < len(c.breakers) {
-			_, err = record.Decode[retry.BreakerSnapshot](r)
+			_, err = record.Decode[breaker.Snapshot](r)
 		} else {
 			_, err = record.Decode[record.RatioBudget](r)
 		}
@@ -243,13 +243,13 @@ func (c *Connection) Close(ctx context.Context) error {
 // breaker of this process.
 type sharedBreaker struct {
 	c      *Connection
-	b      *retry.Breaker
-	policy retry.BreakerPolicy
+	b      *breaker.Breaker
+	policy breaker.Policy
 	key    storage.Key
 	seen   uint64 // version of the record; of the goroutine that watches
 }
 
-// Changed implements [retry.BreakerRemote].
+// Changed implements [breaker.Remote].
 func (b *sharedBreaker) Changed() {
 	select {
 	case b.c.wake <- struct{}{}:
@@ -257,17 +257,17 @@ func (b *sharedBreaker) Changed() {
 	}
 }
 
-// Admit implements [retry.BreakerRemote].
-func (b *sharedBreaker) Admit() (s retry.BreakerSnapshot, p retry.Permit, ok bool, err error) {
-	s, _, err = b.update(context.Background(), func(s *retry.BreakerSnapshot, now time.Time) {
+// Admit implements [breaker.Remote].
+func (b *sharedBreaker) Admit() (s breaker.Snapshot, p breaker.Permit, ok bool, err error) {
+	s, _, err = b.update(context.Background(), func(s *breaker.Snapshot, now time.Time) {
 		p, ok = b.policy.Admit(s, now)
 	})
 	return s, p, ok, err
 }
 
-// Record implements [retry.BreakerRemote].
-func (b *sharedBreaker) Record(p retry.Permit, sample retry.Sample) (s retry.BreakerSnapshot, err error) {
-	s, _, err = b.update(context.Background(), func(s *retry.BreakerSnapshot, now time.Time) {
+// Record implements [breaker.Remote].
+func (b *sharedBreaker) Record(p breaker.Permit, sample breaker.Sample) (s breaker.Snapshot, err error) {
+	s, _, err = b.update(context.Background(), func(s *breaker.Snapshot, now time.Time) {
 		b.policy.Record(s, p, sample, now)
 	})
 	return s, err
@@ -276,11 +276,11 @@ func (b *sharedBreaker) Record(p retry.Permit, sample retry.Sample) (s retry.Bre
 // sync pushes a state that this process has changed, and takes over that of the
 // record if its version is new.
 func (b *sharedBreaker) sync(ctx context.Context, version uint64) {
-	_ = b.b.Sync(func(local retry.BreakerSnapshot, changed bool) (retry.BreakerSnapshot, bool, error) {
+	_ = b.b.Sync(func(local breaker.Snapshot, changed bool) (breaker.Snapshot, bool, error) {
 		if !changed && version == b.seen {
 			return local, false, nil
 		}
-		s, seen, err := b.update(ctx, func(s *retry.BreakerSnapshot, now time.Time) {
+		s, seen, err := b.update(ctx, func(s *breaker.Snapshot, now time.Time) {
 			if changed {
 				b.policy.Set(s, local, now)
 			}
@@ -295,15 +295,15 @@ func (b *sharedBreaker) sync(ctx context.Context, version uint64) {
 // update changes the record of the breaker. It returns the state by the clock of
 // this process, and the version of the record.
 func (b *sharedBreaker) update(
-	ctx context.Context, change func(*retry.BreakerSnapshot, time.Time),
-) (s retry.BreakerSnapshot, version uint64, err error) {
+	ctx context.Context, change func(*breaker.Snapshot, time.Time),
+) (s breaker.Snapshot, version uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	var now time.Time
 	sel := storage.Select{Keys: []storage.Key{b.key}}
 	err = b.c.link.store.Update(ctx, sel, func(tx storage.Tx) (w storage.Writes, err error) {
 		r := tx.Record(b.key)
-		if s, err = record.Decode[retry.BreakerSnapshot](r); err != nil {
+		if s, err = record.Decode[breaker.Snapshot](r); err != nil {
 			return w, err
 		}
 		now = tx.Now

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
@@ -28,13 +28,13 @@ const tokenLeaseTime = 30 * time.Second
 type RatioBudget struct {
 	record storage.Record
 	body   record.RatioBudget
-	policy retry.BudgetPolicy // effective
+	policy budget.Policy // effective
 	burst  float64
 }
 
 // OpenRatio returns the budget of a record, with the tokens of the time since it
 // was written. A new one is full.
-func OpenRatio(r storage.Record, p *retry.BudgetPolicy, now time.Time) (*RatioBudget, error) {
+func OpenRatio(r storage.Record, p *budget.Policy, now time.Time) (*RatioBudget, error) {
 	body, err := record.Decode[record.RatioBudget](r)
 	if err != nil {
 		return nil, err

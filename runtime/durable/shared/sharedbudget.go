@@ -10,11 +10,12 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // A Budget is a ratio budget that processes share through a store, for calls
-// that are not durable steps. It implements [retry.RetryBudget]. Any number of
+// that are not durable steps. It implements [retry.Budget]. Any number of
 // goroutines may use one.
 //
 // The process has a part of the budget for 30s at a time, and asks the store for
@@ -24,9 +25,9 @@ import (
 // are refused for 100ms to 1s without asking again.
 //
 // A Budget that is not connected refuses every retry. All processes together
-// never make more retries than one [retry.Budget] of the same policy would allow.
+// never make more retries than one [budget.Budget] of the same policy would allow.
 type Budget struct {
-	policy retry.BudgetPolicy // effective
+	policy budget.Policy // effective
 	ratio  int64
 	// missing is what the part lacks: 0 while all calls succeed. missing, capacity
 	// and ratio are in millionths of a token.
@@ -60,7 +61,7 @@ var (
 )
 
 // NewBudget returns a budget that is not connected.
-func NewBudget(p retry.BudgetPolicy) *Budget {
+func NewBudget(p budget.Policy) *Budget {
 	b := &Budget{policy: p.Effective(), err: ErrUnconnected}
 	if r := b.policy.Ratio * micro; r > 0 { // and not NaN
 		b.ratio = int64(min(r, math.MaxInt32*micro))

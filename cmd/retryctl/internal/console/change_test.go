@@ -13,6 +13,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
@@ -29,7 +30,7 @@ func TestChanges(t *testing.T) {
 	e.fail("dead/4", quick("mail", 2), "d", errDown)
 	e.fail("budget", quick("none", 1), "e", nil, durable.Budget(job.BudgetPolicy{Retries: 3}))
 	broken := quick("broken", 4)
-	broken.Breaker = &retry.BreakerPolicy{Name: "bank", Failures: 1, OpenFor: time.Hour}
+	broken.Breaker = &breaker.Policy{Name: "bank", Failures: 1, OpenFor: time.Hour}
 	e.fail("broken", broken, "f", errDown)
 	for _, id := range []string{"doubt/1", "doubt/2", "doubt/3"} {
 		s := &genapi.StepPolicy{Name: "post", Policy: &retry.Policy{Name: "post", RetryUnknown: true},

@@ -16,6 +16,8 @@ import (
 	"github.com/retrygen/retrygen/contrib/recovery"
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
@@ -132,11 +134,11 @@ var (
 
 	charge = genapi.StepPolicy{
 		Name: "Payments.Charge", Policy: &chargePolicy, Idempotent: true, OnExhausted: genapi.ExhaustedDeadLetter,
-		Breaker: &retry.BreakerPolicy{Name: "bank", Failures: 12, OpenFor: 10 * time.Minute},
+		Breaker: &breaker.Policy{Name: "bank", Failures: 12, OpenFor: 10 * time.Minute},
 	}
 	mail = genapi.StepPolicy{
 		Name: "Mail.Receipt", Policy: &mailPolicy, Idempotent: true, OnExhausted: genapi.ExhaustedDeadLetter,
-		Budget: &retry.BudgetPolicy{Name: "mail", Burst: 40, Ratio: 0.2, MinPerSecond: 0.01},
+		Budget: &budget.Policy{Name: "mail", Burst: 40, Ratio: 0.2, MinPerSecond: 0.01},
 	}
 	transfer = genapi.StepPolicy{Name: "Bank.Transfer", Policy: &bankPolicy, ParkAfter: time.Minute}
 	once     = genapi.StepPolicy{Name: "Ledger.Post", Policy: &postPolicy}

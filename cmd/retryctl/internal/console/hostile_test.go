@@ -12,6 +12,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
@@ -32,7 +33,7 @@ func keepHostile(e *testStore) {
 	for i, text := range hostile {
 		s := quick(text, 2)
 		s.Policy.Name = text
-		s.Breaker = &retry.BreakerPolicy{Name: text, Failures: 1, OpenFor: time.Hour}
+		s.Breaker = &breaker.Policy{Name: text, Failures: 1, OpenFor: time.Hour}
 		e.fail(text, s, text, errors.New(text), durable.Budget(job.BudgetPolicy{Retries: 3}))
 		by := admin.By(text, text)
 		err := errors.Join(e.Admin().Pause(e.t.Context(), text, by), e.Admin().ResetBreaker(e.t.Context(), text, by))

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
@@ -35,7 +35,7 @@ type budgetRow struct {
 func (b breakerRow) StateName() string { return "breaker " + b.State.String() }
 
 // IsOpen reports whether the breaker admits no attempt before OpenUntil.
-func (b breakerRow) IsOpen() bool { return b.State == retry.StateOpen }
+func (b breakerRow) IsOpen() bool { return b.State == breaker.Open }
 
 // shared shows the breakers and budgets that processes share, and a page of those of
 // runs.

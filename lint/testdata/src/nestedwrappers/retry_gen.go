@@ -8,6 +8,7 @@ import (
 
 	wrapped "github.com/retrygen/retrygen/lint/testdata/src/nestedretry/wrapped"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
 // Made for version 1 of the runtime.
@@ -15,19 +16,19 @@ const _ = retry.GeneratedV1
 
 // Shared is what calls share: circuit breakers and retry budgets.
 type Shared struct {
-	UpBreaker *retry.Breaker
+	UpBreaker *breaker.Breaker
 }
 
 // NewShared returns breakers that are closed and budgets that are full.
 func NewShared() *Shared {
 	return &Shared{
-		UpBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "up", Failures: 30, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
+		UpBreaker: breaker.New(breaker.Policy{Name: "up", Failures: 30, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
 	}
 }
 
 // Breakers returns the circuit breakers, in the order of retry.yaml.
-func (s *Shared) Breakers() []*retry.Breaker {
-	return []*retry.Breaker{s.UpBreaker}
+func (s *Shared) Breakers() []*breaker.Breaker {
+	return []*breaker.Breaker{s.UpBreaker}
 }
 
 // DefaultShared is shared by all wrapped functions, and by decorators that are
@@ -267,4 +268,4 @@ func RetryOther(ctx context.Context, c *wrapped.Client) error {
 	}
 }
 
-// retrygen:sum 8cd2a5074057627ef52b6106
+// retrygen:sum 19d458cef0cffba1d03b512a

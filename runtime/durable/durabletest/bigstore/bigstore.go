@@ -11,6 +11,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
@@ -261,8 +262,8 @@ func (f *filler) history(s *storage.Record, b *record.Step) time.Time {
 
 // breaker adds a breaker that processes share.
 func (f *filler) breaker(i int) {
-	s := retry.BreakerSnapshot{State: retry.BreakerState(i % 4), Failures: f.random.IntN(10), Generation: uint64(i)}
-	if s.State == retry.StateOpen {
+	s := breaker.Snapshot{State: breaker.State(i % 4), Failures: f.random.IntN(10), Generation: uint64(i)}
+	if s.State == breaker.Open {
 		s.OpenUntil = f.size.Until.UTC().Add(time.Minute)
 	}
 	key := storage.Key{Kind: storage.KindBreaker, ID: fmt.Sprintf("server-%02d", i)}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
@@ -71,11 +72,11 @@ type Step struct {
 
 // OpenAttempt is an attempt that has started.
 type OpenAttempt struct {
-	Token   string        `json:"token"` // random: distinguishes a repeated start from another one
-	Fence   uint64        `json:"fence"`
-	Owner   string        `json:"owner"`
-	Started time.Time     `json:"started"`
-	Permit  *retry.Permit `json:"permit,omitempty"` // of a shared breaker
+	Token   string          `json:"token"` // random: distinguishes a repeated start from another one
+	Fence   uint64          `json:"fence"`
+	Owner   string          `json:"owner"`
+	Started time.Time       `json:"started"`
+	Permit  *breaker.Permit `json:"permit,omitempty"` // of a shared breaker
 }
 
 // Error is what is kept of an error.

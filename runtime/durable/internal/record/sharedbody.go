@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"time"
 
-	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
@@ -34,7 +34,7 @@ type TokenLease struct {
 }
 
 // PutBreaker appends the record of a breaker if its state has changed.
-func PutBreaker(w *storage.Writes, r storage.Record, s *retry.BreakerSnapshot, now time.Time) error {
+func PutBreaker(w *storage.Writes, r storage.Record, s *breaker.Snapshot, now time.Time) error {
 	before := r.Body
 	if r.Bucket.IsZero() {
 		r.Bucket = Month(now)

@@ -1,4 +1,4 @@
-package retry
+package breaker
 
 import (
 	"context"
@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// A BreakerChange is a change of the state of a breaker: see [Breaker.Observe].
-type BreakerChange struct {
+// A Change is a change of the state of a breaker: see [Breaker.Observe].
+type Change struct {
 	Breaker   string // its name
-	From, To  BreakerState
+	From, To  State
 	Why       ChangeReason
 	When      time.Time
-	Failures  int       // consecutive, half-open attempts included; 0 if To is StateClosed
-	OpenUntil time.Time // zero unless To is StateOpen
+	Failures  int       // consecutive, half-open attempts included; 0 if To is Closed
+	OpenUntil time.Time // zero unless To is Open
 }
 
 // A ChangeReason is why the state of a breaker has changed.
 type ChangeReason string
 
-// The reasons of a [BreakerChange].
+// The reasons of a [Change].
 const (
 	ChangeFailures        ChangeReason = "consecutive failures" // Failures or EscalateAfter was reached
 	ChangeFailureRate     ChangeReason = "failure rate"         // FailureRate was reached
@@ -35,10 +35,10 @@ const (
 
 // watching is the part of a Breaker that reports changes.
 type watching struct {
-	observers []func(BreakerChange)
-	seen      BreakerState    // the state after the last change
-	changes   []BreakerChange // that are not reported yet
-	notifying bool            // a goroutine reports them
+	observers []func(Change)
+	seen      State    // the state after the last change
+	changes   []Change // that are not reported yet
+	notifying bool     // a goroutine reports them
 }
 
 // Observe adds a function that is called with each change of the state from now
@@ -50,9 +50,9 @@ type watching struct {
 // timer: it becomes half-open when it is used or its state is read after
 // OpenUntil. A breaker that processes share reports in each of them what that
 // process has learned. Observe panics if f is nil.
-func (b *Breaker) Observe(f func(BreakerChange)) {
+func (b *Breaker) Observe(f func(Change)) {
 	if f == nil {
-		panic("retry: Observe of a nil function")
+		panic("breaker: Observe of a nil function")
 	}
 	b.lock()
 	defer b.unlock()
@@ -64,7 +64,7 @@ func (b *Breaker) Observe(f func(BreakerChange)) {
 func (b *Breaker) noteChange() bool {
 	if b.s.State != b.seen {
 		if len(b.observers) > 0 {
-			b.changes = append(b.changes, BreakerChange{
+			b.changes = append(b.changes, Change{
 				Breaker: b.limits.Name, From: b.seen, To: b.s.State, Why: b.why, When: b.when,
 				Failures: b.s.Failures, OpenUntil: b.s.OpenUntil,
 			})
@@ -92,7 +92,7 @@ func (b *Breaker) notify() {
 }
 
 // report calls the observers, and unlocks the breaker meanwhile.
-func (b *Breaker) report(c BreakerChange) {
+func (b *Breaker) report(c Change) {
 	observers := b.observers
 	b.mu.Unlock()
 	defer b.mu.Lock()
@@ -101,13 +101,13 @@ func (b *Breaker) report(c BreakerChange) {
 	}
 }
 
-// LogBreaker returns an observer for [Breaker.Observe] that writes each change to
+// Log returns an observer for [Breaker.Observe] that writes each change to
 // l: at level Warn if the breaker refuses attempts afterwards, and at level Info
 // otherwise.
-func LogBreaker(l *slog.Logger) func(BreakerChange) {
-	return func(c BreakerChange) {
+func Log(l *slog.Logger) func(Change) {
+	return func(c Change) {
 		level := slog.LevelWarn
-		if c.To == StateClosed || c.To == StateHalfOpen {
+		if c.To == Closed || c.To == HalfOpen {
 			level = slog.LevelInfo
 		}
 		attrs := []slog.Attr{

@@ -1,17 +1,17 @@
-package retry
+package breaker
 
 import "time"
 
-// A BreakerRemote is the copy of a breaker that processes share: see
-// [Breaker.Share]. Package durable implements it over its stores. Its methods may be
-// called by several goroutines simultaneously. OpenUntil of the snapshots that they
-// return is by the clock of this process.
-type BreakerRemote interface {
+// A Remote is the copy of a breaker that processes share: see [Breaker.Share].
+// Package shared, below runtime/durable, implements it over a store. Its methods may
+// be called by several goroutines simultaneously. OpenUntil of the snapshots that
+// they return is by the clock of this process.
+type Remote interface {
 	// Admit asks the shared copy for the permit of a probe, and returns its state.
-	Admit() (BreakerSnapshot, Permit, bool, error)
+	Admit() (Snapshot, Permit, bool, error)
 	// Record reports the sample of a probe that Admit has permitted, and returns
 	// the state of the shared copy.
-	Record(Permit, Sample) (BreakerSnapshot, error)
+	Record(Permit, Sample) (Snapshot, error)
 	// Changed reports that the breaker has opened, was forced open or was reset by
 	// this process. It must not wait: [Breaker.Sync] follows.
 	Changed()
@@ -27,9 +27,9 @@ const askAgain = 100 * time.Millisecond
 
 // sharing is the part of a Breaker that is shared with other processes.
 type sharing struct {
-	remote BreakerRemote // nil: the breaker belongs to this process alone
-	asking bool          // the remote is asked
-	askAt  time.Time     // the remote is not asked before
+	remote Remote    // nil: the breaker belongs to this process alone
+	asking bool      // the remote is asked
+	askAt  time.Time // the remote is not asked before
 	// changed reports that this process has changed the state, and that the remote
 	// does not know it yet.
 	changed bool
@@ -41,8 +41,8 @@ type sharing struct {
 // processes, which share the probes, too: the remote admits those. If the remote
 // fails, the breaker decides alone until it answers again.
 //
-// Share is for packages that store breakers; others call Connect of package durable.
-func (b *Breaker) Share(r BreakerRemote) {
+// Share is for packages that store breakers; programs call Connect of a shared.Link.
+func (b *Breaker) Share(r Remote) {
 	b.lock()
 	defer b.unlock()
 	b.sharing = sharing{remote: r}
@@ -51,7 +51,7 @@ func (b *Breaker) Share(r BreakerRemote) {
 // Sync exchanges the states of the breaker and of its remote. exchange gets the
 // state of the breaker, and whether this process has changed it since the last
 // Sync; it returns the state of the remote, and false if there is nothing new.
-func (b *Breaker) Sync(exchange func(local BreakerSnapshot, changed bool) (BreakerSnapshot, bool, error)) error {
+func (b *Breaker) Sync(exchange func(local Snapshot, changed bool) (Snapshot, bool, error)) error {
 	b.lock()
 	local, changed := b.s, b.changed
 	b.unlock()
@@ -71,15 +71,15 @@ func (b *Breaker) Sync(exchange func(local BreakerSnapshot, changed bool) (Break
 
 // adopt changes the state to that of the remote. While both are closed, the
 // breaker keeps its own counts.
-func (b *Breaker) adopt(remote *BreakerSnapshot, why ChangeReason, now time.Time) {
-	if remote.State == StateClosed && b.s.State == StateClosed {
+func (b *Breaker) adopt(remote *Snapshot, why ChangeReason, now time.Time) {
+	if remote.State == Closed && b.s.State == Closed {
 		return
 	}
 	if remote.State != b.s.State {
-		b.enter(min(remote.State, StateForcedOpen), why, now)
+		b.enter(min(remote.State, ForcedOpen), why, now)
 	}
 	b.s.Failures, b.s.Reopened = max(remote.Failures, 0), max(remote.Reopened, 0)
-	if b.s.State == StateOpen {
+	if b.s.State == Open {
 		b.s.OpenUntil = earliest(remote.OpenUntil, now.Add(b.openFor()))
 	}
 }
@@ -135,18 +135,18 @@ func (b *Breaker) answer(p Permit, s Sample) {
 	case b.changed: // or before: the remote does not know it yet
 	case err == nil:
 		b.adopt(&state, answered(s, state.State), now)
-	case s != SampleNeutral && b.s.State == StateHalfOpen:
-		b.recordHalfOpen(s == SampleFailure, now)
+	case s != Neutral && b.s.State == HalfOpen:
+		b.recordHalfOpen(s == Failure, now)
 	}
 }
 
 // answered returns why the remote has a state after the sample of a probe of this
 // process. A success leaves it open if the probe was slow.
-func answered(s Sample, after BreakerState) ChangeReason {
+func answered(s Sample, after State) ChangeReason {
 	switch {
-	case s == SampleNeutral:
+	case s == Neutral:
 		return ChangeShared
-	case after == StateClosed:
+	case after == Closed:
 		return ChangeProbesSucceeded
 	}
 	return ChangeProbeFailed
@@ -155,14 +155,14 @@ func answered(s Sample, after BreakerState) ChangeReason {
 // Set changes the state of a snapshot to that of another copy of the breaker: to
 // open if this one is closed, with the greater number of failures, to closed after
 // a reset, or to forced open.
-func (p BreakerPolicy) Set(s *BreakerSnapshot, copied BreakerSnapshot, now time.Time) {
+func (p Policy) Set(s *Snapshot, copied Snapshot, now time.Time) {
 	m := p.load(s, now)
 	switch {
-	case copied.State == StateClosed:
+	case copied.State == Closed:
 		m.close(ChangeReset, now)
-	case copied.State == StateForcedOpen:
-		m.enter(StateForcedOpen, ChangeForced, now)
-	case m.s.State == StateClosed && copied.State != StateHalfOpen:
+	case copied.State == ForcedOpen:
+		m.enter(ForcedOpen, ChangeForced, now)
+	case m.s.State == Closed && copied.State != HalfOpen:
 		m.s.Failures, m.s.Reopened = max(m.s.Failures, copied.Failures), max(copied.Reopened, 0)
 		m.open(ChangeShared, now)
 	}

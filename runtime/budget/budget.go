@@ -1,27 +1,29 @@
-package retry
+package budget
 
 import (
+	"cmp"
+	"errors"
 	"math"
 	"sync/atomic"
 	"time"
 )
 
-// Defaults of the fields of [BudgetPolicy].
+// Defaults of the fields of [Policy].
 const (
 	defaultRatio        = 0.2
 	defaultMinPerSecond = 10.0
 	defaultBurst        = 100.0
 )
 
-// NoRefill is the value of [BudgetPolicy.MinPerSecond] with which no tokens are
+// NoRefill is the value of [Policy.MinPerSecond] with which no tokens are
 // added over time.
 const NoRefill float64 = -1
 
-// A BudgetPolicy limits the retries of all calls that share a budget to a
+// A Policy limits the retries of all calls that share a budget to a
 // fraction of their successes, as Finagle and gRPC do. The budget is a bucket of
-// tokens that is full at first. A BudgetPolicy is plain data. The zero value of
+// tokens that is full at first. A Policy is plain data. The zero value of
 // every field but Name means its default.
-type BudgetPolicy struct {
+type Policy struct {
 	// Name of the budget in errors and events.
 	Name string
 	// Ratio is the number of tokens that a success adds; a retry takes 1. Zero
@@ -37,30 +39,19 @@ type BudgetPolicy struct {
 }
 
 // Effective returns a copy of p with every default set.
-func (p BudgetPolicy) Effective() BudgetPolicy {
-	p.Ratio = orDefault(p.Ratio, defaultRatio)
-	p.MinPerSecond = orDefault(p.MinPerSecond, defaultMinPerSecond)
-	p.Burst = orDefault(p.Burst, defaultBurst)
+func (p Policy) Effective() Policy {
+	p.Ratio = cmp.Or(p.Ratio, defaultRatio)
+	p.MinPerSecond = cmp.Or(p.MinPerSecond, defaultMinPerSecond)
+	p.Burst = cmp.Or(p.Burst, defaultBurst)
 	return p
 }
 
-// A RetryBudget limits the retries of calls that share it. [Budget] implements
-// it, and package job for the units of a job. Its methods may be called by
-// several goroutines simultaneously.
-type RetryBudget interface {
-	// Withdraw takes one retry, which is never returned to the budget. If it
-	// refuses, it returns an error that matches a [Reason], such as [ErrBudget].
-	Withdraw() error
-	// Deposit reports the success of a call.
-	Deposit()
-	// Left returns how many retries are left, or -1 if nothing limits them.
-	Left() float64
-}
+// ErrEmpty is the error of a withdrawal that a budget refuses.
+var ErrEmpty = errors.New("retry budget exhausted")
 
-// A Budget is a bucket of tokens that calls share: see [BudgetPolicy]. Any
+// A Budget is a bucket of tokens that calls share: see [Policy]. Any
 // number of goroutines may use one. It takes no lock; if it is full, a success
-// costs one atomic load. The zero Budget refuses every retry. In [Shared], a nil
-// *Budget means no budget.
+// costs one atomic load. The zero Budget refuses every retry.
 type Budget struct {
 	// missing is the number of tokens below the capacity: 0 while all calls
 	// succeed. missing, capacity and ratio are in millionths of a token.
@@ -75,8 +66,8 @@ type Budget struct {
 // token is one retry in the unit of Budget.
 const token = 1_000_000
 
-// NewBudget returns a full budget.
-func NewBudget(p BudgetPolicy) *Budget {
+// New returns a full budget.
+func New(p Policy) *Budget {
 	p = p.Effective()
 	b := &Budget{capacity: tokens(p.Burst), ratio: tokens(p.Ratio), begun: time.Now()}
 	if p.MinPerSecond > 0 { // and not NaN
@@ -119,19 +110,22 @@ func (b *Budget) add(n int64) {
 	}
 }
 
-// Withdraw takes one retry, or returns [ErrBudget].
+// Withdraw takes one retry, or returns [ErrEmpty].
 func (b *Budget) Withdraw() error {
 	b.refill(int64(time.Since(b.begun)))
 	for {
 		missing := b.missing.Load()
 		if b.capacity-missing < token {
-			return ErrBudget
+			return ErrEmpty
 		}
 		if b.missing.CompareAndSwap(missing, missing+token) {
 			return nil
 		}
 	}
 }
+
+// Full reports whether a deposit would add nothing.
+func (b *Budget) Full() bool { return b.missing.Load() == 0 }
 
 // refill adds the tokens for the time since the last refill. now is in
 // nanoseconds since begun. If several goroutines call refill at once, only one of

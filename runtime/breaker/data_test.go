@@ -1,4 +1,4 @@
-package retry
+package breaker
 
 import (
 	"encoding/json"
@@ -11,13 +11,13 @@ import (
 // where the process of the first died.
 func TestRecordOfHalfOpen(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	p := BreakerPolicy{Successes: 2}
-	s := BreakerSnapshot{State: StateOpen, Failures: 3, OpenUntil: now} // as Breaker.Save returned it
-	if _, ok := p.Admit(&s, now); ok || p.Refusal(s) != (Refusal{State: StateOpen, AdmitsAt: now}) {
-		t.Errorf("an open breaker admits an attempt, or admits one later: %+v", p.Refusal(s))
+	p := Policy{Successes: 2}
+	s := Snapshot{State: Open, Failures: 3, OpenUntil: now} // as Breaker.Save returned it
+	if _, ok := p.Admit(&s, now); ok || s.State != Open || s.OpenUntil != now {
+		t.Errorf("an open breaker admits an attempt: %+v", s)
 	}
 	dead, ok := p.Admit(&s, now.Add(1))
-	if !ok || s.State != StateHalfOpen || len(s.Probes) != 1 || p.Refusal(s) != (Refusal{State: StateHalfOpen}) {
+	if !ok || s.State != HalfOpen || len(s.Probes) != 1 || !s.OpenUntil.IsZero() {
 		t.Fatalf("no probe in %+v", s)
 	}
 	before := s
@@ -28,17 +28,17 @@ func TestRecordOfHalfOpen(t *testing.T) {
 	if !ok || probe.Probe == dead.Probe || len(s.Probes) != 1 {
 		t.Fatalf("the dead probe keeps its place in %+v", s)
 	}
-	p.Record(&s, probe, SampleSuccess, now.Add(time.Minute))
-	p.Record(&s, Permit{}, SampleFailure, now.Add(time.Minute))
-	if s.State != StateHalfOpen || s.Successes != 1 || len(s.Probes) != 0 || p.Calm(s) {
+	p.Record(&s, probe, Success, now.Add(time.Minute))
+	p.Record(&s, Permit{}, Failure, now.Add(time.Minute))
+	if s.State != HalfOpen || s.Successes != 1 || len(s.Probes) != 0 || p.Calm(s) {
 		t.Errorf("after one success of two: %+v", s)
 	}
-	p.Record(&s, dead, SampleSuccess, now.Add(time.Minute)) // late, but of this generation
-	if s.State != StateClosed || !p.Calm(s) {
+	p.Record(&s, dead, Success, now.Add(time.Minute)) // late, but of this generation
+	if s.State != Closed || !p.Calm(s) {
 		t.Errorf("after two: %+v", s)
 	}
 	stale := s
-	if p.Record(&stale, probe, SampleFailure, now.Add(time.Minute)); !reflect.DeepEqual(stale, s) {
+	if p.Record(&stale, probe, Failure, now.Add(time.Minute)); !reflect.DeepEqual(stale, s) {
 		t.Errorf("a result of an earlier generation counts: %+v", stale)
 	}
 }
@@ -47,9 +47,9 @@ func TestRecordOfHalfOpen(t *testing.T) {
 func TestRecordOfAnotherClock(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	later := now.Add(24 * time.Hour)
-	p := BreakerPolicy{FailureRate: 0.5, MinCalls: 2}
+	p := Policy{FailureRate: 0.5, MinCalls: 2}
 
-	open := BreakerSnapshot{State: StateOpen, Generation: 2, OpenUntil: later}
+	open := Snapshot{State: Open, Generation: 2, OpenUntil: later}
 	if _, ok := p.Admit(&open, now); ok || !open.OpenUntil.Equal(now.Add(30*time.Second)) {
 		t.Errorf("open: %+v", open)
 	}
@@ -57,14 +57,14 @@ func TestRecordOfAnotherClock(t *testing.T) {
 		t.Errorf("open for more than OpenFor: %+v", open)
 	}
 
-	halfOpen := BreakerSnapshot{State: StateHalfOpen, Generation: 3, Probes: []Permit{{3, 1, later}}, LastProbe: 1}
+	halfOpen := Snapshot{State: HalfOpen, Generation: 3, Probes: []Permit{{3, 1, later}}, LastProbe: 1}
 	if permit, ok := p.Admit(&halfOpen, now); !ok || permit.Probe != 2 {
 		t.Errorf("a probe of tomorrow keeps its place: %+v", halfOpen)
 	}
 
-	closed := BreakerSnapshot{Generation: 1, WindowFrom: later, Window: [][3]int64{{9, 9, 0}}}
+	closed := Snapshot{Generation: 1, WindowFrom: later, Window: [][3]int64{{9, 9, 0}}}
 	permit, ok := p.Admit(&closed, now)
-	if p.Record(&closed, permit, SampleFailure, now); !ok || closed.State != StateClosed {
+	if p.Record(&closed, permit, Failure, now); !ok || closed.State != Closed {
 		t.Errorf("attempts of tomorrow count: %+v", closed)
 	}
 }
@@ -72,46 +72,26 @@ func TestRecordOfAnotherClock(t *testing.T) {
 // An escalated record admits nothing, at no time.
 func TestRecordOfEscalated(t *testing.T) {
 	now := time.Now()
-	p := BreakerPolicy{EscalateAfter: 1}
-	var s BreakerSnapshot
+	p := Policy{EscalateAfter: 1}
+	var s Snapshot
 	permit, _ := p.Admit(&s, now)
-	p.Record(&s, permit, SampleFailure, now)
+	p.Record(&s, permit, Failure, now)
 	_, ok := p.Admit(&s, now.Add(1000*time.Hour))
-	if ok || p.Refusal(s) != (Refusal{State: StateEscalated}) {
+	if ok || s.State != Escalated || !s.OpenUntil.IsZero() {
 		t.Errorf("%+v", s)
-	}
-}
-
-// What a failure shows is decided without a breaker. An ended context, a refusal
-// and a loss show nothing.
-func TestSampleOfFailure(t *testing.T) {
-	p, b := Policy{}, BreakerPolicy{}
-	call := p.Begin()
-	ended, _ := call.Inspect(expired{t.Context(), time.Now()}, errFailed)
-	live, _ := call.Inspect(t.Context(), errFailed)
-	for name, tt := range map[string]struct {
-		failure Failure
-		want    Sample
-	}{
-		"failed": {live, SampleFailure}, "ended": {ended, SampleNeutral}, "lost": {Failure{Lost: true}, SampleNeutral},
-		"refused": {Failure{Err: ErrBreakerOpen, Refused: true}, SampleNeutral}, "none": {Failure{}, SampleNeutral},
-	} {
-		if got := p.Sample(&b, tt.failure); got != tt.want {
-			t.Errorf("%s: sample %v, want %v", name, got, tt.want)
-		}
 	}
 }
 
 // decode(encode(x)) is x for every snapshot that can be decoded, also after an
 // attempt.
-func FuzzBreakerSnapshot(f *testing.F) {
+func FuzzSnapshot(f *testing.F) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	f.Add([]byte(`{"state":"open","failures":3,"open_until":"2026-01-02T03:04:35Z"}`), uint8(0))
 	f.Add([]byte(
 		`{"state":"half-open","generation":7,"probes":[{"generation":7,"probe":4,"started":"2026-01-02T03:04:05Z"}],"last_probe":4}`), uint8(1))
 	f.Add([]byte(`{"generation":1,"window_from":"2026-01-02T03:04:05Z","window":[[3,1,0],[0,0,0]]}`), uint8(2))
 	f.Fuzz(func(t *testing.T, data []byte, sample uint8) {
-		var s BreakerSnapshot
+		var s Snapshot
 		if json.Unmarshal(data, &s) != nil {
 			return
 		}
@@ -120,13 +100,13 @@ func FuzzBreakerSnapshot(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var again BreakerSnapshot
+			var again Snapshot
 			if err := json.Unmarshal(text, &again); err != nil || !reflect.DeepEqual(again, s) {
 				t.Errorf("%s: got %+v, %v; want %+v", text, again, err, s)
 			}
 		}
 		identity()
-		p := BreakerPolicy{FailureRate: 0.5, SlowRate: 0.5, SlowCall: time.Second, MinCalls: 2}
+		p := Policy{FailureRate: 0.5, SlowRate: 0.5, SlowCall: time.Second, MinCalls: 2}
 		if permit, ok := p.Admit(&s, now); ok {
 			p.Record(&s, permit, Sample(sample%3), now.Add(2*time.Second))
 		}

@@ -1,7 +1,6 @@
-package retry
+package breaker
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -11,34 +10,34 @@ import (
 
 // A fakeRemote is the shared copy of a breaker, in memory.
 type fakeRemote struct {
-	policy BreakerPolicy
+	policy Policy
 
 	mu      sync.Mutex
-	state   BreakerSnapshot
+	state   Snapshot
 	asked   int
 	changed int
 	err     error
 	before  func() // called in Admit
 }
 
-func (r *fakeRemote) Admit() (BreakerSnapshot, Permit, bool, error) {
+func (r *fakeRemote) Admit() (Snapshot, Permit, bool, error) {
 	if r.before != nil {
 		r.before()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.asked++; r.err != nil {
-		return BreakerSnapshot{}, Permit{}, false, r.err
+		return Snapshot{}, Permit{}, false, r.err
 	}
 	p, ok := r.policy.Admit(&r.state, time.Now())
 	return r.state, p, ok, nil
 }
 
-func (r *fakeRemote) Record(p Permit, s Sample) (BreakerSnapshot, error) {
+func (r *fakeRemote) Record(p Permit, s Sample) (Snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
-		return BreakerSnapshot{}, r.err
+		return Snapshot{}, r.err
 	}
 	r.policy.Record(&r.state, p, s, time.Now())
 	return r.state, nil
@@ -52,11 +51,11 @@ func (r *fakeRemote) Changed() {
 
 // sync exchanges the states as package durable does.
 func (r *fakeRemote) sync(b *Breaker) error {
-	return b.Sync(func(local BreakerSnapshot, changed bool) (BreakerSnapshot, bool, error) {
+	return b.Sync(func(local Snapshot, changed bool) (Snapshot, bool, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.err != nil {
-			return BreakerSnapshot{}, false, r.err
+			return Snapshot{}, false, r.err
 		}
 		if changed {
 			r.policy.Set(&r.state, local, time.Now())
@@ -65,20 +64,32 @@ func (r *fakeRemote) sync(b *Breaker) error {
 	})
 }
 
-// probe makes one attempt, and returns its error or that of the breaker.
+var (
+	errFailed  = errors.New("connection refused")
+	errRefused = errors.New("the breaker refuses the attempt")
+)
+
+// probe makes one attempt, and returns its error or errRefused.
 func probe(b *Breaker, op func() error) error {
-	p := Policy{Schedule: Schedule{MaxAttempts: 1}}
-	_, err := DoWith(context.Background(), &p, Shared{Breaker: b}, func(context.Context) (int, error) { return 0, op() })
+	permit, ok := b.Admit()
+	if !ok {
+		return errRefused
+	}
+	sample := Neutral // of an attempt that panics
+	defer func() { b.Record(permit, sample) }()
+	err := op()
+	if sample = Success; err != nil {
+		sample = Failure
+	}
 	return err
 }
 
 func TestSharedBreaker(t *testing.T) {
-	down := errors.New("connection refused")
-	fails := func() error { return down }
+	fails := func() error { return errFailed }
 	succeeds := func() error { return nil }
-	policy := BreakerPolicy{Failures: 1, OpenFor: time.Second}
-	setup := func(p BreakerPolicy) (*fakeRemote, *Breaker) {
-		r, b := &fakeRemote{policy: p}, NewBreaker(p)
+	policy := Policy{Failures: 1, OpenFor: time.Second}
+	setup := func(p Policy) (*fakeRemote, *Breaker) {
+		r, b := &fakeRemote{policy: p}, New(p)
 		b.Share(r)
 		return r, b
 	}
@@ -89,29 +100,29 @@ func TestSharedBreaker(t *testing.T) {
 			if r.changed != 1 {
 				t.Errorf("reported %d times, want once", r.changed)
 			}
-			if err := r.sync(b); err != nil || r.state.State != StateOpen || r.state.Failures != 1 {
+			if err := r.sync(b); err != nil || r.state.State != Open || r.state.Failures != 1 {
 				t.Errorf("%+v, %v; want it open after 1 failure", r.state, err)
 			}
 		},
 		"a failed push is repeated": func(t *testing.T) {
 			r, b := setup(policy)
-			r.err = down
+			r.err = errFailed
 			_ = probe(b, fails)
-			if err := r.sync(b); !errors.Is(err, down) || b.State() != StateOpen {
+			if err := r.sync(b); !errors.Is(err, errFailed) || b.State() != Open {
 				t.Errorf("%v, %v", err, b.State())
 			}
 			r.err = nil
-			if err := r.sync(b); err != nil || r.state.State != StateOpen {
+			if err := r.sync(b); err != nil || r.state.State != Open {
 				t.Errorf("%v, %v; want it open", r.state.State, err)
 			}
 		},
 		"the remote opens it": func(t *testing.T) {
 			r, b := setup(policy)
-			r.policy.Set(&r.state, BreakerSnapshot{State: StateOpen, Failures: 1}, time.Now())
-			if err := r.sync(b); err != nil || b.State() != StateOpen {
+			r.policy.Set(&r.state, Snapshot{State: Open, Failures: 1}, time.Now())
+			if err := r.sync(b); err != nil || b.State() != Open {
 				t.Errorf("%v, %v; want it open", b.State(), err)
 			}
-			if err := probe(b, succeeds); !errors.Is(err, ErrBreakerOpen) || r.asked != 0 {
+			if err := probe(b, succeeds); !errors.Is(err, errRefused) || r.asked != 0 {
 				t.Errorf("err = %v, asked %d times; want it refused without asking", err, r.asked)
 			}
 		},
@@ -125,16 +136,16 @@ func TestSharedBreaker(t *testing.T) {
 				t.Fatal("no probe")
 			}
 			for range 3 {
-				if err := probe(b, succeeds); !errors.Is(err, ErrBreakerOpen) {
-					t.Errorf("err = %v, want ErrBreakerOpen: the other process has the probe", err)
+				if err := probe(b, succeeds); !errors.Is(err, errRefused) {
+					t.Errorf("err = %v, want errRefused: the other process has the probe", err)
 				}
 			}
 			if r.asked != 1 {
 				t.Errorf("asked %d times in no time, want once", r.asked)
 			}
-			policy.Record(&r.state, other, SampleNeutral, time.Now())
+			policy.Record(&r.state, other, Neutral, time.Now())
 			time.Sleep(time.Second)
-			if err := probe(b, succeeds); err != nil || r.state.State != StateClosed || b.State() != StateClosed {
+			if err := probe(b, succeeds); err != nil || r.state.State != Closed || b.State() != Closed {
 				t.Errorf("err = %v, remote %v, local %v; want both closed", err, r.state.State, b.State())
 			}
 		},
@@ -162,7 +173,7 @@ func TestSharedBreaker(t *testing.T) {
 				defer func() { _ = recover() }()
 				_ = probe(b, func() error { panic("bug") })
 			}()
-			if len(r.state.Probes) != 0 || r.state.State != StateHalfOpen {
+			if len(r.state.Probes) != 0 || r.state.State != HalfOpen {
 				t.Errorf("%+v, want a half-open breaker without probes", r.state)
 			}
 		},
@@ -170,13 +181,13 @@ func TestSharedBreaker(t *testing.T) {
 			r, b := setup(policy)
 			_ = probe(b, fails)
 			_ = r.sync(b)
-			r.err = down
+			r.err = errFailed
 			time.Sleep(2 * time.Second)
-			if err := probe(b, succeeds); err != nil || b.State() != StateClosed {
+			if err := probe(b, succeeds); err != nil || b.State() != Closed {
 				t.Errorf("err = %v, %v; want it closed by its own probe", err, b.State())
 			}
 			r.err = nil
-			if err := r.sync(b); err != nil || r.state.State != StateOpen {
+			if err := r.sync(b); err != nil || r.state.State != Open {
 				t.Errorf("remote %v, %v; want no push of a probe that the remote has not admitted", r.state.State, err)
 			}
 		},
@@ -185,36 +196,36 @@ func TestSharedBreaker(t *testing.T) {
 			_ = probe(b, fails)
 			_ = r.sync(b)
 			time.Sleep(2 * time.Second)
-			_ = probe(b, func() error { r.err = down; return nil })
-			if b.State() != StateClosed {
+			_ = probe(b, func() error { r.err = errFailed; return nil })
+			if b.State() != Closed {
 				t.Errorf("%v, want it closed by the result", b.State())
 			}
 		},
 		"escalation goes on": func(t *testing.T) {
-			p := BreakerPolicy{Failures: 2, EscalateAfter: 3, OpenFor: time.Second}
+			p := Policy{Failures: 2, EscalateAfter: 3, OpenFor: time.Second}
 			r, b := setup(p)
 			_ = probe(b, fails)
 			_ = probe(b, fails)
 			_ = r.sync(b)
 			time.Sleep(2 * time.Second)
 			_ = probe(b, fails)
-			if r.state.State != StateEscalated || b.State() != StateEscalated {
+			if r.state.State != Escalated || b.State() != Escalated {
 				t.Errorf("remote %v, local %v; want both escalated", r.state.State, b.State())
 			}
 			b.Reset()
-			if err := r.sync(b); err != nil || r.state.State != StateClosed || b.State() != StateClosed {
+			if err := r.sync(b); err != nil || r.state.State != Closed || b.State() != Closed {
 				t.Errorf("remote %v, local %v, %v; want both closed", r.state.State, b.State(), err)
 			}
 		},
 		"it stays open longer in all processes": func(t *testing.T) {
-			growing := BreakerPolicy{Failures: 1, OpenFor: time.Second, MaxOpenFor: time.Minute}
+			growing := Policy{Failures: 1, OpenFor: time.Second, MaxOpenFor: time.Minute}
 			r, b := setup(growing)
-			other := NewBreaker(growing)
+			other := New(growing)
 			other.Share(r)
 			for i, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 				_ = probe(b, fails)
 				_, _ = r.sync(b), r.sync(other)
-				for name, s := range map[string]BreakerSnapshot{"first": b.Save(), "other": other.Save(), "remote": r.state} {
+				for name, s := range map[string]Snapshot{"first": b.Save(), "other": other.Save(), "remote": r.state} {
 					if got := time.Until(s.OpenUntil); got != want {
 						t.Errorf("%d: %s is open for %v, want %v", i, name, got, want)
 					}
@@ -228,7 +239,7 @@ func TestSharedBreaker(t *testing.T) {
 		},
 		"forced open in all processes": func(t *testing.T) {
 			r, b := setup(policy)
-			other := NewBreaker(policy)
+			other := New(policy)
 			other.Share(r)
 			b.ForceOpen()
 			if r.changed != 1 {
@@ -236,16 +247,16 @@ func TestSharedBreaker(t *testing.T) {
 			}
 			_, _ = r.sync(b), r.sync(other)
 			time.Sleep(time.Hour)
-			r.err = down // each decides alone: that it stays open
+			r.err = errFailed // each decides alone: that it stays open
 			for name, b := range map[string]*Breaker{"first": b, "other": other} {
-				if err := probe(b, succeeds); !errors.Is(err, ErrBreakerOpen) || b.State() != StateForcedOpen {
+				if err := probe(b, succeeds); !errors.Is(err, errRefused) || b.State() != ForcedOpen {
 					t.Errorf("%s: %v, %v", name, err, b.State())
 				}
 			}
 			r.err = nil
 			other.Reset()
 			_, _ = r.sync(other), r.sync(b)
-			if b.State() != StateClosed || other.State() != StateClosed || r.state.State != StateClosed {
+			if b.State() != Closed || other.State() != Closed || r.state.State != Closed {
 				t.Errorf("%v, %v, %v; want all closed", b.State(), other.State(), r.state.State)
 			}
 		},
@@ -255,18 +266,18 @@ func TestSharedBreaker(t *testing.T) {
 			_ = r.sync(b)
 			time.Sleep(2 * time.Second)
 			_ = probe(b, func() error { b.ForceOpen(); return nil })
-			if b.State() != StateForcedOpen {
+			if b.State() != ForcedOpen {
 				t.Errorf("%v after the probe", b.State())
 			}
-			if err := r.sync(b); err != nil || b.State() != StateForcedOpen || r.state.State != StateForcedOpen {
+			if err := r.sync(b); err != nil || b.State() != ForcedOpen || r.state.State != ForcedOpen {
 				t.Errorf("local %v, remote %v, %v", b.State(), r.state.State, err)
 			}
 		},
 		"a trip does not replace it": func(t *testing.T) {
 			r, b := setup(policy)
-			r.policy.Set(&r.state, BreakerSnapshot{State: StateForcedOpen}, time.Now())
+			r.policy.Set(&r.state, Snapshot{State: ForcedOpen}, time.Now())
 			_ = probe(b, fails)
-			if err := r.sync(b); err != nil || b.State() != StateForcedOpen || r.state.State != StateForcedOpen {
+			if err := r.sync(b); err != nil || b.State() != ForcedOpen || r.state.State != ForcedOpen {
 				t.Errorf("local %v, remote %v, %v", b.State(), r.state.State, err)
 			}
 		},
@@ -281,14 +292,14 @@ func TestSharedBreaker(t *testing.T) {
 		},
 		"a change during Sync is kept": func(t *testing.T) {
 			r, b := setup(policy)
-			err := b.Sync(func(BreakerSnapshot, bool) (BreakerSnapshot, bool, error) {
+			err := b.Sync(func(Snapshot, bool) (Snapshot, bool, error) {
 				_ = probe(b, fails)
-				return BreakerSnapshot{}, true, nil
+				return Snapshot{}, true, nil
 			})
-			if err != nil || b.State() != StateOpen {
+			if err != nil || b.State() != Open {
 				t.Errorf("%v, %v; want it open", b.State(), err)
 			}
-			if err := r.sync(b); err != nil || r.state.State != StateOpen {
+			if err := r.sync(b); err != nil || r.state.State != Open {
 				t.Errorf("remote %v, %v; want the push to follow", r.state.State, err)
 			}
 		},

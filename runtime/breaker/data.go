@@ -1,4 +1,4 @@
-package retry
+package breaker
 
 import (
 	"slices"
@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// A BreakerSnapshot is the state of a breaker. It is plain data that can be
-// stored, as JSON for example: see [Breaker.Save]. For a breaker that is a record
-// in a store, [BreakerPolicy.Admit] and [BreakerPolicy.Record] change a
-// BreakerSnapshot. The zero value is closed.
-type BreakerSnapshot struct {
-	State     BreakerState `json:"state"`
-	Failures  int          `json:"failures"`            // consecutive, half-open attempts included
-	OpenUntil time.Time    `json:"open_until,omitzero"` // set only in StateOpen
+// A Snapshot is the state of a breaker. It is plain data that can be stored, as
+// JSON for example: see [Breaker.Save]. For a breaker that is a record in a
+// store, [Policy.Admit] and [Policy.Record] change a Snapshot. The zero value is
+// closed.
+type Snapshot struct {
+	State     State     `json:"state"`
+	Failures  int       `json:"failures"`            // consecutive, half-open attempts included
+	OpenUntil time.Time `json:"open_until,omitzero"` // set only in Open
 	// Reopened is how many times in a row half-open attempts have opened the breaker
 	// again, as far as that lengthens the time that it stays open: see MaxOpenFor.
 	Reopened int `json:"reopened,omitzero"`
@@ -39,7 +39,7 @@ type BreakerSnapshot struct {
 
 // WindowCounts returns the numbers of attempts in Window or Calls: of all, of failed
 // and of slow ones.
-func (s *BreakerSnapshot) WindowCounts() (calls, failed, slow int64) {
+func (s *Snapshot) WindowCounts() (calls, failed, slow int64) {
 	for _, tenth := range s.Window {
 		calls, failed, slow = calls+tenth[0], failed+tenth[1], slow+tenth[2]
 	}
@@ -65,27 +65,20 @@ type Sample uint8
 
 // The samples.
 const (
-	SampleNeutral Sample = iota // shows nothing about the service; not counted
-	SampleSuccess               // the service works
-	SampleFailure               // the service failed
+	Neutral Sample = iota // shows nothing about the service; not counted
+	Success               // the service works
+	Failure               // the service failed
 )
-
-// Sample returns the sample of a failure for a breaker. The end of the caller's
-// context, a refusal and a lost attempt are neutral.
-func (p *Policy) Sample(b *BreakerPolicy, f Failure) Sample {
-	f.classify(p)
-	return b.sample(p, &f)
-}
 
 // Admit returns the permit for an attempt that starts at now and true, or false
 // if the breaker refuses the attempt. It updates *s. The policy must be one that
-// [NewBreaker] accepts.
+// [New] accepts.
 //
 // Admit and Record depend only on their arguments and never change a slice of *s
 // in place, so that a transaction may repeat them on a copy. If another machine
 // with a different clock has written s, an open breaker still stays open for
 // OpenFor at most.
-func (p BreakerPolicy) Admit(s *BreakerSnapshot, now time.Time) (Permit, bool) {
+func (p Policy) Admit(s *Snapshot, now time.Time) (Permit, bool) {
 	m := p.load(s, now)
 	permit, ok := m.admit(now)
 	*s = m.snapshot()
@@ -95,23 +88,17 @@ func (p BreakerPolicy) Admit(s *BreakerSnapshot, now time.Time) (Permit, bool) {
 // Record counts the sample of an attempt that ended at now, and updates *s. The
 // sample is dropped if the breaker has changed its state since it admitted the
 // attempt.
-func (p BreakerPolicy) Record(s *BreakerSnapshot, permit Permit, sample Sample, now time.Time) {
+func (p Policy) Record(s *Snapshot, permit Permit, sample Sample, now time.Time) {
 	m := p.load(s, now)
 	m.record(permit, sample, now)
 	*s = m.snapshot()
 }
 
-// Refusal describes when the breaker admits an attempt, for [Inputs.Refusal].
-// AdmitsIn is not set.
-func (p BreakerPolicy) Refusal(s BreakerSnapshot) Refusal {
-	return Refusal{Breaker: p.Name, State: s.State, AdmitsAt: s.OpenUntil}
-}
-
 // Calm reports whether another success changes nothing: the breaker is closed,
 // nothing has failed since the last success, and no rate is set or the last
 // WindowCalls attempts have all succeeded.
-func (p BreakerPolicy) Calm(s BreakerSnapshot) bool {
-	return s.State == StateClosed && s.Failures == 0 &&
+func (p Policy) Calm(s Snapshot) bool {
+	return s.State == Closed && s.Failures == 0 &&
 		(!p.hasRate() || p.WindowCalls > 0 && p.SlowRate == 0 && len(s.Calls) >= p.WindowCalls &&
 			strings.Trim(s.Calls, "s") == "")
 }
@@ -119,8 +106,8 @@ func (p BreakerPolicy) Calm(s BreakerSnapshot) bool {
 // A machine is the state machine of a breaker: of a [Breaker] under its lock, or
 // of a snapshot.
 type machine struct {
-	limits BreakerPolicy // effective
-	s      BreakerSnapshot
+	limits Policy // effective
+	s      Snapshot
 	counts *window // nil unless closed and a rate is set; the window of s is not used
 
 	why  ChangeReason // of the last change of the state
@@ -128,24 +115,24 @@ type machine struct {
 }
 
 // load returns the machine in the state s.
-func (p *BreakerPolicy) load(s *BreakerSnapshot, now time.Time) machine {
+func (p *Policy) load(s *Snapshot, now time.Time) machine {
 	m := machine{limits: p.Effective()}
 	if s.Generation == 0 {
 		m.restore(*s, now)
 		return m
 	}
 	m.s = *s
-	if latest := now.Add(m.openFor()); s.State == StateOpen && s.OpenUntil.After(latest) {
+	if latest := now.Add(m.openFor()); s.State == Open && s.OpenUntil.After(latest) {
 		m.s.OpenUntil = latest
 	}
-	if s.State == StateClosed && m.limits.hasRate() {
+	if s.State == Closed && m.limits.hasRate() {
 		m.counts = loadWindow(&m.limits, s, now)
 	}
 	return m
 }
 
 // snapshot returns the state of the machine.
-func (m *machine) snapshot() BreakerSnapshot {
+func (m *machine) snapshot() Snapshot {
 	s := m.s
 	s.WindowFrom, s.Window, s.Calls = time.Time{}, nil, ""
 	switch {
@@ -160,34 +147,34 @@ func (m *machine) snapshot() BreakerSnapshot {
 
 // calm reports whether another success changes nothing.
 func (m *machine) calm() bool {
-	return m.s.State == StateClosed && m.s.Failures == 0 && (m.counts == nil || m.counts.steady())
+	return m.s.State == Closed && m.s.Failures == 0 && (m.counts == nil || m.counts.steady())
 }
 
 // restore begins a generation in a state that Breaker.Save returned.
-func (m *machine) restore(s BreakerSnapshot, now time.Time) {
+func (m *machine) restore(s Snapshot, now time.Time) {
 	m.s.Failures, m.s.Reopened = max(s.Failures, 0), max(s.Reopened, 0)
 	switch {
-	case s.State > StateForcedOpen:
-		s.State = StateClosed
-	case s.State == StateOpen && now.After(s.OpenUntil):
-		s.State = StateHalfOpen
+	case s.State > ForcedOpen:
+		s.State = Closed
+	case s.State == Open && now.After(s.OpenUntil):
+		s.State = HalfOpen
 	}
 	m.enter(s.State, ChangeRestored, now)
-	if s.State == StateOpen {
+	if s.State == Open {
 		m.s.OpenUntil = earliest(s.OpenUntil, m.s.OpenUntil)
 	}
 }
 
 // enter changes the state, which begins a new generation.
-func (m *machine) enter(state BreakerState, why ChangeReason, now time.Time) {
+func (m *machine) enter(state State, why ChangeReason, now time.Time) {
 	m.why, m.when = why, now
 	m.s.State, m.s.Successes, m.s.Probes = state, 0, nil
 	m.s.Generation++
 	m.s.OpenUntil, m.counts = time.Time{}, nil
 	switch state {
-	case StateOpen:
+	case Open:
 		m.s.OpenUntil = now.Add(m.openFor())
-	case StateClosed:
+	case Closed:
 		m.s.Reopened = 0
 		if m.limits.hasRate() {
 			m.counts = newWindow(&m.limits, m.s.Generation, now)
@@ -197,9 +184,9 @@ func (m *machine) enter(state BreakerState, why ChangeReason, now time.Time) {
 
 // stateAt returns the state at a time. An open breaker becomes half-open when its
 // state is read after OpenUntil, so that it needs no timer.
-func (m *machine) stateAt(now time.Time) BreakerState {
-	if m.s.State == StateOpen && now.After(m.s.OpenUntil) {
-		m.enter(StateHalfOpen, ChangeOpenForPassed, now)
+func (m *machine) stateAt(now time.Time) State {
+	if m.s.State == Open && now.After(m.s.OpenUntil) {
+		m.enter(HalfOpen, ChangeOpenForPassed, now)
 	}
 	return m.s.State
 }
@@ -210,9 +197,9 @@ func (m *machine) admit(now time.Time) (Permit, bool) {
 	state := m.stateAt(now)
 	p := Permit{Generation: m.s.Generation, Started: now}
 	switch state {
-	case StateOpen, StateEscalated, StateForcedOpen:
+	case Open, Escalated, ForcedOpen:
 		return Permit{}, false
-	case StateHalfOpen:
+	case HalfOpen:
 		// A probe that does not end must not block the breaker, nor one that
 		// another machine with a different clock started in the future.
 		running := make([]Permit, 0, len(m.s.Probes)+1)
@@ -242,15 +229,15 @@ func (m *machine) record(p Permit, s Sample, now time.Time) {
 	if i := slices.IndexFunc(m.s.Probes, ended); i >= 0 {
 		m.s.Probes = slices.Concat(m.s.Probes[:i], m.s.Probes[i+1:])
 	}
-	if s == SampleNeutral {
+	if s == Neutral {
 		return
 	}
 	slow := m.limits.SlowCall > 0 && now.Sub(p.Started) > m.limits.SlowCall
-	if m.s.State == StateHalfOpen {
-		m.recordHalfOpen(s == SampleFailure || slow, now)
+	if m.s.State == HalfOpen {
+		m.recordHalfOpen(s == Failure || slow, now)
 		return
 	}
-	m.recordClosed(s == SampleFailure, slow, now)
+	m.recordClosed(s == Failure, slow, now)
 }
 
 // recordHalfOpen counts the result of an attempt that a half-open breaker
@@ -297,16 +284,16 @@ func (m *machine) openFor() time.Duration { return m.limits.openFor(m.s.Reopened
 // open opens the breaker, or escalates it.
 func (m *machine) open(why ChangeReason, now time.Time) {
 	if reached(m.s.Failures, m.limits.EscalateAfter) {
-		m.enter(StateEscalated, why, now)
+		m.enter(Escalated, why, now)
 		return
 	}
-	m.enter(StateOpen, why, now)
+	m.enter(Open, why, now)
 }
 
 // close closes the breaker, which forgets its failures.
 func (m *machine) close(why ChangeReason, now time.Time) {
 	m.s.Failures = 0
-	m.enter(StateClosed, why, now)
+	m.enter(Closed, why, now)
 }
 
 // reached reports whether n has reached a limit. Zero is no limit.

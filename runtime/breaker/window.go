@@ -1,4 +1,4 @@
-package retry
+package breaker
 
 import (
 	"sync/atomic"
@@ -9,7 +9,7 @@ import (
 const buckets = 10
 
 // A window counts the samples of a closed breaker: the last
-// [BreakerPolicy.WindowCalls], or those within the last [BreakerPolicy.Window]. The
+// [Policy.WindowCalls], or those within the last [Policy.Window]. The
 // latter uses the same memory for any number of samples: it is a ring of buckets,
 // and each of them counts the samples of a tenth of the time.
 //
@@ -31,7 +31,7 @@ type window struct {
 type bucket struct{ calls, failed, slow atomic.Int64 }
 
 // newWindow returns an empty window that starts now.
-func newWindow(p *BreakerPolicy, generation uint64, now time.Time) *window {
+func newWindow(p *Policy, generation uint64, now time.Time) *window {
 	w := &window{generation: generation, slowCall: p.SlowCall, start: now, width: max(p.Window/buckets, 1)}
 	if p.WindowCalls > 0 {
 		w.last = newLastCalls(p.WindowCalls)
@@ -42,7 +42,7 @@ func newWindow(p *BreakerPolicy, generation uint64, now time.Time) *window {
 // loadWindow returns the window of a snapshot. If the snapshot is of the future by
 // more than the length of the window, because another clock wrote it, the window
 // is empty.
-func loadWindow(p *BreakerPolicy, s *BreakerSnapshot, now time.Time) *window {
+func loadWindow(p *Policy, s *Snapshot, now time.Time) *window {
 	if p.WindowCalls > 0 {
 		w := newWindow(p, s.Generation, now)
 		w.last.load(s.Calls)
@@ -141,7 +141,7 @@ func (w *window) steady() bool {
 }
 
 // exceeded returns the reason of the rate of p that is reached, or "".
-func (w *window) exceeded(p *BreakerPolicy) ChangeReason {
+func (w *window) exceeded(p *Policy) ChangeReason {
 	calls, failed, slow := w.totals()
 	reached := func(n int64, rate float64) bool {
 		// Dividing keeps equality exact: 3/10 equals the constant 0.3.

@@ -1,4 +1,4 @@
-package retry
+package breaker
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 func changesOf(b *Breaker) *[]string {
 	var list []string
 	start := time.Now()
-	b.Observe(func(c BreakerChange) {
+	b.Observe(func(c Change) {
 		text := fmt.Sprintf("%v %v-%v %s %d", c.When.Sub(start), c.From, c.To, c.Why, c.Failures)
 		if !c.OpenUntil.IsZero() {
 			text += fmt.Sprintf(" until %v", c.OpenUntil.Sub(start))
@@ -30,40 +30,40 @@ func changesOf(b *Breaker) *[]string {
 func TestObserveBreaker(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		policy BreakerPolicy
+		policy Policy
 		steps  string // of take, R for Reset, and O for ForceOpen
 		want   []string
 	}{
-		{"closed", BreakerPolicy{}, "sffsfnR", nil},
-		{"opens, probe fails, closes", BreakerPolicy{OpenFor: 2 * time.Second}, "fff...f...s", []string{
+		{"closed", Policy{}, "sffsfnR", nil},
+		{"opens, probe fails, closes", Policy{OpenFor: 2 * time.Second}, "fff...f...s", []string{
 			"0s closed-open consecutive failures 3 until 2s",
 			"3s open-half-open open time passed 3",
 			"3s half-open-open probe failed 4 until 5s",
 			"6s open-half-open open time passed 4",
 			"6s half-open-closed probes succeeded 0",
 		}},
-		{"failure rate", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "sfsf", []string{
+		{"failure rate", Policy{FailureRate: 0.5, MinCalls: 4}, "sfsf", []string{
 			"0s closed-open failure rate 1 until 30s",
 		}},
-		{"slow rate", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 2}, "sS", []string{
+		{"slow rate", Policy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 2}, "sS", []string{
 			"2s closed-open slow rate 0 until 32s",
 		}},
-		{"slow probe", BreakerPolicy{SlowRate: 1, SlowCall: time.Second, MinCalls: 1, OpenFor: time.Second}, "S..S", []string{
+		{"slow probe", Policy{SlowRate: 1, SlowCall: time.Second, MinCalls: 1, OpenFor: time.Second}, "S..S", []string{
 			"2s closed-open slow rate 0 until 3s",
 			"4s open-half-open open time passed 0",
 			"6s half-open-open probe failed 1 until 7s",
 		}},
-		{"escalation and reset", BreakerPolicy{Failures: 1, EscalateAfter: 2, OpenFor: time.Second}, "f..f.RR", []string{
+		{"escalation and reset", Policy{Failures: 1, EscalateAfter: 2, OpenFor: time.Second}, "f..f.RR", []string{
 			"0s closed-open consecutive failures 1 until 1s",
 			"2s open-half-open open time passed 1",
 			"2s half-open-escalated probe failed 2",
 			"3s escalated-closed reset 0",
 		}},
-		{"forced open", BreakerPolicy{OpenFor: time.Second}, "ffO....OsR", []string{
+		{"forced open", Policy{OpenFor: time.Second}, "ffO....OsR", []string{
 			"0s closed-forced-open forced open 2",
 			"4s forced-open-closed reset 0",
 		}},
-		{"forced open while it is open", BreakerPolicy{Failures: 1, OpenFor: time.Second}, "fO..sRf", []string{
+		{"forced open while it is open", Policy{Failures: 1, OpenFor: time.Second}, "fO..sRf", []string{
 			"0s closed-open consecutive failures 1 until 1s",
 			"0s open-forced-open forced open 1",
 			"2s forced-open-closed reset 0",
@@ -71,7 +71,7 @@ func TestObserveBreaker(t *testing.T) {
 		}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := NewBreaker(tt.policy)
+			b := New(tt.policy)
 			got := changesOf(b)
 			for _, step := range tt.steps {
 				switch step {
@@ -93,14 +93,14 @@ func TestObserveBreaker(t *testing.T) {
 func TestObserveRestoredBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
-		for want, s := range map[string]BreakerSnapshot{
-			"[0s closed-open restored 4 until 5s]": {State: StateOpen, Failures: 4, OpenUntil: now.Add(5 * time.Second)},
-			"[0s closed-half-open restored 4]":     {State: StateOpen, Failures: 4, OpenUntil: now.Add(-time.Second)},
-			"[0s closed-escalated restored 4]":     {State: StateEscalated, Failures: 4},
-			"[0s closed-forced-open restored 0]":   {State: StateForcedOpen},
+		for want, s := range map[string]Snapshot{
+			"[0s closed-open restored 4 until 5s]": {State: Open, Failures: 4, OpenUntil: now.Add(5 * time.Second)},
+			"[0s closed-half-open restored 4]":     {State: Open, Failures: 4, OpenUntil: now.Add(-time.Second)},
+			"[0s closed-escalated restored 4]":     {State: Escalated, Failures: 4},
+			"[0s closed-forced-open restored 0]":   {State: ForcedOpen},
 			"[]":                                   {Failures: 1},
 		} {
-			b := NewBreaker(BreakerPolicy{})
+			b := New(Policy{})
 			got := changesOf(b)
 			if b.Restore(s); fmt.Sprint(*got) != want {
 				t.Errorf("got %v, want %s", *got, want)
@@ -112,11 +112,11 @@ func TestObserveRestoredBreaker(t *testing.T) {
 // A process learns from the store what others have decided, and says so.
 func TestObserveSharedBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		policy := BreakerPolicy{Failures: 1, OpenFor: time.Second}
-		r, b := &fakeRemote{policy: policy}, NewBreaker(policy)
+		policy := Policy{Failures: 1, OpenFor: time.Second}
+		r, b := &fakeRemote{policy: policy}, New(policy)
 		b.Share(r)
 		got := changesOf(b)
-		r.policy.Set(&r.state, BreakerSnapshot{State: StateOpen, Failures: 1}, time.Now())
+		r.policy.Set(&r.state, Snapshot{State: Open, Failures: 1}, time.Now())
 		_ = r.sync(b)
 		time.Sleep(2 * time.Second)
 		_ = probe(b, func() error { return errFailed })
@@ -138,9 +138,9 @@ func TestObserveSharedBreaker(t *testing.T) {
 // Observers are called outside the lock, one change at a time: each change begins
 // where the one before it ended, also when an observer causes it.
 func TestObserversAreCalledInOrder(t *testing.T) {
-	b := NewBreaker(BreakerPolicy{Failures: 1, OpenFor: time.Nanosecond})
-	last, n := StateClosed, 0
-	b.Observe(func(c BreakerChange) {
+	b := New(Policy{Failures: 1, OpenFor: time.Nanosecond})
+	last, n := Closed, 0
+	b.Observe(func(c Change) {
 		if c.From != last {
 			t.Errorf("from %v, want %v", c.From, last)
 		}
@@ -163,16 +163,16 @@ func TestObserversAreCalledInOrder(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if b.State() != last && b.State() != StateHalfOpen {
+	if b.State() != last && b.State() != HalfOpen {
 		t.Errorf("the last change is to %v, the breaker is %v", last, b.State())
 	}
 }
 
 // A panic of an observer reaches the caller, and does not end the reports.
 func TestObserverPanics(t *testing.T) {
-	b := NewBreaker(BreakerPolicy{Failures: 1})
+	b := New(Policy{Failures: 1})
 	calls := 0
-	b.Observe(func(BreakerChange) {
+	b.Observe(func(Change) {
 		if calls++; calls == 1 {
 			panic("observer")
 		}
@@ -185,12 +185,12 @@ func TestObserverPanics(t *testing.T) {
 		}()
 		take(b, "f", 0)
 	}()
-	if b.Reset(); calls != 2 || b.State() != StateClosed {
+	if b.Reset(); calls != 2 || b.State() != Closed {
 		t.Errorf("%d calls, %v", calls, b.State())
 	}
 }
 
-func TestLogBreaker(t *testing.T) {
+func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		untimed := slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -199,8 +199,8 @@ func TestLogBreaker(t *testing.T) {
 			}
 			return a
 		}}
-		b := NewBreaker(BreakerPolicy{Name: "payments", Failures: 1, OpenFor: time.Second})
-		b.Observe(LogBreaker(slog.New(slog.NewTextHandler(&out, &untimed))))
+		b := New(Policy{Name: "payments", Failures: 1, OpenFor: time.Second})
+		b.Observe(Log(slog.New(slog.NewTextHandler(&out, &untimed))))
 		take(b, "f..s", 0)
 		const want = `level=WARN msg="breaker changed" breaker=payments from=closed to=open reason="consecutive failures" ` +
 			`failures=1 open_until=2000-01-01T00:00:01.000Z

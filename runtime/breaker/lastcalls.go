@@ -1,9 +1,9 @@
-package retry
+package breaker
 
 import "sync/atomic"
 
 // lastCalls are the last samples of a closed breaker, a ring of as many as
-// [BreakerPolicy.WindowCalls]. Samples are added without a lock. Of two that are
+// [Policy.WindowCalls]. Samples are added without a lock. Of two that are
 // added while all others are replaced, either may come first.
 type lastCalls struct {
 	added        atomic.Uint64 // the number of samples that were added

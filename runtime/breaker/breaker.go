@@ -1,7 +1,6 @@
-package retry
+package breaker
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,8 +8,8 @@ import (
 
 // A Breaker is a circuit breaker, shared by any number of calls and goroutines.
 // It takes one sample of each attempt: success, failure or neutral. The zero
-// Breaker is closed and has the zero [BreakerPolicy], with its defaults. A
-// Breaker must not be copied after first use.
+// Breaker is closed and has the zero [Policy], with its defaults. A Breaker must
+// not be copied after first use.
 //
 // A breaker without rates that is closed and has seen no failure since the last
 // success costs an atomic load before an attempt and one after. With a
@@ -23,7 +22,7 @@ type Breaker struct {
 	// written under mu. The word of the zero Breaker has no bit set.
 	word   atomic.Uint64
 	window atomic.Pointer[window] // nil unless closed and a rate is set
-	policy BreakerPolicy          // as given; never written after NewBreaker
+	policy Policy                 // as given; never written after New
 
 	mu sync.Mutex
 	machine
@@ -39,12 +38,12 @@ const (
 	generationBit = iota
 )
 
-// NewBreaker returns a closed breaker. It panics if a field of p is negative,
-// if a rate is not a number from 0 to 1, or if one of SlowCall and SlowRate is
-// set without the other.
-func NewBreaker(p BreakerPolicy) *Breaker {
+// New returns a closed breaker. It panics if a field of p is negative, if a rate is
+// not a number from 0 to 1, or if one of SlowCall and SlowRate is set without the
+// other.
+func New(p Policy) *Breaker {
 	if err := p.validate(); err != nil {
-		panic("retry: " + err.Error())
+		panic(err.Error())
 	}
 	b := &Breaker{policy: p}
 	b.lock()
@@ -57,7 +56,7 @@ func (b *Breaker) lock() {
 	b.mu.Lock()
 	if b.s.Generation == 0 {
 		b.limits = b.policy.Effective()
-		b.enter(StateClosed, "", time.Now())
+		b.enter(Closed, "", time.Now())
 	}
 }
 
@@ -68,7 +67,7 @@ func (b *Breaker) unlock() {
 		b.window.Store(b.counts)
 	}
 	word := b.s.Generation << generationBit
-	if b.s.State == StateClosed && b.limits.SlowCall == 0 {
+	if b.s.State == Closed && b.limits.SlowCall == 0 {
 		word |= admits // SlowCall needs the start time of the attempt
 	}
 	if b.s.Failures > 0 {
@@ -84,60 +83,47 @@ func (b *Breaker) unlock() {
 	}
 }
 
-// permit returns the permit for the attempt that p admits.
-func (p Pass) permit() Permit {
-	if p&admits == 0 {
-		return Permit{}
-	}
-	return Permit{Generation: uint64(p) >> generationBit}
-}
-
-// Policy returns the policy of the breaker, with its defaults.
-func (b *Breaker) Policy() BreakerPolicy {
-	p := b.policy.Effective()
-	p.Count = slices.Clone(p.Count)
-	return p
-}
+// Policy returns the policy of the breaker, with its defaults. Its Count must not
+// be changed.
+func (b *Breaker) Policy() Policy { return b.policy.Effective() }
 
 // State returns the current state. A breaker that has been open for longer than
 // OpenFor is half-open.
-func (b *Breaker) State() BreakerState {
+func (b *Breaker) State() State {
 	b.lock()
 	defer b.unlock()
 	return b.stateAt(time.Now())
 }
 
-// admit returns the permit for an attempt that starts now, and false if the
-// breaker refuses it.
-func (b *Breaker) admit(now time.Time) (Permit, bool) {
+// Admit returns the permit for an attempt that starts now, and false if the
+// breaker refuses it. Each permit must be returned with the sample of its attempt:
+// see [Breaker.Record].
+func (b *Breaker) Admit() (Permit, bool) {
+	if pass, ok := b.Ready(); ok {
+		return pass.Permit(), true // without reading the clock
+	}
+	now := time.Now()
 	if w := b.window.Load(); w != nil {
 		return Permit{Generation: w.generation, Started: now}, true
 	}
 	b.lock()
 	defer b.unlock()
-	if b.remote != nil && b.stateAt(now) == StateHalfOpen {
+	if b.remote != nil && b.stateAt(now) == HalfOpen {
 		return b.ask(now)
 	}
 	return b.machine.admit(now)
 }
 
-// refusal describes when the breaker admits an attempt, as far as is known now.
-func (b *Breaker) refusal() Refusal {
-	if _, ok := b.Ready(); ok {
-		return Refusal{Breaker: b.policy.Name}
-	}
-	b.lock()
-	defer b.unlock()
-	return b.limits.Refusal(b.s)
-}
-
-// record takes the sample of an attempt that has just ended.
-func (b *Breaker) record(p Permit, s Sample) {
+// Record takes the sample of an attempt that has just ended, which p admitted. An
+// attempt that shows nothing about the service has the sample [Neutral]: a
+// half-open breaker then admits another one in its place. Record drops the sample
+// if the state has changed since the breaker admitted the attempt.
+func (b *Breaker) Record(p Permit, s Sample) {
 	if p.Probe&sharedProbe != 0 {
 		b.answer(p, s)
 		return
 	}
-	if s == SampleSuccess {
+	if s == Success {
 		w := b.window.Load()
 		// There is a window: the breaker is closed and has a rate. While nothing
 		// fails, a success only has to be counted.
@@ -153,7 +139,7 @@ func (b *Breaker) record(p Permit, s Sample) {
 	before := b.s.Generation
 	b.machine.record(p, s, time.Now())
 	if b.s.Generation != before {
-		b.changed = b.s.State != StateClosed // a probe of this process alone may have closed it
+		b.changed = b.s.State != Closed // a probe of this process alone may have closed it
 	}
 	b.unlockChanged()
 }
@@ -175,7 +161,7 @@ func (b *Breaker) unlockChanged() {
 // start later.
 func (b *Breaker) ForceOpen() {
 	b.lock()
-	b.enter(StateForcedOpen, ChangeForced, time.Now())
+	b.enter(ForcedOpen, ChangeForced, time.Now())
 	b.changed = true
 	b.unlockChanged()
 }
@@ -192,10 +178,10 @@ func (b *Breaker) Reset() {
 
 // Save returns the state of the breaker. The attempts that are running and
 // the counts of the window are not part of it.
-func (b *Breaker) Save() BreakerSnapshot {
+func (b *Breaker) Save() Snapshot {
 	b.lock()
 	defer b.unlock()
-	return BreakerSnapshot{State: b.s.State, Failures: b.s.Failures, OpenUntil: b.s.OpenUntil, Reopened: b.s.Reopened}
+	return Snapshot{State: b.s.State, Failures: b.s.Failures, OpenUntil: b.s.OpenUntil, Reopened: b.s.Reopened}
 }
 
 // Restore sets the breaker to a state that [Breaker.Save] returned, with an empty
@@ -203,7 +189,7 @@ func (b *Breaker) Save() BreakerSnapshot {
 // open no longer than if it had opened now, even if it was saved under another
 // clock. A State that is not one of the constants means closed, and negative counts
 // mean 0.
-func (b *Breaker) Restore(s BreakerSnapshot) {
+func (b *Breaker) Restore(s Snapshot) {
 	b.lock()
 	defer b.unlock()
 	b.restore(s, time.Now())

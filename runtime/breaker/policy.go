@@ -1,12 +1,13 @@
-package retry
+package breaker
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
 )
 
-// Defaults of the fields of [BreakerPolicy].
+// Defaults of the fields of [Policy].
 const (
 	defaultFailures      = 3
 	defaultMinCalls      = 20
@@ -16,17 +17,17 @@ const (
 	defaultSuccesses     = 1
 )
 
-// MaxWindowCalls is the greatest value of WindowCalls in a [BreakerPolicy].
+// MaxWindowCalls is the greatest value of WindowCalls in a [Policy].
 const MaxWindowCalls = 10_000
 
-// A BreakerPolicy describes when a circuit breaker opens and closes. It is
-// plain data. The zero value of every field but Name means its default.
+// A Policy describes when a circuit breaker opens and closes. It is plain data.
+// The zero value of every field but Name means its default.
 //
 // Each of three conditions opens a breaker: Failures in a row, a FailureRate, and
 // a SlowRate. The rates are shares of the attempts within Window, or of the last
 // WindowCalls attempts. Attempts whose sample is neutral (see Count) are not
 // counted in these.
-type BreakerPolicy struct {
+type Policy struct {
 	// Name of the breaker in errors and events.
 	Name string
 
@@ -73,47 +74,40 @@ type BreakerPolicy struct {
 	// count. Zero means no limit.
 	EscalateAfter int
 
-	// Count lists the classes of errors that count as failures. Other errors
-	// are neutral: they neither count nor interrupt a sequence of failures. The
-	// end of the caller's context is always neutral.
+	// Count lists the names of the classes of errors that count as failures, such
+	// as server_error. Other errors are neutral: they neither count nor interrupt a
+	// sequence of failures. The end of the caller's context is always neutral. A
+	// breaker does not know errors: Policy.Sample of package retry reads the list.
 	//
 	// Empty means every error that the policy of the call retries, and the
-	// errors of [ClassTransient] that it does not retry. Errors of class
-	// [ClassCanceled], and statuses such as 409 that are due to the request or its
-	// sender, do not count then.
-	Count []Class
+	// errors of class transient that it does not retry. Errors of class canceled,
+	// and statuses such as 409 that are due to the request or its sender, do not
+	// count then.
+	Count []string
 }
 
 // Effective returns a copy of p with every default set.
-func (p BreakerPolicy) Effective() BreakerPolicy {
+func (p Policy) Effective() Policy {
 	if p.FailureRate == 0 {
-		p.Failures = orDefault(p.Failures, defaultFailures)
+		p.Failures = cmp.Or(p.Failures, defaultFailures)
 	}
 	switch {
 	case !p.hasRate():
 	case p.WindowCalls > 0:
-		p.MinCalls = orDefault(p.MinCalls, min(defaultMinCalls, p.WindowCalls))
+		p.MinCalls = cmp.Or(p.MinCalls, min(defaultMinCalls, p.WindowCalls))
 	default:
-		p.MinCalls = orDefault(p.MinCalls, defaultMinCalls)
-		p.Window = orDefault(p.Window, defaultWindow)
+		p.MinCalls = cmp.Or(p.MinCalls, defaultMinCalls)
+		p.Window = cmp.Or(p.Window, defaultWindow)
 	}
-	p.OpenFor = orDefault(p.OpenFor, defaultOpenFor)
-	p.HalfOpenCalls = orDefault(p.HalfOpenCalls, defaultHalfOpenCalls)
-	p.Successes = orDefault(p.Successes, defaultSuccesses)
+	p.OpenFor = cmp.Or(p.OpenFor, defaultOpenFor)
+	p.HalfOpenCalls = cmp.Or(p.HalfOpenCalls, defaultHalfOpenCalls)
+	p.Successes = cmp.Or(p.Successes, defaultSuccesses)
 	return p
-}
-
-// orDefault returns value, or otherwise if value is zero.
-func orDefault[T int | float64 | time.Duration](value, otherwise T) T {
-	if value == 0 {
-		return otherwise
-	}
-	return value
 }
 
 // openFor returns how long a breaker stays open that has opened again from half-open
 // so many times in a row.
-func (p *BreakerPolicy) openFor(reopened int) time.Duration {
+func (p *Policy) openFor(reopened int) time.Duration {
 	d := p.OpenFor
 	for range reopened {
 		if d >= p.MaxOpenFor-d {
@@ -125,10 +119,10 @@ func (p *BreakerPolicy) openFor(reopened int) time.Duration {
 }
 
 // hasRate reports whether a rate can open the breaker.
-func (p *BreakerPolicy) hasRate() bool { return p.FailureRate != 0 || p.SlowRate != 0 }
+func (p *Policy) hasRate() bool { return p.FailureRate != 0 || p.SlowRate != 0 }
 
 // validate returns an error about the first field with an invalid value.
-func (p *BreakerPolicy) validate() error {
+func (p *Policy) validate() error {
 	wrong := func(field string, value any, want string) error {
 		return fmt.Errorf("breaker %q: %s is %v: %s", p.Name, field, value, want)
 	}
@@ -171,50 +165,54 @@ func (p *BreakerPolicy) validate() error {
 		return wrong("WindowCalls", p.WindowCalls, fmt.Sprintf("it is at most %d", MaxWindowCalls))
 	case p.WindowCalls > 0 && p.MinCalls > p.WindowCalls:
 		return wrong("MinCalls", p.MinCalls, "WindowCalls is less, so that no rate would open the breaker")
-	case p.MaxOpenFor > 0 && p.MaxOpenFor < orDefault(p.OpenFor, defaultOpenFor):
+	case p.MaxOpenFor > 0 && p.MaxOpenFor < cmp.Or(p.OpenFor, defaultOpenFor):
 		return wrong("MaxOpenFor", p.MaxOpenFor, "it cannot be shorter than OpenFor")
 	}
 	return nil
 }
 
-// A BreakerState is the state of a breaker. Its text form is that of
-// [BreakerState.String].
-type BreakerState uint8
+// A State is the state of a breaker. Its text form is that of
+// [State.String].
+type State uint8
 
 // The states.
 const (
-	StateClosed     BreakerState = iota // admits all attempts
-	StateOpen                           // refuses all attempts until OpenFor has passed
-	StateHalfOpen                       // admits some attempts, whose results close or open it
-	StateEscalated                      // refuses all attempts until Reset
-	StateForcedOpen                     // refuses all attempts until Reset: somebody has called ForceOpen
+	Closed     State = iota // admits all attempts
+	Open                    // refuses all attempts until OpenFor has passed
+	HalfOpen                // admits some attempts, whose results close or open it
+	Escalated               // refuses all attempts until Reset
+	ForcedOpen              // refuses all attempts until Reset: somebody has called ForceOpen
 )
 
-var breakerStates = [...]string{"closed", "open", "half-open", "escalated", "forced-open"}
+var stateNames = [...]string{"closed", "open", "half-open", "escalated", "forced-open"}
 
 // String returns the name of the state: closed, open, half-open, escalated or
 // forced-open.
-func (s BreakerState) String() string {
-	if int(s) < len(breakerStates) {
-		return breakerStates[s]
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
 	}
-	return fmt.Sprintf("BreakerState(%d)", uint8(s))
+	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
+// NeedsReset reports whether a breaker in this state refuses all attempts until
+// [Breaker.Reset].
+func (s State) NeedsReset() bool { return s == Escalated || s == ForcedOpen }
+
 // MarshalText implements [encoding.TextMarshaler].
-func (s BreakerState) MarshalText() ([]byte, error) {
-	if int(s) >= len(breakerStates) {
+func (s State) MarshalText() ([]byte, error) {
+	if int(s) >= len(stateNames) {
 		return nil, fmt.Errorf("%v is not a state of a breaker", s)
 	}
-	return []byte(breakerStates[s]), nil
+	return []byte(stateNames[s]), nil
 }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. It accepts the names
-// that [BreakerState.String] returns.
-func (s *BreakerState) UnmarshalText(text []byte) error {
-	for i, name := range breakerStates {
+// that [State.String] returns.
+func (s *State) UnmarshalText(text []byte) error {
+	for i, name := range stateNames {
 		if string(text) == name {
-			*s = BreakerState(i)
+			*s = State(i)
 			return nil
 		}
 	}

@@ -1,0 +1,34 @@
+package breaker
+
+// A Pass is the permission of a closed breaker for one attempt, which costs no
+// lock and no clock reading. It is the value of Breaker.word before the attempt.
+// The zero Pass is no permission. Generated code uses it; other code calls
+// [Breaker.Admit].
+type Pass uint64
+
+// Permit returns the permit for the attempt that p admits.
+func (p Pass) Permit() Permit {
+	if p&admits == 0 {
+		return Permit{}
+	}
+	return Permit{Generation: uint64(p) >> generationBit}
+}
+
+// Ready returns a Pass and true if the breaker admits attempts without a lock.
+// Otherwise the caller must use [Breaker.Admit].
+func (b *Breaker) Ready() (Pass, bool) {
+	p := Pass(b.word.Load())
+	return p, p&admits != 0
+}
+
+// Calm reports whether another success changes nothing: the breaker is closed,
+// nothing has failed since the last success, and no rate is set or the last
+// WindowCalls attempts have all succeeded.
+func (b *Breaker) Calm() bool { return b.word.Load()&quiet != 0 }
+
+// Succeed reports the success of the attempt that p admitted.
+func (b *Breaker) Succeed(p Pass) {
+	if !b.Calm() {
+		b.Record(p.Permit(), Success)
+	}
+}
