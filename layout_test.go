@@ -31,8 +31,10 @@ var floors = map[string][]string{
 	// Breakers and budgets know neither errors nor retries: they are used without them.
 	"runtime/breaker": {},
 	"runtime/budget":  {},
+	// People who call package retry do not need what only generated code calls.
+	"runtime/genapi": {"runtime"},
 	// Not in the runtime, because most consumers have no use for net/http.
-	"runtime/httpretry": {"runtime"},
+	"runtime/httpretry": {"runtime", "runtime/genapi"},
 	// Work that fans out over units is above single calls; most have none.
 	"runtime/job": {"runtime", "runtime/breaker"},
 	// Calls that survive their process need a store; most calls do not.
@@ -50,7 +52,7 @@ var floors = map[string][]string{
 	// Generated code, the rules and the linter need no engine.
 	"runtime/durable/genapi": {
 		"runtime", "runtime/breaker", "runtime/budget", "runtime/durable/internal/fault",
-		"runtime/durable/internal/record",
+		"runtime/durable/internal/record", "runtime/genapi",
 	},
 	// Operators need no engine, and those who execute runs do nothing by hand.
 	"runtime/durable/admin": {
@@ -175,9 +177,11 @@ var floors = map[string][]string{
 	"cmd/retrylint": {"docs", "foreign", "internal/atomicfile", "internal/cli", "internal/diagnostic",
 		"internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
-	"examples/quickstart": {"runtime", "runtime/httpretry"},
-	"examples/agent":      {"contrib/recovery", "runtime", "runtime/breaker", "runtime/budget"},
-	"examples/orders":     {"runtime", "runtime/breaker", "runtime/httpretry"},
+	"examples/quickstart": {"runtime", "runtime/genapi", "runtime/httpretry"},
+	"examples/agent": {
+		"contrib/recovery", "runtime", "runtime/breaker", "runtime/budget", "runtime/genapi",
+	},
+	"examples/orders": {"runtime", "runtime/breaker", "runtime/genapi", "runtime/httpretry"},
 	// Runs the analyzers over sources that do not compile, for docs/precision.md.
 	"contrib/precision": {"internal/gocommand", "lint"},
 }
@@ -185,8 +189,8 @@ var floors = map[string][]string{
 // stdlibOnly are packages whose consumers pay for no other module; their tests
 // neither.
 var stdlibOnly = []string{
-	"runtime", "runtime/breaker", "runtime/budget", "runtime/httpretry", "runtime/job", "runtime/durable",
-	"runtime/durable/storage",
+	"runtime", "runtime/breaker", "runtime/budget", "runtime/genapi", "runtime/httpretry", "runtime/job",
+	"runtime/durable", "runtime/durable/storage",
 	"runtime/durable/memory", "runtime/durable/events", "runtime/durable/genapi", "runtime/durable/admin",
 	"runtime/durable/shared", "runtime/durable/durabletest", "runtime/durable/durabletest/bigstore", "contrib/prodigy",
 	"contrib/recovery", "contrib/hyperscale",

@@ -23,8 +23,8 @@ import (
 // imports are the packages that sources and outputs of the fuzzer import.
 var imports = sync.OnceValues(func() (importMap, error) {
 	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedTypes},
-		"context", "errors", "io", "regexp", "slices", "time", "unsafe", emit.RuntimePath, emit.BreakerPath,
-		emit.BudgetPath, emit.JobPath)
+		"context", "errors", "io", "regexp", "slices", "time", "unsafe", emit.RuntimePath, emit.GenapiPath,
+		emit.BreakerPath, emit.BudgetPath, emit.JobPath)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 // return one. A Call belongs to one goroutine. Generated code keeps it on the
 // stack and uses these methods:
 //
-//   - [Call.Rewind] or [Call.Spend], if an attempt reads an argument, and
-//     [Call.Next] after each failed attempt;
+//   - [Call.Spend], if an attempt reads an argument, and [Call.Next] after each
+//     failed attempt;
 //   - [Call.Attempt] for the context of an attempt;
 //   - [Call.End], deferred, if the policy limits time or the call has a breaker;
 //   - [Call.Admit] before the first attempt and [Call.Succeed] after a success,

@@ -43,7 +43,7 @@
 //  4. Are attempts left in the schedule for the class of the error? [ErrAttempts]
 //     If the call is stored, were too many of them lost with their process?
 //     [ErrLost]
-//     Can its arguments be read again (see [Call.Rewind])? [ErrSpent]
+//     Can its arguments be read again (see [Call.Spend])? [ErrSpent]
 //  5. The wait is the longer of the delay of the schedule and the wait that the
 //     error asks for (see [RetryAfter]). Would it exceed the delay budget, pass
 //     the deadline, or pass MaxElapsed? [ErrDelayBudget], [ErrDeadline],
@@ -75,6 +75,8 @@
 //			return user, nil
 //		}
 //	}
+//
+// Package genapi has what such code calls in addition to the methods of Call.
 //
 // # Stored calls
 //

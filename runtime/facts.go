@@ -1,7 +1,6 @@
 package retry
 
 import (
-	"errors"
 	"time"
 )
 
@@ -24,18 +23,4 @@ type Facts struct {
 	// other than 403 that is due to the request. A negative value means that the error
 	// asks for a wait that could not be parsed.
 	RetryAfter time.Duration
-}
-
-// AsValue returns the first error of type *T or T in the tree of err, of which *T
-// comes first: a type may have a method As that accepts *T, the target of errors.As
-// for a value, and sets nothing. A type whose method Error has a value receiver may
-// be returned in either form. Generated code calls it.
-func AsValue[T error, P interface {
-	*T
-	error
-}](err error) (value T, ok bool) {
-	if p, ok := errors.AsType[P](err); ok && p != nil {
-		return *p, true
-	}
-	return errors.AsType[T](err)
 }

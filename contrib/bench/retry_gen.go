@@ -9,10 +9,11 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
 // Made for version 1 of the runtime.
-const _ = retry.GeneratedV1
+const _ = genapi.GeneratedV1
 
 // Shared is what calls share: circuit breakers and retry budgets.
 type Shared struct {
@@ -478,4 +479,4 @@ func retryEverything(ctx context.Context, in int) (int, error) {
 	return v, err
 }
 
-// retrygen:sum 703e790b4f89e31e0b8b511c
+// retrygen:sum 47551e826c0a19268d566c1c

@@ -50,6 +50,7 @@ import (
 	redis2 "github.com/redis/go-redis/v9"
 	rueidis "github.com/redis/rueidis"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/genapi"
 	httpretry "github.com/retrygen/retrygen/runtime/httpretry"
 	openai2 "github.com/sashabaranov/go-openai"
 	kafka "github.com/segmentio/kafka-go"
@@ -74,7 +75,7 @@ import (
 )
 
 // Made for version 1 of the runtime.
-const _ = retry.GeneratedV1
+const _ = genapi.GeneratedV1
 
 // retryClients are the attempts that calls of clients make by themselves, for
 // retrylint (RL401).
@@ -301,7 +302,7 @@ func clickhouseFacts(err error) (f retry.Facts) {
 // cloudflareFacts returns what is known about an error of cloudflare,
 // Cloudflare (cloudflare-go, version 0).
 func cloudflareFacts(err error) (f retry.Facts) {
-	if e, ok := retry.AsValue[cloudflare.Error](err); ok {
+	if e, ok := genapi.AsValue[cloudflare.Error](err); ok {
 		f.Status = e.StatusCode
 	}
 	if f != (retry.Facts{}) {
@@ -329,7 +330,7 @@ func connectFacts(err error) (f retry.Facts) {
 // consulFacts returns what is known about an error of consul, HashiCorp Consul
 // (consul/api).
 func consulFacts(err error) (f retry.Facts) {
-	if e, ok := retry.AsValue[api.StatusError](err); ok {
+	if e, ok := genapi.AsValue[api.StatusError](err); ok {
 		f.Status = e.Code
 	}
 	return f
@@ -338,7 +339,7 @@ func consulFacts(err error) (f retry.Facts) {
 // discordFacts returns what is known about an error of discord, Discord
 // (discordgo).
 func discordFacts(err error) (f retry.Facts) {
-	if e, ok := retry.AsValue[discordgo.RateLimitError](err); ok {
+	if e, ok := genapi.AsValue[discordgo.RateLimitError](err); ok {
 		if e.RateLimit != nil && e.RateLimit.TooManyRequests != nil {
 			if wait := e.RateLimit.TooManyRequests.RetryAfter; wait > 0 {
 				f.RetryAfter = wait
@@ -349,7 +350,7 @@ func discordFacts(err error) (f retry.Facts) {
 	if f != (retry.Facts{}) {
 		return f
 	}
-	if e, ok := retry.AsValue[discordgo.RESTError](err); ok {
+	if e, ok := genapi.AsValue[discordgo.RESTError](err); ok {
 		f = httpretry.Facts(e.Response)
 	}
 	if f != (retry.Facts{}) {
@@ -384,7 +385,7 @@ func dockerFacts(err error) (f retry.Facts) {
 // elasticsearchFacts returns what is known about an error of elasticsearch,
 // Elasticsearch (go-elasticsearch).
 func elasticsearchFacts(err error) (f retry.Facts) {
-	if e, ok := retry.AsValue[types.ElasticsearchError](err); ok {
+	if e, ok := genapi.AsValue[types.ElasticsearchError](err); ok {
 		f.Status = e.Status
 	}
 	return f
@@ -393,7 +394,7 @@ func elasticsearchFacts(err error) (f retry.Facts) {
 // etcdFacts returns what is known about an error of etcd, etcd
 // (go.etcd.io/etcd, version 3).
 func etcdFacts(err error) (f retry.Facts) {
-	if e, ok := retry.AsValue[rpctypes.EtcdError](err); ok {
+	if e, ok := genapi.AsValue[rpctypes.EtcdError](err); ok {
 		f.GRPC = uint32(e.Code())
 	}
 	return f
@@ -402,7 +403,7 @@ func etcdFacts(err error) (f retry.Facts) {
 // genaiFacts returns what is known about an error of genai, Gemini
 // (google.golang.org/genai).
 func genaiFacts(err error) (f retry.Facts) {
-	if e, ok := retry.AsValue[genai.APIError](err); ok {
+	if e, ok := genapi.AsValue[genai.APIError](err); ok {
 		f.Status = e.Code
 	}
 	return f
@@ -511,7 +512,7 @@ func kafkaFacts(err error) (f retry.Facts) {
 		errors.Is(err, sarama.ErrInvalidPartition):
 		return retry.Facts{Permanent: true}
 	}
-	if e, ok := retry.AsValue[sarama.KError](err); ok {
+	if e, ok := genapi.AsValue[sarama.KError](err); ok {
 		switch code := e; {
 		case code == 89:
 			f.Class = retry.ClassRateLimit
@@ -532,7 +533,7 @@ func kafkaFacts(err error) (f retry.Facts) {
 	if f != (retry.Facts{}) {
 		return f
 	}
-	if e, ok := retry.AsValue[kafka.Error](err); ok {
+	if e, ok := genapi.AsValue[kafka.Error](err); ok {
 		switch code := e; {
 		case code == 89:
 			f.Class = retry.ClassRateLimit
@@ -629,7 +630,7 @@ func meilisearchFacts(err error) (f retry.Facts) {
 
 // minioFacts returns what is known about an error of minio, MinIO (minio-go).
 func minioFacts(err error) (f retry.Facts) {
-	if e, ok := retry.AsValue[minio.ErrorResponse](err); ok {
+	if e, ok := genapi.AsValue[minio.ErrorResponse](err); ok {
 		f.Status = e.StatusCode
 		switch e.Code {
 		case "SlowDown", "SlowDownRead", "SlowDownWrite", "TooManyRequests", "Throttling",
@@ -664,7 +665,7 @@ func mongoFacts(err error) (f retry.Facts) {
 // mssqlFacts returns what is known about an error of mssql, SQL Server and
 // Azure SQL (go-mssqldb).
 func mssqlFacts(err error) (f retry.Facts) {
-	if e, ok := retry.AsValue[mssql.Error](err); ok {
+	if e, ok := genapi.AsValue[mssql.Error](err); ok {
 		switch code := e.Number; {
 		case code == 10928, code == 10929, code == 40501:
 			f.Class = retry.ClassRateLimit
@@ -751,7 +752,7 @@ func natsFacts(err error) (f retry.Facts) {
 // nomadFacts returns what is known about an error of nomad, HashiCorp Nomad
 // (nomad/api).
 func nomadFacts(err error) (f retry.Facts) {
-	if e, ok := retry.AsValue[api2.UnexpectedResponseError](err); ok {
+	if e, ok := genapi.AsValue[api2.UnexpectedResponseError](err); ok {
 		f.Status = e.StatusCode()
 	}
 	return f
@@ -803,19 +804,19 @@ func openaiFacts(err error) (f retry.Facts) {
 // opensearchFacts returns what is known about an error of opensearch,
 // OpenSearch (opensearch-go).
 func opensearchFacts(err error) (f retry.Facts) {
-	if e, ok := retry.AsValue[opensearch.StructError](err); ok {
+	if e, ok := genapi.AsValue[opensearch.StructError](err); ok {
 		f.Status = e.Status
 	}
 	if f != (retry.Facts{}) {
 		return f
 	}
-	if e, ok := retry.AsValue[opensearch.StringError](err); ok {
+	if e, ok := genapi.AsValue[opensearch.StringError](err); ok {
 		f.Status = e.Status
 	}
 	if f != (retry.Facts{}) {
 		return f
 	}
-	if e, ok := retry.AsValue[opensearch.ReasonError](err); ok {
+	if e, ok := genapi.AsValue[opensearch.ReasonError](err); ok {
 		switch code := e.Status; {
 		case code == "429":
 			f.Class = retry.ClassRateLimit
@@ -828,7 +829,7 @@ func opensearchFacts(err error) (f retry.Facts) {
 	if f != (retry.Facts{}) {
 		return f
 	}
-	if e, ok := retry.AsValue[opensearch.MessageError](err); ok {
+	if e, ok := genapi.AsValue[opensearch.MessageError](err); ok {
 		switch code := e.Status; {
 		case code == "429":
 			f.Class = retry.ClassRateLimit
@@ -904,7 +905,7 @@ func redigoFacts(err error) (f retry.Facts) {
 	case errors.Is(err, redis.ErrPoolExhausted):
 		return retry.Facts{Class: retry.ClassNetwork}
 	}
-	if e, ok := retry.AsValue[redis.Error](err); ok {
+	if e, ok := genapi.AsValue[redis.Error](err); ok {
 		switch code := string(e); {
 		case strings.HasPrefix(code, "ERR max number of clients"), strings.HasPrefix(code, "CLUSTERDOWN "),
 			strings.HasPrefix(code, "MASTERDOWN "), strings.HasPrefix(code, "NOREPLICAS "),
@@ -987,13 +988,13 @@ func slackFacts(err error) (f retry.Facts) {
 	if f != (retry.Facts{}) {
 		return f
 	}
-	if e, ok := retry.AsValue[slack.StatusCodeError](err); ok {
+	if e, ok := genapi.AsValue[slack.StatusCodeError](err); ok {
 		f.Status = e.Code
 	}
 	if f != (retry.Facts{}) {
 		return f
 	}
-	if e, ok := retry.AsValue[slack.SlackErrorResponse](err); ok {
+	if e, ok := genapi.AsValue[slack.SlackErrorResponse](err); ok {
 		switch e.Err {
 		case "ratelimited", "rate_limited":
 			f.Class = retry.ClassRateLimit
@@ -1038,7 +1039,7 @@ func sqliteFacts(err error) (f retry.Facts) {
 	if f != (retry.Facts{}) {
 		return f
 	}
-	if e, ok := retry.AsValue[sqlite3.Error](err); ok {
+	if e, ok := genapi.AsValue[sqlite3.Error](err); ok {
 		switch e.Code {
 		case 5, 6, 261, 262, 518, 773:
 			f.Class = retry.ClassServerError
@@ -1300,4 +1301,4 @@ func Throttled[T any](ctx context.Context, op func(context.Context) (T, error)) 
 	}
 }
 
-// retrygen:sum 7a40caaece033e69b3364abf
+// retrygen:sum c76d02f64599fe750629c869

@@ -9,10 +9,11 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
 // Made for version 1 of the runtime.
-const _ = retry.GeneratedV1
+const _ = genapi.GeneratedV1
 
 // errorClasses are the classes that retry.yaml defines, in its order.
 var errorClasses = []retry.ErrorClass{
@@ -279,4 +280,4 @@ func (t *RetryTool) Name() string {
 	return t.next.Name()
 }
 
-// retrygen:sum c1ad9defd561cc4343c40e18
+// retrygen:sum cf475eb9c837c158ad7b1b27

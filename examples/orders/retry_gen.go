@@ -8,10 +8,11 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
 // Made for version 1 of the runtime.
-const _ = retry.GeneratedV1
+const _ = genapi.GeneratedV1
 
 // errorClasses are the classes that retry.yaml defines, in its order.
 var errorClasses = []retry.ErrorClass{
@@ -130,4 +131,4 @@ func (c *Client) RetryCreate(ctx context.Context, item string) (Order, error) {
 	return order, err
 }
 
-// retrygen:sum 8db43b78de44f6e5dafa9d81
+// retrygen:sum 95dba4a77aacfe269595e7b8

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
 // Made for version 1 of the runtime.
-const _ = retry.GeneratedV1
+const _ = genapi.GeneratedV1
 
 // policyFetch: up to 5 attempts, waiting 100ms, 200ms, 400ms and 800ms, each
 // drawn from zero to that; each attempt takes at most 500ms; all of it at most
@@ -112,4 +113,4 @@ func (j *RetryJournal) Len() int {
 	return j.next.Len()
 }
 
-// retrygen:sum 5c81ecee79affa8cec58c4f3
+// retrygen:sum f10c530da638b7f6795c8a46

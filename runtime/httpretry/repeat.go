@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
 // errBody is why a request cannot be sent again.
@@ -18,21 +19,16 @@ var errBody = errors.New("the request has a body and no GetBody to read it again
 // [retry.Call.Spend]. Repeat does not change req. Only generated code calls it.
 func Repeat(call *retry.Call, req *http.Request) *http.Request {
 	again, cause := repeat(req)
-	if cause != nil {
-		call.Spend(cause)
-	}
+	call.Spend(cause)
 	return again
 }
 
 // Renew returns the request to send after an attempt at req that failed with err,
 // as Repeat does, and err. If the body cannot be read again, it returns the error
-// of [retry.Spent] instead. Only generated code for durable steps calls it.
+// of [genapi.Spent] instead. Only generated code for durable steps calls it.
 func Renew(req *http.Request, err error) (*http.Request, error) {
 	again, cause := repeat(req)
-	if cause != nil {
-		err = retry.Spent(err, cause)
-	}
-	return again, err
+	return again, genapi.Spent(err, cause)
 }
 
 // repeat returns the request to send after an attempt at req, or req and the reason

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/genapi"
 	errdetails "google.golang.org/genproto/googleapis/rpc/errdetails"
 	grpc "google.golang.org/grpc"
 	codes "google.golang.org/grpc/codes"
@@ -16,7 +17,7 @@ import (
 )
 
 // Made for version 1 of the runtime.
-const _ = retry.GeneratedV1
+const _ = genapi.GeneratedV1
 
 // errorClasses are the classes that retry.yaml defines, in its order.
 var errorClasses = []retry.ErrorClass{
@@ -162,4 +163,4 @@ func (h *RetryHealthClient) Watch(ctx context.Context, in *grpc_health_v1.Health
 	return h.next.Watch(ctx, in, opts...)
 }
 
-// retrygen:sum b7cff7fc2aee6fb4fa6e104b
+// retrygen:sum 012993ab047fc1dac448bf8e

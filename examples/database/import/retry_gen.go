@@ -12,7 +12,7 @@ import (
 )
 
 // Made for version 1 of the runtime.
-const _ = retry.GeneratedV1
+const _ = genapi.GeneratedV1
 
 // policyRead: up to 4 attempts, waiting 100ms, 200ms and 400ms, each drawn from
 // zero to that; each attempt takes at most 2s; only transient errors are
@@ -121,4 +121,4 @@ func (c *Client) RetryWrite(ctx context.Context, shard string, rows int) (int, e
 		})
 }
 
-// retrygen:sum 21ba6549356d95d0a780db57
+// retrygen:sum 6abb278a51b32f33041937dc

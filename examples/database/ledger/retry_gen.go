@@ -8,10 +8,11 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
 // Made for version 1 of the runtime.
-const _ = retry.GeneratedV1
+const _ = genapi.GeneratedV1
 
 // errorClasses are the classes that retry.yaml defines, in its order.
 var errorClasses = []retry.ErrorClass{
@@ -132,4 +133,4 @@ func (l *RetryLedger) Transfer(ctx context.Context, from string, to string, amou
 	}
 }
 
-// retrygen:sum 89c7c41acaf1906e62c2eb50
+// retrygen:sum ce810d89b2d6824458805e1c

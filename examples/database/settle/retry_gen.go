@@ -11,7 +11,7 @@ import (
 )
 
 // Made for version 1 of the runtime.
-const _ = retry.GeneratedV1
+const _ = genapi.GeneratedV1
 
 // policyCharge: up to 12 attempts, waiting 200ms, 400ms, 800ms, 1.6s, …, never
 // more than 2s, each drawn from half to all of that; each attempt takes at most
@@ -61,4 +61,4 @@ func (b *Bank) RetryCharge(ctx context.Context, orderID string, cents int) (Rece
 		})
 }
 
-// retrygen:sum 39ebb944a36271c3cf36c1ca
+// retrygen:sum f848b383bd7d916ea46bb80b

@@ -93,7 +93,7 @@ func (b body) ctx() *jen.Statement {
 		default:
 			ctx = b.self.Clone().Op(held.Member)
 		}
-		return jen.Qual(RuntimePath, "HeldContext").Call(ctx)
+		return jen.Qual(GenapiPath, "HeldContext").Call(ctx)
 	}
 	return jen.Qual("context", "Background").Call()
 }

@@ -212,7 +212,7 @@ func (p printer) attempts(out *jen.File) {
 //
 //	// minioFacts returns what is known about an error of minio.
 //	func minioFacts(err error) (f retry.Facts) {
-//		if e, ok := retry.AsValue[minio.ErrorResponse](err); ok {
+//		if e, ok := genapi.AsValue[minio.ErrorResponse](err); ok {
 //			f.Status = e.StatusCode
 //		}
 //		return f

@@ -24,6 +24,10 @@ import (
 // RuntimePath is the import path of the runtime.
 const RuntimePath = "github.com/retrygen/retrygen/runtime"
 
+// GenapiPath is the import path of what generated code calls in addition to package
+// retry.
+const GenapiPath = RuntimePath + "/genapi"
+
 // The import paths of the packages of what calls share. Only files with breakers or
 // budgets import them.
 const (
@@ -109,7 +113,7 @@ func Header(source string) string {
 }
 
 // plain are the packages of the runtime whose imports need no alias.
-var plain = []string{BreakerPath, BudgetPath, JobPath, DurablePath, GenapiPath, SharedPath}
+var plain = []string{GenapiPath, BreakerPath, BudgetPath, JobPath, DurablePath, StepAPIPath, SharedPath}
 
 // Render returns the formatted source of f.
 func Render(f File) ([]byte, error) {

@@ -52,13 +52,13 @@ func valueOf(v reflect.Value) jen.Code {
 	case retry.Jitter:
 		return jen.Qual(RuntimePath, jitterNames[x])
 	case genapi.Recording:
-		return jen.Qual(GenapiPath, recordingNames[x])
+		return jen.Qual(StepAPIPath, recordingNames[x])
 	case genapi.OnLost:
-		return jen.Qual(GenapiPath, onLostNames[x])
+		return jen.Qual(StepAPIPath, onLostNames[x])
 	case genapi.OnExhausted:
-		return jen.Qual(GenapiPath, onExhaustedNames[x])
+		return jen.Qual(StepAPIPath, onExhaustedNames[x])
 	case genapi.OnChanged:
-		return jen.Qual(GenapiPath, onChangedNames[x])
+		return jen.Qual(StepAPIPath, onChangedNames[x])
 	case job.Late:
 		return jen.Qual(JobPath, lateNames[x])
 	case job.FailureAction:

@@ -21,7 +21,7 @@ func code(literal jen.Code) string {
 	f := jen.NewFile("p")
 	f.ImportName(RuntimePath, "retry")
 	f.ImportName(JobPath, "job")
-	f.ImportName(GenapiPath, "genapi")
+	f.ImportName(StepAPIPath, "genapi")
 	f.Var().Id("v").Op("=").Add(literal)
 	_, text, _ := strings.Cut(f.GoString(), "var v = ")
 	return strings.TrimSpace(text)

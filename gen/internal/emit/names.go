@@ -68,14 +68,14 @@ const DurablePath = RuntimePath + "/durable"
 // The import paths of what generated code of durable steps calls, and of what
 // processes share through a store.
 const (
-	GenapiPath = DurablePath + "/genapi"
-	SharedPath = DurablePath + "/shared"
+	StepAPIPath = DurablePath + "/genapi"
+	SharedPath  = DurablePath + "/shared"
 )
 
 // imported returns the names of all packages that f may need, by import path.
 func imported(f File) map[string]string {
 	paths := map[string]string{"context": "context", "regexp": "regexp", "slices": "slices", "time": "time",
-		RuntimePath: "retry", RequestPath: "httpretry"}
+		RuntimePath: "retry", GenapiPath: "genapi", RequestPath: "httpretry"}
 	if f.hasBreakers() {
 		paths[BreakerPath] = "breaker"
 	}
@@ -85,8 +85,11 @@ func imported(f File) map[string]string {
 	if len(f.Groups) > 0 {
 		paths[JobPath] = "job"
 	}
-	if f.HasSteps() || f.HasConnected() {
-		paths[DurablePath], paths[GenapiPath], paths[SharedPath] = "durable", "genapi", "shared"
+	if f.HasSteps() {
+		paths[DurablePath], paths[StepAPIPath] = "durable", "genapi"
+	}
+	if f.HasConnected() {
+		paths[SharedPath] = "shared"
 	}
 	if f.hasStep(func(u *Use) bool { return u.Fallback != "" }) {
 		paths["errors"] = "errors"

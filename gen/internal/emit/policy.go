@@ -18,10 +18,17 @@ type printer struct {
 
 // handshake emits
 //
-//	const _ = retry.GeneratedV1
+//	const _ = genapi.GeneratedV1
+//
+// with the package for durable steps in a file with such steps, whose constant
+// depends on the other one.
 func (p printer) handshake(out *jen.File) {
+	path := GenapiPath
+	if p.file.HasSteps() {
+		path = StepAPIPath
+	}
 	p.comment(out, "Made for version 1 of the runtime.")
-	out.Const().Id("_").Op("=").Qual(RuntimePath, "GeneratedV1").Line()
+	out.Const().Id("_").Op("=").Qual(path, "GeneratedV1").Line()
 }
 
 // AmplificationConst is the name of the constant by which retrylint knows the

@@ -53,7 +53,7 @@ func (r *Reader) read() jen.Code {
 	read(r.Lookup, r.lookup)
 	function, name := jen.Qual("errors", "AsType"), "e"
 	if r.Type.Either {
-		function = jen.Qual(RuntimePath, "AsValue")
+		function = jen.Qual(GenapiPath, "AsValue")
 	}
 	if len(r.paths()) == 0 {
 		name = "_"

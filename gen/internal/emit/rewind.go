@@ -28,13 +28,13 @@ func (p *Policy) Retries() bool {
 
 // positions emits, for each input that is rewound,
 //
-//	start := retry.PositionOf(body)
+//	start := genapi.PositionOf(body)
 //
 // or, if a value on the path to it may be nil,
 //
-//	var start retry.Position
+//	var start genapi.Position
 //	if in != nil && in.Body != nil {
-//		start = retry.PositionOf(in.Body)
+//		start = genapi.PositionOf(in.Body)
 //	}
 func (b body) positions() (code []jen.Code) {
 	for i, in := range b.use.rewinds(b.fn) {
@@ -42,7 +42,7 @@ func (b body) positions() (code []jen.Code) {
 			continue
 		}
 		start, value := jen.Id(b.l.starts[i]), b.input(in, len(in.Path))
-		position := jen.Qual(RuntimePath, "PositionOf").Call(value)
+		position := jen.Qual(GenapiPath, "PositionOf").Call(value)
 		if len(in.Nil) == 0 || in.Plain {
 			code = append(code, start.Op(":=").Add(position))
 			continue
@@ -55,7 +55,7 @@ func (b body) positions() (code []jen.Code) {
 			guard.Add(b.input(in, steps)).Op("!=").Nil()
 		}
 		code = append(code,
-			jen.Var().Add(start.Clone()).Qual(RuntimePath, "Position"),
+			jen.Var().Add(start.Clone()).Qual(GenapiPath, "Position"),
 			jen.If(guard).Block(start.Clone().Op("=").Add(position)))
 	}
 	return code
@@ -72,7 +72,7 @@ func (b body) input(in bind.Input, steps int) *jen.Statement {
 
 // rewind emits, for each input that is rewound, after a failed attempt,
 //
-//	call.Rewind(start)
+//	call.Spend(start.Rewind())
 //
 // or, for a request,
 //
@@ -80,7 +80,7 @@ func (b body) input(in bind.Input, steps int) *jen.Statement {
 func (b body) rewind() (code []jen.Code) {
 	for i, in := range b.use.rewinds(b.fn) {
 		if in.Kind == bind.Seekable {
-			code = append(code, jen.Id(b.l.call).Dot("Rewind").Call(jen.Id(b.l.starts[i])))
+			code = append(code, jen.Id(b.l.call).Dot("Spend").Call(jen.Id(b.l.starts[i]).Dot("Rewind").Call()))
 			continue
 		}
 		req := jen.Id(b.l.params[in.Param])

@@ -122,7 +122,7 @@ func (p printer) steps(out *jen.File, w Wrapper) {
 	for use := range w.uses() {
 		if use.Step != nil {
 			p.comment(out, wrap(use.Step.Var+": "+stepWords(use)+"."))
-			out.Var().Id(use.Step.Var).Op("=").Qual(GenapiPath, "StepPolicy").Custom(multiline, p.step(use)...).Line()
+			out.Var().Id(use.Step.Var).Op("=").Qual(StepAPIPath, "StepPolicy").Custom(multiline, p.step(use)...).Line()
 		}
 	}
 }
@@ -321,9 +321,9 @@ func (b body) durableCall(step *jen.Statement) *jen.Statement {
 	}
 	attempt := jen.Line().Func().Params(jen.Id(b.l.ctx).Qual("context", "Context")).
 		Params(record, jen.Error()).Block(b.durableAttempt(record)...)
-	stepID := jen.Qual(GenapiPath, "ID").Call(ids(b.use.idTexts(id, b.l))...)
-	digest := jen.Qual(GenapiPath, "Arguments").Call(args...)
-	return jen.Qual(GenapiPath, "Call").Call(b.ctx(), step, stepID, digest, attempt)
+	stepID := jen.Qual(StepAPIPath, "ID").Call(ids(b.use.idTexts(id, b.l))...)
+	digest := jen.Qual(StepAPIPath, "Arguments").Call(args...)
+	return jen.Qual(StepAPIPath, "Call").Call(b.ctx(), step, stepID, digest, attempt)
 }
 
 // durableAttempt emits one attempt of a durable step:
@@ -370,7 +370,7 @@ func (b body) durableAttempt(record *jen.Statement) []jen.Code {
 // rewindStep emits, for each input that is rewound, after a failed attempt of a
 // durable step,
 //
-//	err = start.Rewind(err)
+//	err = genapi.Spent(err, start.Rewind())
 //
 // or, for a request,
 //
@@ -378,7 +378,8 @@ func (b body) durableAttempt(record *jen.Statement) []jen.Code {
 func (b body) rewindStep() (code []jen.Code) {
 	for i, in := range b.use.rewinds(b.fn) {
 		if in.Kind == bind.Seekable {
-			code = append(code, b.err().Op("=").Id(b.l.starts[i]).Dot("Rewind").Call(b.err()))
+			spent := jen.Qual(GenapiPath, "Spent").Call(b.err(), jen.Id(b.l.starts[i]).Dot("Rewind").Call())
+			code = append(code, b.err().Op("=").Add(spent))
 			continue
 		}
 		req := jen.Id(b.l.params[in.Param])

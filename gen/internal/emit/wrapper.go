@@ -51,7 +51,7 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	}
 	names = append(names, use.Var)
 	if use.Step != nil {
-		names = append(names, "error", use.Step.Var, p.aliases[DurablePath], p.aliases[GenapiPath], p.aliases["errors"])
+		names = append(names, "error", use.Step.Var, p.aliases[DurablePath], p.aliases[StepAPIPath], p.aliases["errors"])
 	}
 	if use.Step != nil || use.declares(fn) {
 		for _, r := range fn.Results {
@@ -70,14 +70,17 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	if use.Check.Name != "" {
 		names = append(names, use.Check.Name)
 	}
-	if fn.Held != nil || use.Key || use.Breaker != "" || use.Budget != "" || use.Unit >= 0 {
+	if use.Key || use.Breaker != "" || use.Budget != "" || use.Unit >= 0 {
 		names = append(names, p.aliases[RuntimePath], SharedDefault)
+	}
+	if fn.Held != nil {
+		names = append(names, p.aliases[GenapiPath])
 	}
 	if fn.Held != nil && fn.Held.Nil {
 		names = append(names, p.aliases["context"])
 	}
 	if len(use.rewinds(fn)) > 0 {
-		names = append(names, p.aliases[RuntimePath], p.aliases[RequestPath])
+		names = append(names, p.aliases[GenapiPath], p.aliases[RequestPath])
 	}
 	return names
 }

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
 // Made for version 1 of the runtime.
-const _ = retry.GeneratedV1
+const _ = genapi.GeneratedV1
 
 // policyFlush: up to 4 attempts, waiting 1s, 2s and 4s.
 var policyFlush = retry.Policy{
@@ -49,4 +50,4 @@ func (c *Client) RetryFlush(ctx context.Context) error {
 	}
 }
 
-// retrygen:sum faf109017152fcd210ff929b
+// retrygen:sum 59783b9a5858a23f82799ba3

@@ -9,10 +9,11 @@ import (
 	wrapped "github.com/retrygen/retrygen/lint/testdata/src/nestedretry/wrapped"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
 // Made for version 1 of the runtime.
-const _ = retry.GeneratedV1
+const _ = genapi.GeneratedV1
 
 // Shared is what calls share: circuit breakers and retry budgets.
 type Shared struct {
@@ -268,4 +269,4 @@ func RetryOther(ctx context.Context, c *wrapped.Client) error {
 	}
 }
 
-// retrygen:sum 19d458cef0cffba1d03b512a
+// retrygen:sum b8f9afdfbb5a92c4eecdc61a

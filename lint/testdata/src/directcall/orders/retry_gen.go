@@ -12,7 +12,7 @@ import (
 )
 
 // Made for version 1 of the runtime.
-const _ = retry.GeneratedV1
+const _ = genapi.GeneratedV1
 
 // policyRead: up to 3 attempts, waiting 1s and 2s.
 var policyRead = retry.Policy{
@@ -155,4 +155,4 @@ func RetryClientReserve(c *stock.Client, ctx context.Context, item string) error
 	}
 }
 
-// retrygen:sum b7cbb975d950316f5d3dbb49
+// retrygen:sum 33778c9dd1b588436d88934b
