@@ -107,6 +107,7 @@ func TestHandleOptionsOfOtherProcess(t *testing.T) {
 			late, durable.Timeout(3 * time.Hour), durable.Retention(time.Minute),
 			durable.Budget(job.BudgetPolicy{Retries: 2, PerUnit: 2}),
 		}, 3 * time.Hour, time.Minute, 3},
+		{"no limit", []durable.RunOption{late, durable.Timeout(0), durable.Retention(0)}, 0, 1, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -129,7 +130,11 @@ func TestHandleOptionsOfOtherProcess(t *testing.T) {
 				}
 				j.want(t, "call", []int{1, 2, 3}[:c.attempts]...)
 				r := wantRun(t, p.Engine, "one", storage.StatusSucceeded)
-				if want := epoch.Add(time.Hour + c.deadline); !r.Deadline.Equal(want) {
+				want := time.Time{}
+				if c.deadline > 0 {
+					want = epoch.Add(time.Hour + c.deadline)
+				}
+				if !r.Deadline.Equal(want) {
 					t.Errorf("got the deadline %v, want %v", r.Deadline, want)
 				}
 				if got := r.Due.Sub(r.Ended); got != c.keep {
