@@ -103,7 +103,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 // setClaim makes x the execution of a run that was claimed.
 func (x *execution) setClaim(ctx context.Context, c *claim) {
 	x.fence, x.run = c.fence, c.run
-	x.latest.Store(&runView{json: c.record.Body, body: c.run})
+	x.latest.Store(&runView{c.record, c.run})
 	x.claimed.Store(true)
 	x.e.ns.Event(ctx, events.Event{Kind: c.event(), Run: x.id, Fence: c.fence})
 }

@@ -220,7 +220,7 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 			err = errors.Join(err, record.Encode(&r, &b))
 			w.Put = append(w.Put, r)
 		}
-		view = runView{json: r.Body, body: b}
+		view = runView{r, b}
 		return w, err
 	})
 	if err != nil {

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"bytes"
 	"errors"
 	"time"
 
@@ -99,21 +98,21 @@ func (x *execution) view(tx storage.Tx, c *stepCall) (v *stepView, err error) {
 	return v, err
 }
 
-// A runView is the body of the run of an execution, as one of the latest
-// transactions has read it: it changes rarely.
+// A runView is the run of an execution, as one of the latest transactions has read it:
+// what is decoded changes rarely.
 type runView struct {
-	json []byte
-	body record.Run
+	record storage.Record
+	body   record.Run
 }
 
 // openRun decodes the record of the run.
 func (x *execution) openRun(r storage.Record) (record.Run, error) {
-	if known := x.latest.Load(); bytes.Equal(r.Body, known.json) {
+	if known := x.latest.Load(); record.SameRun(&r, &known.record) {
 		return known.body, nil
 	}
 	b, err := record.Decode[record.Run](r)
 	if err == nil {
-		x.latest.Store(&runView{json: bytes.Clone(r.Body), body: b})
+		x.latest.Store(&runView{r, b})
 	}
 	return b, err
 }

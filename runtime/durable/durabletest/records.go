@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -20,12 +21,14 @@ import (
 func testRecords(t *testing.T, p *place) {
 	s := p.store()
 	due := time.Date(2026, 11, 22, 23, 59, 59, 123456000, time.UTC)
+	far := time.FixedZone("far", 9*3600)
 	records := []storage.Record{
 		{Key: run("all"), Status: storage.StatusParked, Owner: "owner", Fence: math.MaxInt64, Handler: "settle", Due: due,
-			Priority: math.MinInt16, Created: due.Add(-time.Hour), Attention: true, Awaited: true, Label: "label: ä",
-			Bucket: month, Body: []byte(`{"a": 1}`)},
-		{Key: run("few"), Status: storage.StatusOpen, Bucket: month, Body: []byte(`{}`)},
-		{Key: run("local"), Due: due.In(time.FixedZone("far", 9*3600)), Created: due.In(time.FixedZone("near", 3600)),
+			Priority: math.MinInt16, Created: due.Add(-time.Hour), Claimed: due.Add(-time.Minute), Ended: due.Add(time.Second),
+			Deadline: due.Add(time.Hour), Attention: true, Awaited: true, Label: "label: ä", Bucket: month,
+			Input: []byte(`{"n": 1}`), Result: []byte("\x00\xff"), Body: []byte(`{"a": 1}`)},
+		{Key: run("few"), Status: storage.StatusOpen, Bucket: month},
+		{Key: run("local"), Due: due.In(far), Created: due.In(far), Claimed: due.In(far), Ended: due.In(far), Deadline: due.In(far),
 			Bucket: month, Body: []byte(`"\u0000"`)},
 		{Key: storage.Key{Kind: storage.KindOwner, ID: "no space"}, Bucket: month, Body: []byte(`[]`)},
 		{Key: storage.Key{Kind: storage.KindBreaker, Space: "test", ID: "api"}, Bucket: month, Body: []byte(`1`)},
@@ -33,7 +36,7 @@ func testRecords(t *testing.T, p *place) {
 	s.put(records...)
 	for i, got := range s.get(keysOf(records)...) {
 		want := records[i]
-		want.Version, want.Due, want.Created = 1, want.Due.UTC(), want.Created.UTC()
+		want.Version = 1
 		equalRecord(t, got, want)
 	}
 	s.put(storage.Record{Key: run("all"), Status: storage.StatusFailed, Bucket: month, Body: []byte(`2`)})
@@ -50,17 +53,23 @@ func keysOf(records []storage.Record) []storage.Key {
 	return keys
 }
 
-// equalRecord compares records. Times are equal if they are the same instant in
-// UTC.
+// timesOf returns the times of a record.
+func timesOf(r *storage.Record) []*time.Time {
+	return []*time.Time{&r.Due, &r.Created, &r.Claimed, &r.Ended, &r.Deadline, &r.Bucket}
+}
+
+// equalRecord compares records. Times are equal if they are the same instant, and got
+// has it in UTC.
 func equalRecord(t *testing.T, got, want storage.Record) {
 	t.Helper()
-	same := got.Due.Equal(want.Due) && got.Due.Location() == time.UTC &&
-		got.Created.Equal(want.Created) && got.Created.Location() == time.UTC &&
-		got.Bucket.Equal(want.Bucket) && bytes.Equal(got.Body, want.Body)
 	a, b := got, want
-	a.Due, a.Created, a.Bucket, a.Body = b.Due, b.Created, b.Bucket, nil
-	b.Body = nil
-	if !same || fmt.Sprintf("%#v", a) != fmt.Sprintf("%#v", b) {
+	times := timesOf(&b)
+	for i, at := range timesOf(&a) {
+		if at.Equal(*times[i]) && at.Location() == time.UTC {
+			*at = *times[i]
+		}
+	}
+	if !reflect.DeepEqual(a, b) { // nil is not empty
 		t.Errorf("got record %+v, want %+v", got, want)
 	}
 }

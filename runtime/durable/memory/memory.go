@@ -412,8 +412,9 @@ func (m *Store) Close() error {
 
 // cloned returns a copy as a database would return it: with times in UTC.
 func cloned(r storage.Record) storage.Record {
-	r.Due, r.Created, r.Bucket = stored(r.Due), stored(r.Created), stored(r.Bucket)
-	r.Body = bytes.Clone(r.Body)
+	r.Due, r.Bucket = stored(r.Due), stored(r.Bucket)
+	r.Created, r.Claimed, r.Ended, r.Deadline = stored(r.Created), stored(r.Claimed), stored(r.Ended), stored(r.Deadline)
+	r.Body, r.Input, r.Result = bytes.Clone(r.Body), bytes.Clone(r.Input), bytes.Clone(r.Result)
 	return r
 }
 

@@ -68,8 +68,8 @@ func (k Key) String() string {
 	return text
 }
 
-// A Record is a row of a store. A store interprets all fields but Body, which
-// belongs to this package. Stores keep times to the microsecond or better, and
+// A Record is a row of a store. A store interprets all fields but Input, Result and
+// Body, which belong to package durable. Stores keep times to the microsecond or better, and
 // return them in UTC.
 type Record struct {
 	Key     Key
@@ -82,8 +82,10 @@ type Record struct {
 	Due     time.Time // of a run: its next start, wake-up, or deletion; zero: none
 	// Priority orders the runs of a handler that are due: higher ones are claimed first.
 	Priority int16
-	// Created is when a run was created; zero for other records.
-	Created time.Time
+	// Created, Claimed, Ended and Deadline are the times of a run: of its creation, of its
+	// latest claim, of its end, and when its timeout ends it. Zero for other records, and
+	// for what has not taken place.
+	Created, Claimed, Ended, Deadline time.Time
 
 	// Attention marks records that somebody, or a resumed run, has to look at:
 	// steps that are unfinished, in doubt or dead letters.
@@ -98,7 +100,11 @@ type Record struct {
 	// run have the same.
 	Bucket time.Time
 
-	Body []byte // JSON
+	// Input and Result are the values of a run, as they were encoded; nil for other
+	// records, and if there are none. Input is not changed after the creation, but may be
+	// removed.
+	Input, Result []byte
+	Body          []byte // JSON; nil for a run of which nothing else is to be said
 }
 
 // An Entry is a part of the history of a step, or a result that is too large

@@ -96,6 +96,31 @@ func NewPayload(c Codec, value any) Payload {
 	return Payload{Bytes: data}
 }
 
+// opaque begins the column of a payload that is not JSON: no JSON begins with it.
+const opaque = 0
+
+// column returns the payload of a run as a field of its record, nil if there is none.
+func (p *Payload) column() []byte {
+	switch {
+	case p == nil || p.Data() == nil:
+		return nil
+	case p.Bytes != nil:
+		return append([]byte{opaque}, p.Bytes...)
+	}
+	return p.JSON
+}
+
+// payloadOf is the reverse of column.
+func payloadOf(data []byte) *Payload {
+	switch {
+	case data == nil:
+		return nil
+	case len(data) > 0 && data[0] == opaque:
+		return &Payload{Bytes: data[1:]}
+	}
+	return &Payload{JSON: data}
+}
+
 // readable reports whether data is JSON that a record keeps byte by byte.
 func readable(data []byte) bool {
 	kept, err := json.Marshal(json.RawMessage(data))

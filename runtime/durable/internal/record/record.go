@@ -92,6 +92,12 @@ func Decode[B any](r storage.Record) (b B, err error) {
 	if r.Version == 0 {
 		return b, nil
 	}
+	c, hasColumns := any(&b).(columns)
+	if hasColumns {
+		if c.load(&r); r.Body == nil {
+			return b, nil
+		}
+	}
 	if err := decodeJSON(r.Body, &b); err != nil {
 		return b, fmt.Errorf("%w: %s: %w: use the version of this module that wrote it", storage.ErrFormat, r.Key, err)
 	}
@@ -105,7 +111,18 @@ func Encode[B any](r *storage.Record, body *B) error {
 		return fmt.Errorf("%s: %w", r.Key, err)
 	}
 	r.Body = data
+	if c, hasColumns := any(body).(columns); hasColumns {
+		if c.store(r); string(data) == "{}" {
+			r.Body = nil
+		}
+	}
 	return nil
+}
+
+// columns is a body that has some of its fields in those of its record.
+type columns interface {
+	load(*storage.Record)
+	store(*storage.Record)
 }
 
 // EncodeStep encodes the body of a step, and sets the fields of its record by which

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"time"
@@ -10,12 +11,17 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Run is the body of a run.
+// Run is a run without the fields of its record that stores interpret. Most runs have
+// nothing in their body, which is thus neither written nor decoded.
 type Run struct {
-	Claimed   time.Time     `json:"claimed,omitzero"` // by its last owner
-	Ended     time.Time     `json:"ended,omitzero"`
+	// These are in fields of their own of the record: see columns.
+	Claimed  time.Time `json:"-"` // by its last owner
+	Ended    time.Time `json:"-"`
+	Deadline time.Time `json:"-"`
+	Input    *Payload  `json:"-"` // of the function that a worker calls
+	Result   *Payload  `json:"-"`
+
 	Version   int           `json:"version,omitempty"`
-	Deadline  time.Time     `json:"deadline,omitzero"`
 	Unlimited bool          `json:"unlimited,omitempty"` // the timeout of its handler does not apply
 	Start     time.Time     `json:"start,omitzero"`      // from which its timeout counts; zero: its creation
 	Retention time.Duration `json:"keep,omitempty"`      // of its results; 0: by default
@@ -25,8 +31,7 @@ type Run struct {
 	Unit            *Member       `json:"unit,omitempty"`  // of a group of the parent, which the run is
 	Woken           bool          `json:"woken,omitempty"` // by the end of such a run, while it was executed
 	// Correlation is the id of the span in which it was created, or "".
-	Correlation string   `json:"correlation,omitempty"`
-	Input       *Payload `json:"input,omitempty"` // of the function that a worker calls
+	Correlation string `json:"correlation,omitempty"`
 	// Awaiting is the latest fence whose execution, in the process that has called
 	// Run, has waited for other runs.
 	Awaiting uint64 `json:"awaiting,omitempty"`
@@ -52,13 +57,30 @@ type Run struct {
 	Abandoned bool `json:"abandoned,omitempty"`
 	// Tail says that more steps follow the end of the run than one transaction has
 	// changed: see tail.go of package namespace.
-	Tail   bool     `json:"tail,omitempty"`
-	Result *Payload `json:"result,omitempty"`
-	Error  string   `json:"error,omitempty"` // of a failed run
-	Hold   *Hold    `json:"hold,omitempty"`  // why an operator has paused it
+	Tail  bool   `json:"tail,omitempty"`
+	Error string `json:"error,omitempty"` // of a failed run
+	Hold  *Hold  `json:"hold,omitempty"`  // why an operator has paused it
 	// CanceledWith is the run that an operator has canceled, with this one as its child.
 	CanceledWith string `json:"canceled_with,omitempty"`
 	Operated     string `json:"operated,omitempty"` // the token of the last operation
+}
+
+// load takes the fields of the record that are not in its body.
+func (b *Run) load(r *storage.Record) {
+	b.Claimed, b.Ended, b.Deadline = r.Claimed, r.Ended, r.Deadline
+	b.Input, b.Result = payloadOf(r.Input), payloadOf(r.Result)
+}
+
+// store is the reverse of load.
+func (b *Run) store(r *storage.Record) {
+	r.Claimed, r.Ended, r.Deadline = b.Claimed, b.Ended, b.Deadline
+	r.Input, r.Result = b.Input.column(), b.Result.column()
+}
+
+// SameRun reports whether two records of a run have the same [Run].
+func SameRun(a, b *storage.Record) bool {
+	return a.Claimed.Equal(b.Claimed) && a.Ended.Equal(b.Ended) && a.Deadline.Equal(b.Deadline) &&
+		bytes.Equal(a.Body, b.Body) && bytes.Equal(a.Result, b.Result) && bytes.Equal(a.Input, b.Input)
 }
 
 // A Hold is why a run is paused: see admin.Client.Pause.
