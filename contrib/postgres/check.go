@@ -18,6 +18,8 @@ WHERE NOT EXISTS (SELECT FROM SCHEMA.retry_step AS r
 	WHERE r.kind = e.kind AND r.space = e.space AND r.run = e.run AND r.id = e.id)
 AND NOT EXISTS (SELECT FROM SCHEMA.retry_record AS r
 	WHERE r.kind = e.kind AND r.space = e.space AND r.run = e.run AND r.id = e.id)
+AND NOT EXISTS (SELECT FROM SCHEMA.retry_run AS r
+	WHERE r.kind = e.kind AND r.space = e.space AND r.run = e.run AND r.id = e.id)
 GROUP BY e.kind, e.space, e.run, e.id LIMIT 100`
 
 // Check implements [storage.Checker]: it checks that each entry belongs to a record.

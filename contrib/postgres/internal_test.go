@@ -177,7 +177,7 @@ func TestDropDuringUpdates(t *testing.T) {
 // planned once, even while the tables are empty.
 func TestPlans(t *testing.T) {
 	s := openInternal(t)
-	for _, table := range []*table{&s.texts.records, &s.texts.steps} {
+	for _, table := range []*table{&s.texts.runs, &s.texts.records, &s.texts.steps} {
 		for _, text := range []string{table.lockMany, table.removeMany} {
 			keys := make([][]any, 50)
 			for i := range keys {
@@ -191,9 +191,10 @@ func TestPlans(t *testing.T) {
 	}
 	now := time.Now().UTC()
 	_, err := s.pool.Exec(t.Context(), fmt.Sprintf(`
-INSERT INTO retry.retry_record SELECT 2, 'test', 'r'||i, '', 1, 1 + 6 * (i %% 2), CASE WHEN i %% 50 = 0 THEN 'o' ELSE '' END, 0,
-	CASE WHEN i %% 10 = 0 THEN 'h' ELSE 'other' END, CASE WHEN i %% 3 = 0 THEN now() + make_interval(secs => i - 100) END,
-	false, '%[1]s', '{}', '', 0, now() - make_interval(secs => i) FROM generate_series(1, 30000) AS i;
+INSERT INTO retry.retry_run (kind, space, run, id, version, status, owner, fence, handler, due, attention, bucket, label,
+	priority, created, awaited)
+SELECT 2, 'test', 'r'||i, '', 1, 1 + 6 * (i %% 2), CASE WHEN i %% 50 = 0 THEN 'o' ELSE '' END, 0, CASE WHEN i %% 10 = 0 THEN 'h' ELSE 'other' END, CASE WHEN i %% 3 = 0 THEN now() + make_interval(secs => i - 100) END,
+	false, '%[1]s', '', 0, now() - make_interval(secs => i), false FROM generate_series(1, 30000) AS i;
 INSERT INTO retry.retry_step SELECT 4, 'test', 'r'||i/100, 's'||i, 1, 1, '', 0, '', NULL, i %% 100 = 0, '%[1]s', '{}',
 	CASE WHEN i %% 1000 = 0 THEN 'l' ELSE '' END
 FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.QueryExecModeSimpleProtocol)
@@ -215,30 +216,30 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 			order string // "": as the query has it
 			want  string
 		}{
-			{storage.Query{Kind: storage.KindRun}, byKey, "retry_record_pkey"},
-			{storage.Query{Kind: storage.KindRun, From: storage.After("r", "i")}, byKey, "retry_record_pkey"},
-			{storage.Query{Kind: storage.KindRun, DueBy: now, Status: ended}, byKey, "retry_record_ended"},
-			{storage.Query{Kind: storage.KindRun, DueBy: now, Handlers: []string{"h"}}, byLevel, "retry_record_handler"},
+			{storage.Query{Kind: storage.KindRun}, byKey, "retry_run_pkey"},
+			{storage.Query{Kind: storage.KindRun, From: storage.After("r", "i")}, byKey, "retry_run_pkey"},
+			{storage.Query{Kind: storage.KindRun, DueBy: now, Status: ended}, byKey, "retry_run_ended"},
+			{storage.Query{Kind: storage.KindRun, DueBy: now, Handlers: []string{"h"}}, byLevel, "retry_run_handler"},
 			{storage.Query{Kind: storage.KindRun, DueBy: now, Handlers: []string{"h"}, Status: open}, byLevel,
-				"retry_record_handler"},
-			{storage.Query{Kind: storage.KindRun, Owner: "o"}, byKey, "retry_record_owner"},
-			{storage.Query{Kind: storage.KindRun, Order: newest, Status: all}, "", "retry_record_created"},
-			{storage.Query{Kind: storage.KindRun, Order: oldest, Status: all}, "", "retry_record_created"},
-			{storage.Query{Kind: storage.KindRun, Order: newest, Status: failed}, "", "retry_record_created"},
-			{storage.Query{Kind: storage.KindRun, Order: newest, Status: failed, From: created}, "", "retry_record_created"},
-			{storage.Query{Kind: storage.KindRun, Order: oldest, Status: ended, From: created}, "", "retry_record_created"},
+				"retry_run_handler"},
+			{storage.Query{Kind: storage.KindRun, Owner: "o"}, byKey, "retry_run_owner"},
+			{storage.Query{Kind: storage.KindRun, Order: newest, Status: all}, "", "retry_run_created"},
+			{storage.Query{Kind: storage.KindRun, Order: oldest, Status: all}, "", "retry_run_created"},
+			{storage.Query{Kind: storage.KindRun, Order: newest, Status: failed}, "", "retry_run_created"},
+			{storage.Query{Kind: storage.KindRun, Order: newest, Status: failed, From: created}, "", "retry_run_created"},
+			{storage.Query{Kind: storage.KindRun, Order: oldest, Status: ended, From: created}, "", "retry_run_created"},
 			{
 				storage.Query{Kind: storage.KindRun, Order: newest, Status: all, Handlers: []string{"h"}}, "",
-				"retry_record_handler_created",
+				"retry_run_handler_created",
 			},
 			{
 				storage.Query{Kind: storage.KindRun, Order: newest, Status: failed, Handlers: []string{"h"}, From: created}, "",
-				"retry_record_handler_created",
+				"retry_run_handler_created",
 			},
 			{
 				storage.Query{
 					Kind: storage.KindRun, Order: newest, Status: all, CreatedFrom: now.Add(-time.Hour), CreatedBefore: now,
-				}, "", "retry_record_created",
+				}, "", "retry_run_created",
 			},
 			{storage.Query{Kind: storage.KindStep, Run: "r"}, byKey, "_pkey"},
 			{storage.Query{Kind: storage.KindStep, Label: "l", Attention: true}, byKey, "_kind_space_label_run_id_idx"},
@@ -256,14 +257,14 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 				t.Fatal(err)
 			}
 			plan := s.explain(t, test.order != byLevel, &test.query, text, append(args, 10)...)
-			if test.want == "retry_record_ended" && !analyzed {
+			if test.want == "retry_run_ended" && !analyzed {
 				continue // in the order of keys, which no index has: without statistics, any will do
 			}
 			if strings.Contains(plan, "Seq Scan on") && order != byKey {
 				t.Errorf("%s\ngot\n%s\nwant an index", text, plan)
 			}
 			sorts := strings.Count(plan, "Sort  ")
-			if merged(test.query) && strings.Contains(plan, "retry_record_owner") {
+			if merged(test.query) && strings.Contains(plan, "retry_run_owner") {
 				sorts-- // the runs that have an owner are few
 			}
 			if !strings.Contains(plan, test.want) || sorts > 0 && order != byKey {
@@ -315,14 +316,16 @@ func TestPlanOfClaim(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := strings.Join(plan, "\n")
-		if strings.Contains(got, "Sort") || !strings.Contains(got, "retry_record_handler") {
-			t.Errorf("%s: got\n%s\nwant retry_record_handler in its order", when, got)
+		if strings.Contains(got, "Sort") || !strings.Contains(got, "retry_run_handler") {
+			t.Errorf("%s: got\n%s\nwant retry_run_handler in its order", when, got)
 		}
 	}
 	prepare := "PREPARE claim (smallint, text, text, timestamptz, smallint[], bigint) AS " + text
 	execute(prepare)
 	check("without runs")
-	execute(`INSERT INTO retry.retry_record SELECT 2, 'test', 'r'||i, '', 1, 1, '', 0, 'h', now(), false, now(), '{}', '', 0, now()
+	execute(`INSERT INTO retry.retry_run (kind, space, run, id, version, status, owner, fence, handler, due, attention, bucket,
+	label, priority, created, awaited)
+SELECT 2, 'test', 'r'||i, '', 1, 1, '', 0, 'h', now(), false, now(), '', 0, now(), false
 FROM generate_series(1, 30000) AS i`)
 	check("planned without runs")
 	execute("DEALLOCATE claim")
@@ -445,7 +448,7 @@ func TestMigration(t *testing.T) {
 	if err := increment(); err != nil {
 		t.Errorf("got error %v, want that older programs may write", err)
 	}
-	const update = "UPDATE retry.retry_meta SET value = '5' WHERE key = 'oldest_writer'"
+	const update = "UPDATE retry.retry_meta SET value = '6' WHERE key = 'oldest_writer'"
 	if _, err := s.pool.Exec(t.Context(), update); err != nil {
 		t.Fatal(err)
 	}

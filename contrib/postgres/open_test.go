@@ -72,10 +72,10 @@ func TestRefused(t *testing.T) {
 	for _, test := range []struct{ name, change, want string }{
 		{
 			"newer format", "UPDATE retry.retry_meta SET value = '7' WHERE key = 'oldest_writer'",
-			"written by a newer version, format 7: this program knows formats up to 4; upgrade it",
+			"written by a newer version, format 7: this program knows formats up to 5; upgrade it",
 		}, {
-			"older format", "UPDATE retry.retry_meta SET value = '3' WHERE key IN ('format', 'oldest_writer')",
-			"written by an older version, format 3, and this program knows 4: use the version of the program that writes it",
+			"older format", "UPDATE retry.retry_meta SET value = '4' WHERE key IN ('format', 'oldest_writer')",
+			"written by an older version, format 4, and this program knows 5: use the version of the program that writes it",
 		}, {
 			"format is no number", "UPDATE retry.retry_meta SET value = 'x' WHERE key = 'format'",
 			`format in retry_meta is "x" and not a number: restore a backup`,

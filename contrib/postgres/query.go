@@ -65,6 +65,9 @@ func (s *Store) querySQL(q storage.Query, order, locking string) (string, []any,
 	w.args = append(w.args, numbers(statuses))
 	from := list + w.text.String()
 	text := fmt.Sprintf("(%s AND owner > '' AND owner <> '' AND status = ANY ($%d)%s)", from, len(w.args), order)
+	if q.Kind == storage.KindRun && len(q.Handlers) != 1 {
+		from += " AND kind = 2" // the predicate of an index: see schema.sql
+	}
 	for _, status := range statuses {
 		w.args = append(w.args, int16(status))
 		text += fmt.Sprintf(" UNION ALL (%s AND owner = '' AND status = $%d%s)", from, len(w.args), order)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -12,23 +13,32 @@ import (
 
 // table returns the statements for the records of a kind.
 func (t *texts) table(kind storage.Kind) *table {
-	if kind == storage.KindStep {
+	switch kind {
+	case storage.KindRun:
+		return &t.runs
+	case storage.KindStep:
 		return &t.steps
 	}
 	return &t.records
 }
 
-// scan reads a row whose last columns are those of a record.
+// scan reads a row whose last columns are those of a record, which are those of a run
+// if its kind is set to that.
 func scan(rows pgx.Rows, r *storage.Record, first ...any) error {
 	var version, fence int64
 	var status int16
-	var due, created pgtype.Timestamptz
+	var due, created, claimed, ended, deadline pgtype.Timestamptz
 	var bucket pgtype.Date
-	err := rows.Scan(append(first,
+	into := append(first,
 		&version, &status, &r.Owner, &fence, &r.Handler, &due, &r.Attention, &bucket, &r.Body, &r.Label, &r.Priority,
-		&created, &r.Awaited)...)
+		&created)
+	if r.Key.Kind == storage.KindRun {
+		into = append(into, &r.Awaited, &claimed, &ended, &deadline, &r.Input, &r.Result)
+	}
+	err := rows.Scan(into...)
 	r.Version, r.Status, r.Fence = uint64(version), storage.Status(status), uint64(fence)
 	r.Due, r.Created, r.Bucket = fromTime(due), fromTime(created), bucket.Time
+	r.Claimed, r.Ended, r.Deadline = fromTime(claimed), fromTime(ended), fromTime(deadline)
 	return err
 }
 
@@ -43,23 +53,30 @@ func scanBrief(rows pgx.Rows, r *storage.Record, first ...any) error {
 
 // arguments of the statements for one record.
 func arguments(r *storage.Record) ([]any, error) {
-	due, err := toTime(r.Due)
-	if err != nil {
-		return nil, err
-	}
-	created, err := toTime(r.Created)
-	if err != nil {
-		return nil, err
+	times := [...]time.Time{r.Due, r.Created, r.Claimed, r.Ended, r.Deadline}
+	var at [len(times)]pgtype.Timestamptz
+	for i, t := range times {
+		var err error
+		if at[i], err = toTime(t); err != nil {
+			return nil, err
+		}
 	}
 	bucket, err := toMonth(r.Bucket)
 	if err != nil {
 		return nil, err
 	}
-	return []any{
+	body := r.Body
+	if r.Key.Kind != storage.KindRun {
+		body = notNil(body)
+	}
+	args := []any{
 		int16(r.Key.Kind), r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), int16(r.Status),
-		r.Owner, int64(r.Fence), r.Handler, due, r.Attention, bucket, notNil(r.Body), r.Label, r.Priority, created,
-		r.Awaited,
-	}, nil
+		r.Owner, int64(r.Fence), r.Handler, at[0], r.Attention, bucket, body, r.Label, r.Priority, at[1],
+	}
+	if r.Key.Kind == storage.KindRun {
+		args = append(args, r.Awaited, at[2], at[3], at[4], r.Input, r.Result)
+	}
+	return args, nil
 }
 
 // entryArguments are those of the statements for one entry.
@@ -87,25 +104,25 @@ func arrays(rows [][]any) []any {
 	for i := range all {
 		switch rows[0][i].(type) {
 		case int16:
-			all[i] = column[int16](rows, i)
+			all[i] = valuesOf[int16](rows, i)
 		case int64:
-			all[i] = column[int64](rows, i)
+			all[i] = valuesOf[int64](rows, i)
 		case string:
-			all[i] = column[string](rows, i)
+			all[i] = valuesOf[string](rows, i)
 		case bool:
-			all[i] = column[bool](rows, i)
+			all[i] = valuesOf[bool](rows, i)
 		case []byte:
-			all[i] = column[[]byte](rows, i)
+			all[i] = valuesOf[[]byte](rows, i)
 		case pgtype.Timestamptz:
-			all[i] = column[pgtype.Timestamptz](rows, i)
+			all[i] = valuesOf[pgtype.Timestamptz](rows, i)
 		case pgtype.Date:
-			all[i] = column[pgtype.Date](rows, i)
+			all[i] = valuesOf[pgtype.Date](rows, i)
 		}
 	}
 	return all
 }
 
-func column[T any](rows [][]any, i int) []T {
+func valuesOf[T any](rows [][]any, i int) []T {
 	values := make([]T, len(rows))
 	for n, row := range rows {
 		values[n] = row[i].(T)
@@ -116,13 +133,16 @@ func column[T any](rows [][]any, i int) []T {
 // same reports whether old and r differ at most in their version, and in the
 // nanoseconds that PostgreSQL does not keep.
 func same(old, r *storage.Record) bool {
-	due, err := toTime(r.Due)
-	created, other := toTime(r.Created)
-	return err == nil && other == nil &&
-		old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
-		old.Handler == r.Handler && old.Due.Equal(fromTime(due)) && old.Attention == r.Attention &&
-		old.Label == r.Label && old.Priority == r.Priority && old.Awaited == r.Awaited &&
-		old.Created.Equal(fromTime(created)) && old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
+	before := [...]time.Time{old.Due, old.Created, old.Claimed, old.Ended, old.Deadline}
+	for i, t := range [...]time.Time{r.Due, r.Created, r.Claimed, r.Ended, r.Deadline} {
+		if kept, err := toTime(t); err != nil || !before[i].Equal(fromTime(kept)) {
+			return false
+		}
+	}
+	return old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
+		old.Handler == r.Handler && old.Attention == r.Attention && old.Label == r.Label &&
+		old.Priority == r.Priority && old.Awaited == r.Awaited && old.Bucket.Equal(r.Bucket) &&
+		string(old.Body) == string(r.Body) && string(old.Input) == string(r.Input) && string(old.Result) == string(r.Result)
 }
 
 // history returns a page of the entries of a step, and the cursor of the next page

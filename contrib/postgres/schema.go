@@ -29,7 +29,7 @@ var firstSQL string
 
 // firstFormat is the format to which the first migration leads. No release has written
 // an older one: such schemas are refused.
-const firstFormat = 4
+const firstFormat = 5
 
 // latest returns the format to which migrations lead.
 func latest(migrations []migration) int { return firstFormat - 1 + len(migrations) }
@@ -197,7 +197,7 @@ func (s *Store) upgrade(ctx context.Context, c *pgxpool.Conn, migrations []migra
 			return err
 		}
 		if format > 0 {
-			_, err := tx.Exec(ctx, "LOCK TABLE retry_record, retry_step, retry_entry IN EXCLUSIVE MODE")
+			_, err := tx.Exec(ctx, "LOCK TABLE retry_run, retry_record, retry_step, retry_entry IN EXCLUSIVE MODE")
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,49 @@
--- Format 4. The names are found in the schema of the store through search_path.
+-- Format 5. The names are found in the schema of the store through search_path.
 CREATE TABLE retry_meta (key text PRIMARY KEY, value text NOT NULL);
--- Records except those of steps. Updates stay on their page (HOT): no index names a column that each attempt changes.
+-- Runs.
+CREATE TABLE retry_run (
+	kind      smallint    NOT NULL,
+	space     text        COLLATE "C" NOT NULL,
+	run       text        COLLATE "C" NOT NULL,
+	id        text        COLLATE "C" NOT NULL,
+	version   bigint      NOT NULL,
+	fence     bigint      NOT NULL,
+	created   timestamptz,
+	due       timestamptz,
+	claimed   timestamptz,
+	ended     timestamptz,
+	deadline  timestamptz,
+	bucket    date        NOT NULL,
+	status    smallint    NOT NULL,
+	priority  smallint    NOT NULL,
+	attention boolean     NOT NULL,
+	awaited   boolean     NOT NULL,
+	owner     text        COLLATE "C" NOT NULL,
+	handler   text        COLLATE "C" NOT NULL,
+	label     text        COLLATE "C" NOT NULL,
+	input     bytea,
+	result    bytea,
+	body      bytea,
+	PRIMARY KEY (space, run, id)
+) WITH (fillfactor = 85);
+-- Runs that workers claim, in the order in which they do: a sort would read the whole backlog.
+CREATE INDEX retry_run_handler   ON retry_run (space, handler, priority DESC, due, run, id)
+	WHERE due IS NOT NULL AND handler <> '';
+-- Runs that are due to be deleted: neither open (1) nor parked (5). A claim cannot use it, and so not read the backlog
+-- of other handlers.
+CREATE INDEX retry_run_ended     ON retry_run (space, due, run, id)
+	WHERE due IS NOT NULL AND status <> 1 AND status <> 5;
+CREATE INDEX retry_run_owner     ON retry_run (space, owner)   WHERE owner <> '';
+CREATE INDEX retry_run_attention ON retry_run (space, run, id) WHERE attention;
+-- Lists in the order of creation, for each status by itself: the lists of several are merged, and those of the few runs
+-- that have an owner are sorted. So a claim does not write to these indexes. The condition kind = 2, which all runs
+-- satisfy, is in the queries of all handlers alone: without statistics PostgreSQL may prefer the first index for those of
+-- one handler.
+CREATE INDEX retry_run_created   ON retry_run (space, status, created, run, id)
+	WHERE created IS NOT NULL AND owner = '' AND kind = 2;
+CREATE INDEX retry_run_handler_created ON retry_run (space, handler, status, created, run, id)
+	WHERE created IS NOT NULL AND owner = '' AND handler <> '';
+-- Other records, except those of steps. Updates stay on their page (HOT): no index names a column that they change often.
 CREATE TABLE retry_record (
 	kind      smallint    NOT NULL,
 	space     text        COLLATE "C" NOT NULL,
@@ -18,24 +61,9 @@ CREATE TABLE retry_record (
 	label     text        COLLATE "C" NOT NULL,
 	priority  smallint    NOT NULL DEFAULT 0,
 	created   timestamptz,
-	awaited   boolean     NOT NULL DEFAULT false,
 	PRIMARY KEY (kind, space, run, id)
 ) WITH (fillfactor = 70);
--- Runs that workers claim, in the order in which they do: a sort would read the whole backlog.
-CREATE INDEX retry_record_handler   ON retry_record (kind, space, handler, priority DESC, due, run, id)
-	WHERE due IS NOT NULL AND handler <> '';
--- Runs that are due to be deleted: neither open (1) nor parked (5). A claim cannot use it, and so not read the backlog
--- of other handlers.
-CREATE INDEX retry_record_ended     ON retry_record (kind, space, due, run, id)
-	WHERE due IS NOT NULL AND status <> 1 AND status <> 5;
-CREATE INDEX retry_record_owner     ON retry_record (kind, space, owner)        WHERE owner <> '';
-CREATE INDEX retry_record_attention ON retry_record (kind, space, run, id)      WHERE attention;
--- Lists in the order of creation, for each status by itself: the lists of several are merged, and those of the few runs
--- that have an owner are sorted. So a claim does not write to these indexes.
-CREATE INDEX retry_record_created   ON retry_record (kind, space, status, created, run, id)
-	WHERE created IS NOT NULL AND owner = '';
-CREATE INDEX retry_record_handler_created ON retry_record (kind, space, handler, status, created, run, id)
-	WHERE created IS NOT NULL AND owner = '' AND handler <> '';
+CREATE INDEX retry_record_due ON retry_record (kind, space, due) WHERE due IS NOT NULL;
 -- Steps, in a partition for each month.
 CREATE TABLE retry_step (
 	kind      smallint    NOT NULL,
@@ -54,7 +82,6 @@ CREATE TABLE retry_step (
 	label     text        COLLATE "C" NOT NULL,
 	priority  smallint    NOT NULL DEFAULT 0,
 	created   timestamptz,
-	awaited   boolean     NOT NULL DEFAULT false,
 	PRIMARY KEY (kind, space, run, id, bucket)
 ) PARTITION BY RANGE (bucket);
 CREATE INDEX retry_step_attention ON retry_step (kind, space, run, id) WHERE attention;

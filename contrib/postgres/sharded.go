@@ -72,8 +72,7 @@ func (s *Store) settle(ctx context.Context, c *pgx.Conn, place *shard) error {
 		var text *string
 		var used bool
 		err := tx.QueryRow(ctx, `SELECT (SELECT value FROM `+meta+` WHERE key = 'shard'),
-	EXISTS (SELECT FROM `+pgx.Identifier{s.schema, "retry_record"}.Sanitize()+` WHERE kind = $1)`,
-			int16(storage.KindRun)).Scan(&text, &used)
+	EXISTS (SELECT FROM `+pgx.Identifier{s.schema, "retry_run"}.Sanitize()+`)`).Scan(&text, &used)
 		switch {
 		case err != nil:
 			return err

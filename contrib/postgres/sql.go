@@ -1,13 +1,48 @@
 package postgres
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// columns of a record besides its key.
-const columns = `version, status, owner, fence, handler, due, attention, bucket, body, label, priority, created, awaited`
+// A column is one of a table: its name and its type.
+type column struct{ name, kind string }
+
+var (
+	// keyColumns are the columns of the key of a record.
+	keyColumns = []column{{"kind", "smallint"}, {"space", "text"}, {"run", "text"}, {"id", "text"}}
+	// recordColumns are the other columns of a record.
+	recordColumns = []column{
+		{"version", "bigint"}, {"status", "smallint"}, {"owner", "text"}, {"fence", "bigint"}, {"handler", "text"},
+		{"due", "timestamptz"}, {"attention", "boolean"}, {"bucket", "date"}, {"body", "bytea"}, {"label", "text"},
+		{"priority", "smallint"}, {"created", "timestamptz"},
+	}
+	// runColumns are those of a run.
+	runColumns = append(recordColumns[:len(recordColumns):len(recordColumns)],
+		column{"awaited", "boolean"}, column{"claimed", "timestamptz"}, column{"ended", "timestamptz"},
+		column{"deadline", "timestamptz"}, column{"input", "bytea"}, column{"result", "bytea"})
+)
+
+// names returns a list of columns.
+func names(columns []column) string {
+	var list []string
+	for _, c := range columns {
+		list = append(list, c.name)
+	}
+	return strings.Join(list, ", ")
+}
+
+// unnest returns the arrays of a statement as a table k with columns, which begin at an
+// argument.
+func unnest(columns []column) string {
+	var arrays []string
+	for i, c := range columns {
+		arrays = append(arrays, fmt.Sprintf("$%d::%s[]", i+1, c.kind))
+	}
+	return "unnest(" + strings.Join(arrays, ", ") + ")"
+}
 
 // briefColumns are what a query with Brief reads of records, besides their keys.
 const briefColumns = `version, status, body`
@@ -15,7 +50,7 @@ const briefColumns = `version, status, body`
 // texts are the statements of a store. They name its schema, because a pooler may
 // give each transaction another session, in which no search_path is set.
 type texts struct {
-	records, steps table
+	runs, records, steps table
 
 	add, addMany            string
 	history, entries        string
@@ -39,19 +74,23 @@ type table struct {
 }
 
 const (
-	isKey   = `kind = $1 AND space = $2 AND run = $3 AND id = $4`
-	unnest4 = `unnest($1::smallint[], $2::text[], $3::text[], $4::text[])`
-	isDue   = `kind = $1 AND space = $2 AND handler = $3 AND handler <> '' AND due IS NOT NULL`
-	isOf    = `kind = k.kind AND space = k.space AND run = k.run AND id = k.id`
+	isKey = `kind = $1 AND space = $2 AND run = $3 AND id = $4`
+	isDue = `kind = $1 AND space = $2 AND handler = $3 AND handler <> '' AND due IS NOT NULL`
+	isOf  = `kind = k.kind AND space = k.space AND run = k.run AND id = k.id`
 )
+
+// unnest4 has the keys of a statement.
+var unnest4 = unnest(keyColumns)
 
 func newTexts(schema string) *texts {
 	name := func(table string) string { return pgx.Identifier{schema, table}.Sanitize() }
-	records, steps, entries, meta := name("retry_record"), name("retry_step"), name("retry_entry"), name("retry_meta")
+	runs, records, steps := name("retry_run"), name("retry_record"), name("retry_step")
+	entries, meta := name("retry_entry"), name("retry_meta")
 	const isRun = `space = $1 AND run = $2`
 	return &texts{
-		records: newTable(records, false),
-		steps:   newTable(steps, true),
+		runs:    newTable(runs, `$1::smallint = 2`, runColumns, false),
+		records: newTable(records, `kind = $1`, recordColumns, false),
+		steps:   newTable(steps, `kind = $1`, recordColumns, true),
 
 		add: `INSERT INTO ` + entries + ` (` + entryColumns + `) ` +
 			`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
@@ -67,7 +106,8 @@ ON CONFLICT DO NOTHING`,
 			qualified("e", isOf),
 		moveEntries: moveEntries(entries, isKey, `$5`),
 		moveRun: []string{
-			`UPDATE ` + records + ` SET bucket = $3 WHERE kind = ANY ('{2,3}') AND ` + isRun,
+			`UPDATE ` + runs + ` SET bucket = $3 WHERE ` + isRun,
+			`UPDATE ` + records + ` SET bucket = $3 WHERE kind = 3 AND ` + isRun,
 			`UPDATE ` + steps + ` SET bucket = $3 WHERE kind = 4 AND ` + isRun + ` AND bucket <> $3`,
 			`UPDATE ` + records + ` SET bucket = $3 WHERE kind = ANY ('{5,6}') AND ` + isRun,
 			moveEntries(entries, `kind = ANY ('{1,2,3,4,5,6}') AND `+isRun, `$3`),
@@ -93,53 +133,54 @@ func moveEntries(entries, condition, bucket string) string {
 INSERT INTO ` + entries + ` (` + entryColumns + `) SELECT ` + entryData + `, ` + bucket + ` FROM moved ON CONFLICT DO NOTHING`
 }
 
-// newTable returns the statements for a table. In a partitioned one, an update does
-// not change the bucket, and looks for the record in one partition only.
-func newTable(name string, partitioned bool) table {
-	set, of, setMany, ofMany := ", bucket = $12", "", ", bucket = k.bucket", ""
-	if partitioned {
-		set, of, setMany, ofMany = "", " AND bucket = $12", "", " AND r.bucket = k.bucket"
+// newTable returns the statements for a table. isKind is true for the records of a kind:
+// a table of one kind has no indexes that begin with it. In a partitioned table, an update
+// does not change the bucket, and looks for the record in one partition only.
+func newTable(name, isKind string, columns []column, partitioned bool) table {
+	all := append(keyColumns[:len(keyColumns):len(keyColumns)], columns...)
+	var marks, set, setMany []string
+	of, ofMany := "", ""
+	for i, c := range all {
+		mark := fmt.Sprintf("$%d", i+1)
+		marks = append(marks, mark)
+		switch {
+		case i < len(keyColumns):
+		case partitioned && c.name == "bucket":
+			of, ofMany = " AND bucket = "+mark, " AND r.bucket = k.bucket"
+		default:
+			set, setMany = append(set, c.name+" = "+mark), append(setMany, c.name+" = k."+c.name)
+		}
 	}
 	many := ` FROM ` + unnest4 + ` WITH ORDINALITY AS k (kind, space, run, id, n)
-CROSS JOIN LATERAL (SELECT ` + columns + ` FROM ` + name + ` AS r WHERE ` + qualified("r", isOf)
+CROSS JOIN LATERAL (SELECT ` + names(columns) + ` FROM ` + name + ` AS r WHERE ` + qualified("r", isOf)
 	return table{
-		get:     `SELECT ` + columns + ` FROM ` + name + ` WHERE ` + isKey,
-		lock:    `SELECT ` + columns + ` FROM ` + name + ` WHERE ` + isKey + ` FOR UPDATE`,
+		get:     `SELECT ` + names(columns) + ` FROM ` + name + ` WHERE ` + isKey,
+		lock:    `SELECT ` + names(columns) + ` FROM ` + name + ` WHERE ` + isKey + ` FOR UPDATE`,
 		getMany: `SELECT k.n - 1, r.*` + many + `) AS r`,
 		// The locks are taken in the order of the arrays: a subquery with FOR UPDATE is
 		// executed for each key.
 		lockMany: `SELECT k.n - 1, r.*` + many + ` FOR UPDATE) AS r`,
 
-		insert: `INSERT INTO ` + name + ` (kind, space, run, id, ` + columns + `)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-		insertMany: `INSERT INTO ` + name + ` (kind, space, run, id, ` + columns + `)
-SELECT * FROM ` + unnest17,
-		update: `UPDATE ` + name + ` SET version = $5, status = $6, owner = $7, fence = $8, handler = $9, due = $10,
-	attention = $11, body = $13, label = $14, priority = $15, created = $16, awaited = $17` + set + ` WHERE ` + isKey + of,
-		updateMany: `UPDATE ` + name + ` AS r SET version = k.version, status = k.status, owner = k.owner,
-	fence = k.fence, handler = k.handler, due = k.due, attention = k.attention, body = k.body,
-	label = k.label, priority = k.priority, created = k.created, awaited = k.awaited` + setMany + `
-FROM ` + unnest17 + ` AS k (kind, space, run, id, ` + columns + `)
-WHERE ` + qualified("r", isOf) + ofMany,
+		insert:     `INSERT INTO ` + name + ` (` + names(all) + `) VALUES (` + strings.Join(marks, ", ") + `)`,
+		insertMany: `INSERT INTO ` + name + ` (` + names(all) + `) SELECT * FROM ` + unnest(all),
+		update:     `UPDATE ` + name + ` SET ` + strings.Join(set, ", ") + ` WHERE ` + isKey + of,
+		updateMany: `UPDATE ` + name + ` AS r SET ` + strings.Join(setMany, ", ") + `
+FROM ` + unnest(all) + ` AS k (` + names(all) + `) WHERE ` + qualified("r", isOf) + ofMany,
 		remove: `DELETE FROM ` + name + ` WHERE ` + isKey,
 		removeMany: `DELETE FROM ` + name + ` AS r USING ` + unnest4 + ` AS k (kind, space, run, id) WHERE ` +
 			qualified("r", isOf),
 
 		due: `WITH RECURSIVE levels AS (
-	(SELECT priority AS n FROM ` + name + ` WHERE ` + isDue + ` ORDER BY priority DESC LIMIT 1)
+	(SELECT priority AS n FROM ` + name + ` WHERE ` + isKind + ` AND ` + isDue + ` ORDER BY priority DESC LIMIT 1)
 	UNION ALL
-	SELECT (SELECT priority FROM ` + name + ` WHERE ` + isDue + ` AND priority < levels.n ORDER BY priority DESC LIMIT 1)
+	SELECT (SELECT priority FROM ` + name + ` WHERE ` + isKind + ` AND ` + isDue + ` AND priority < levels.n ORDER BY priority DESC LIMIT 1)
 	FROM levels WHERE levels.n IS NOT NULL)
 SELECT due.* FROM levels CROSS JOIN LATERAL (`,
-		list:  `SELECT run, id, ` + columns + ` FROM ` + name + ` WHERE kind = $1 AND space = $2`,
-		brief: `SELECT run, id, ` + briefColumns + ` FROM ` + name + ` WHERE kind = $1 AND space = $2`,
+		list:  `SELECT run, id, ` + names(columns) + ` FROM ` + name + ` WHERE ` + isKind + ` AND space = $2`,
+		brief: `SELECT run, id, ` + briefColumns + ` FROM ` + name + ` WHERE ` + isKind + ` AND space = $2`,
 		move:  `UPDATE ` + name + ` SET bucket = $5 WHERE ` + isKey,
 	}
 }
-
-const unnest17 = `unnest($1::smallint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::smallint[],
-	$7::text[], $8::bigint[], $9::text[], $10::timestamptz[], $11::boolean[], $12::date[], $13::bytea[], $14::text[],
-	$15::smallint[], $16::timestamptz[], $17::boolean[])`
 
 // qualified returns a condition whose columns are those of a table alias.
 func qualified(alias, condition string) string {

@@ -153,7 +153,7 @@ func (s *Store) queue(b *pgx.Batch, records []storage.Record, at []int, locked b
 		b.Queue(text, arrays(rows)...).Query(func(rows pgx.Rows) error {
 			for rows.Next() {
 				var n int64
-				var r storage.Record
+				r := storage.Record{Key: storage.Key{Kind: records[group.items[0]].Key.Kind}}
 				if err := scan(rows, &r, &n); err != nil {
 					return err
 				}
