@@ -40,6 +40,14 @@ func readable(data []byte) any {
 	return data
 }
 
+// orNone is readable for data that may be nil, which is NULL.
+func orNone(data []byte) any {
+	if data == nil {
+		return nil
+	}
+	return readable(data)
+}
+
 // jsonList returns values as one parameter for json_each.
 func jsonList[T int | string](values []T) string {
 	text, _ := json.Marshal(values) // never fails for integers and strings

@@ -73,7 +73,7 @@ func querySQL(q storage.Query, order string) (string, []any, error) {
 	if err := w.fields(q); err != nil {
 		return "", nil, err
 	}
-	selected := columns
+	selected, _ := columnsOf(q.Kind)
 	if q.Brief {
 		selected = briefColumns
 	}

@@ -14,15 +14,23 @@ import (
 const (
 	// briefColumns are what a query with Brief reads of records.
 	briefColumns = `run, id, version, status, body`
-	columns      = briefColumns + `, owner, fence, handler, due, attention, bucket, label, priority, created, awaited`
+	columns      = briefColumns + `, owner, fence, handler, due, attention, bucket, label, priority, created`
+	runColumns   = columns + `, awaited, claimed, ended, deadline, input, result`
 
-	getSQL = `SELECT ` + columns + ` FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
+	getSQL    = `SELECT ` + columns + ` FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
+	getRunSQL = `SELECT ` + runColumns + ` FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
 
-	putSQL = `INSERT INTO retry_record (kind, space, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	putSQL = `INSERT INTO retry_record (kind, space, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` +
+		onConflict
+	putRunSQL = `INSERT INTO retry_record (kind, space, ` + runColumns + `)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + onConflict + `,
+	awaited = excluded.awaited, claimed = excluded.claimed, ended = excluded.ended, deadline = excluded.deadline,
+	input = excluded.input, result = excluded.result`
+	onConflict = `
 ON CONFLICT DO UPDATE SET version = excluded.version, status = excluded.status, owner = excluded.owner,
 	fence = excluded.fence, handler = excluded.handler, due = excluded.due, attention = excluded.attention,
 	bucket = excluded.bucket, body = excluded.body, label = excluded.label,
-	priority = excluded.priority, created = excluded.created, awaited = excluded.awaited`
+	priority = excluded.priority, created = excluded.created`
 
 	nextPrioritySQL = `SELECT priority FROM retry_record INDEXED BY retry_handler WHERE kind = ? AND space = ?
 	AND handler = ? AND handler <> '' AND due IS NOT NULL AND priority < ? ORDER BY priority DESC LIMIT 1`
@@ -40,11 +48,19 @@ WHERE kind = ? AND space = ? AND run = ? AND id = ? AND (attempt, part) > (?, ?)
 WHERE kind = ? AND space = ? AND (run, id, attempt, part) > (?, ?, ?, ?) ORDER BY run, id, attempt, part LIMIT ?`
 )
 
+// columnsOf returns the columns of the records of a kind, and their number.
+func columnsOf(kind storage.Kind) (list string, n int) {
+	if kind == storage.KindRun {
+		return runColumns, 20
+	}
+	return columns, 14
+}
+
 // A row is a buffer for one row of a result. It converts the values itself, because
 // the conversions of database/sql take as long as reading a row.
 type row struct {
-	values [15]any
-	into   [15]any // pointers to values
+	values [20]any
+	into   [20]any // pointers to values
 	err    error
 }
 
@@ -58,14 +74,18 @@ func newRow() *row {
 
 // record reads a row of getSQL or of a query. Kind and Space are those of key.
 func (r *row) record(rows *sql.Rows, key storage.Key) (storage.Record, error) {
-	record, err := r.first(rows, key, len(r.into))
+	_, n := columnsOf(key.Kind)
+	record, err := r.first(rows, key, n)
 	if err != nil {
 		return record, err
 	}
 	record.Owner, record.Fence, record.Handler, record.Due = r.text(5), uint64(r.integer(6)), r.text(7), r.time(8)
 	record.Attention, record.Bucket = r.integer(9) != 0, r.time(10)
 	record.Label, record.Priority, record.Created = r.text(11), int16(r.integer(12)), r.time(13)
-	record.Awaited = r.integer(14) != 0
+	if n > 14 {
+		record.Awaited, record.Claimed, record.Ended, record.Deadline = r.integer(14) != 0, r.time(15), r.time(16), r.time(17)
+		record.Input, record.Result = r.bytes(18), r.bytes(19)
+	}
 	return record, r.err
 }
 
@@ -97,9 +117,7 @@ func (r *row) entry(rows *sql.Rows, step storage.Key, columns int) (storage.Entr
 	entry := storage.Entry{
 		Step: step, Attempt: int(r.integer(0)), Part: int(r.integer(1)), At: r.time(2), Bucket: r.time(3), Body: r.bytes(4),
 	}
-	if r.values[5] != nil {
-		entry.Result = r.bytes(5)
-	}
+	entry.Result = r.bytes(5)
 	return entry, r.err
 }
 
@@ -115,9 +133,11 @@ func (r *row) text(i int) string {
 	return ""
 }
 
-// bytes returns a column that holds text or a BLOB.
+// bytes returns a column that holds text or a BLOB, nil for NULL.
 func (r *row) bytes(i int) []byte {
 	switch v := r.values[i].(type) {
+	case nil:
+		return nil
 	case string:
 		return []byte(v)
 	case []byte: // database/sql has copied it
@@ -156,10 +176,14 @@ func (c *session) get(keys []storage.Key) ([]storage.Record, error) {
 	records, row := make([]storage.Record, len(keys)), newRow()
 	for i, key := range keys {
 		records[i].Key = key
+		text := getSQL
+		if key.Kind == storage.KindRun {
+			text = getRunSQL
+		}
 		err := c.query(func(rows *sql.Rows) (err error) {
 			records[i], err = row.record(rows, key)
 			return err
-		}, getSQL, key.Kind, key.Space, key.Run, key.ID)
+		}, text, key.Kind, key.Space, key.Run, key.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -168,21 +192,23 @@ func (c *session) get(keys []storage.Key) ([]storage.Record, error) {
 }
 
 func (c *session) put(r storage.Record) error {
-	due, err := toNanos(r.Due)
-	if err != nil {
-		return err
+	times := [...]time.Time{r.Due, r.Bucket, r.Created, r.Claimed, r.Ended, r.Deadline}
+	var nanos [len(times)]any
+	for i, t := range times {
+		var err error
+		if nanos[i], err = toNanos(t); err != nil {
+			return err
+		}
 	}
-	bucket, err := toNanos(r.Bucket)
-	if err != nil {
-		return err
+	args := []any{
+		r.Key.Kind, r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), r.Status, orNone(r.Body),
+		orNull(r.Owner), int64(r.Fence), r.Handler, nanos[0], r.Attention, nanos[1], orNull(r.Label), r.Priority, nanos[2],
 	}
-	created, err := toNanos(r.Created)
-	if err != nil {
-		return err
+	if r.Key.Kind != storage.KindRun {
+		return c.exec(putSQL, args...)
 	}
-	return c.exec(putSQL, r.Key.Kind, r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), r.Status, readable(r.Body),
-		orNull(r.Owner), int64(r.Fence), r.Handler, due, r.Attention, bucket, orNull(r.Label), r.Priority,
-		created, r.Awaited)
+	return c.exec(putRunSQL,
+		append(args, r.Awaited, nanos[3], nanos[4], nanos[5], orNone(r.Input), orNone(r.Result))...)
 }
 
 func (c *session) delete(key storage.Key) error {
@@ -202,20 +228,18 @@ func (c *session) add(e storage.Entry) error {
 	if err != nil {
 		return err
 	}
-	var result any
-	if e.Result != nil {
-		result = readable(e.Result)
-	}
 	return c.exec(addSQL, e.Step.Kind, e.Step.Space, e.Step.Run, e.Step.ID, e.Attempt, e.Part,
-		at, bucket, readable(e.Body), result)
+		at, bucket, readable(e.Body), orNone(e.Result))
 }
 
 // same reports whether old and r differ at most in their version.
 func same(old, r storage.Record) bool {
 	return old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
 		old.Handler == r.Handler && old.Due.Equal(r.Due) && old.Attention == r.Attention &&
-		old.Label == r.Label && old.Priority == r.Priority && old.Awaited == r.Awaited && old.Created.Equal(r.Created) &&
-		old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
+		old.Label == r.Label && old.Priority == r.Priority && old.Awaited == r.Awaited &&
+		old.Created.Equal(r.Created) && old.Claimed.Equal(r.Claimed) && old.Ended.Equal(r.Ended) &&
+		old.Deadline.Equal(r.Deadline) && old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body) &&
+		string(old.Input) == string(r.Input) && string(old.Result) == string(r.Result)
 }
 
 // list returns a page of records, and the cursor of the next page or "".

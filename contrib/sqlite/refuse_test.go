@@ -78,11 +78,11 @@ func TestRefused(t *testing.T) {
 		{"newer format", func(t *testing.T, path string) {
 			filled(t, path, 1)
 			execute(t, other(t, path), "UPDATE retry_meta SET value = '7' WHERE key = 'oldest_writer'")
-		}, "written by a newer version, format 7: this program knows formats up to 4; upgrade it"},
+		}, "written by a newer version, format 7: this program knows formats up to 5; upgrade it"},
 		{"older format", func(t *testing.T, path string) {
 			filled(t, path, 1)
-			execute(t, other(t, path), "UPDATE retry_meta SET value = '3' WHERE key IN ('format', 'oldest_writer')")
-		}, "written by an older version, format 3, and this program knows 4: use the version of the program that writes it"},
+			execute(t, other(t, path), "UPDATE retry_meta SET value = '4' WHERE key IN ('format', 'oldest_writer')")
+		}, "written by an older version, format 4, and this program knows 5: use the version of the program that writes it"},
 		{"format is no number", func(t *testing.T, path string) {
 			filled(t, path, 1)
 			execute(t, other(t, path), "UPDATE retry_meta SET value = 'x' WHERE key = 'format'")
@@ -182,17 +182,17 @@ func TestNewerFormatWhileOpen(t *testing.T) {
 	r := storage.Record{Key: stepKey("a"), Body: body(1)}
 	put(t, store, r)
 	conn := other(t, path)
-	execute(t, conn, "UPDATE retry_meta SET value = '5' WHERE key = 'format'")
+	execute(t, conn, "UPDATE retry_meta SET value = '6' WHERE key = 'format'")
 	r.Body = body(2)
-	put(t, store, r) // the oldest writer is still format 4
-	execute(t, conn, "UPDATE retry_meta SET value = '5' WHERE key = 'oldest_writer'")
+	put(t, store, r) // the oldest writer is still format 5
+	execute(t, conn, "UPDATE retry_meta SET value = '6' WHERE key = 'oldest_writer'")
 	if err := tryPut(t, store, r); !errors.Is(err, storage.ErrFormat) {
 		t.Errorf("Update: got %v", err)
 	}
 	if _, err := store.Get(t.Context(), []storage.Key{r.Key}); !errors.Is(err, storage.ErrFormat) {
 		t.Errorf("Get: got %v", err)
 	}
-	execute(t, conn, "UPDATE retry_meta SET value = '3' WHERE key = 'oldest_writer'")
+	execute(t, conn, "UPDATE retry_meta SET value = '4' WHERE key = 'oldest_writer'")
 	if got := get(t, store, r.Key); got.Version != 2 {
 		t.Errorf("got %+v", got)
 	}
@@ -305,9 +305,9 @@ func TestExisting(t *testing.T) {
 	filled(t, path, 1)
 	execute(t, other(t, path), "UPDATE retry_meta SET value = '0' WHERE key = 'format'")
 	refused("not a database yet")
-	execute(t, other(t, path), "UPDATE retry_meta SET value = '3' WHERE key = 'format'")
-	refused("written by an older version, format 3")
 	execute(t, other(t, path), "UPDATE retry_meta SET value = '4' WHERE key = 'format'")
+	refused("written by an older version, format 4")
+	execute(t, other(t, path), "UPDATE retry_meta SET value = '5' WHERE key = 'format'")
 	store, err := sqlite.Open(path, sqlite.Existing())
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ type migration struct {
 
 // firstFormat is the format to which the first migration leads. No release has written
 // an older one: such databases are refused.
-const firstFormat = 4
+const firstFormat = 5
 
 // latest returns the format to which migrations lead.
 func latest(migrations []migration) int { return firstFormat - 1 + len(migrations) }
@@ -43,11 +43,17 @@ CREATE TABLE retry_record (
 	due       INT,
 	attention INT  NOT NULL,
 	bucket    INT,
-	body      BLOB NOT NULL,
+	body      BLOB,
 	label     TEXT,
 	priority  INT  NOT NULL DEFAULT 0,
 	created   INT,
+	-- Only of runs: the statements for other records do not name these.
 	awaited   INT  NOT NULL DEFAULT 0,
+	claimed   INT,
+	ended     INT,
+	deadline  INT,
+	input     BLOB,
+	result    BLOB,
 	PRIMARY KEY (kind, space, run, id)
 ) WITHOUT ROWID;
 -- The columns of the key follow the columns of an index, as in all of a table without row ids.
