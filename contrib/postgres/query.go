@@ -17,7 +17,7 @@ const (
 	byDue = " ORDER BY priority DESC, due, run, id"
 	// byLevel is byDue for one handler, with one priority after the other: in the index,
 	// the records of two priorities have records between them that are not due yet.
-	byLevel = " AND priority = levels.n ORDER BY due, run, id"
+	byLevel = " AND status IN (1, 5) AND priority = levels.n ORDER BY due, run, id"
 )
 
 // listOrder returns the order of the results of a query that is not for an update.
@@ -54,7 +54,8 @@ func (s *Store) querySQL(q storage.Query, order, locking string) (string, []any,
 		}
 		text := list + w.text.String() + order + fmt.Sprintf(" LIMIT $%d", len(w.args)+1) + locking
 		if order == byLevel {
-			text = table.due + text + fmt.Sprintf(") AS due LIMIT $%d", len(w.args)+1)
+			text = fmt.Sprintf("WITH RECURSIVE %s\nSELECT due.* FROM levels CROSS JOIN LATERAL (%s) AS due LIMIT $%d",
+				table.levels, text, len(w.args)+1)
 		}
 		return text, w.args, nil
 	}
@@ -199,12 +200,16 @@ func orderOf(q storage.Query) string {
 	switch {
 	case q.DueBy.IsZero():
 		return byKey
-	case len(q.Handlers) == 1 && q.Handlers[0] != "" && isText(q.Handlers[0]) &&
+	case q.Kind == storage.KindRun && len(q.Handlers) == 1 && q.Handlers[0] != "" && isText(q.Handlers[0]) &&
+		len(q.Status) > 0 && !slices.ContainsFunc(q.Status, unclaimable) &&
 		q.Run == "" && q.Owner == "" && q.Label == "" && !q.Attention:
 		return byLevel
 	}
 	return byDue
 }
+
+// unclaimable reports whether the index of claims has no runs with a status.
+func unclaimable(s storage.Status) bool { return s != storage.StatusOpen && s != storage.StatusParked }
 
 // needsPlan reports whether a query of an update must be planned for its arguments.
 // Planning a claim takes longer than executing it, and one index has its order.

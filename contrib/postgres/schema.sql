@@ -26,11 +26,12 @@ CREATE TABLE retry_run (
 	body      bytea,
 	PRIMARY KEY (space, run, id)
 ) WITH (fillfactor = 85);
--- Runs that workers claim, in the order in which they do: a sort would read the whole backlog.
+-- Runs that workers claim, in the order in which they do: a sort would read the whole backlog. They are open (1) or
+-- parked (5).
 CREATE INDEX retry_run_handler   ON retry_run (space, handler, priority DESC, due, run, id)
-	WHERE due IS NOT NULL AND handler <> '';
--- Runs that are due to be deleted: neither open (1) nor parked (5). A claim cannot use it, and so not read the backlog
--- of other handlers.
+	WHERE due IS NOT NULL AND handler <> '' AND status IN (1, 5);
+-- Runs that are due to be deleted: neither open nor parked. A claim cannot use it, and so not read the backlog of other
+-- handlers.
 CREATE INDEX retry_run_ended     ON retry_run (space, due, run, id)
 	WHERE due IS NOT NULL AND status <> 1 AND status <> 5;
 CREATE INDEX retry_run_owner     ON retry_run (space, owner)   WHERE owner <> '';

@@ -59,6 +59,7 @@ type texts struct {
 	moveRun                 []string // a run with all that belongs to it to another bucket
 	settings, state, oldest string
 	mark, notify            string
+	swap, claim             string
 }
 
 // A table has the statements for the records of one table: for one key, and for
@@ -67,15 +68,15 @@ type table struct {
 	get, lock, insert, update, remove                     string
 	getMany, lockMany, insertMany, updateMany, removeMany string
 
-	list  string // begins a query
-	brief string // begins a query with Brief
-	due   string // begins a query for the due records of the handler $3, with a priority that is levels.n
-	move  string // changes the bucket, and with it the partition
+	list   string // begins a query
+	brief  string // begins a query with Brief
+	levels string // the priorities, as a part of a query for the due runs of the handler $3
+	move   string // changes the bucket, and with it the partition
 }
 
 const (
 	isKey = `kind = $1 AND space = $2 AND run = $3 AND id = $4`
-	isDue = `kind = $1 AND space = $2 AND handler = $3 AND handler <> '' AND due IS NOT NULL`
+	isDue = `space = $2 AND status IN (1, 5) AND handler = $3 AND handler <> '' AND due IS NOT NULL`
 	isOf  = `kind = k.kind AND space = k.space AND run = k.run AND id = k.id`
 )
 
@@ -87,7 +88,7 @@ func newTexts(schema string) *texts {
 	runs, records, steps := name("retry_run"), name("retry_record"), name("retry_step")
 	entries, meta := name("retry_entry"), name("retry_meta")
 	const isRun = `space = $1 AND run = $2`
-	return &texts{
+	t := &texts{
 		runs:    newTable(runs, `$1::smallint = 2`, runColumns, false),
 		records: newTable(records, `kind = $1`, recordColumns, false),
 		steps:   newTable(steps, `kind = $1`, recordColumns, true),
@@ -118,7 +119,10 @@ ON CONFLICT DO NOTHING`,
 		state:    `SELECT clock_timestamp(), ` + isSet + `, value FROM ` + meta + ` WHERE key = 'oldest_writer'`,
 		settings: settings(),
 		notify:   `SELECT pg_notify($1, $2)`,
+		swap:     swapSQL(runs, meta),
 	}
+	t.claim = claimSQL(&t.runs, runs, records, meta)
+	return t
 }
 
 const (
@@ -170,12 +174,13 @@ FROM ` + unnest(all) + ` AS k (` + names(all) + `) WHERE ` + qualified("r", isOf
 		removeMany: `DELETE FROM ` + name + ` AS r USING ` + unnest4 + ` AS k (kind, space, run, id) WHERE ` +
 			qualified("r", isOf),
 
-		due: `WITH RECURSIVE levels AS (
+		levels: `levels AS (
 	(SELECT priority AS n FROM ` + name + ` WHERE ` + isKind + ` AND ` + isDue + ` ORDER BY priority DESC LIMIT 1)
 	UNION ALL
-	SELECT (SELECT priority FROM ` + name + ` WHERE ` + isKind + ` AND ` + isDue + ` AND priority < levels.n ORDER BY priority DESC LIMIT 1)
-	FROM levels WHERE levels.n IS NOT NULL)
-SELECT due.* FROM levels CROSS JOIN LATERAL (`,
+	SELECT (
+		SELECT priority FROM ` + name + ` WHERE ` + isKind + ` AND ` + isDue + ` AND priority < levels.n
+		ORDER BY priority DESC LIMIT 1
+	) FROM levels WHERE levels.n IS NOT NULL)`,
 		list:  `SELECT run, id, ` + names(columns) + ` FROM ` + name + ` WHERE ` + isKind + ` AND space = $2`,
 		brief: `SELECT run, id, ` + briefColumns + ` FROM ` + name + ` WHERE ` + isKind + ` AND space = $2`,
 		move:  `UPDATE ` + name + ` SET bucket = $5 WHERE ` + isKey,

@@ -27,12 +27,12 @@ type handler struct {
 // the name and, if there is one, the [Version] among the options. [Engine.Work]
 // calls it, in this or in another process that has registered it. The options
 // apply to the runs of the name and version that have no such option of their own,
-// whichever process starts them: the worker adds them that executes a run first. Handle panics if [Concurrency] or [StartRate]
-// let no run start, and if the name is empty or
-// has other characters than letters, digits, and ".-_", or if it is registered
-// already. A panic of the function ends the process, as any other panic does; the
-// run is then executed by another worker, and paused after 10 panics without
-// progress.
+// whichever process starts them: the worker adds them that claims a run first.
+//
+// Handle panics if [Concurrency] or [StartRate] let no run start, if the name is empty or
+// has other characters than letters, digits, and ".-_", and if it is registered already.
+// A panic of the function ends the process, as any other panic does; the run is then
+// executed by another worker, and paused after 10 panics without progress.
 func Handle[In, Out any](
 	e *Engine, name string, fn func(context.Context, In) (Out, error), options ...HandleOption,
 ) {

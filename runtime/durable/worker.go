@@ -94,6 +94,7 @@ type worker struct {
 
 	turn       int                  // of the handlers: which of them is the first
 	looked     time.Time            // for orphans
+	decided    time.Time            // when a decision about all that is due was last asked for
 	swept      map[string]time.Time // dead owners without a run for this worker, and when that was
 	schedules  map[*periodic]scheduleView
 	later      map[string]time.Time // handlers whose rate lets no run start before
@@ -155,9 +156,14 @@ func (w *worker) claimRuns(ctx context.Context, owner *owner) (idle bool, err er
 		found, err = w.claimOrphans(ctx, owner, handlers)
 	}
 	for w.free() > 0 && len(handlers) > 0 && err == nil {
-		var more bool
-		handlers, more, err = w.claimDue(ctx, owner, handlers)
-		found = found || more
+		var more, all bool
+		if more, all, err = w.claimNew(ctx, owner, handlers); !more && err == nil {
+			w.decided = time.Now()
+			handlers, more, err = w.claimDue(ctx, owner, handlers)
+		}
+		if found = found || more; all {
+			break
+		}
 	}
 	if errors.Is(err, storage.ErrUnknown) { // runs may have been claimed that are not executed
 		err = errors.Join(err, owner.reconcile(ctx))

@@ -34,7 +34,7 @@ func Run(t *testing.T, open Open) {
 		testNoLostUpdate, testNoDeadlock, testTimeAfterLocks, testClaims, testLockedRecords,
 		testQueries, testSelections, testPagesDuringWrites, testPagesNewestFirst,
 		testEntries, testEntriesRepeated, testDelete, testHistoryPages, testEntriesAcross,
-		testReopen, testShared, testLiveness, testNotifications, testClose,
+		testSwap, testClaimNew, testReopen, testShared, testLiveness, testNotifications, testClose,
 		testHistory01CrashAnywhere, testHistory02LostReplies, testHistory03ClaimDuringWrite,
 		testHistory12SharedTransaction, testHistory29Results, testHistory37Deleted,
 		testSignals, testLargeRunSucceeds, testLargeRunExpires,

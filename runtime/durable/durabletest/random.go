@@ -245,7 +245,11 @@ func (w *world) process(s storage.Store) *worldProcess {
 	ctx, cancel := p.store.Context(w.t.Context())
 	p.ctx = ctx
 	var err error
-	p.Engine, err = durable.New(p.store, durable.Lease(worldLease), durable.Namespace(w.namespace()))
+	var store storage.Store = p.store
+	if w.seed%4 >= 2 {
+		store = Swift{p.store}
+	}
+	p.Engine, err = durable.New(store, durable.Lease(worldLease), durable.Namespace(w.namespace()))
 	if err != nil {
 		w.t.Fatal(err)
 	}

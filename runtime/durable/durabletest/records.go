@@ -28,8 +28,8 @@ func testRecords(t *testing.T, p *place) {
 			Deadline: due.Add(time.Hour), Attention: true, Awaited: true, Label: "label: ä", Bucket: month,
 			Input: []byte(`{"n": 1}`), Result: []byte("\x00\xff"), Body: []byte(`{"a": 1}`)},
 		{Key: run("few"), Status: storage.StatusOpen, Bucket: month},
-		{Key: run("local"), Due: due.In(far), Created: due.In(far), Claimed: due.In(far), Ended: due.In(far), Deadline: due.In(far),
-			Bucket: month, Body: []byte(`"\u0000"`)},
+		{Key: run("local"), Due: due.In(far), Created: due.In(far), Claimed: due.In(far), Ended: due.In(far),
+			Deadline: due.In(far), Bucket: month, Body: []byte(`"\u0000"`)},
 		{Key: storage.Key{Kind: storage.KindOwner, ID: "no space"}, Bucket: month, Body: []byte(`[]`)},
 		{Key: storage.Key{Kind: storage.KindBreaker, Space: "test", ID: "api"}, Bucket: month, Body: []byte(`1`)},
 	}

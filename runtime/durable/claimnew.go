@@ -1,0 +1,91 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// This file has the claims of new runs by a store that is a [storage.Claimer]: in one
+// statement, since there is nothing to decide about them. All other runs that are due
+// are claimed by a decision: see claims.go. It is asked for when no new run is due, and
+// once in each poll, so that neither kind keeps the other waiting.
+
+// claimNew claims new runs of handlers without limits, if the store can. It reports
+// whether it has claimed some, and whether these are all: then the turn ends.
+func (w *worker) claimNew(ctx context.Context, o *owner, handlers []string) (found, all bool, err error) {
+	e := w.e
+	store, ok := e.ns.Store.(storage.Claimer)
+	if !ok || time.Since(w.decided) >= w.options.poll {
+		return false, false, nil
+	}
+	c := storage.NewClaim{Owner: o.key()}
+	if c.Of, err = e.newRuns(handlers, w.free()); err != nil || len(c.Of) == 0 {
+		return false, false, err
+	}
+	if c.Incarnation, err = e.accepted(ctx); err != nil {
+		return false, false, err
+	}
+	gaps := o.gaps.Load()
+	e.claims.RLock() // until the runs are active
+	defer e.claims.RUnlock()
+	sent := time.Since(o.begun)
+	runs, now, err := store.ClaimNew(ctx, c)
+	if err != nil {
+		if errors.Is(err, storage.ErrUnknown) {
+			return false, false, err
+		}
+		return false, false, nil // a decision finds out why
+	}
+	if len(runs) > 0 {
+		o.clock(sent, now)
+	}
+	asked := 0
+	for _, n := range c.Of {
+		asked += n.Limit
+	}
+	for _, r := range runs {
+		b, failed := record.Decode[record.Run](r)
+		if failed == nil {
+			failed = w.start(o, gaps, claimedRun{
+				claim: claim{fence: r.Fence, record: r, run: b, resume: true}, key: r.Key, handler: r.Handler,
+			})
+		}
+		err = errors.Join(err, failed)
+	}
+	return len(runs) > 0, len(runs) > 0 && len(runs) < asked, err
+}
+
+// newRuns returns what is claimed of the new runs of handlers: an equal share of each one
+// without limits, with the options that it adds to them.
+func (e *Engine) newRuns(handlers []string, free int) (of []storage.NewRuns, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	share := (free + len(handlers) - 1) / len(handlers)
+	for _, name := range handlers {
+		h := e.handlers[name]
+		if h.limits.Any() || free == 0 {
+			continue
+		}
+		n := storage.NewRuns{Handler: name, Limit: min(share, free), Timeout: max(h.options.timeout, 0)}
+		free -= n.Limit
+		if n.Body, err = h.newBody(); err != nil {
+			return nil, err
+		}
+		of = append(of, n)
+	}
+	return of, nil
+}
+
+// newBody returns the body that new runs of the handler get when they are claimed.
+func (h *handler) newBody() ([]byte, error) {
+	var r storage.Record
+	var b record.Run
+	h.options.adopt(&r, &b)
+	b.Deadline = time.Time{} // it depends on the run
+	err := record.Encode(&r, &b)
+	return r.Body, err
+}

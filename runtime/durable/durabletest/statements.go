@@ -1,0 +1,201 @@
+package durabletest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// A Swift store is a [storage.Swapper] and a [storage.Claimer] over a store that need not
+// be one: an engine uses its statements where it can, each of which is an update of the
+// store, with the failures of that.
+type Swift struct{ *Faulty }
+
+// Swap implements [storage.Swapper].
+func (s Swift) Swap(ctx context.Context, now time.Time, runs []storage.Record) ([]bool, error) {
+	return storage.SwapByUpdate(ctx, s.Faulty, now, runs)
+}
+
+// ClaimNew implements [storage.Claimer].
+func (s Swift) ClaimNew(ctx context.Context, c storage.NewClaim) ([]storage.Record, time.Time, error) {
+	return storage.ClaimByUpdate(ctx, s.Faulty, c)
+}
+
+// testSwap: a store that is a Swapper replaces the runs that have the version before,
+// each on its own, unless its clock is another one, and once even if many try.
+func testSwap(t *testing.T, p *place) {
+	s := p.store()
+	swapper, ok := s.Store.(storage.Swapper)
+	if !ok {
+		return // it need not be one
+	}
+	var runs []storage.Record
+	for i := range 40 {
+		r := record(run(fmt.Sprintf("%02d", (i*7)%40)), uint64(i))
+		r.Status, r.Owner, r.Fence, r.Claimed = storage.StatusOpen, "owner", 1, month
+		runs = append(runs, r)
+	}
+	s.put(runs...)
+	ended := func(i int) storage.Record {
+		r := runs[i]
+		r.Version, r.Status, r.Owner, r.Due, r.Ended = 2, storage.StatusSucceeded, "", month, month.Add(time.Minute)
+		r.Deadline, r.Result, r.Body, r.Attention, r.Fence = month, []byte(`"done"`), nil, true, 2
+		return r
+	}
+	swap := func(now time.Time, records ...storage.Record) []bool {
+		swapped, err := swapper.Swap(s.limited(), now, records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return swapped
+	}
+	if got := swap(time.Now().Add(storage.MaxSkew+time.Minute), ended(0)); got[0] {
+		t.Error("a run was replaced by a decision of another time")
+	}
+	newer, missing := ended(1), ended(2)
+	newer.Version, missing.Key.Run = 3, "missing"
+	if got := swap(time.Now(), newer, ended(0), missing); !slices.Equal(got, []bool{false, true, false}) {
+		t.Errorf("got %v, want that only the second run was replaced", got)
+	}
+	want := ended(0)
+	equalRecord(t, s.get(want.Key)[0], want)
+	equalRecord(t, s.get(missing.Key)[0], storage.Record{Key: missing.Key})
+
+	won := make([]int, len(runs))
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			var mine []storage.Record
+			for i := 1; i < len(runs); i++ {
+				r := ended(i)
+				r.Result = number(uint64(n))
+				mine = append(mine, r)
+			}
+			swapped, err := swapper.Swap(s.limited(), time.Now(), mine)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for i, done := range swapped {
+				if done {
+					won[i+1]++
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i := 1; i < len(runs); i++ {
+		if r := s.get(runs[i].Key)[0]; won[i] != 1 || r.Version != 2 || r.Status != storage.StatusSucceeded {
+			t.Errorf("run %d was replaced %d times: %+v", i, won[i], r)
+		}
+	}
+}
+
+// testClaimNew: a store that is a Claimer claims what [storage.NewClaim.Claim] says, the
+// highest priorities first, for an engine that exists, and each run once.
+func testClaimNew(t *testing.T, p *place) {
+	s := p.store()
+	claimer, ok := s.Store.(storage.Claimer)
+	if !ok {
+		return // it need not be one
+	}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	owner := storage.Key{Kind: storage.KindOwner, Space: "test", ID: "engine"}
+	of := map[string]*storage.NewRuns{
+		"h": {Handler: "h", Limit: 10, Timeout: time.Hour, Body: []byte(`{"a": 1}`)},
+		"i": {Handler: "i", Limit: 7},
+	}
+	c := storage.NewClaim{Owner: owner, Incarnation: s.Guarantee().Incarnation, Of: []storage.NewRuns{*of["h"], *of["i"]}}
+	r := rand.New(rand.NewPCG(1, 2))
+	at := func(times ...time.Duration) time.Time {
+		d := oneOf(r, times)
+		if d == 0 {
+			return time.Time{}
+		}
+		return now.Add(d)
+	}
+	var runs []storage.Record
+	for i := range 400 {
+		x := storage.Record{
+			Key:     run(fmt.Sprintf("r%03d", i)),
+			Version: 1, Status: oneOf(r, []storage.Status{storage.StatusOpen, storage.StatusOpen, storage.StatusParked}),
+			Handler: oneOf(r, []string{"h", "h", "i", "other"}), Priority: oneOf(r, []int16{0, 0, 7, -1}), Bucket: month,
+			Created: at(-time.Minute, -time.Minute, -2*time.Hour), Due: at(-time.Second, -time.Minute, -time.Hour, time.Hour, 0),
+			Deadline: at(0, 0, time.Hour, -time.Second), Input: number(uint64(i)),
+		}
+		switch r.IntN(8) {
+		case 3:
+			x.Key.Space = "far"
+		case 0:
+			x.Owner = "another"
+		case 1:
+			x.Fence = 1
+		case 2:
+			x.Body = []byte(`{}`)
+		}
+		runs = append(runs, x)
+	}
+	s.put(runs...)
+	claim := func() []storage.Record {
+		claimed, at, err := claimer.ClaimNew(s.limited(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(claimed) > 0 && time.Since(at).Abs() > time.Minute {
+			t.Errorf("got the time %v of the store", at)
+		}
+		return claimed
+	}
+	if got := claim(); len(got) > 0 {
+		t.Errorf("claimed %d runs for an engine that does not exist", len(got))
+	}
+	s.put(record(owner, 1))
+	c.Incarnation += "!"
+	if got := claim(); len(got) > 0 {
+		t.Errorf("claimed %d runs of another incarnation", len(got))
+	}
+	c.Incarnation = s.Guarantee().Incarnation
+
+	want, left, last := map[storage.Key]storage.Record{}, map[string]int{}, map[string]int16{"h": 7, "i": 7}
+	for _, x := range runs {
+		if n := of[x.Handler]; n != nil {
+			if y, ok := n.Claim(owner, x, now); ok {
+				want[x.Key] = y
+				left[x.Handler]++
+			}
+		}
+	}
+	for len(want) > 0 {
+		claimed, found := claim(), map[string]int{}
+		for _, got := range claimed {
+			found[got.Handler]++
+			y, ok := want[got.Key]
+			if !ok || got.Priority > last[got.Handler] || got.Claimed.Before(now) {
+				t.Errorf("claimed %+v after priority %d, which is wrong: %v", got, last[got.Handler], !ok)
+			}
+			last[got.Handler] = got.Priority
+			delete(want, got.Key)
+			y.Version, y.Claimed = 2, got.Claimed
+			equalRecord(t, got, y)
+			equalRecord(t, s.get(got.Key)[0], y)
+		}
+		for handler, n := range of {
+			if found[handler] != min(n.Limit, left[handler]) {
+				t.Fatalf("claimed %d runs of %s, %d are left", found[handler], handler, left[handler])
+			}
+			left[handler] -= found[handler]
+		}
+	}
+	if got := claim(); len(got) > 0 {
+		t.Errorf("claimed %d runs, of which there is nothing to claim: %+v", len(got), got[0])
+	}
+}
