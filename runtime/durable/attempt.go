@@ -93,6 +93,10 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	if c.pause != nil {
 		return x.start(ctx, c, false) // a signal may have come since the ledger was read
 	}
+	if x.job.begins(c) {
+		n := x.job.begin(x, c)
+		return n, x.ready(ctx)
+	}
 	recorded := startsRecorded(c.policy)
 	first := next{kind: nextCall, record: storage.Record{Key: c.key}, body: record.Step{Attempts: 1}}
 	switch known := x.knowsUnfinished(c); {
@@ -225,8 +229,8 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 		return x.once(ctx, c, n)
 	}
 	end := &attemptEnd{token: n.token, number: n.body.Attempts, begun: time.Now()}
-	if n.record.Version == 0 {
-		end.unstarted = true
+	job := n.token == record.JobToken
+	if end.unstarted = n.record.Version == 0; end.unstarted || job {
 		c.resume()
 		if _, _, ok := c.call.TryAdmit(ctx); !ok {
 			return x.start(ctx, c, false) // which records the refusal, if there still is one
@@ -237,16 +241,20 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	defer call.End()
 	result, err, called := x.invoke(ctx, c, n, call)
 	end.duration = time.Since(end.begun)
+	if job {
+		x.job.called = called
+	}
 	switch {
-	case !called && end.unstarted:
+	case !called && (end.unstarted || job):
 		return next{kind: nextDecide}, x.ready(ctx)
 	case !called:
 		end.outcome = events.OutcomeWithdrawn
 	case err == nil:
 		end.outcome, end.result = events.OutcomeSucceeded, result
 		call.Succeed()
-		if end.unstarted {
-			return next{kind: nextReturn, result: &result}, nil // RecordFailures
+		end.timeouts = c.captures.list()
+		if end.unstarted || job && x.job.holds(end) {
+			return next{kind: nextReturn, result: &result}, nil // not recorded, or later
 		}
 	default:
 		x.inspect(ctx, c, call, end, err)

@@ -188,10 +188,11 @@ func claimRecord(
 	if c.crash {
 		last.count(now, &r, &b)
 	}
+	b.LeaveJob(&r)
 	r.Fence++
 	r.Owner, r.Status, r.Due = owner, storage.StatusOpen, time.Time{}
 	switch {
-	case !b.Deadline.IsZero() && !now.Before(b.Deadline):
+	case b.Job == nil && !b.Deadline.IsZero() && !now.Before(b.Deadline): // or the execution finds it
 		r.Owner, c.err = "", ErrTimedOut
 		b.End(&r, storage.StatusTimedOut, now)
 	case b.Recoveries >= record.MaxRecoveries:

@@ -84,7 +84,7 @@ func (e *Engine) newRuns(handlers []string, free int) (of []storage.NewRuns, err
 func (h *handler) newBody() ([]byte, error) {
 	var r storage.Record
 	var b record.Run
-	h.options.adopt(&r, &b)
+	h.adopt(&r, &b)
 	b.Deadline = time.Time{} // it depends on the run
 	err := record.Encode(&r, &b)
 	return r.Body, err

@@ -11,13 +11,13 @@ import (
 // A claimRequest is what a worker claims in one transaction: runs that are due, or
 // those of an owner that is dead.
 type claimRequest struct {
-	owner   storage.Key           // the record of the engine
-	orphans storage.Key           // the record of the dead owner, or the zero Key
-	dead    bool                  // its process is known to be dead
-	waits   map[string]time.Time  // until when its runs only wait
-	slots   int                   // how many runs may be claimed
-	active  map[string]bool       // runs that the engine has not left yet
-	options map[string]runOptions // of the handlers
+	owner   storage.Key          // the record of the engine
+	orphans storage.Key          // the record of the dead owner, or the zero Key
+	dead    bool                 // its process is known to be dead
+	waits   map[string]time.Time // until when its runs only wait
+	slots   int                  // how many runs may be claimed
+	active  map[string]bool      // runs that the engine has not left yet
+	known   map[string]*handler  // that the engine has registered
 	limiting
 }
 
@@ -111,8 +111,7 @@ func (c *claimRequest) decideRun(r storage.Record, last crash, w *storage.Writes
 		return nil // the clock of this process is ahead
 	}
 	if r.Fence == 0 && b.Imports == 0 {
-		o := c.options[r.Handler]
-		o.adopt(&r, &b)
+		c.known[r.Handler].adopt(&r, &b)
 	}
 	last.waits = c.waits[r.Key.Run]
 	if _, limited := c.handlers[r.Handler]; limited {
@@ -158,6 +157,7 @@ func (c *claimRequest) admits(t *claimResult, r storage.Record, fence uint64) bo
 // soon as the limits of its handler allow it. The crash counts as if it were claimed.
 func releaseOrphan(now time.Time, r storage.Record, b record.Run, last crash) (storage.Record, error) {
 	last.count(now, &r, &b)
+	b.LeaveJob(&r)
 	release(&r, now)
 	err := record.Encode(&r, &b)
 	return r, err

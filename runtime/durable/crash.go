@@ -93,6 +93,7 @@ func (x *execution) crashed(ctx context.Context) error {
 	return x.blame(ctx, func(r *storage.Record, b *record.Run, now time.Time) {
 		b.Recoveries++
 		b.Recovered++
+		b.LeaveJob(r)
 		release(r, now)
 	})
 }

@@ -27,7 +27,7 @@ func (x *execution) decideEnd(tx storage.Tx, c *stepCall, e *attemptEnd) (storag
 		// Somebody has claimed the run. An operator may want to know, unless the step is
 		// gone: nothing would list or delete the entry.
 		var w storage.Writes
-		if v.step.Version != 0 {
+		if v.step.Version != 0 || v.unfolded { // or soon
 			w.Add = []storage.Entry{v.entry(e, true)}
 		}
 		return w, next{
@@ -35,8 +35,12 @@ func (x *execution) decideEnd(tx storage.Tx, c *stepCall, e *attemptEnd) (storag
 			event: events.Event{Kind: events.EventRefused, Attempt: e.number, Outcome: e.outcome},
 		}, nil
 	}
-	if e.unstarted {
+	switch {
+	case e.unstarted:
 		v.first(e)
+	case v.unfolded:
+		v.notePolicy()
+		v.limit(e)
 	}
 	v.sample(e.outcome, e.failure) // first, since the failure may open the breaker
 	s.Open, s.Last = nil, e.token
@@ -80,6 +84,11 @@ func (v *stepView) first(e *attemptEnd) {
 	if p := v.c.policy.Policy; p != nil {
 		v.notePolicy()
 	}
+	v.limit(e)
+}
+
+// limit sets the deadline of a call whose first attempt had no start record.
+func (v *stepView) limit(e *attemptEnd) {
 	if !e.deadline.IsZero() {
 		v.body.Call.Deadline = v.now.Add(e.deadline.Sub(e.begun.Add(e.duration)))
 	}

@@ -18,7 +18,7 @@ import (
 // its [storage.Guarantee] allows.
 type Engine struct {
 	ns      *namespace.Namespace
-	leave   func()                     // the engines that share transactions
+	unshare func()                     // the engines that share transactions
 	hidden  []func(path []string) bool // of values, from people
 	tracer  events.Tracer              // or nil
 	sharded *Sharded                   // that the engine belongs to, or nil
@@ -31,6 +31,8 @@ type Engine struct {
 	running  sync.WaitGroup        // the executions
 	handlers map[string]*handler   // by the handler that runs record
 	closed   bool
+
+	left map[string]uint64 // the fences of runs whose ends could not be recorded: see job.go
 
 	periodics []*periodic // whose runs workers start
 
@@ -112,6 +114,7 @@ func Redact(hidden func(path []string) bool) Option {
 func New(s storage.Store, options ...Option) (*Engine, error) {
 	e := &Engine{
 		ns: namespace.New(s), active: map[string]*execution{}, handlers: map[string]*handler{},
+		left:   map[string]uint64{},
 		owning: make(chan struct{}, 1),
 	}
 	e.ns.Halt = e.halt
@@ -120,7 +123,7 @@ func New(s storage.Store, options ...Option) (*Engine, error) {
 			return nil, fmt.Errorf("durable: %w", err)
 		}
 	}
-	e.leave = e.ns.Share()
+	e.unshare = e.ns.Share()
 	return e, nil
 }
 
@@ -159,7 +162,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		e.mu.Unlock()
 		<-done
 	}
-	e.leave()
+	e.unshare()
 	e.mu.Lock()
 	o := e.owner
 	e.mu.Unlock()

@@ -32,6 +32,7 @@ type execution struct {
 	awaited atomic.Bool // according to the record, it has waited for other runs
 
 	handler string   // that a worker has called, or ""
+	job     *jobCall // of the step that the run is, if the claim has started it, or nil
 	awaits  []string // runs until whose end the execution is parked
 
 	claimed atomic.Bool   // fence and run are set
@@ -244,6 +245,7 @@ func (x *execution) finish(
 ) (record.Payload, error) {
 	end := x.ending(outer, inner, result, fnErr)
 	if end.status == 0 { // nothing of this execution is recorded any more
+		x.settled(ctx, 0)
 		x.e.ns.Event(inner, events.Event{Kind: events.EventFenced, Run: x.id, Fence: x.fence})
 		return record.Payload{}, end.err
 	}
@@ -258,8 +260,8 @@ func (x *execution) finish(
 	var answer ending
 	var member groupAnswer
 	var abandoned []string
-	if err == nil {
-		err = x.withOthers(ctx, end.awaits, left, func(tx storage.Tx) (w storage.Writes, err error) {
+	settle := func() error {
+		return x.withOthers(ctx, end.awaits, left, func(tx storage.Tx) (w storage.Writes, err error) {
 			w, answer, err = x.decideFinish(tx, end, &member)
 			if abandoned = nil; err == nil && len(w.Put) > 0 && answer.status == storage.StatusSucceeded {
 				abandoned, err = namespace.Abandon(x.id, tx.Records, &w)
@@ -267,10 +269,19 @@ func (x *execution) finish(
 			return w, err
 		})
 	}
+	if err == nil {
+		if err = settle(); errors.Is(err, errUnfold) {
+			if err = x.unfoldEnd(ctx); err == nil {
+				err = settle()
+			}
+		}
+	}
 	if err != nil {
 		// The next renewal releases the run.
+		x.e.leave(x)
 		return record.Payload{}, errors.Join(end.err, err)
 	}
+	x.settled(ctx, answer.status)
 	x.e.ns.Event(inner, events.Event{Kind: endEvents[answer.status], Run: x.id, Fence: x.fence, Err: answer.err})
 	x.e.ns.Notify(x.id)
 	x.reportMember(inner, answer, &member)
@@ -347,6 +358,9 @@ func (x *execution) decideFinish(tx storage.Tx, end ending, member *groupAnswer)
 			return storage.Writes{}, end, nil // a repetition
 		}
 		return storage.Writes{}, ending{err: ErrFenced}, nil
+	}
+	if err := x.settle(&r, &b, end.status); err != nil {
+		return storage.Writes{}, end, err
 	}
 	r.Owner, r.Status, r.Due, r.Attention = "", end.status, end.due, end.status == storage.StatusPaused
 	switch {

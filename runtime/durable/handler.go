@@ -21,6 +21,16 @@ type handler struct {
 	invoke  func(context.Context, *record.Payload) (record.Payload, error)
 	options runOptions // of its runs
 	limits  record.Limits
+	job     *jobStep // that its runs are, or nil
+}
+
+// adopt adds what the handler says of its runs to a run that is claimed for the first
+// time.
+func (h *handler) adopt(r *storage.Record, b *record.Run) {
+	h.options.adopt(r, b)
+	if h.job != nil {
+		b.Job = h.job.start
+	}
 }
 
 // Handle registers a function that executes runs: those that [Start] creates with
@@ -36,16 +46,7 @@ type handler struct {
 func Handle[In, Out any](
 	e *Engine, name string, fn func(context.Context, In) (Out, error), options ...HandleOption,
 ) {
-	var given handleOptions
-	for _, option := range options {
-		option.handle(&given)
-	}
-	o := newRunOptions(given.run)
-	key, err := handlerKey(name, o.version)
-	if err = errors.Join(err, given.limits.Check()); err != nil {
-		panic("durable: " + err.Error())
-	}
-	h := &handler{options: o, limits: given.limits}
+	h := &handler{}
 	h.invoke = func(ctx context.Context, input *record.Payload) (record.Payload, error) {
 		var in In
 		if err := resultError("", input.Decode(e.ns.Codec, &in)); err != nil {
@@ -56,6 +57,20 @@ func Handle[In, Out any](
 			return record.Payload{}, err
 		}
 		return record.NewPayload(e.ns.Codec, out), nil
+	}
+	e.handle(name, h, options)
+}
+
+// handle registers a handler.
+func (e *Engine) handle(name string, h *handler, options []HandleOption) {
+	var given handleOptions
+	for _, option := range options {
+		option.handle(&given)
+	}
+	h.options, h.limits = newRunOptions(given.run), given.limits
+	key, err := handlerKey(name, h.options.version)
+	if err = errors.Join(err, given.limits.Check()); err != nil {
+		panic("durable: " + err.Error())
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -72,15 +87,11 @@ func (e *Engine) handlerKeys() []string {
 	return slices.Sorted(maps.Keys(e.handlers))
 }
 
-// handlerOptions returns the options of the runs of each handler.
-func (e *Engine) handlerOptions() map[string]runOptions {
+// registered returns the handlers of the engine, by the keys that runs record.
+func (e *Engine) registered() map[string]*handler {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := make(map[string]runOptions, len(e.handlers))
-	for key, h := range e.handlers {
-		all[key] = h.options
-	}
-	return all
+	return maps.Clone(e.handlers)
 }
 
 // handlerKey returns what a run records of its handler: a worker claims only the

@@ -250,14 +250,29 @@ func (o *owner) reconcileRun(ctx context.Context, r storage.Record) {
 
 // releaseRun releases a run that is not executed, so that any engine may claim it.
 func (e *Engine) releaseRun(ctx context.Context, run storage.Key, owner string, fence uint64) error {
-	return e.ns.Update(ctx, []storage.Key{run}, func(tx storage.Tx) (storage.Writes, error) {
+	e.mu.Lock()
+	called := e.left[run.Run] == fence
+	e.mu.Unlock()
+	err := e.ns.Update(ctx, []storage.Key{run}, func(tx storage.Tx) (w storage.Writes, err error) {
 		r := tx.Record(run)
 		if r.Owner != owner || r.Fence != fence {
-			return storage.Writes{}, nil
+			return w, nil
+		}
+		if b, unreadable := record.Decode[record.Run](r); unreadable == nil && b.Job != nil {
+			if b.LeaveJob(&r); fence == 1 && !called {
+				b.Job = nil // the attempt that the claim has started was not made
+			}
+			err = record.Encode(&r, &b)
 		}
 		release(&r, tx.Now)
-		return storage.Writes{Put: []storage.Record{r}}, nil
+		return storage.Writes{Put: []storage.Record{r}}, err
 	})
+	if err == nil && called {
+		e.mu.Lock()
+		delete(e.left, run.Run)
+		e.mu.Unlock()
+	}
+	return err
 }
 
 // release makes a run one without an owner.

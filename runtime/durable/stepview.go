@@ -38,7 +38,8 @@ type stepView struct {
 
 	recalled bool  // the step was abandoned, and is as it was before
 	changed  error // another policy than before decides
-	policies bool  // those of the run are others now
+	policies bool  // those of the run are others now, or it does not stand for the step any more
+	unfolded bool  // the run has stood for the step: see job.go
 }
 
 // keys returns the keys of the records that decisions about a step need: see view.
@@ -69,6 +70,7 @@ func (x *execution) view(tx storage.Tx, c *stepCall) (v *stepView, err error) {
 	if v.body, err = record.Decode[record.Step](v.step); err != nil {
 		return nil, err
 	}
+	v.unfold()
 	if v.step.Status == storage.StatusAbandoned && v.body.Before != 0 {
 		v.step.Status, v.recalled = v.body.Before, true
 	}

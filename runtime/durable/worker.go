@@ -299,7 +299,7 @@ func (w *worker) claimSelected(
 	gaps := o.gaps.Load()
 	e.claims.RLock() // until the runs are active
 	defer e.claims.RUnlock()
-	c.active, c.options = e.activeRuns(), e.handlerOptions()
+	c.active, c.known = e.activeRuns(), e.registered()
 	sent := time.Since(o.begun)
 	sel := storage.Select{Keys: c.records(), Queries: queries}
 	err = e.ns.Store.Update(ctx, sel, func(tx storage.Tx) (w storage.Writes, err error) {
@@ -366,6 +366,9 @@ func (w *worker) execute(x *execution, returned func()) {
 	h := e.handlers[x.handler]
 	e.mu.Unlock()
 	err := x.adopt(x.ctx, h)
+	if err == nil {
+		err = x.openJob(x.ctx, h)
+	}
 	if x.created = x.fence == 1 && x.run.Imports == 0; x.created {
 		x.steps.complete = true
 	} else if err == nil {

@@ -12,7 +12,10 @@ import (
 // A Client describes and changes the runs of a namespace of a store: what operators
 // do, and programs on their behalf. Its methods may be called concurrently. It needs
 // no engine; durable.Engine.Admin returns the client of an engine.
-type Client struct{ ns *namespace.Namespace }
+type Client struct {
+	ns   *namespace.Namespace
+	view *namespace.Namespace // to read from, with the steps that runs stand for
+}
 
 // An Option changes a default of a client.
 type Option func(*namespace.Namespace) error
@@ -68,8 +71,8 @@ func New(s storage.Store, options ...Option) (*Client, error) {
 			return nil, fmt.Errorf("admin: %w", err)
 		}
 	}
-	return &Client{n}, nil
+	return ClientOf(n), nil
 }
 
 // ClientOf returns a client of a namespace that an engine uses.
-func ClientOf(n *namespace.Namespace) *Client { return &Client{n} }
+func ClientOf(n *namespace.Namespace) *Client { return &Client{n, n.Unfolded()} }

@@ -176,9 +176,13 @@ func later(ended, began time.Time) time.Time {
 
 // Steps returns the steps that a filter selects, by run and id.
 func (c *Client) Steps(ctx context.Context, f Filter) iter.Seq2[StepInfo, error] {
+	view := c.view
+	if f.DeadLetter { // no run stands for one
+		view = c.ns
+	}
 	var sequences []iter.Seq2[StepInfo, error]
 	for _, q := range f.queries(c.ns.Space) {
-		sequences = append(sequences, sequence(c.ns, ctx, q, func(r storage.Record) (StepInfo, bool, error) {
+		sequences = append(sequences, sequence(view, ctx, q, func(r storage.Record) (StepInfo, bool, error) {
 			s, err := c.stepInfo(r)
 			return s, f.step(&s) && f.class(s.Class) && f.within(later(s.Ended, s.First)), err
 		}))
@@ -194,7 +198,7 @@ func compareSteps(a, b *StepInfo) int {
 // Describe returns a step. [Client.Attempts] returns its history. The error
 // matches [ErrNotFound] if the step does not exist.
 func (c *Client) Describe(ctx context.Context, run, step string) (StepInfo, error) {
-	records, err := c.ns.Store.Get(ctx, []storage.Key{c.ns.Key(storage.KindStep, run, step)})
+	records, err := c.view.Store.Get(ctx, []storage.Key{c.ns.Key(storage.KindStep, run, step)})
 	if err == nil && records[0].Version == 0 {
 		err = fmt.Errorf("step %q of run %q: %w", step, run, fault.ErrNotFound)
 	}
@@ -239,11 +243,11 @@ func (c *Client) stepInfo(r storage.Record) (StepInfo, error) {
 func (c *Client) History(ctx context.Context, f Filter) iter.Seq2[AttemptInfo, error] {
 	f.Limit = 0
 	return func(yield func(AttemptInfo, error) bool) {
-		steps := sequence(c.ns, ctx, f.query(c.ns.Space), func(r storage.Record) (storage.Key, bool, error) {
+		steps := sequence(c.view, ctx, f.query(c.ns.Space), func(r storage.Record) (storage.Key, bool, error) {
 			s, err := c.stepInfo(r)
 			return r.Key, f.step(&s), err
 		})
-		histories := newHistories(c.ns)
+		histories := newHistories(c.view)
 		for key, err := range steps {
 			if err != nil {
 				yield(AttemptInfo{}, err)
@@ -263,7 +267,7 @@ func (c *Client) History(ctx context.Context, f Filter) iter.Seq2[AttemptInfo, e
 
 // Attempts returns the attempts of one step, by number.
 func (c *Client) Attempts(ctx context.Context, run, step string) iter.Seq2[AttemptInfo, error] {
-	return attempts(c.ns.Entries(ctx, c.ns.Key(storage.KindStep, run, step)))
+	return attempts(c.view.Entries(ctx, c.ns.Key(storage.KindStep, run, step)))
 }
 
 // attempts returns the attempts among the entries of a step.

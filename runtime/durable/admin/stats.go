@@ -68,7 +68,7 @@ func (c *Client) Stats(ctx context.Context, f Filter, progress ...func(steps int
 		patterns: map[patternKey]*Pattern{},
 	}
 	q := storage.Query{Kind: storage.KindRun, Space: c.ns.Space, Run: f.Run}
-	err := c.ns.Each(ctx, q, func(r storage.Record) error {
+	err := c.view.Each(ctx, q, func(r storage.Record) error {
 		b, err := record.Decode[record.Run](r)
 		if f.within(later(b.Ended, r.Created)) {
 			s.Runs[r.Status]++
@@ -79,7 +79,7 @@ func (c *Client) Stats(ctx context.Context, f Filter, progress ...func(steps int
 	if err != nil {
 		return Stats{}, err
 	}
-	histories := newHistories(c.ns)
+	histories := newHistories(c.view)
 	for step, err := range c.Steps(ctx, f) {
 		if err != nil {
 			return Stats{}, err

@@ -32,7 +32,7 @@ func (c *Client) Values(ctx context.Context, run, step string) (Values, error) {
 	if step != "" {
 		key = c.ns.Key(storage.KindStep, run, step)
 	}
-	records, err := c.ns.Store.Get(ctx, []storage.Key{key})
+	records, err := c.view.Store.Get(ctx, []storage.Key{key})
 	switch {
 	case err != nil:
 		return Values{}, err
@@ -46,7 +46,7 @@ func (c *Client) Values(ctx context.Context, run, step string) (Values, error) {
 	}
 	b, err := record.Decode[record.Step](records[0])
 	if err == nil && b.Result != nil && b.Result.Entry > 0 {
-		b.Result, err = c.ns.Large(ctx, key, b.Result.Entry)
+		b.Result, err = c.view.Large(ctx, key, b.Result.Entry)
 	}
 	return Values{Result: c.shown(b.Result)}, err
 }

@@ -99,6 +99,10 @@ func (w *world) namespace() string { return fmt.Sprint("history-", w.seed) }
 // byWorkers reports whether workers execute the run.
 func (w *world) byWorkers() bool { return w.seed%2 == 1 }
 
+// byJob reports whether the run is its only step, a or, so that an attempt that is lost may
+// be in doubt, b.
+func (w *world) byJob() bool { return w.byWorkers() && w.seed%8 >= 4 }
+
 // budgetOption returns the budget of the run.
 func (w *world) budgetOption() durable.RunOption {
 	return durable.Budget(job.BudgetPolicy{Retries: w.budget, PerUnit: 5})
@@ -254,7 +258,12 @@ func (w *world) process(s storage.Store) *worldProcess {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(cancel)
-	durable.Handle(p.Engine, "work", func(ctx context.Context, _ struct{}) (int, error) { return 0, w.work(ctx) })
+	if w.byJob() {
+		step := func(ctx context.Context, _ struct{}) (int, error) { return w.step(ctx) }
+		durable.Job(p.Engine, "work", w.policy[[]string{"a", "b"}[w.seed/8%2]], nil, step)
+	} else {
+		durable.Handle(p.Engine, "work", func(ctx context.Context, _ struct{}) (int, error) { return 0, w.work(ctx) })
+	}
 	return p
 }
 

@@ -127,7 +127,7 @@ func (n *Namespace) deletePage(ctx context.Context, run storage.Key) (due, more 
 		keys, more = append(keys, page...), more || rest
 	}
 	due, err = n.expireRecords(ctx, run, keys, func(r *storage.Record, b *record.Run, now time.Time) {
-		r.Status, r.Due, b.Result, b.Input, b.Tail = storage.StatusExpired, time.Time{}, nil, nil, more
+		r.Status, r.Due, b.Result, b.Input, b.Job, b.Tail = storage.StatusExpired, time.Time{}, nil, nil, nil, more
 		if more {
 			r.Due = now
 		}

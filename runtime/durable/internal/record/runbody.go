@@ -53,6 +53,7 @@ type Run struct {
 	// LacksBudget says that they are to be limited, from the first execution on.
 	LacksBudget bool `json:"lacks_budget,omitempty"`
 	Imports     int  `json:"imports,omitempty"` // transactions that have imported steps
+	Job         *Job `json:"job,omitempty"`     // the step that the run is, and that has no record
 	// Abandoned says that the run has succeeded without steps or units that it had begun.
 	Abandoned bool `json:"abandoned,omitempty"`
 	// Tail says that more steps follow the end of the run than one transaction has
