@@ -249,3 +249,12 @@ func twoAttempts(b *testing.B, store *postgres.Store, run, step, budget storage.
 
 // BenchmarkResume resumes a run with finished steps.
 func BenchmarkResume(b *testing.B) { durabletest.BenchmarkResume(b, open(b, benchURL(b)), 100_000) }
+
+// BenchmarkExpire deletes ended runs: jobs that are their own step, and runs with steps.
+func BenchmarkExpire(b *testing.B) {
+	for _, steps := range []int{0, 3} {
+		b.Run(fmt.Sprint("steps=", steps), func(b *testing.B) {
+			durabletest.BenchmarkExpire(b, open(b, benchURL(b)), steps)
+		})
+	}
+}

@@ -275,3 +275,12 @@ func BenchmarkWork(b *testing.B) {
 
 // BenchmarkResume resumes a run with finished steps.
 func BenchmarkResume(b *testing.B) { durabletest.BenchmarkResume(b, newStore(b), 100_000) }
+
+// BenchmarkExpire deletes ended runs: jobs that are their own step, and runs with steps.
+func BenchmarkExpire(b *testing.B) {
+	for _, steps := range []int{0, 3} {
+		b.Run(fmt.Sprint("steps=", steps), func(b *testing.B) {
+			durabletest.BenchmarkExpire(b, newStore(b), steps)
+		})
+	}
+}

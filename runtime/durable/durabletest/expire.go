@@ -1,0 +1,72 @@
+package durabletest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+	bodies "github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// BenchmarkExpire measures the deletion of runs whose time has passed, each with a number
+// of steps that have an entry each. An operation is a run.
+func BenchmarkExpire(b *testing.B, store storage.Store, steps int) {
+	e, err := durable.New(store)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close(context.WithoutCancel(b.Context()))
+	const batch = 200
+	for first := 0; first < b.N; first += batch {
+		fillEnded(b, store, first, min(first+batch, b.N), steps)
+	}
+	b.ResetTimer()
+	expired := 0
+	for _, err := range e.Admin().Expire(b.Context(), time.Time{}) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		expired++
+	}
+	if expired != b.N {
+		b.Errorf("%d runs have expired, want %d", expired, b.N)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+}
+
+// fillEnded creates runs that have succeeded, and are due to be deleted.
+func fillEnded(b *testing.B, store storage.Store, first, end, steps int) {
+	var w storage.Writes
+	for n := first; n < end; n++ {
+		at := time.Now().UTC().Add(-bodies.DefaultRetention - time.Hour)
+		r := storage.Record{
+			Key:    storage.Key{Kind: storage.KindRun, Run: fmt.Sprintf("order-%08d", n)},
+			Status: storage.StatusSucceeded, Fence: 1, Handler: "settle", Created: at, Bucket: bodies.Month(at),
+			Due: at.Add(bodies.DefaultRetention), Claimed: at, Ended: at, Input: []byte(`{"order": 1}`), Result: []byte(`"paid"`),
+		}
+		w.Put = append(w.Put, r)
+		for i := range steps {
+			step := storage.Record{
+				Key:    storage.Key{Kind: storage.KindStep, Run: r.Key.Run, ID: fmt.Sprint("charge/", i)},
+				Status: storage.StatusSucceeded, Fence: 1, Bucket: r.Bucket,
+			}
+			body := bodies.Step{Name: "charge", Attempts: 1, First: at, Ended: at}
+			if err := bodies.EncodeStep(&step, &body); err != nil {
+				b.Fatal(err)
+			}
+			w.Put = append(w.Put, step)
+			w.Add = append(w.Add, bodies.NewEntry(step, at, 1, 0, bodies.Entry{Outcome: "succeeded", Started: at}))
+		}
+	}
+	var sel storage.Select
+	for _, r := range w.Put {
+		sel.Keys = append(sel.Keys, r.Key)
+	}
+	err := store.Update(b.Context(), sel, func(storage.Tx) (storage.Writes, error) { return w, nil })
+	if err != nil {
+		b.Fatal(err)
+	}
+}
