@@ -45,8 +45,15 @@ func (s *Store) querySQL(q storage.Query, order, locking string) (string, []any,
 		list = table.brief
 	}
 	w := &where{args: []any{int16(q.Kind), q.Space}}
+	var runs []string
+	if order == byKey {
+		runs, q.Runs = q.Runs, nil
+	}
 	if err := w.fields(q); err != nil {
 		return "", nil, err
+	}
+	if len(runs) > 0 {
+		return w.ofEach(runs, list, locking, q.Status), w.args, nil
 	}
 	if !merged(q) {
 		if len(q.Status) > 0 {
@@ -76,11 +83,24 @@ func (s *Store) querySQL(q storage.Query, order, locking string) (string, []any,
 	return text + order, w.args, nil
 }
 
+// ofEach returns the statement of a query in the order of keys for some runs, one after the
+// other: so it ends when the page is full, and no plan passes over the records of other
+// runs.
+func (w *where) ofEach(runs []string, list, locking string, statuses []storage.Status) string {
+	if len(statuses) > 0 {
+		w.and("status = ANY (%s)", numbers(statuses))
+	}
+	w.args = append(w.args, slices.Compact(slices.Sorted(slices.Values(onlyText(runs)))))
+	limit := fmt.Sprintf(" LIMIT $%d", len(w.args)+1)
+	return fmt.Sprintf("SELECT r.* FROM unnest($%d::text[]) AS k (run) CROSS JOIN LATERAL (", len(w.args)) +
+		list + w.text.String() + " AND run = k.run" + byKey + limit + locking + ") AS r" + limit
+}
+
 // merged reports whether the records of each status of q are read in its order. With
 // one of the other fields, its index finds few records, which are sorted.
 func merged(q storage.Query) bool {
 	return q.Order != storage.OrderKey && len(q.Status) > 0 &&
-		q.Run == "" && q.Owner == "" && q.Label == "" && q.DueBy.IsZero()
+		q.Run == "" && len(q.Runs) == 0 && q.Owner == "" && q.Label == "" && q.DueBy.IsZero()
 }
 
 // noSort is a setting for a query that is merged. Without statistics, PostgreSQL expects

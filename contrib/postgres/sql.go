@@ -57,6 +57,7 @@ type texts struct {
 	dropEntries, dropMany   string   // the entries of deleted steps
 	moveEntries             string   // to the bucket of their step
 	moveRun                 []string // a run with all that belongs to it to another bucket
+	clear                   []string // what belongs to the runs $2 of a namespace
 	settings, state, oldest string
 	mark, notify            string
 	swap, claim             string
@@ -75,9 +76,10 @@ type table struct {
 }
 
 const (
-	isKey = `kind = $1 AND space = $2 AND run = $3 AND id = $4`
-	isDue = `space = $2 AND status IN (1, 5) AND handler = $3 AND handler <> '' AND due IS NOT NULL`
-	isOf  = `kind = k.kind AND space = k.space AND run = k.run AND id = k.id`
+	isKey  = `kind = $1 AND space = $2 AND run = $3 AND id = $4`
+	isDue  = `space = $2 AND status IN (1, 5) AND handler = $3 AND handler <> '' AND due IS NOT NULL`
+	ofRuns = `space = $1 AND run = ANY ($2)`
+	isOf   = `kind = k.kind AND space = k.space AND run = k.run AND id = k.id`
 )
 
 // unnest4 has the keys of a statement.
@@ -112,6 +114,11 @@ ON CONFLICT DO NOTHING`,
 			`UPDATE ` + steps + ` SET bucket = $3 WHERE kind = 4 AND ` + isRun + ` AND bucket <> $3`,
 			`UPDATE ` + records + ` SET bucket = $3 WHERE kind = ANY ('{5,6}') AND ` + isRun,
 			moveEntries(entries, `kind = ANY ('{1,2,3,4,5,6}') AND `+isRun, `$3`),
+		},
+		clear: []string{
+			`DELETE FROM ` + records + ` WHERE kind = ANY ('{3,5}') AND ` + ofRuns,
+			`DELETE FROM ` + steps + ` WHERE kind = 4 AND ` + ofRuns,
+			`DELETE FROM ` + entries + ` WHERE kind = ANY ('{3,4,5}') AND ` + ofRuns,
 		},
 
 		oldest:   `SELECT ` + isSet + `, value FROM ` + meta + ` WHERE key = 'oldest_writer'`,

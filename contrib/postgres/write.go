@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -17,6 +18,7 @@ func (s *Store) write(b *pgx.Batch, records []storage.Record, w storage.Writes) 
 	for i := range records {
 		stored[records[i].Key] = &records[i]
 	}
+	s.clear(b, w.Clear)
 	if err := s.remove(b, w.Delete); err != nil {
 		return err
 	}
@@ -106,6 +108,21 @@ func (s *Store) remove(b *pgx.Batch, keys []storage.Key) error {
 		b.Queue(s.texts.dropEntries, args...)
 	}
 	return nil
+}
+
+// clear queues the deletion of what belongs to runs, and of its entries.
+func (s *Store) clear(b *pgx.Batch, runs []storage.Key) {
+	bySpace := map[string][]string{}
+	for _, key := range runs {
+		if isTextKey(key) {
+			bySpace[key.Space] = append(bySpace[key.Space], key.Run)
+		}
+	}
+	for _, space := range slices.Sorted(maps.Keys(bySpace)) {
+		for _, text := range s.texts.clear {
+			b.Queue(text, space, bySpace[space])
+		}
+	}
 }
 
 // move queues the move of a step and its entries to another month.

@@ -195,6 +195,8 @@ func TestPlans(t *testing.T) {
 		},
 		{storage.Query{Attention: true}, "INDEX retry_attention (kind=? AND space=?)"},
 		{storage.Query{Attention: true, Run: "r"}, "INDEX retry_attention (kind=? AND space=? AND run=?)"},
+		{storage.Query{Attention: true, Runs: []string{"r"}}, "INDEX retry_attention (kind=? AND space=? AND run=?)"},
+		{storage.Query{Runs: []string{"r"}}, "PRIMARY KEY (kind=? AND space=? AND run=?)"},
 		{
 			storage.Query{Attention: true, Run: "r", Owner: "o", DueBy: now, From: storage.After("r", "i")},
 			"INDEX retry_attention (kind=? AND space=? AND run=? AND id>?)",

@@ -41,7 +41,7 @@ func indexOf(q storage.Query) string {
 		return "INDEXED BY retry_attention"
 	case q.Owner != "":
 		return "INDEXED BY retry_owner"
-	case q.DueBy.IsZero() || q.Run != "":
+	case q.DueBy.IsZero() || q.Run != "" || len(q.Runs) > 0:
 		return ""
 	case ofHandler(q):
 		return byHandler
@@ -53,7 +53,7 @@ func indexOf(q storage.Query) string {
 // one of the other fields, its index finds few records, which are sorted.
 func merged(q storage.Query) bool {
 	return q.Order != storage.OrderKey && len(q.Status) > 0 &&
-		q.Run == "" && q.Owner == "" && q.Label == "" && q.DueBy.IsZero()
+		q.Run == "" && len(q.Runs) == 0 && q.Owner == "" && q.Label == "" && q.DueBy.IsZero()
 }
 
 const (

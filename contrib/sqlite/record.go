@@ -37,6 +37,9 @@ ON CONFLICT DO UPDATE SET version = excluded.version, status = excluded.status, 
 
 	deleteSQL        = `DELETE FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
 	deleteEntriesSQL = `DELETE FROM retry_entry WHERE kind = ? AND space = ? AND run = ? AND id = ?`
+	clearSQL         = `DELETE FROM retry_record` + ofRuns
+	clearEntriesSQL  = `DELETE FROM retry_entry` + ofRuns
+	ofRuns           = ` WHERE kind = ? AND space = ? AND run IN (SELECT value FROM json_each(?))`
 
 	addSQL = `INSERT INTO retry_entry (kind, space, run, id, attempt, part, at, bucket, body, result)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
@@ -216,6 +219,26 @@ func (c *session) delete(key storage.Key) error {
 		return err
 	}
 	return c.exec(deleteEntriesSQL, key.Kind, key.Space, key.Run, key.ID)
+}
+
+// clear deletes what belongs to runs, and its entries.
+func (c *session) clear(runs []storage.Key) error {
+	bySpace := map[string][]string{}
+	for _, key := range runs {
+		bySpace[key.Space] = append(bySpace[key.Space], key.Run)
+	}
+	for space, ids := range bySpace {
+		list := jsonList(ids)
+		for _, kind := range storage.ClearedKinds {
+			if err := c.exec(clearSQL, kind, space, list); err != nil {
+				return err
+			}
+			if err := c.exec(clearEntriesSQL, kind, space, list); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // add adds an entry, unless it exists.

@@ -129,6 +129,9 @@ func (c *session) apply(records []storage.Record, w storage.Writes) error {
 	for _, r := range records {
 		stored[r.Key] = r
 	}
+	if err := c.clear(w.Clear); err != nil {
+		return err
+	}
 	for _, key := range w.Delete {
 		if err := c.delete(key); err != nil {
 			return err

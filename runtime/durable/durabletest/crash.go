@@ -134,7 +134,7 @@ func (f *Faulty) Update(
 		if err != nil {
 			return w, err
 		}
-		if len(w.Put)+len(w.Add)+len(w.Delete) == 0 {
+		if len(w.Put)+len(w.Add)+len(w.Delete)+len(w.Clear) == 0 {
 			return w, f.dead()
 		}
 		if point == 0 { // decide may be called again

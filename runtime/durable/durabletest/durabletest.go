@@ -33,7 +33,7 @@ func Run(t *testing.T, open Open) {
 		testErrorOfDecide, testPanic, testUnselected, testContext, testWaitEnds,
 		testNoLostUpdate, testNoDeadlock, testTimeAfterLocks, testClaims, testLockedRecords,
 		testQueries, testSelections, testPagesDuringWrites, testPagesNewestFirst,
-		testEntries, testEntriesRepeated, testDelete, testHistoryPages, testEntriesAcross,
+		testEntries, testEntriesRepeated, testDelete, testClear, testHistoryPages, testEntriesAcross,
 		testSwap, testClaimNew, testReopen, testShared, testLiveness, testNotifications, testClose,
 		testHistory01CrashAnywhere, testHistory02LostReplies, testHistory03ClaimDuringWrite,
 		testHistory12SharedTransaction, testHistory29Results, testHistory37Deleted,

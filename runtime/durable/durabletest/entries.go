@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -96,6 +97,57 @@ func testDelete(t *testing.T, p *place) {
 	s.wantNumber(step("a"), 7)
 	got, _ = s.history(step("a"))
 	equalEntries(t, got, []storage.Entry{entry(step("a"), 3, 0)})
+}
+
+// testClear: with a run that is cleared what belongs to it goes, with its entries: not the
+// run and what operators did to it, nor what belongs to others.
+func testClear(t *testing.T, p *place) {
+	s := p.store()
+	for _, n := range []int{1, 30} { // runs
+		name := func(i int) string { return fmt.Sprintf("%d runs, %02d", n, i) }
+		var cleared, kept []storage.Key
+		for i := range n + 1 {
+			for _, kind := range storage.ClearedKinds {
+				for _, id := range []string{"", "a", "b"} {
+					key := storage.Key{Kind: kind, Space: "test", Run: name(i), ID: id}
+					if i < n {
+						cleared = append(cleared, key)
+					} else {
+						kept = append(kept, key)
+					}
+				}
+			}
+			kept = append(kept, run(name(i)), storage.Key{Kind: storage.KindStep, Space: "other", Run: name(i)})
+		}
+		var fill storage.Writes
+		for _, key := range slices.Concat(cleared, kept) {
+			fill.Put, fill.Add = append(fill.Put, record(key, 1)), append(fill.Add, entry(key, 1, 0), entry(key, 2, 0))
+		}
+		s.write(fill)
+		var runs []storage.Key
+		for i := range n {
+			runs = append(runs, run(name(i)))
+		}
+		s.update(runs, func(tx storage.Tx) (storage.Writes, error) {
+			w, _ := increment(tx)
+			w.Clear = runs
+			return w, nil
+		})
+		for i, r := range s.get(cleared...) {
+			equalRecord(t, r, storage.Record{Key: cleared[i]})
+			entries, _ := s.history(cleared[i])
+			equalEntries(t, entries, nil)
+		}
+		for i, r := range s.get(kept...) {
+			want := uint64(1)
+			if slices.Contains(runs, kept[i]) {
+				want = 2
+			}
+			if entries, _ := s.history(kept[i]); numberIn(r) != want || len(entries) != 2 {
+				t.Errorf("%v: got number %d and %d entries, want %d and 2", kept[i], numberIn(r), len(entries), want)
+			}
+		}
+	}
 }
 
 // testHistoryPages: a long history comes in pages, and an entry that is added

@@ -97,6 +97,9 @@ func randomQuery(r *rand.Rand) storage.Query {
 		Attention: r.IntN(3) == 0, Limit: r.IntN(3) * r.IntN(40), Brief: r.IntN(2) == 0,
 	}
 	if r.IntN(3) == 0 {
+		q.Runs = []string{"b", oneOf(r, someTexts), "none"}[:1+r.IntN(3)]
+	}
+	if r.IntN(3) == 0 {
 		q.Owner = oneOf(r, someTexts)
 	}
 	if r.IntN(3) == 0 {
@@ -208,6 +211,7 @@ func testSelections(t *testing.T, p *place) {
 // selects reports whether q selects r.
 func selects(q storage.Query, r storage.Record) bool {
 	return r.Key.Kind == q.Kind && r.Key.Space == q.Space && (q.Run == "" || r.Key.Run == q.Run) &&
+		(q.Runs == nil || slices.Contains(q.Runs, r.Key.Run)) &&
 		(q.Owner == "" || r.Owner == q.Owner) &&
 		(q.Handlers == nil || slices.Contains(q.Handlers, r.Handler)) &&
 		(q.Status == nil || slices.Contains(q.Status, r.Status)) &&

@@ -95,3 +95,15 @@ func (l *keyList) after(key storage.Key) iter.Seq[storage.Key] {
 		}
 	}
 }
+
+// ofRun returns the keys from key on that have its Kind, Space and Run, in their order. The
+// list must not change meanwhile.
+func (l *keyList) ofRun(key storage.Key) iter.Seq[storage.Key] {
+	return func(yield func(storage.Key) bool) {
+		for k := range l.after(key) {
+			if k.Kind != key.Kind || k.Space != key.Space || k.Run != key.Run || !yield(k) {
+				return
+			}
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -212,13 +211,15 @@ func (m *Store) commit(w storage.Writes) error {
 	if m.closed {
 		return errClosed
 	}
+	for _, run := range w.Clear {
+		for _, kind := range storage.ClearedKinds {
+			for _, key := range slices.Collect(m.keys.ofRun(storage.Key{Kind: kind, Space: run.Space, Run: run.Run})) {
+				m.remove(key)
+			}
+		}
+	}
 	for _, key := range w.Delete {
-		m.due.replace(m.records[key], storage.Record{})
-		m.labels.replace(m.records[key], storage.Record{})
-		m.created.replace(m.records[key], storage.Record{})
-		delete(m.records, key)
-		delete(m.entries, key)
-		m.keys.remove(key)
+		m.remove(key)
 	}
 	for _, r := range w.Put {
 		r = cloned(r)
@@ -236,6 +237,16 @@ func (m *Store) commit(w storage.Writes) error {
 		}
 	}
 	return nil
+}
+
+// remove deletes a record and its entries. m.mu is held.
+func (m *Store) remove(key storage.Key) {
+	m.due.replace(m.records[key], storage.Record{})
+	m.labels.replace(m.records[key], storage.Record{})
+	m.created.replace(m.records[key], storage.Record{})
+	delete(m.records, key)
+	delete(m.entries, key)
+	m.keys.remove(key)
 }
 
 // Get implements [storage.Store].
@@ -272,64 +283,6 @@ func (m *Store) List(ctx context.Context, q storage.Query) ([]storage.Record, st
 		return records, "", nil
 	}
 	return records, q.After(records[len(records)-1]), nil
-}
-
-// find returns the keys of a page of the records that q selects, and whether
-// there are more. m.mu is held.
-func (m *Store) find(q storage.Query) (keys []storage.Key, more bool) {
-	limit := page(q.Limit)
-	for key := range m.candidates(q) {
-		switch {
-		case !covers(&q, key):
-			return keys, false
-		case !q.Selects(m.records[key]):
-			continue
-		case len(keys) == limit:
-			return keys, true
-		}
-		keys = append(keys, key)
-	}
-	return keys, false
-}
-
-// candidates returns the keys from the first one on that q may select, in the order
-// of q. m.mu is held.
-func (m *Store) candidates(q storage.Query) iter.Seq[storage.Key] {
-	switch {
-	case q.Order != storage.OrderKey:
-		return m.created.of(q)
-	case q.Label != "":
-		return m.labels.after(firstKey(&q), q.Label)
-	}
-	return m.keys.after(firstKey(&q))
-}
-
-// page returns the size of a page that was asked for.
-func page(limit int) int {
-	if limit <= 0 || limit > storage.MaxPage {
-		return storage.MaxPage
-	}
-	return limit
-}
-
-// firstKey returns the first key that q may select.
-func firstKey(q *storage.Query) storage.Key {
-	key := storage.Key{Kind: q.Kind, Space: q.Space, Run: max(q.Run, q.FromRun)}
-	if q.Run != "" {
-		key.ID = q.FromID
-	}
-	if p, err := q.Position(); err == nil && q.From != "" && p.Run >= key.Run {
-		key.Run, key.ID = p.Run, max(key.ID, p.ID+"\x00") // no text has a NUL byte
-	}
-	return key
-}
-
-// covers reports whether key has the Kind and Space of q and, in the order of keys,
-// precedes the end of the runs of q and, if q has one Run, of the IDs of q.
-func covers(q *storage.Query, key storage.Key) bool {
-	return q.Order != storage.OrderKey || key.Kind == q.Kind && key.Space == q.Space &&
-		(q.BeforeRun == "" || key.Run < q.BeforeRun) &&
-		(q.Run == "" || key.Run == q.Run && (q.BeforeID == "" || key.ID < q.BeforeID))
 }
 
 // History implements [storage.Store].

@@ -82,6 +82,9 @@ func (q *Query) Conditions() ([]Condition, error) {
 		c.add(FieldHandler, OpIn, q.Handlers)
 	}
 	c.text(FieldRun, OpIs, q.Run)
+	if len(q.Runs) > 0 {
+		c.add(FieldRun, OpIn, q.Runs)
+	}
 	c.time(FieldDue, OpAtMost, q.DueBy)
 	c.text(FieldOwner, OpIs, q.Owner)
 	c.text(FieldLabel, OpIs, q.Label)

@@ -75,6 +75,9 @@ func TestConditions(t *testing.T) {
 			q.Handlers = []string{text(), text()}[:1+r.IntN(2)]
 		}
 		if r.IntN(4) == 0 {
+			q.Runs = []string{text(), text()}[:1+r.IntN(2)]
+		}
+		if r.IntN(4) == 0 {
 			q.Owner, q.Label = text(), text()
 		}
 		record := Record{

@@ -12,8 +12,8 @@ import (
 //
 // An error of decide is returned unchanged. An error that matches [ErrStore] is
 // returned if decide panics, writes a record that tx does not have, writes one
-// twice, or writes text that is not valid UTF-8 or has a NUL byte, which some
-// databases refuse.
+// twice or that it clears, clears what is not a run, or writes text that is not valid
+// UTF-8 or has a NUL byte, which some databases refuse.
 func (tx Tx) Decide(decide func(Tx) (Writes, error)) (Writes, error) {
 	find := finder(tx.Records)
 	tx.find = find
@@ -44,7 +44,41 @@ func (tx Tx) Decide(decide func(Tx) (Writes, error)) (Writes, error) {
 			return Writes{}, err
 		}
 	}
+	if err := checkClear(w, find); err != nil {
+		return Writes{}, err
+	}
 	return w, nil
+}
+
+// checkClear reports why a store refuses to clear runs.
+func checkClear(w Writes, find func(Key) int) error {
+	if len(w.Clear) == 0 {
+		return nil
+	}
+	cleared := make(map[Key]bool, len(w.Clear))
+	for _, key := range w.Clear {
+		if key.Kind != KindRun || find(key) < 0 {
+			return unselected("clears", key)
+		}
+		cleared[key] = true
+	}
+	written := func(key Key) error {
+		if cleared[Key{Kind: KindRun, Space: key.Space, Run: key.Run}] && slices.Contains(ClearedKinds, key.Kind) {
+			return fmt.Errorf("%w: the decision writes record %.100q, which it clears", ErrStore, key)
+		}
+		return nil
+	}
+	for _, r := range w.Put {
+		if err := written(r.Key); err != nil {
+			return err
+		}
+	}
+	for _, e := range w.Add {
+		if err := written(e.Step); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Notifies returns the namespaces in which w makes a run due that has no owner, or

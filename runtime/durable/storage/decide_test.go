@@ -59,6 +59,8 @@ func TestDecideRefuses(t *testing.T) {
 		{"delete", writing(Writes{Delete: []Key{stepKey(5)}}), ErrStore, "step r 0005"},
 		{"entry", writing(Writes{Add: []Entry{{Step: stepKey(5)}}}), ErrStore, "step r 0005"},
 		{"twice", writing(Writes{Put: []Record{{Key: stepKey(1)}, {Key: stepKey(1)}}}), ErrStore, "twice"},
+		{"clear", writing(Writes{Clear: []Key{{Kind: KindRun, Space: "s", Run: "r"}}}), ErrStore, "run r"},
+		{"clear a step", writing(Writes{Clear: []Key{stepKey(1)}}), ErrStore, "step r 0001"},
 		{"UTF-8", writing(Writes{Put: []Record{{Key: stepKey(1), Owner: "a\xff"}}}), ErrStore, `a\xff`},
 		{"NUL", writing(Writes{Put: []Record{{Key: stepKey(1), Handler: "a\x00"}}}), ErrStore, `a\x00`},
 	}
@@ -70,6 +72,27 @@ func TestDecideRefuses(t *testing.T) {
 		if len(w.Put)+len(w.Delete)+len(w.Add) > 0 {
 			t.Errorf("%s: got writes %v, want none", c.name, w)
 		}
+	}
+}
+
+// TestDecideRefusesCleared: an update that clears a run writes none of its steps.
+func TestDecideRefusesCleared(t *testing.T) {
+	run := Key{Kind: KindRun, Space: "s", Run: "r"}
+	for name, w := range map[string]Writes{
+		"put":   {Put: []Record{{Key: stepKey(1)}}},
+		"entry": {Add: []Entry{{Step: stepKey(1)}}},
+	} {
+		tx := txOf(3)
+		tx.Records = append(tx.Records, Record{Key: run, Version: 1})
+		w.Clear = []Key{run}
+		if _, err := tx.Decide(writing(w)); !errors.Is(err, ErrStore) || !strings.Contains(err.Error(), "which it clears") {
+			t.Errorf("%s: got %v, want ErrStore", name, err)
+		}
+	}
+	tx := Tx{Records: []Record{{Key: run, Version: 1}}}
+	w, err := tx.Decide(writing(Writes{Clear: []Key{run}, Put: tx.Records, Add: []Entry{{Step: run}}}))
+	if err != nil || len(w.Clear) != 1 || w.Put[0].Version != 2 {
+		t.Errorf("got %+v and %v, want the run replaced and cleared", w, err)
 	}
 }
 

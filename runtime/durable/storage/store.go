@@ -132,8 +132,9 @@ type Query struct {
 	Kind      Kind
 	Space     string
 	Run       string
-	FromRun   string // whose Run is this, or follows it bytewise
-	BeforeRun string // whose Run precedes this
+	Runs      []string // any of these
+	FromRun   string   // whose Run is this, or follows it bytewise
+	BeforeRun string   // whose Run precedes this
 	Owner     string
 	Handlers  []string  // any of these
 	Status    []Status  // any of these
@@ -179,7 +180,7 @@ func (q Query) Prefix(prefix string) Query {
 // without From and Limit. It defines what the fields of a query mean.
 func (q *Query) Selects(r Record) bool {
 	return r.Key.Kind == q.Kind && r.Key.Space == q.Space && (q.Run == "" || r.Key.Run == q.Run) &&
-		r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
+		(len(q.Runs) == 0 || slices.Contains(q.Runs, r.Key.Run)) && r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
 		r.Key.ID >= q.FromID && (q.BeforeID == "" || r.Key.ID < q.BeforeID) &&
 		(q.Owner == "" || r.Owner == q.Owner) &&
 		(len(q.Handlers) == 0 || slices.Contains(q.Handlers, r.Handler)) &&
@@ -246,13 +247,20 @@ func (tx Tx) Lookup(key Key) (Record, bool) {
 	return Record{}, false
 }
 
-// Writes is what an update changes: Delete, Put and Add are applied in this
+// Writes is what an update changes: Clear, Delete, Put and Add are applied in this
 // order. Put replaces whole records; the store raises their versions.
 type Writes struct {
 	Put    []Record
 	Add    []Entry
 	Delete []Key // of a step: its entries, too
+	// Clear are runs whose records of [ClearedKinds] are all deleted with their entries.
+	// The runs are selected. Those records need not be, since whoever writes one selects
+	// its run, and the update writes none of them.
+	Clear []Key
 }
+
+// ClearedKinds are the kinds of the records that Clear of [Writes] deletes.
+var ClearedKinds = []Kind{KindGroup, KindStep, KindBudget}
 
 // A Store keeps records and orders their updates. It decides nothing. All
 // methods may be called concurrently.

@@ -283,7 +283,11 @@ func (it *item) propose(tx storage.Tx) (storage.Writes, error) {
 	if it.decide == nil {
 		return storage.Writes{}, nil
 	}
-	return it.decide(tx)
+	w, err := it.decide(tx)
+	if err == nil && len(w.Clear) > 0 {
+		err = fmt.Errorf("%w: the decision clears runs of which others that share its transaction may write", storage.ErrStore)
+	}
+	return w, err
 }
 
 // abandoned returns the error of an item that ended with ctx.
