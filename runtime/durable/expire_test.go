@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,7 +105,7 @@ func TestExpireFailed(t *testing.T) {
 // A run that is requeued while its results are deleted is left as it is, and not
 // reported as deleted.
 func TestExpireRequeuedRun(t *testing.T) {
-	for _, steps := range []int{1, storage.MaxPage} {
+	for _, steps := range []int{1, storage.MaxPage + 1} { // in one transaction, and in more
 		synctest.Test(t, func(t *testing.T) {
 			m := memory.New()
 			s := &hooked{Store: m}
@@ -117,7 +118,7 @@ func TestExpireRequeuedRun(t *testing.T) {
 			) error {
 				mu.Lock()
 				defer mu.Unlock()
-				if ended && slices.ContainsFunc(sel.Keys, func(k storage.Key) bool { return k.Kind == storage.KindStep }) {
+				if ended && slices.ContainsFunc(sel.Queries, func(q storage.Query) bool { return len(q.Runs) > 0 }) {
 					if updates++; updates > 1 {
 						return storage.ErrStore
 					}
@@ -163,6 +164,63 @@ func TestExpireMany(t *testing.T) {
 		time.Sleep(time.Hour + 15*time.Second)
 		if got := len(p.saw(events.EventExpired)); got != 200 {
 			t.Errorf("%d runs have expired, want 200", got)
+		}
+	})
+}
+
+// Many runs expire in one transaction, but not one that has more steps than such a
+// transaction deletes, nor those with dead letters, however many these are.
+func TestExpireInSets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := memory.New()
+		s := &hooked{Store: m}
+		p := startProcess(t, s)
+		var updates atomic.Int64
+		s.hook = func(
+			ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error), next update,
+		) error {
+			if slices.ContainsFunc(sel.Queries, func(q storage.Query) bool { return len(q.Runs) > 0 }) {
+				updates.Add(1)
+			}
+			return next(ctx, sel, decide)
+		}
+		want := map[string]storage.Status{}
+		add := func(run string, n int, status storage.Status) {
+			steps := make([]admin.ImportedStep, n)
+			for i := range steps {
+				steps[i] = admin.ImportedStep{Name: "s", ID: genapi.ID(i), Status: status, Attempts: 1}
+				if status == storage.StatusSucceeded {
+					steps[i].Result = i
+				}
+			}
+			if _, err := p.Admin().Import(t.Context(), run, steps); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.run(run, func(context.Context) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			want[run] = storage.StatusExpired
+			if status == storage.StatusDead {
+				want[run] = storage.StatusSucceeded
+			}
+		}
+		for i := range 100 {
+			add(fmt.Sprintf("run-%02d", i), i%3, storage.StatusSucceeded)
+		}
+		add("run-30-large", 2*storage.MaxPage+1, storage.StatusSucceeded)
+		add("run-60-dead", storage.MaxPage-1, storage.StatusDead)
+		add("run-61-dead", storage.MaxPage+1, storage.StatusDead)
+		time.Sleep(time.Second)
+		for _, err := range p.Admin().Expire(t.Context(), time.Now()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for run, status := range want {
+			wantRun(t, p.Engine, run, status)
+		}
+		if n := updates.Load(); n < 6 || n > 12 {
+			t.Errorf("the runs expired in %d transactions", n)
 		}
 	})
 }

@@ -343,7 +343,7 @@ func (e *Engine) expire(ctx context.Context, quit <-chan struct{}) {
 	}
 	more, err := true, error(nil)
 	for more && err == nil && !stop() {
-		more, err = e.ns.ExpireRuns(ctx, begun, stop)
+		more, err = e.ns.ExpireDue(ctx, begun, stop)
 	}
 	if err == nil {
 		err = e.ns.ExpireOwners(ctx, begun)

@@ -16,30 +16,30 @@ import (
 // and whose time has passed: see durable.Retention and durable.FailedRetention. Engines
 // do so as well, with each renewal of their lease. If before is not zero, the runs that
 // ended earlier than that are deleted, too, however long they were to be kept; the audit
-// of these runs has by. Runs with dead letters or steps in doubt stay. The ids of the
-// deleted runs are returned as it happens; to stop, end the loop. An error ends the
-// sequence.
+// of these runs has by. Runs with dead letters or steps in doubt stay. Many runs are deleted
+// in one transaction, and then their ids are returned; to stop, end the loop. An error ends
+// the sequence.
 func (c *Client) Expire(ctx context.Context, before time.Time, by ...events.Operator) iter.Seq2[string, error] {
 	due := storage.Query{Kind: storage.KindRun, Space: c.ns.Space, Status: namespace.Expiring, DueBy: time.Now()}
 	early := storage.Query{Kind: storage.KindRun, Space: c.ns.Space, Status: namespace.Ends}
+	due.Limit, early.Limit = namespace.ExpirePage, namespace.ExpirePage
 	never := func() bool { return false }
 	return func(yield func(string, error) bool) {
-		expire := func(r storage.Record) error {
-			if err := c.shorten(ctx, r, before, operator(by)); err != nil {
+		expire := func(runs []storage.Record) error {
+			if err := c.shorten(ctx, runs, before, operator(by)); err != nil {
 				return err
 			}
-			if _, err := c.ns.ExpireRun(ctx, r, never); err != nil {
-				return err
-			}
-			records, err := c.ns.Store.Get(ctx, []storage.Key{r.Key})
-			if err == nil && records[0].Status == storage.StatusExpired && !yield(r.Key.Run, nil) {
-				return errStopped
+			expired, _, err := c.ns.Expire(ctx, runs, never)
+			for _, run := range expired {
+				if !yield(run, nil) {
+					return errStopped
+				}
 			}
 			return err
 		}
-		err := c.ns.Each(ctx, due, expire)
+		err := c.ns.EachPage(ctx, due, expire)
 		if err == nil && !before.IsZero() {
-			err = c.ns.Each(ctx, early, expire)
+			err = c.ns.EachPage(ctx, early, expire)
 		}
 		if err != nil && err != errStopped {
 			yield("", err)
@@ -47,19 +47,36 @@ func (c *Client) Expire(ctx context.Context, before time.Time, by ...events.Oper
 	}
 }
 
-// shorten makes the results of a run that ended before a time due for deletion.
-func (c *Client) shorten(ctx context.Context, r storage.Record, before time.Time, by events.Operator) error {
-	b, err := record.Decode[record.Run](r)
-	if err != nil || before.IsZero() || !b.Ended.Before(before) {
-		return err
+// shorten makes the results of runs that ended before a time due for deletion.
+func (c *Client) shorten(ctx context.Context, runs []storage.Record, before time.Time, by events.Operator) error {
+	if before.IsZero() {
+		return nil
 	}
-	return c.ns.Update(ctx, []storage.Key{r.Key}, func(tx storage.Tx) (storage.Writes, error) {
-		r := tx.Record(r.Key)
-		b, err := record.Decode[record.Run](r)
-		if err != nil || !slices.Contains(namespace.Ends, r.Status) || !b.Ended.Before(before) || !r.Due.After(tx.Now) {
-			return storage.Writes{}, err
+	var keys []storage.Key
+	for _, r := range runs {
+		if r.Ended.Before(before) {
+			keys = append(keys, r.Key)
 		}
-		r.Due = tx.Now
-		return writeRun(r, &b, newAudit(r, tx.Now, ActionExpired, by))
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return c.ns.Update(ctx, keys, func(tx storage.Tx) (all storage.Writes, err error) {
+		for _, r := range tx.Records {
+			if !slices.Contains(namespace.Ends, r.Status) || !r.Ended.Before(before) || !r.Due.After(tx.Now) {
+				continue
+			}
+			b, err := record.Decode[record.Run](r)
+			if err != nil {
+				return all, err
+			}
+			r.Due = tx.Now
+			w, err := writeRun(r, &b, newAudit(r, tx.Now, ActionExpired, by))
+			if err != nil {
+				return all, err
+			}
+			all.Put, all.Add = append(all.Put, w.Put...), append(all.Add, w.Add...)
+		}
+		return all, nil
 	})
 }

@@ -19,31 +19,182 @@ var Ends = []storage.Status{
 // see tail.go.
 var Expiring = append(slices.Clone(Ends), storage.StatusExpired)
 
-// expirePage is the number of runs that are looked for at once.
-const expirePage = 100
+// ExpirePage is the number of runs that are deleted in one transaction: others wait for it.
+const ExpirePage = 250
 
-// ExpireRuns calls [Namespace.ExpireRun] for a page of the runs that are due, and
-// reports whether there may be more. It ends between two transactions when stop
-// returns true.
-func (n *Namespace) ExpireRuns(ctx context.Context, now time.Time, stop func() bool) (more bool, err error) {
+// ExpireDue expires a page of the runs that are due, and reports whether there may be more.
+// It ends between two transactions when stop returns true.
+func (n *Namespace) ExpireDue(ctx context.Context, now time.Time, stop func() bool) (more bool, err error) {
 	runs, next, err := n.Store.List(ctx, storage.Query{
-		Kind: storage.KindRun, Space: n.Space, Status: Expiring, DueBy: now, Limit: expirePage,
+		Kind: storage.KindRun, Space: n.Space, Status: Expiring, DueBy: now, Limit: ExpirePage,
 	})
 	if err != nil {
 		return false, err
 	}
-	for _, r := range runs {
-		if stop() {
-			return false, nil
-		}
-		changed, err := n.ExpireRun(ctx, r, stop)
-		if err != nil {
-			return false, err
-		}
-		more = more || changed && next != ""
-	}
-	return more, nil
+	_, due, err := n.Expire(ctx, runs, stop)
+	return due && next != "", err
 }
+
+// Expire expires those of some runs that are due, which are in the order of their keys. It
+// ends the tail of a run that has one. Of the others it deletes what belongs to them, with
+// their inputs and results, as many as one transaction deletes at a time. A run to which
+// more belongs than that expires with the first page: it is never executed over what is
+// left. A run with dead letters or steps in doubt is looked at again later.
+//
+// Expire returns the runs that it has expired whole, and reports whether any was still due.
+// It ends between two transactions when stop returns true.
+func (n *Namespace) Expire(
+	ctx context.Context, runs []storage.Record, stop func() bool,
+) (expired []string, due bool, err error) {
+	var rest []storage.Key
+	for _, r := range runs {
+		b, err := record.Decode[record.Run](r)
+		switch {
+		case err != nil:
+			return nil, due, err
+		case r.Status != storage.StatusSucceeded || !b.Tail:
+			rest = append(rest, r.Key)
+			continue
+		}
+		tail, err := n.abandon(ctx, r.Key, stop)
+		if due = due || tail; err != nil {
+			return nil, due, err
+		}
+	}
+	for len(rest) > 0 && !stop() {
+		p, err := n.portion(ctx, rest)
+		if err == nil {
+			err = p.expire(ctx)
+		}
+		if err != nil {
+			return expired, due, err
+		}
+		for _, run := range p.expired {
+			n.Event(ctx, events.Event{Kind: events.EventExpired, Run: run})
+		}
+		expired, due, rest = append(expired, p.expired...), due || p.due, rest[p.decided:]
+	}
+	return expired, due, nil
+}
+
+// abandon ends the tail of a run that has succeeded. It reports whether the run still had
+// one.
+func (n *Namespace) abandon(ctx context.Context, run storage.Key, stop func() bool) (tail bool, err error) {
+	for more := true; more && err == nil && !stop(); tail = true {
+		var now bool
+		if now, more, err = n.AbandonPage(ctx, run); !now {
+			return tail, err
+		}
+	}
+	return tail, err
+}
+
+// A portion is what one transaction expires: some runs with all that belongs to them, or
+// one of them with the first page of that.
+type portion struct {
+	ns   *Namespace
+	runs []storage.Key
+	page []storage.Key // or nil
+
+	decided int      // how many of the runs were decided: the others may be due
+	expired []string // whole
+	due     bool     // some were
+}
+
+// portion returns the first portion of some runs, of which there is at least one.
+func (n *Namespace) portion(ctx context.Context, runs []storage.Key) (*portion, error) {
+	p := &portion{ns: n, runs: runs}
+	for _, kind := range [...]storage.Kind{storage.KindGroup, storage.KindStep} { // budgets are few
+		records, next, err := n.Store.List(ctx, storage.Query{Kind: kind, Space: n.Space, Runs: p.ids(), Brief: true})
+		if err != nil {
+			return nil, err
+		}
+		if next == "" {
+			continue
+		}
+		last := records[len(records)-1].Key.Run // there may be more of it
+		whole := slices.IndexFunc(p.runs, func(key storage.Key) bool { return key.Run == last })
+		p.runs = p.runs[:max(whole, 1)]
+		if whole > 0 {
+			continue
+		}
+		for _, r := range records {
+			p.page = append(p.page, r.Key)
+		}
+		break
+	}
+	return p, nil
+}
+
+// ids returns the ids of the runs.
+func (p *portion) ids() (ids []string) {
+	for _, key := range p.runs {
+		ids = append(ids, key.Run)
+	}
+	return ids
+}
+
+// expire deletes the portion.
+func (p *portion) expire(ctx context.Context) error {
+	blocked := storage.Query{
+		Kind: storage.KindStep, Space: p.ns.Space, Runs: p.ids(), Attention: true, Status: blockedStatus,
+	}
+	sel := storage.Select{Keys: slices.Concat(p.runs, p.page), Queries: []storage.Query{blocked}}
+	return p.ns.Store.Update(ctx, sel, p.decide)
+}
+
+// blockedStatus are the states of steps that somebody has to look at before their run
+// expires.
+var blockedStatus = []storage.Status{storage.StatusDead, storage.StatusInDoubt, storage.StatusPaused}
+
+// decide expires the runs that are still due: not one that was requeued, that another
+// engine has expired, or that has just succeeded with a tail.
+func (p *portion) decide(tx storage.Tx) (w storage.Writes, err error) {
+	p.decided, p.expired, p.due = len(p.runs), nil, false
+	blocked := map[string]bool{}
+	for _, r := range tx.Records[len(p.runs):] {
+		if slices.Contains(blockedStatus, r.Status) {
+			blocked[r.Key.Run] = true
+		}
+	}
+	if len(tx.Records) == len(p.runs)+len(p.page)+storage.MaxPage { // there may be more of them
+		last := tx.Records[len(tx.Records)-1].Key.Run
+		p.decided = 1 + slices.IndexFunc(p.runs, func(key storage.Key) bool { return key.Run == last })
+	}
+	for _, r := range tx.Records[:p.decided] {
+		b, err := record.Decode[record.Run](r)
+		if err != nil {
+			return w, err
+		}
+		switch {
+		case !isExpiring(&r, &b, tx.Now):
+			continue
+		case r.Status != storage.StatusExpired && blocked[r.Key.Run]:
+			r.Due = tx.Now.Add(max(b.RetentionAfter(r.Status), blockedKeep))
+		default:
+			r.Status, r.Due, b.Result, b.Input, b.Job = storage.StatusExpired, time.Time{}, nil, nil, nil
+			if b.Tail = len(p.page) > 0; b.Tail {
+				r.Due, w.Delete, p.decided = tx.Now, p.page, 0
+			} else {
+				w.Clear, p.expired = append(w.Clear, r.Key), append(p.expired, r.Key.Run)
+			}
+		}
+		if err := record.Encode(&r, &b); err != nil {
+			return w, err
+		}
+		w.Put, p.due = append(w.Put, r), true
+	}
+	return w, nil
+}
+
+// isExpiring reports whether a run is due to expire, or to go on with that.
+func isExpiring(r *storage.Record, b *record.Run, now time.Time) bool {
+	return slices.Contains(Expiring, r.Status) && !r.Due.IsZero() && !r.Due.After(now) &&
+		(r.Status == storage.StatusExpired || !b.Tail)
+}
+
+// blockedKeep is the least time after which a run with blocked steps is looked at again.
+const blockedKeep = time.Hour
 
 // ownerKeep is how long the records of dead engines are kept.
 const ownerKeep = time.Hour
@@ -64,97 +215,4 @@ func (n *Namespace) ExpireOwners(ctx context.Context, now time.Time) error {
 			return storage.Writes{Delete: []storage.Key{o.Key}}, nil
 		})
 	})
-}
-
-// ExpireRun ends the tail of a run, if it has one, and otherwise deletes its steps,
-// groups and budgets, with its input and its result. The run expires with the first
-// page of them: it is never executed over what is left. A run with dead letters or
-// steps in doubt is looked at again later. It reports whether the run was still due,
-// and ends between two transactions when stop returns true.
-func (n *Namespace) ExpireRun(ctx context.Context, r storage.Record, stop func() bool) (due bool, err error) {
-	b, err := record.Decode[record.Run](r)
-	if err != nil {
-		return false, err
-	}
-	page := n.deletePage
-	switch {
-	case r.Status == storage.StatusSucceeded && b.Tail:
-		page = n.AbandonPage
-	case r.Status != storage.StatusExpired:
-		if postponed, due, err := n.postpone(ctx, r.Key); postponed || err != nil {
-			return due, err
-		}
-	}
-	for more := true; more && err == nil && !stop(); due = true {
-		var now bool
-		if now, more, err = page(ctx, r.Key); !now {
-			return due, err
-		}
-	}
-	return due, err
-}
-
-// postpone makes a run due later if it has dead letters or steps in doubt. It reports
-// whether it has some, and whether the run was still due.
-func (n *Namespace) postpone(ctx context.Context, run storage.Key) (postponed, due bool, err error) {
-	q := storage.Query{
-		Kind: storage.KindStep, Space: run.Space, Run: run.Run, Status: []storage.Status{
-			storage.StatusDead, storage.StatusInDoubt, storage.StatusPaused,
-		},
-		Attention: true, Limit: 1,
-	}
-	if left, _, err := n.Store.List(ctx, q); len(left) == 0 || err != nil {
-		return false, false, err
-	}
-	due, err = n.expireRecords(ctx, run, nil, func(r *storage.Record, b *record.Run, now time.Time) {
-		r.Due = now.Add(max(b.RetentionAfter(r.Status), deadKeep))
-	})
-	return true, due, err
-}
-
-// deadKeep is the least time after which such a run is looked at again.
-const deadKeep = time.Hour
-
-// deletePage deletes a page of the records of a run. It reports whether the run was
-// still due, and whether there are more.
-func (n *Namespace) deletePage(ctx context.Context, run storage.Key) (due, more bool, err error) {
-	var keys []storage.Key
-	for _, kind := range [...]storage.Kind{storage.KindGroup, storage.KindStep, storage.KindBudget} {
-		page, rest, err := n.Page(ctx, storage.Query{Kind: kind, Space: run.Space, Run: run.Run})
-		if err != nil {
-			return false, false, err
-		}
-		keys, more = append(keys, page...), more || rest
-	}
-	due, err = n.expireRecords(ctx, run, keys, func(r *storage.Record, b *record.Run, now time.Time) {
-		r.Status, r.Due, b.Result, b.Input, b.Job, b.Tail = storage.StatusExpired, time.Time{}, nil, nil, nil, more
-		if more {
-			r.Due = now
-		}
-	})
-	if due && !more && err == nil {
-		n.Event(ctx, events.Event{Kind: events.EventExpired, Run: run.Run})
-	}
-	return due, more, err
-}
-
-// expireRecords deletes records of a run and changes the run, if that is still
-// due: not if it was requeued, if another engine was faster, or if it has just
-// succeeded with a tail.
-func (n *Namespace) expireRecords(
-	ctx context.Context, run storage.Key, keys []storage.Key, change func(*storage.Record, *record.Run, time.Time),
-) (due bool, err error) {
-	sel := storage.Select{Keys: append([]storage.Key{run}, keys...)}
-	err = n.Store.Update(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
-		r := tx.Record(run)
-		b, err := record.Decode[record.Run](r)
-		due = err == nil && slices.Contains(Expiring, r.Status) && !r.Due.IsZero() && !r.Due.After(tx.Now)
-		if due = due && (r.Status == storage.StatusExpired || !b.Tail); !due {
-			return storage.Writes{}, err
-		}
-		change(&r, &b, tx.Now)
-		err = record.Encode(&r, &b)
-		return storage.Writes{Put: []storage.Record{r}, Delete: keys}, err
-	})
-	return due, err
 }

@@ -87,18 +87,25 @@ func (n *Namespace) Update(
 
 // Each calls f for the records of a query.
 func (n *Namespace) Each(ctx context.Context, q storage.Query, f func(storage.Record) error) error {
-	for {
-		records, next, err := n.Store.List(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, r := range records {
+	return n.EachPage(ctx, q, func(page []storage.Record) error {
+		for _, r := range page {
 			if err := f(r); err != nil {
 				return err
 			}
 		}
-		if q.From = next; next == "" {
-			return nil
+		return nil
+	})
+}
+
+// EachPage calls f for the pages of a query.
+func (n *Namespace) EachPage(ctx context.Context, q storage.Query, f func([]storage.Record) error) error {
+	for {
+		records, next, err := n.Store.List(ctx, q)
+		if err == nil {
+			err = f(records)
+		}
+		if q.From = next; next == "" || err != nil {
+			return err
 		}
 	}
 }
