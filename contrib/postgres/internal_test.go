@@ -189,6 +189,12 @@ func TestPlans(t *testing.T) {
 			}
 		}
 	}
+	for _, text := range s.texts.clear {
+		plan := s.explain(t, false, nil, text, "test", []string{"r1", "r2"})
+		if strings.Count(plan, "Scan") != strings.Count(plan, "_pkey") {
+			t.Errorf("%s\ngot\n%s", text, plan)
+		}
+	}
 	now := time.Now().UTC()
 	_, err := s.pool.Exec(t.Context(), fmt.Sprintf(`
 INSERT INTO retry.retry_run (kind, space, run, id, version, status, owner, fence, handler, due, attention, bucket, label,
@@ -207,6 +213,7 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 	others := []storage.Status{storage.StatusPaused, storage.StatusCanceled, storage.StatusTimedOut}
 	all := slices.Concat(open, ended, others)
 	created := storage.AfterCreated(now.Add(-time.Hour), "r")
+	due := (&storage.Query{Order: storage.OrderDue}).After(storage.Record{Key: key(storage.KindRun, "r", ""), Due: now.Add(-time.Hour)})
 	const newest, oldest = storage.OrderNewest, storage.OrderOldest
 	// Without statistics, as after a burst of jobs, and with them: a sort reads the whole
 	// backlog for each claim.
@@ -241,7 +248,14 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 					Kind: storage.KindRun, Order: newest, Status: all, CreatedFrom: now.Add(-time.Hour), CreatedBefore: now,
 				}, "", "retry_run_created",
 			},
+			{storage.Query{Kind: storage.KindRun, Order: storage.OrderDue, DueBy: now, Status: ended}, "", "retry_run_ended"},
+			{
+				storage.Query{Kind: storage.KindRun, Order: storage.OrderDue, DueBy: now, Status: ended, From: due}, "",
+				"retry_run_ended",
+			},
 			{storage.Query{Kind: storage.KindStep, Run: "r"}, byKey, "_pkey"},
+			{storage.Query{Kind: storage.KindStep, Runs: []string{"r1", "r2"}}, byKey, "_pkey"},
+			{storage.Query{Kind: storage.KindStep, Runs: []string{"r1", "r2"}, Attention: true}, byKey, "_kind_space_run_id_idx"},
 			{storage.Query{Kind: storage.KindStep, Label: "l", Attention: true}, byKey, "_kind_space_label_run_id_idx"},
 			{
 				storage.Query{Kind: storage.KindStep, Label: "l", From: storage.After("r", "i")}, byKey,

@@ -27,6 +27,8 @@ func listOrder(q storage.Query) string {
 		return " ORDER BY created, run, id"
 	case storage.OrderNewest:
 		return " ORDER BY created DESC, run DESC, id DESC"
+	case storage.OrderDue:
+		return " ORDER BY due, run, id"
 	}
 	return byKey
 }
@@ -99,7 +101,7 @@ func (w *where) ofEach(runs []string, list, locking string, statuses []storage.S
 // merged reports whether the records of each status of q are read in its order. With
 // one of the other fields, its index finds few records, which are sorted.
 func merged(q storage.Query) bool {
-	return q.Order != storage.OrderKey && len(q.Status) > 0 &&
+	return q.Order.ByCreation() && len(q.Status) > 0 &&
 		q.Run == "" && len(q.Runs) == 0 && q.Owner == "" && q.Label == "" && q.DueBy.IsZero()
 }
 

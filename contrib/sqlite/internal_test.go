@@ -187,6 +187,7 @@ func TestPlans(t *testing.T) {
 		{storage.Query{Owner: "o"}, "INDEX retry_owner (kind=? AND space=? AND owner=?)"},
 		{storage.Query{Owner: "o", DueBy: now}, "INDEX retry_owner (kind=? AND space=? AND owner=?)"},
 		{storage.Query{DueBy: now}, "INDEX retry_due (kind=? AND space=? AND due<?)"},
+		{storage.Query{DueBy: now, Order: storage.OrderDue}, "INDEX retry_due (kind=? AND space=? AND due>? AND due<?)"},
 		{storage.Query{Label: "l", Attention: true}, "INDEX retry_label (kind=? AND space=? AND label=?)"},
 		{storage.Query{Label: "l", Run: "r"}, "INDEX retry_label (kind=? AND space=? AND label=? AND run=?)"},
 		{
@@ -202,7 +203,7 @@ func TestPlans(t *testing.T) {
 			"INDEX retry_attention (kind=? AND space=? AND run=? AND id>?)",
 		},
 	} {
-		order := byKey
+		order := listOrder(test.query)
 		if indexOf(test.query) == byHandler {
 			order = ofPriority
 		}

@@ -23,6 +23,8 @@ func listOrder(q storage.Query) string {
 		return " ORDER BY created, run, id"
 	case storage.OrderNewest:
 		return " ORDER BY created DESC, run DESC, id DESC"
+	case storage.OrderDue:
+		return " ORDER BY due, run, id"
 	}
 	return byKey
 }
@@ -41,7 +43,7 @@ func indexOf(q storage.Query) string {
 		return "INDEXED BY retry_attention"
 	case q.Owner != "":
 		return "INDEXED BY retry_owner"
-	case q.DueBy.IsZero() || q.Run != "" || len(q.Runs) > 0:
+	case q.DueBy.IsZero() && q.Order != storage.OrderDue || q.Run != "" || len(q.Runs) > 0:
 		return ""
 	case ofHandler(q):
 		return byHandler
@@ -52,7 +54,7 @@ func indexOf(q storage.Query) string {
 // merged reports whether the records of each status of q are read in its order. With
 // one of the other fields, its index finds few records, which are sorted.
 func merged(q storage.Query) bool {
-	return q.Order != storage.OrderKey && len(q.Status) > 0 &&
+	return q.Order.ByCreation() && len(q.Status) > 0 &&
 		q.Run == "" && len(q.Runs) == 0 && q.Owner == "" && q.Label == "" && q.DueBy.IsZero()
 }
 

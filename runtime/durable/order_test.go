@@ -49,6 +49,7 @@ func TestOrder(t *testing.T) {
 			{"by id", storage.Query{}, "a b c/1 c/2 d", false},
 			{"newest", storage.Query{Order: storage.OrderNewest}, "b d c/2 a c/1", false},
 			{"oldest", storage.Query{Order: storage.OrderOldest}, "c/1 a c/2 d b", false},
+			{"due", storage.Query{Order: storage.OrderDue}, "c/1 c/2 d b a", true},
 			{"handler", storage.Query{Order: storage.OrderNewest, Handlers: []string{"odd"}}, "c/2 a", false},
 			{"prefix", storage.Query{Order: storage.OrderOldest}.Prefix("c/"), "c/1 c/2", false},
 			{"prefix, after", storage.Query{

@@ -52,7 +52,7 @@ var runStatuses = []storage.Status{
 // meanwhile change no page after a [storage.Cursor].
 func (c *Client) List(ctx context.Context, q storage.Query) iter.Seq2[RunInfo, error] {
 	q.Kind, q.Space = storage.KindRun, c.ns.Space
-	if q.Order == storage.OrderKey {
+	if !q.Order.ByCreation() {
 		return sequence(c.ns, ctx, q, runInfo)
 	}
 	switch { // an index has the runs of each status
@@ -73,7 +73,7 @@ func (c *Client) List(ctx context.Context, q storage.Query) iter.Seq2[RunInfo, e
 // those with other ids are passed over.
 func (c *Client) listIDs(ctx context.Context, q storage.Query) iter.Seq2[RunInfo, error] {
 	return func(yield func(RunInfo, error) bool) {
-		bounds := storage.Query{Kind: q.Kind, Space: q.Space, Run: q.Run, FromRun: q.FromRun, BeforeRun: q.BeforeRun}
+		bounds := storage.Query{Kind: q.Kind, Space: q.Space, Run: q.Run, Runs: q.Runs, FromRun: q.FromRun, BeforeRun: q.BeforeRun}
 		records, next, err := c.ns.Store.List(ctx, bounds)
 		if err == nil && next != "" {
 			sequence(c.ns, ctx, q, runInfo)(yield)
@@ -94,7 +94,7 @@ func (c *Client) listIDs(ctx context.Context, q storage.Query) iter.Seq2[RunInfo
 		compare := compareRuns(q.Order)
 		slices.SortFunc(runs, func(a, b RunInfo) int { return compare(&a, &b) })
 		for _, run := range runs {
-			if last := (&RunInfo{ID: after.Run, Created: after.Created}); q.From != "" && compare(last, &run) >= 0 {
+			if last := (&RunInfo{ID: after.Run, Created: after.Time}); q.From != "" && compare(last, &run) >= 0 {
 				continue
 			}
 			if !yield(run, nil) {
@@ -109,9 +109,11 @@ func compareRuns(o storage.Order) func(a, b *RunInfo) int {
 	return func(a, b *RunInfo) int {
 		switch o {
 		case storage.OrderOldest:
-			return storage.Position{Created: a.Created, Run: a.ID}.Compare(storage.Position{Created: b.Created, Run: b.ID})
+			return storage.Position{Time: a.Created, Run: a.ID}.Compare(storage.Position{Time: b.Created, Run: b.ID})
 		case storage.OrderNewest:
-			return storage.Position{Created: b.Created, Run: b.ID}.Compare(storage.Position{Created: a.Created, Run: a.ID})
+			return storage.Position{Time: b.Created, Run: b.ID}.Compare(storage.Position{Time: a.Created, Run: a.ID})
+		case storage.OrderDue:
+			return storage.Position{Time: a.Due, Run: a.ID}.Compare(storage.Position{Time: b.Due, Run: b.ID})
 		}
 		return strings.Compare(a.ID, b.ID)
 	}

@@ -22,7 +22,9 @@ func testQueries(t *testing.T, p *place) {
 	s.put(records...)
 	for range 200 {
 		q := randomQuery(r)
-		q.Order = oneOf(r, []storage.Order{storage.OrderKey, storage.OrderOldest, storage.OrderNewest})
+		q.Order = oneOf(r, []storage.Order{
+			storage.OrderKey, storage.OrderOldest, storage.OrderNewest, storage.OrderDue,
+		})
 		q.From = randomCursor(r, q)
 		want := keysOf(inOrder(q, records))
 		listed, largest := s.list(q)
@@ -140,7 +142,8 @@ func randomCursor(r *rand.Rand, q storage.Query) storage.Cursor {
 		return ""
 	}
 	key := storage.Key{Run: cmp.Or(q.Run, oneOf(r, someTexts)), ID: fmt.Sprint(r.IntN(400))}
-	return q.After(storage.Record{Key: key, Created: oneOf(r, someTimes[1:])})
+	at := oneOf(r, someTimes[1:])
+	return q.After(storage.Record{Key: key, Created: at, Due: at})
 }
 
 // inOrder returns the records that q selects among some, which are sorted by their keys, in
@@ -151,7 +154,10 @@ func inOrder(q storage.Query, records []storage.Record) (found []storage.Record)
 			found = append(found, r)
 		}
 	}
-	if q.Order != storage.OrderKey {
+	switch {
+	case q.Order == storage.OrderDue:
+		slices.SortStableFunc(found, func(a, b storage.Record) int { return a.Due.Compare(b.Due) })
+	case q.Order != storage.OrderKey:
 		slices.SortStableFunc(found, func(a, b storage.Record) int { return a.Created.Compare(b.Created) })
 	}
 	if q.Order == storage.OrderNewest {
@@ -216,6 +222,7 @@ func selects(q storage.Query, r storage.Record) bool {
 		(q.Handlers == nil || slices.Contains(q.Handlers, r.Handler)) &&
 		(q.Status == nil || slices.Contains(q.Status, r.Status)) &&
 		(q.DueBy.IsZero() || !r.Due.IsZero() && r.Due.Compare(q.DueBy) <= 0) &&
+		(q.Order != storage.OrderDue || !r.Due.IsZero()) &&
 		(!q.Attention || r.Attention) && (q.Label == "" || r.Label == q.Label) &&
 		r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
 		r.Key.ID >= q.FromID && (q.BeforeID == "" || r.Key.ID < q.BeforeID) && created(q, r.Created) && follows(q, r)
@@ -224,7 +231,7 @@ func selects(q storage.Query, r storage.Record) bool {
 // created reports whether q selects what was created at a time, or has none.
 func created(q storage.Query, t time.Time) bool {
 	if t.IsZero() {
-		return q.Order == storage.OrderKey && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero()
+		return q.Order != storage.OrderOldest && q.Order != storage.OrderNewest && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero()
 	}
 	return !t.Before(q.CreatedFrom) && (q.CreatedBefore.IsZero() || t.Before(q.CreatedBefore))
 }
@@ -236,8 +243,11 @@ func follows(q storage.Query, r storage.Record) bool {
 	}
 	after, _ := q.Position()
 	p := storage.Position{Run: r.Key.Run, ID: r.Key.ID}
-	if q.Order != storage.OrderKey {
-		p.Created = r.Created
+	switch q.Order {
+	case storage.OrderOldest, storage.OrderNewest:
+		p.Time = r.Created
+	case storage.OrderDue:
+		p.Time = r.Due
 	}
 	if q.Order == storage.OrderNewest {
 		p, after = after, p

@@ -114,7 +114,7 @@ func TestCursorPosition(t *testing.T) {
 		}
 		for _, at := range []time.Time{time.Unix(-3, 7), time.Unix(1<<40, 999_999_999)} {
 			q := storage.Query{From: storage.AfterCreated(at, text), Order: storage.OrderNewest}
-			if p, err := q.Position(); !p.Created.Equal(at) || p.Run != text || p.ID != "" || err != nil {
+			if p, err := q.Position(); !p.Time.Equal(at) || p.Run != text || p.ID != "" || err != nil {
 				t.Errorf("%v, %.20q: got %+v, %v", at, text, p, err)
 			}
 		}

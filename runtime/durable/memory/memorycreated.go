@@ -14,14 +14,14 @@ type createdList struct{ keys keyList }
 // createdKey returns the entry of a record of a kind and a namespace. Its parts order
 // as the parts of the position do: no text has a NUL byte.
 func createdKey(kind storage.Kind, space string, p storage.Position) storage.Key {
-	return storage.Key{Kind: kind, Space: space, Run: timeText(p.Created), ID: p.Run + "\x00" + p.ID}
+	return storage.Key{Kind: kind, Space: space, Run: timeText(p.Time), ID: p.Run + "\x00" + p.ID}
 }
 
 // replace notes that the record before, if it exists, is replaced by after, if
 // that does.
 func (l *createdList) replace(before, after storage.Record) {
 	entry := func(r storage.Record) storage.Key {
-		return createdKey(r.Key.Kind, r.Key.Space, storage.Position{Created: r.Created, Run: r.Key.Run, ID: r.Key.ID})
+		return createdKey(r.Key.Kind, r.Key.Space, storage.Position{Time: r.Created, Run: r.Key.Run, ID: r.Key.ID})
 	}
 	if !before.Created.IsZero() {
 		l.keys.remove(entry(before))

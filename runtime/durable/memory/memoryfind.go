@@ -29,8 +29,10 @@ func (m *Store) find(q storage.Query) (keys []storage.Key, more bool) {
 // of q. m.mu is held.
 func (m *Store) candidates(q storage.Query) iter.Seq[storage.Key] {
 	switch {
-	case q.Order != storage.OrderKey:
+	case q.Order.ByCreation():
 		return m.created.of(q)
+	case q.Order == storage.OrderDue:
+		return m.inTurn(&q)
 	case q.Label != "":
 		return m.labels.after(firstKey(&q), q.Label)
 	case len(q.Runs) > 0:
@@ -58,6 +60,23 @@ func (m *Store) ofRuns(q *storage.Query) iter.Seq[storage.Key] {
 			}
 		}
 	}
+}
+
+// inTurn is candidates for a query in the order in which records are due.
+func (m *Store) inTurn(q *storage.Query) iter.Seq[storage.Key] {
+	after, _ := q.Position()
+	var keys []storage.Key
+	for key := range m.keys.after(storage.Key{Kind: q.Kind, Space: q.Space}) {
+		if key.Kind != q.Kind || key.Space != q.Space {
+			break
+		}
+		r := m.records[key]
+		if q.Selects(r) && (q.From == "" || q.PositionOf(r).Compare(after) > 0) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortStableFunc(keys, func(a, b storage.Key) int { return m.records[a].Due.Compare(m.records[b].Due) })
+	return slices.Values(keys)
 }
 
 // page returns the size of a page that was asked for.

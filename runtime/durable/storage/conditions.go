@@ -92,11 +92,17 @@ func (q *Query) Conditions() ([]Condition, error) {
 		c = append(c, Condition{Fields: []Field{FieldAttention}, Op: OpSet})
 	}
 	rest := *q // without the bounds that the cursor makes superfluous
-	if q.Order == OrderKey {
-		c.afterKey(&rest, after)
-	} else {
+	switch {
+	case q.Order.ByCreation():
 		c = append(c, Condition{Fields: []Field{FieldCreated}, Op: OpSet})
 		c.afterCreated(&rest, after)
+	case q.Order == OrderDue:
+		c = append(c, Condition{Fields: []Field{FieldDue}, Op: OpSet})
+		if q.From != "" {
+			c.after(FieldDue, OpMore, after)
+		}
+	default:
+		c.afterKey(&rest, after)
 	}
 	c.text(FieldRun, OpAtLeast, rest.FromRun)
 	c.text(FieldRun, OpLess, rest.BeforeRun)
@@ -147,14 +153,17 @@ func (c *conditions) afterCreated(q *Query, after Position) {
 	switch {
 	case q.From == "":
 		return
-	case q.Order == OrderNewest && (q.CreatedBefore.IsZero() || after.Created.Before(q.CreatedBefore)):
+	case q.Order == OrderNewest && (q.CreatedBefore.IsZero() || after.Time.Before(q.CreatedBefore)):
 		op, q.CreatedBefore = OpLess, time.Time{}
-	case q.Order == OrderOldest && !after.Created.Before(q.CreatedFrom):
+	case q.Order == OrderOldest && !after.Time.Before(q.CreatedFrom):
 		q.CreatedFrom = time.Time{}
 	default: // before the first one that q selects
 		return
 	}
-	*c = append(*c, Condition{
-		[]Field{FieldCreated, FieldRun, FieldID}, op, []any{after.Created, after.Run, after.ID},
-	})
+	c.after(FieldCreated, op, after)
+}
+
+// after adds the condition for a cursor in an order by a time.
+func (c *conditions) after(f Field, op Op, p Position) {
+	*c = append(*c, Condition{[]Field{f, FieldRun, FieldID}, op, []any{p.Time, p.Run, p.ID}})
 }

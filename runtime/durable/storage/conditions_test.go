@@ -31,7 +31,13 @@ func field(r *Record, f Field) any {
 // satisfies evaluates a condition.
 func satisfies(r *Record, c Condition) bool {
 	if c.Op == OpSet {
-		return c.Fields[0] == FieldAttention && r.Attention || c.Fields[0] == FieldCreated && !r.Created.IsZero()
+		switch c.Fields[0] {
+		case FieldAttention:
+			return r.Attention
+		case FieldCreated:
+			return !r.Created.IsZero()
+		}
+		return c.Fields[0] == FieldDue && !r.Due.IsZero()
 	}
 	if c.Op == OpIn {
 		return slices.Contains(c.Values[0].([]string), field(r, c.Fields[0]).(string))
@@ -69,7 +75,7 @@ func TestConditions(t *testing.T) {
 	for range 100_000 {
 		q := Query{
 			Run: few(), FromRun: few(), BeforeRun: few(), FromID: few(), BeforeID: few(), DueBy: at(),
-			CreatedFrom: at(), CreatedBefore: at(), Order: Order(r.IntN(3)), Attention: r.IntN(4) == 0,
+			CreatedFrom: at(), CreatedBefore: at(), Order: Order(r.IntN(4)), Attention: r.IntN(4) == 0,
 		}
 		if r.IntN(4) == 0 {
 			q.Handlers = []string{text(), text()}[:1+r.IntN(2)]
@@ -85,15 +91,12 @@ func TestConditions(t *testing.T) {
 			Attention: r.IntN(2) == 0,
 		}
 		after := Record{Key: Key{Run: cmp.Or(q.Run, text()), ID: text()}, Created: time.Unix(int64(r.IntN(6)), 0)}
+		after.Due = after.Created
 		want := q.Selects(record)
 		if r.IntN(2) == 0 {
 			q.From = q.After(after)
 			was, _ := q.Position()
-			is := Position{Created: record.Created, Run: record.Key.Run, ID: record.Key.ID}
-			if q.Order == OrderKey {
-				is.Created = time.Time{}
-			}
-			if order := is.Compare(was); q.Order == OrderNewest {
+			if order := q.PositionOf(record).Compare(was); q.Order == OrderNewest {
 				want = want && order < 0
 			} else {
 				want = want && order > 0

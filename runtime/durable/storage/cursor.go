@@ -16,7 +16,11 @@ const (
 	OrderKey    Order = iota // by Run and ID, bytewise
 	OrderOldest              // by the time of the creation, the oldest first
 	OrderNewest              // the reverse of OrderOldest
+	OrderDue                 // by Due, the earliest first
 )
+
+// ByCreation reports whether o is an order by the time of the creation.
+func (o Order) ByCreation() bool { return o == OrderOldest || o == OrderNewest }
 
 // A Cursor is a position in the results of a query, or in a history. An empty
 // one is the start, and as a result the end. [After] and [AfterCreated] make the cursors
@@ -35,22 +39,23 @@ func AfterCreated(created time.Time, run string) Cursor {
 
 // A Position is what a [Cursor] of a query comes after.
 type Position struct {
-	Created time.Time // zero in OrderKey
+	Time    time.Time // of the creation, or Due in OrderDue; zero in OrderKey
 	Run, ID string
 }
 
-// Compare orders positions as [OrderOldest] does and, without times, as [OrderKey].
+// Compare orders positions as [OrderOldest] and [OrderDue] do and, without times, as
+// [OrderKey].
 func (p Position) Compare(other Position) int {
-	return cmp.Or(p.Created.Compare(other.Created), strings.Compare(p.Run, other.Run), strings.Compare(p.ID, other.ID))
+	return cmp.Or(p.Time.Compare(other.Time), strings.Compare(p.Run, other.Run), strings.Compare(p.ID, other.ID))
 }
 
 // cursor returns the cursor of a position.
 func (p Position) cursor() Cursor {
 	key := After(p.Run, p.ID)
-	if p.Created.IsZero() {
+	if p.Time.IsZero() {
 		return key
 	}
-	return Cursor(fmt.Sprintf("%d.%d/%s", p.Created.Unix(), p.Created.Nanosecond(), key))
+	return Cursor(fmt.Sprintf("%d.%d/%s", p.Time.Unix(), p.Time.Nanosecond(), key))
 }
 
 // Position returns what c, which is not empty, comes after. The error for another text
@@ -69,7 +74,7 @@ func (c Cursor) Position() (p Position, err error) {
 		return Position{}, fmt.Errorf("%w: %.100q is not a cursor of a query", ErrStore, string(c))
 	}
 	if timed {
-		p.Created = time.Unix(s, ns).UTC()
+		p.Time = time.Unix(s, ns).UTC()
 	}
 	p.Run, p.ID = text[:n], text[n:]
 	return p, nil
@@ -78,11 +83,19 @@ func (c Cursor) Position() (p Position, err error) {
 // After returns the position in the results of q after a record, whether q selects it
 // or not. It is for stores.
 func (q *Query) After(r Record) Cursor {
+	return q.PositionOf(r).cursor()
+}
+
+// PositionOf returns the position of a record in the order of q. It is for stores.
+func (q *Query) PositionOf(r Record) Position {
 	p := Position{Run: r.Key.Run, ID: r.Key.ID}
-	if q.Order != OrderKey {
-		p.Created = r.Created
+	switch {
+	case q.Order.ByCreation():
+		p.Time = r.Created
+	case q.Order == OrderDue:
+		p.Time = r.Due
 	}
-	return p.cursor()
+	return p
 }
 
 // Position returns what the cursor of q comes after, or the zero Position if q has
@@ -92,7 +105,7 @@ func (q *Query) Position() (Position, error) {
 		return Position{}, nil
 	}
 	p, err := q.From.Position()
-	if err == nil && p.Created.IsZero() != (q.Order == OrderKey) {
+	if err == nil && p.Time.IsZero() != (q.Order == OrderKey) {
 		err = fmt.Errorf("%w: %.100q is a cursor of another order", ErrStore, string(q.From))
 	}
 	return p, err

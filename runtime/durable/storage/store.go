@@ -150,7 +150,8 @@ type Query struct {
 	// Order is the order of the results of [Store.List]. [OrderNewest] and
 	// [OrderOldest] select only records with a time of creation: runs. Indexes have
 	// those of each Status, with and without one of Handlers: a query that names every
-	// Status reads no more than its page.
+	// Status reads no more than its page. [OrderDue] selects only records that are due at
+	// some time: of runs that have ended, a query reads no more than its page.
 	Order Order
 	From  Cursor // where the page before ended, or ""
 	Limit int    // of the page: 1 to 1000; 0 means 1000
@@ -185,7 +186,7 @@ func (q *Query) Selects(r Record) bool {
 		(q.Owner == "" || r.Owner == q.Owner) &&
 		(len(q.Handlers) == 0 || slices.Contains(q.Handlers, r.Handler)) &&
 		(len(q.Status) == 0 || slices.Contains(q.Status, r.Status)) &&
-		(q.DueBy.IsZero() || !r.Due.IsZero() && !r.Due.After(q.DueBy)) &&
+		(q.DueBy.IsZero() && q.Order != OrderDue || !r.Due.IsZero()) && (q.DueBy.IsZero() || !r.Due.After(q.DueBy)) &&
 		(!q.Attention || r.Attention) && (q.Label == "" || r.Label == q.Label) && q.selectsCreated(r.Created)
 }
 
@@ -193,7 +194,7 @@ func (q *Query) Selects(r Record) bool {
 // zero for those without such a time.
 func (q *Query) selectsCreated(t time.Time) bool {
 	if t.IsZero() {
-		return q.Order == OrderKey && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero()
+		return !q.Order.ByCreation() && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero()
 	}
 	return !t.Before(q.CreatedFrom) && (q.CreatedBefore.IsZero() || t.Before(q.CreatedBefore))
 }
