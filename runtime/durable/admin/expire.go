@@ -20,9 +20,8 @@ import (
 // in one transaction, and then their ids are returned; to stop, end the loop. An error ends
 // the sequence.
 func (c *Client) Expire(ctx context.Context, before time.Time, by ...events.Operator) iter.Seq2[string, error] {
-	due := storage.Query{Kind: storage.KindRun, Space: c.ns.Space, Status: namespace.Expiring, DueBy: time.Now()}
-	early := storage.Query{Kind: storage.KindRun, Space: c.ns.Space, Status: namespace.Ends}
-	due.Limit, early.Limit = namespace.ExpirePage, namespace.ExpirePage
+	due := c.ns.Due(time.Now())
+	early := storage.Query{Kind: storage.KindRun, Space: c.ns.Space, Status: namespace.Ends, Limit: due.Limit}
 	never := func() bool { return false }
 	return func(yield func(string, error) bool) {
 		expire := func(runs []storage.Record) error {

@@ -15,19 +15,25 @@ var Ends = []storage.Status{
 	storage.StatusSucceeded, storage.StatusFailed, storage.StatusCanceled, storage.StatusTimedOut,
 }
 
-// Expiring are the states of runs that may be due to be deleted, or to go on with that:
+// expiring are the states of runs that may be due to be deleted, or to go on with that:
 // see tail.go.
-var Expiring = append(slices.Clone(Ends), storage.StatusExpired)
+var expiring = append(slices.Clone(Ends), storage.StatusExpired)
 
-// ExpirePage is the number of runs that are deleted in one transaction: others wait for it.
-const ExpirePage = 250
+// expirePage is the number of runs that are deleted in one transaction: others wait for it.
+const expirePage = 250
+
+// Due returns the query for the runs that are due to be deleted, or to go on with that, those
+// first that have been due longest.
+func (n *Namespace) Due(now time.Time) storage.Query {
+	return storage.Query{
+		Kind: storage.KindRun, Space: n.Space, Status: expiring, DueBy: now, Order: storage.OrderDue, Limit: expirePage,
+	}
+}
 
 // ExpireDue expires a page of the runs that are due, and reports whether there may be more.
 // It ends between two transactions when stop returns true.
 func (n *Namespace) ExpireDue(ctx context.Context, now time.Time, stop func() bool) (more bool, err error) {
-	runs, next, err := n.Store.List(ctx, storage.Query{
-		Kind: storage.KindRun, Space: n.Space, Status: Expiring, DueBy: now, Limit: ExpirePage,
-	})
+	runs, next, err := n.Store.List(ctx, n.Due(now))
 	if err != nil {
 		return false, err
 	}
@@ -35,8 +41,7 @@ func (n *Namespace) ExpireDue(ctx context.Context, now time.Time, stop func() bo
 	return due && next != "", err
 }
 
-// Expire expires those of some runs that are due, which are in the order of their keys. It
-// ends the tail of a run that has one. Of the others it deletes what belongs to them, with
+// Expire expires those of some runs that are due. It ends the tail of a run that has one. Of the others it deletes what belongs to them, with
 // their inputs and results, as many as one transaction deletes at a time. A run to which
 // more belongs than that expires with the first page: it is never executed over what is
 // left. A run with dead letters or steps in doubt is looked at again later.
@@ -61,6 +66,7 @@ func (n *Namespace) Expire(
 			return nil, due, err
 		}
 	}
+	slices.SortFunc(rest, storage.Key.Compare)
 	for len(rest) > 0 && !stop() {
 		p, err := n.portion(ctx, rest)
 		if err == nil {
@@ -189,7 +195,7 @@ func (p *portion) decide(tx storage.Tx) (w storage.Writes, err error) {
 
 // isExpiring reports whether a run is due to expire, or to go on with that.
 func isExpiring(r *storage.Record, b *record.Run, now time.Time) bool {
-	return slices.Contains(Expiring, r.Status) && !r.Due.IsZero() && !r.Due.After(now) &&
+	return slices.Contains(expiring, r.Status) && !r.Due.IsZero() && !r.Due.After(now) &&
 		(r.Status == storage.StatusExpired || !b.Tail)
 }
 
