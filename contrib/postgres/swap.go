@@ -100,19 +100,21 @@ func swappedOf(args []any) []any {
 }
 
 // claimSQL returns the statement of ClaimNew. How it finds runs is that of other claims:
-// see querySQL. The lock of the record of the engine keeps it from being deleted.
+// see querySQL. What it has locked it finds again by their places: a plan that was made
+// while the table was small would compare them with all runs. The lock of the record of the
+// engine keeps it from being deleted.
 func claimSQL(t *table, runs, records, meta string) string {
 	const deadline = `coalesce(deadline, CASE WHEN $5::bigint > 0 THEN created + $5 * interval '1 us' END)`
 	return `WITH RECURSIVE ` + t.levels + `,
 due AS (SELECT due.* FROM levels CROSS JOIN LATERAL (
-	SELECT run, id FROM ` + runs + ` WHERE ` + isDue + ` AND due <= statement_timestamp() AND priority = levels.n
+	SELECT ctid AS place FROM ` + runs + ` WHERE ` + isDue + ` AND due <= statement_timestamp() AND priority = levels.n
 	AND status = 1 AND owner = '' AND fence = 0 AND body IS NULL AND coalesce(` + deadline + ` > statement_timestamp(), true)
 	ORDER BY due, run, id LIMIT $4 FOR UPDATE SKIP LOCKED) AS due LIMIT $4),
 self AS (SELECT id FROM ` + records + ` WHERE kind = 1 AND space = $2 AND run = '' AND id = $6 FOR KEY SHARE)
 UPDATE ` + runs + ` AS r SET version = r.version + 1, owner = self.id, fence = 1, due = NULL, body = $7,
 	claimed = clock_timestamp(), deadline = ` + strings.ReplaceAll(strings.ReplaceAll(deadline, "created", "r.created"),
 		"deadline,", "r.deadline,") + `
-FROM due, self WHERE $1::smallint = 2 AND r.space = $2 AND r.run = due.run AND r.id = due.id AND ` + mayWrite(meta) + `
+FROM self WHERE $1::smallint = 2 AND r.ctid = ANY (ARRAY(SELECT place FROM due)) AND ` + mayWrite(meta) + `
 RETURNING clock_timestamp(), r.run, r.id, ` + "r." + strings.Join(strings.Split(names(runColumns), ", "), ", r.")
 }
 
