@@ -135,8 +135,8 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 
 // TestPlanOfClaim: a claim finds runs in the order of its index, also if it was planned
 // while there were none, and while PostgreSQL has no statistics of them. A sort would read
-// the whole backlog for each claim. With 90,000 due jobs of several handlers it reads
-// hardly more than with 100.
+// the whole backlog for each claim. With 90,000 due jobs of several handlers, and with as
+// many that the statement does not claim, it reads hardly more than with 100.
 func TestPlanOfClaim(t *testing.T) {
 	s := openInternal(t)
 	q := storage.Query{
@@ -157,6 +157,8 @@ func TestPlanOfClaim(t *testing.T) {
 			args: "2, 'test', 'h1', now(), '{1,5}', 10"},
 		{name: "new", types: "smallint, text, text, bigint, bigint, text, bytea", text: s.texts.claim,
 			args: "2, 'test', 'h1', 10, 0, 'engine', NULL"},
+		{name: "others", types: "smallint, text, text, bigint, bigint, text, bytea", text: s.texts.claim,
+			args: "2, 'test', 'other1', 10, 0, 'engine', NULL"}, // which are not new
 	}
 	c, err := s.pool.Acquire(t.Context())
 	if err != nil {
@@ -170,9 +172,9 @@ func TestPlanOfClaim(t *testing.T) {
 	}
 	fill := func(first, last int) {
 		execute(fmt.Sprintf(`INSERT INTO retry.retry_run (kind, space, run, id, version, status, owner, fence, handler, due,
-	attention, bucket, label, priority, created, awaited)
-SELECT 2, 'test', 'r'||i, '', 1, 1, '', 0, 'h'||i %% 3, now(), false, now(), '', 0, now(), false
-FROM generate_series(%d, %d) AS i`, first, last))
+	attention, bucket, label, priority, created, awaited, body)
+SELECT 2, 'test', handler||i, '', 1, 1, '', 0, handler||i %% 3, now(), false, now(), '', 0, now(), false, body
+FROM generate_series(%d, %d) AS i, (VALUES ('h', NULL), ('other', '{}'::bytea)) AS v (handler, body)`, first, last))
 	}
 	for _, claim := range claims {
 		execute("PREPARE " + claim.name + " (" + claim.types + ") AS " + claim.text)
@@ -183,7 +185,7 @@ FROM generate_series(%d, %d) AS i`, first, last))
 	for _, claim := range claims {
 		few[claim.name] = claim.check(t, c, "planned without runs")
 	}
-	fill(101, 90_000)
+	fill(101, 90_000) // of each kind
 	for _, when := range []string{"planned without runs", "without statistics"} {
 		for _, claim := range claims {
 			if pages := claim.check(t, c, when); pages > 2*few[claim.name] { // the indexes are higher

@@ -107,19 +107,21 @@ func claimSQL(t *table, runs, records, meta string) string {
 	const deadline = `coalesce(deadline, CASE WHEN $5::bigint > 0 THEN created + $5 * interval '1 us' END)`
 	return `WITH RECURSIVE ` + t.levels + `,
 due AS (SELECT due.* FROM levels CROSS JOIN LATERAL (
-	SELECT ctid AS place FROM ` + runs + ` WHERE ` + isDue + ` AND due <= statement_timestamp() AND priority = levels.n
-	AND status = 1 AND owner = '' AND fence = 0 AND body IS NULL AND coalesce(` + deadline + ` > statement_timestamp(), true)
+	SELECT ctid AS place, status = 1 AND owner = '' AND fence = 0 AND body IS NULL
+		AND coalesce(` + deadline + ` > statement_timestamp(), true) AS fresh
+	FROM ` + runs + ` WHERE ` + isDue + ` AND due <= statement_timestamp() AND priority = levels.n
 	ORDER BY due, run, id LIMIT $4 FOR UPDATE SKIP LOCKED) AS due LIMIT $4),
-self AS (SELECT id FROM ` + records + ` WHERE kind = 1 AND space = $2 AND run = '' AND id = $6 FOR KEY SHARE)
-UPDATE ` + runs + ` AS r SET version = r.version + 1, owner = self.id, fence = 1, due = NULL, body = $7,
+self AS (SELECT id FROM ` + records + ` WHERE kind = 1 AND space = $2 AND run = '' AND id = $6 FOR KEY SHARE),
+claimed AS (UPDATE ` + runs + ` AS r SET version = r.version + 1, owner = self.id, fence = 1, due = NULL, body = $7,
 	claimed = clock_timestamp(), deadline = ` + strings.ReplaceAll(strings.ReplaceAll(deadline, "created", "r.created"),
 		"deadline,", "r.deadline,") + `
-FROM self WHERE $1::smallint = 2 AND r.ctid = ANY (ARRAY(SELECT place FROM due)) AND ` + mayWrite(meta) + `
-RETURNING clock_timestamp(), r.run, r.id, ` + "r." + strings.Join(strings.Split(names(runColumns), ", "), ", r.")
+FROM self WHERE $1::smallint = 2 AND r.ctid = ANY (ARRAY(SELECT place FROM due WHERE fresh)) AND ` + mayWrite(meta) + `
+RETURNING clock_timestamp() AS now, r.run, r.id, ` + "r." + strings.Join(strings.Split(names(runColumns), ", "), ", r.") + `)
+SELECT looked.at, claimed.* FROM (SELECT count(*) AS at FROM due) AS looked LEFT JOIN claimed ON true`
 }
 
 // ClaimNew implements [storage.Claimer], in one round trip.
-func (s *Store) ClaimNew(ctx context.Context, c storage.NewClaim) (claimed []storage.Record, now time.Time, err error) {
+func (s *Store) ClaimNew(ctx context.Context, c storage.NewClaim) (claimed storage.NewlyClaimed, err error) {
 	b := &pgx.Batch{}
 	s.set(b, false)
 	for _, n := range c.Of {
@@ -130,27 +132,42 @@ func (s *Store) ClaimNew(ctx context.Context, c storage.NewClaim) (claimed []sto
 		if n.Timeout > 0 {
 			timeout = max(timeout, 1)
 		}
-		var of []storage.Record
 		b.Queue(s.texts.claim, int16(storage.KindRun), c.Owner.Space, n.Handler, n.Limit, timeout, c.Owner.ID, n.Body).
-			Query(func(rows pgx.Rows) error {
-				for rows.Next() {
-					r := storage.Record{Key: storage.Key{Kind: storage.KindRun, Space: c.Owner.Space}}
-					if err := scan(rows, &r, &now, &r.Key.Run, &r.Key.ID); err != nil {
-						return err
-					}
-					of = append(of, r)
-				}
-				slices.SortFunc(of, func(a, b storage.Record) int { // by the time since which they were due
-					return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), a.Key.Compare(b.Key))
-				})
-				claimed = append(claimed, of...)
-				return rows.Err()
-			})
+			Query(func(rows pgx.Rows) error { return scanClaimed(rows, &n, c.Owner.Space, &claimed) })
 	}
 	if err = s.statement(ctx, c.Incarnation, b); err != nil {
-		return nil, now, err
+		return storage.NewlyClaimed{}, err
 	}
-	return claimed, now.UTC(), nil
+	claimed.Now = claimed.Now.UTC()
+	return claimed, nil
+}
+
+// scanClaimed reads the rows of the statement of a claim: one for each run, or one without
+// a run.
+func scanClaimed(rows pgx.Rows, n *storage.NewRuns, space string, claimed *storage.NewlyClaimed) error {
+	looked := 0
+	var of []storage.Record
+	for rows.Next() {
+		if rows.RawValues()[1] == nil {
+			only := make([]any, len(rows.FieldDescriptions()))
+			only[0] = &looked
+			if err := rows.Scan(only...); err != nil {
+				return err
+			}
+			continue
+		}
+		r := storage.Record{Key: storage.Key{Kind: storage.KindRun, Space: space}}
+		if err := scan(rows, &r, &looked, &claimed.Now, &r.Key.Run, &r.Key.ID); err != nil {
+			return err
+		}
+		of = append(of, r)
+	}
+	slices.SortFunc(of, func(a, b storage.Record) int { // by the time since which they were due
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), a.Key.Compare(b.Key))
+	})
+	claimed.Runs = append(claimed.Runs, of...)
+	claimed.Left = claimed.Left || looked == n.Limit || looked > len(of)
+	return rows.Err()
 }
 
 // statement sends a batch with one statement that writes, which is its transaction. It is

@@ -11,8 +11,9 @@ import (
 
 // This file has the claims of new runs by a store that is a [storage.Claimer]: in one
 // statement, since there is nothing to decide about them. All other runs that are due
-// are claimed by a decision: see claims.go. It is asked for when no new run is due, and
-// once in each poll, so that neither kind keeps the other waiting.
+// are claimed by a decision: see claims.go. It is asked for when no new run is among those
+// that have been due longest, and once in each poll, so that neither kind keeps the other
+// waiting.
 
 // claimNew claims new runs of handlers without limits, if the store can. It reports
 // whether it has claimed some, and whether these are all: then the turn ends.
@@ -33,21 +34,17 @@ func (w *worker) claimNew(ctx context.Context, o *owner, handlers []string) (fou
 	e.claims.RLock() // until the runs are active
 	defer e.claims.RUnlock()
 	sent := time.Since(o.begun)
-	runs, now, err := store.ClaimNew(ctx, c)
+	claimed, err := store.ClaimNew(ctx, c)
 	if err != nil {
 		if errors.Is(err, storage.ErrUnknown) {
 			return false, false, err
 		}
 		return false, false, nil // a decision finds out why
 	}
-	if len(runs) > 0 {
-		o.clock(sent, now)
+	if len(claimed.Runs) > 0 {
+		o.clock(sent, claimed.Now)
 	}
-	asked := 0
-	for _, n := range c.Of {
-		asked += n.Limit
-	}
-	for _, r := range runs {
+	for _, r := range claimed.Runs {
 		b, failed := record.Decode[record.Run](r)
 		if failed == nil {
 			failed = w.start(o, gaps, claimedRun{
@@ -56,7 +53,8 @@ func (w *worker) claimNew(ctx context.Context, o *owner, handlers []string) (fou
 		}
 		err = errors.Join(err, failed)
 	}
-	return len(runs) > 0, len(runs) > 0 && len(runs) < asked, err
+	found = len(claimed.Runs) > 0
+	return found, found && !claimed.Left, err
 }
 
 // newRuns returns what is claimed of the new runs of handlers: an equal share of each one

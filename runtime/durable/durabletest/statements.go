@@ -23,7 +23,7 @@ func (s Swift) Swap(ctx context.Context, now time.Time, runs []storage.Record) (
 }
 
 // ClaimNew implements [storage.Claimer].
-func (s Swift) ClaimNew(ctx context.Context, c storage.NewClaim) ([]storage.Record, time.Time, error) {
+func (s Swift) ClaimNew(ctx context.Context, c storage.NewClaim) (storage.NewlyClaimed, error) {
 	return storage.ClaimByUpdate(ctx, s.Faulty, c)
 }
 
@@ -100,8 +100,8 @@ func testSwap(t *testing.T, p *place) {
 	}
 }
 
-// testClaimNew: a store that is a Claimer claims what [storage.NewClaim.Claim] says, the
-// highest priorities first, for an engine that exists, and each run once.
+// testClaimNew: a store that is a Claimer claims what [storage.NewRuns.Claim] says, of the
+// first runs that are due, for an engine that exists, and each run once.
 func testClaimNew(t *testing.T, p *place) {
 	s := p.store()
 	claimer, ok := s.Store.(storage.Claimer)
@@ -145,57 +145,62 @@ func testClaimNew(t *testing.T, p *place) {
 		runs = append(runs, x)
 	}
 	s.put(runs...)
-	claim := func() []storage.Record {
-		claimed, at, err := claimer.ClaimNew(s.limited(), c)
+	claim := func() storage.NewlyClaimed {
+		claimed, err := claimer.ClaimNew(s.limited(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(claimed) > 0 && time.Since(at).Abs() > time.Minute {
-			t.Errorf("got the time %v of the store", at)
+		if len(claimed.Runs) > 0 && time.Since(claimed.Now).Abs() > time.Minute {
+			t.Errorf("got the time %v of the store", claimed.Now)
 		}
 		return claimed
 	}
-	if got := claim(); len(got) > 0 {
+	if got := claim().Runs; len(got) > 0 {
 		t.Errorf("claimed %d runs for an engine that does not exist", len(got))
 	}
 	s.put(record(owner, 1))
 	c.Incarnation += "!"
-	if got := claim(); len(got) > 0 {
+	if got := claim().Runs; len(got) > 0 {
 		t.Errorf("claimed %d runs of another incarnation", len(got))
 	}
 	c.Incarnation = s.Guarantee().Incarnation
 
-	want, left, last := map[storage.Key]storage.Record{}, map[string]int{}, map[string]int16{"h": 7, "i": 7}
-	for _, x := range runs {
-		if n := of[x.Handler]; n != nil {
-			if y, ok := n.Claim(owner, x, now); ok {
-				want[x.Key] = y
-				left[x.Handler]++
-			}
-		}
+	due := map[string][]storage.Record{}
+	for handler := range of {
+		due[handler] = claimable(storage.Query{
+			Kind: storage.KindRun, Space: "test", Handlers: []string{handler}, DueBy: now,
+			Status: []storage.Status{storage.StatusOpen, storage.StatusParked},
+		}, runs)
 	}
-	for len(want) > 0 {
-		claimed, found := claim(), map[string]int{}
-		for _, got := range claimed {
-			found[got.Handler]++
-			y, ok := want[got.Key]
-			if !ok || got.Priority > last[got.Handler] || got.Claimed.Before(now) {
-				t.Errorf("claimed %+v after priority %d, which is wrong: %v", got, last[got.Handler], !ok)
-			}
-			last[got.Handler] = got.Priority
-			delete(want, got.Key)
-			y.Version, y.Claimed = 2, got.Claimed
-			equalRecord(t, got, y)
-			equalRecord(t, s.get(got.Key)[0], y)
-		}
+	for len(due["h"])+len(due["i"]) > 0 {
+		want, left := map[storage.Key]storage.Record{}, false
+		var others []storage.Record // are claimed by a decision
 		for handler, n := range of {
-			if found[handler] != min(n.Limit, left[handler]) {
-				t.Fatalf("claimed %d runs of %s, %d are left", found[handler], handler, left[handler])
+			looked := due[handler][:min(n.Limit, len(due[handler]))]
+			due[handler] = due[handler][len(looked):]
+			left = left || len(looked) == n.Limit
+			for _, x := range looked {
+				if y, ok := n.Claim(owner, x, now); ok {
+					want[x.Key] = y
+				} else {
+					x.Due, left = time.Time{}, true
+					others = append(others, x)
+				}
 			}
-			left[handler] -= found[handler]
 		}
+		got := claim()
+		if len(got.Runs) != len(want) || got.Left != left {
+			t.Fatalf("claimed %d runs, others are left: %v; want %d, %v", len(got.Runs), got.Left, len(want), left)
+		}
+		for _, r := range got.Runs {
+			y := want[r.Key]
+			y.Version, y.Claimed = 2, r.Claimed
+			equalRecord(t, r, y)
+			equalRecord(t, s.get(r.Key)[0], y)
+		}
+		s.put(others...)
 	}
-	if got := claim(); len(got) > 0 {
-		t.Errorf("claimed %d runs, of which there is nothing to claim: %+v", len(got), got[0])
+	if got := claim(); len(got.Runs) > 0 || got.Left {
+		t.Errorf("claimed %d runs, others are left: %v; nothing is due", len(got.Runs), got.Left)
 	}
 }

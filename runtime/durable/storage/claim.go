@@ -8,10 +8,18 @@ import (
 // A Claimer is a store that claims new runs in one statement, without locking and reading
 // them before: those about which there is nothing to decide.
 type Claimer interface {
-	// ClaimNew claims runs for an engine, and returns them as they are stored then, with
-	// the time of the store. An error that matches [ErrUnknown] means that some may have
-	// been claimed.
-	ClaimNew(ctx context.Context, c NewClaim) (claimed []Record, now time.Time, err error)
+	// ClaimNew claims runs for an engine. An error that matches [ErrUnknown] means that
+	// some may have been claimed.
+	ClaimNew(ctx context.Context, c NewClaim) (NewlyClaimed, error)
+}
+
+// NewlyClaimed is the result of a [NewClaim].
+type NewlyClaimed struct {
+	Runs []Record  // as they are stored then
+	Now  time.Time // of the store
+	// Left says that runs which are due were not claimed, because they are not new, or
+	// may not have been looked at.
+	Left bool
 }
 
 // A NewClaim is a claim of runs that nobody has claimed before. They have StatusOpen, no
@@ -24,12 +32,15 @@ type NewClaim struct {
 	Incarnation string
 }
 
-// NewRuns are the runs of one handler that are claimed: those with the highest Priority,
-// and among equals those that have been due longest. A run that another update has locked
-// is left out.
+// NewRuns are the runs of one handler that are claimed. The claim looks at the runs that
+// are due, open or parked, those first with the highest Priority, and among equals those
+// that have been due longest. It passes over a run that another update has locked.
 type NewRuns struct {
 	Handler string
-	Limit   int // the most runs that are claimed
+	// Limit is the number of runs that are looked at, of which the new ones are claimed: so
+	// the claim takes no longer if many are due that are not new, and does not prefer new
+	// ones to those.
+	Limit int
 	// Timeout sets the Deadline of runs that have none, from their creation on. Runs whose
 	// time has passed are left out. Zero sets none.
 	Timeout time.Duration
@@ -53,37 +64,39 @@ func (n *NewRuns) Claim(owner Key, r Record, now time.Time) (Record, bool) {
 
 // ClaimByUpdate does what ClaimNew of a [Claimer] does, with an update. It is for tests of
 // those who use one.
-func ClaimByUpdate(ctx context.Context, s Store, c NewClaim) (claimed []Record, now time.Time, err error) {
+func ClaimByUpdate(ctx context.Context, s Store, c NewClaim) (result NewlyClaimed, err error) {
 	if s.Guarantee().Incarnation != c.Incarnation {
-		return nil, now, nil
+		return result, nil
 	}
 	sel := Select{Keys: []Key{c.Owner}}
+	of := map[string]NewRuns{}
 	for _, n := range c.Of {
-		sel.Queries = append(sel.Queries, Query{
-			Kind: KindRun, Space: c.Owner.Space, Handlers: []string{n.Handler}, Status: []Status{StatusOpen},
-			DueBy: time.Unix(1<<33, 0), // the decision knows the time
-		})
+		of[n.Handler] = n
+		if n.Limit > 0 {
+			sel.Queries = append(sel.Queries, Query{
+				Kind: KindRun, Space: c.Owner.Space, Handlers: []string{n.Handler},
+				Status: []Status{StatusOpen, StatusParked}, DueBy: time.Now(), Limit: n.Limit,
+			})
+		}
 	}
 	err = s.Update(ctx, sel, func(tx Tx) (w Writes, err error) {
-		claimed, now = nil, tx.Now
+		result = NewlyClaimed{Now: tx.Now}
 		if tx.Records[0].Version == 0 {
 			return w, nil
 		}
-		left := map[string]NewRuns{}
-		for _, n := range c.Of {
-			left[n.Handler] = n
-		}
+		looked := map[string]int{}
 		for _, r := range tx.Records[1:] {
-			n := left[r.Handler]
-			if r, ok := n.Claim(c.Owner, r, now); ok && n.Limit > 0 {
-				w.Put = append(w.Put, r)
-				r.Version++
-				claimed = append(claimed, r)
-				n.Limit--
-				left[r.Handler] = n
+			n := of[r.Handler]
+			looked[r.Handler]++
+			r, ok := n.Claim(c.Owner, r, tx.Now)
+			if result.Left = result.Left || !ok || looked[r.Handler] == n.Limit; !ok {
+				continue
 			}
+			w.Put = append(w.Put, r)
+			r.Version++
+			result.Runs = append(result.Runs, r)
 		}
 		return w, nil
 	})
-	return claimed, now, err
+	return result, err
 }
