@@ -184,6 +184,8 @@ var floors = map[string][]string{
 	"examples/orders": {"runtime", "runtime/breaker", "runtime/genapi", "runtime/httpretry"},
 	// Runs the analyzers over sources that do not compile, for docs/precision.md.
 	"contrib/precision": {"internal/gocommand", "lint"},
+	// A model of runs and steps must not share code with what it is a model of.
+	"contrib/model": {},
 }
 
 // stdlibOnly are packages whose consumers pay for no other module; their tests
