@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
@@ -48,6 +50,31 @@ func TestLostReply(t *testing.T) {
 	put(t, store, r)
 	if got := get(t, direct, r.Key).Version; got != 1 {
 		t.Errorf("version %d after the repeat, want 1", got)
+	}
+}
+
+// TestLostStatement: the proxy cuts the reply to a statement that commits by itself, too,
+// but not inside a transaction.
+func TestLostStatement(t *testing.T) {
+	url := pgtest.URL(t)
+	pgtest.Exec(t, url, "CREATE TABLE number (n int)")
+	proxy, through := pgtest.NewProxy(t, url)
+	conn, err := pgx.Connect(t.Context(), through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.CutCommits(1)
+	for _, statement := range []string{"BEGIN", "INSERT INTO number VALUES (1)", "ROLLBACK"} {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	if _, err := conn.Exec(t.Context(), "INSERT INTO number VALUES (2)"); err == nil {
+		t.Error("the reply was not cut")
+	}
+	var n int
+	if pgtest.Scan(t, url, "SELECT sum(n) FROM number", &n); n != 2 {
+		t.Errorf("got sum %d, want 2", n)
 	}
 }
 

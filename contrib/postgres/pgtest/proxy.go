@@ -7,7 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"strings"
+	"regexp"
 	"sync"
 	"testing"
 )
@@ -19,7 +19,7 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	conns  map[net.Conn]bool
-	cut    int  // of the next replies to a commit
+	cut    int  // this many of the next replies to a commit
 	frozen bool // nothing is passed on
 	thaw   *sync.Cond
 	all    sync.WaitGroup
@@ -29,25 +29,38 @@ type Proxy struct {
 // the URL that leads through the proxy.
 func NewProxy(t testing.TB, rawURL string) (*Proxy, string) {
 	t.Helper()
-	u, err := url.Parse(rawURL)
+	p, through, err := Listen(rawURL)
 	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p, through
+}
+
+// Listen starts a proxy for a program that is no test, as [NewProxy] does, until
+// [Proxy.Close].
+func Listen(rawURL string) (p *Proxy, through string, err error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return nil, "", err
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return nil, "", err
 	}
-	p := &Proxy{server: u.Host, listener: l, conns: map[net.Conn]bool{}}
+	p = &Proxy{server: u.Host, listener: l, conns: map[net.Conn]bool{}}
 	p.thaw = sync.NewCond(&p.mu)
 	u.Host = l.Addr().String()
 	p.all.Go(p.serve)
-	t.Cleanup(func() {
-		_ = l.Close()
-		p.Freeze(false)
-		p.Cut()
-		p.all.Wait()
-	})
-	return p, u.String()
+	return p, u.String(), nil
+}
+
+// Close stops the proxy and cuts its connections.
+func (p *Proxy) Close() {
+	_ = p.listener.Close()
+	p.Freeze(false)
+	p.Cut()
+	p.all.Wait()
 }
 
 // Cut cuts all connections.
@@ -60,7 +73,8 @@ func (p *Proxy) Cut() {
 }
 
 // CutCommits cuts the connections of the next n commits, after the server has
-// committed and before the client receives the answer.
+// committed and before the client receives the answer. A statement that writes and is
+// not in a transaction commits, too.
 func (p *Proxy) CutCommits(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,25 +138,43 @@ func (g *gate) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// replies passes on the messages of the server until one of them is to be cut.
+// replies passes on the messages of the server until one of them is to be cut. It holds
+// back what follows a write until the server is ready for the next statement.
 func (p *Proxy) replies(client io.Writer, server io.Reader) {
+	var held []byte
+	failed := false
 	for {
 		var head [5]byte // the type, and the length with itself
-		if _, err := io.ReadFull(server, head[:]); err != nil {
+		_, err := io.ReadFull(server, head[:])
+		var body []byte
+		if err == nil {
+			body = make([]byte, binary.BigEndian.Uint32(head[1:])-4)
+			_, err = io.ReadFull(server, body)
+		}
+		if err != nil {
+			_, _ = client.Write(held)
 			return
 		}
-		body := make([]byte, binary.BigEndian.Uint32(head[1:])-4)
-		if _, err := io.ReadFull(server, body); err != nil {
-			return
+		message := append(head[:], body...)
+		switch kind := head[0]; {
+		case kind == 'Z': // ready: in a transaction or not
+			if len(held) > 0 && body[0] == 'I' && !failed && p.cutsCommit() {
+				return
+			}
+			message, held, failed = append(held, message...), nil, false
+		case len(held) > 0 || kind == 'C' && writes.Match(body):
+			held = append(held, message...)
+			failed = failed || kind == 'E'
+			continue
 		}
-		if head[0] == 'C' && strings.TrimRight(string(body), "\x00") == "COMMIT" && p.cutsCommit() {
-			return
-		}
-		if _, err := client.Write(append(head[:], body...)); err != nil {
+		if _, err := client.Write(message); err != nil {
 			return
 		}
 	}
 }
+
+// writes matches the tag of a statement that may have written something.
+var writes = regexp.MustCompile(`^(COMMIT|INSERT|UPDATE|DELETE|MERGE)\b`)
 
 func (p *Proxy) cutsCommit() bool {
 	p.mu.Lock()

@@ -242,10 +242,15 @@ func (s *Server) Kill() { s.signal(syscall.SIGQUIT) }
 // Restart starts the server again, after it was stopped or killed.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	s.Stop()
-	if err := s.start(); err != nil {
+	if err := s.StartAgain(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// StartAgain is [Server.Restart] for a program that is no test.
+func (s *Server) StartAgain() error {
+	s.Stop()
+	return s.start()
 }
 
 // Promote lets the server continue on a new timeline, as a standby does that becomes
