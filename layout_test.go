@@ -96,6 +96,12 @@ var floors = map[string][]string{
 		"runtime/durable/events", "runtime/durable/genapi", "runtime/durable/memory", "runtime/durable/shared",
 		"runtime/durable/storage", "runtime/job",
 	},
+	// A program outside of the tests of stores kills processes, too, and a package that it
+	// imports must not import testing.
+	"runtime/durable/durabletest/kills": {
+		"runtime", "runtime/durable", "runtime/durable/admin", "runtime/durable/events", "runtime/durable/genapi",
+		"runtime/durable/storage", "runtime/job",
+	},
 	// Programs that read a store are tested with what months leave in one, which the
 	// conformance test of a store does not need.
 	"runtime/durable/durabletest/bigstore": {
@@ -194,7 +200,8 @@ var stdlibOnly = []string{
 	"runtime", "runtime/breaker", "runtime/budget", "runtime/genapi", "runtime/httpretry", "runtime/job",
 	"runtime/durable", "runtime/durable/storage",
 	"runtime/durable/memory", "runtime/durable/events", "runtime/durable/genapi", "runtime/durable/admin",
-	"runtime/durable/shared", "runtime/durable/durabletest", "runtime/durable/durabletest/bigstore", "contrib/prodigy",
+	"runtime/durable/shared", "runtime/durable/durabletest", "runtime/durable/durabletest/bigstore",
+	"runtime/durable/durabletest/kills", "contrib/prodigy",
 	"contrib/recovery", "contrib/hyperscale",
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
+	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
@@ -22,6 +23,15 @@ import (
 
 // shards is the number of units of the group.
 const shards = 40
+
+// unit is a step that fails once, or is killed.
+var unit = genapi.StepPolicy{
+	Name: "unit", Idempotent: true, LostMax: 1000,
+	Policy: &retry.Policy{
+		Name:     "unit",
+		Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: 5 * time.Millisecond, MaxDelay: 5 * time.Millisecond},
+	},
+}
 
 // registerGroup lets an engine execute a group of runs. Every fifth of them fails.
 // It prints the attempts that it makes.
@@ -57,7 +67,7 @@ func registerGroup(e *durable.Engine) {
 func childGroup(args []string) {
 	store, err := postgres.Open(context.Background(), args[0])
 	must(err)
-	engine, err := durable.New(store, durable.Lease(workerLease))
+	engine, err := durable.New(store, durable.Lease(time.Second))
 	must(err)
 	registerGroup(engine)
 	must(engine.Work(context.Background(), durable.MaxRuns(4), durable.Poll(50*time.Millisecond)))

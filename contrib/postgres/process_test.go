@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
@@ -25,6 +24,13 @@ func TestMain(m *testing.M) {
 // children are what this program does as the child of a test, by the value of
 // POSTGRES_CHILD.
 var children = map[string]func(args []string){"work": childWork, "group": childGroup}
+
+// child returns the command of a child.
+func child(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "POSTGRES_CHILD="+name)
+	return cmd
+}
 
 // A process is this program as the child of a test.
 type process struct {
@@ -48,10 +54,9 @@ func (o *output) count() int {
 
 // start starts a child, whose lines are added to out, and which is killed when the
 // test ends.
-func start(t testing.TB, out *output, child string, args ...string) *process {
+func start(t testing.TB, out *output, name string, args ...string) *process {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "POSTGRES_CHILD="+child)
+	cmd := child(name, args...)
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -79,9 +84,6 @@ func (p *process) kill() {
 		_ = p.cmd.Wait()
 	}
 }
-
-// signal sends a signal, unless the child is gone.
-func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
 // must ends a child that cannot go on.
 func must(err error) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
+	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
@@ -49,6 +50,15 @@ func runShards(engine *durable.Engine) (out job.Outcome[int], err error) {
 		return err
 	})
 	return out, err
+}
+
+// unit is a step that fails once, or is killed.
+var unit = genapi.StepPolicy{
+	Name: "unit", Idempotent: true, LostMax: 1000,
+	Policy: &retry.Policy{
+		Name:     "unit",
+		Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: 5 * time.Millisecond, MaxDelay: 5 * time.Millisecond},
+	},
 }
 
 // runShard is the function of a unit. It prints the attempts that it makes.

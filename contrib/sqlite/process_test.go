@@ -22,6 +22,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// child returns the command of a child.
+func child(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "SQLITE_CHILD="+name)
+	return cmd
+}
+
 // A process is this program as the child of a test.
 type process struct {
 	t     testing.TB
@@ -31,10 +38,9 @@ type process struct {
 }
 
 // start starts a child, which is killed when the test ends.
-func start(t testing.TB, child string, args ...string) *process {
+func start(t testing.TB, name string, args ...string) *process {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "SQLITE_CHILD="+child)
+	cmd := child(name, args...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
