@@ -134,16 +134,26 @@ func openDBOSPG(ctx context.Context, pool *pgxpool.Pool, w *work, _ int) (system
 	return newDBOS(ctx, dbos.Config{SystemDBPool: pool}, w)
 }
 
-// queuedWorkflows is a jobSystem: workflows of one step in a queue.
+// queuedWorkflows is a jobSystem: workflows in a queue.
 type queuedWorkflows struct {
 	dbos.Context
+	steps   int
 	pool    *pgxpool.Pool
 	board   *board
 	quit    context.CancelFunc
 	reading sync.WaitGroup
 }
 
-func openDBOSJobs(ctx context.Context, url string, b *board, workers int) (jobSystem, error) {
+func openDBOSJobs(ctx context.Context, url string, b *board, _, slots int) (jobSystem, error) {
+	return openQueue(ctx, url, b, 1, slots)
+}
+
+// openDBOSTwoSteps opens a queue of workflows with two steps.
+func openDBOSTwoSteps(ctx context.Context, url string, b *board, _, slots int) (jobSystem, error) {
+	return openQueue(ctx, url, b, 2, slots)
+}
+
+func openQueue(ctx context.Context, url string, b *board, steps, slots int) (jobSystem, error) {
 	pool, err := newPool(ctx, url, maxCallers)
 	if err != nil {
 		return nil, err
@@ -151,19 +161,25 @@ func openDBOSJobs(ctx context.Context, url string, b *board, workers int) (jobSy
 	c, err := newDBOSContext(ctx, dbos.Config{SystemDBPool: pool})
 	if err == nil {
 		_, err = dbos.RegisterQueue(c, dbosQueue,
-			dbos.WithWorkerConcurrency(workers), dbos.WithQueueBasePollingInterval(time.Millisecond)) // as River
+			dbos.WithWorkerConcurrency(slots), dbos.WithQueueBasePollingInterval(time.Millisecond)) // as River
 	}
 	if err != nil {
 		pool.Close()
 		return nil, err
 	}
-	s := &queuedWorkflows{Context: c, pool: pool, board: b}
+	s := &queuedWorkflows{Context: c, pool: pool, board: b, steps: steps}
 	dbos.RegisterWorkflow(c, s.charge, dbos.WithWorkflowName(chargeJob))
 	return s, nil
 }
 
 // charge is the workflow.
 func (s *queuedWorkflows) charge(ctx dbos.Context, unit int) (receipt, error) {
+	for range s.steps - 1 {
+		reserve := func(context.Context) (receipt, error) { return s.board.receipt(unit), nil }
+		if _, err := dbos.RunAsStep(ctx, reserve, stepOptions...); err != nil {
+			return receipt{}, err
+		}
+	}
 	return dbos.RunAsStep(ctx, func(context.Context) (receipt, error) { return s.board.do(unit, 1) }, stepOptions...)
 }
 

@@ -11,8 +11,8 @@ import (
 var failuresTable = table{
 	name: "failures", title: "`record: failures`, a success", n: 100_000, columns: stepColumns,
 	contenders: []contender{
-		{"direct call", prepareDirect},
-		{"step with `record: failures`", prepareFailures},
+		{name: "direct call", prepare: prepareDirect},
+		{name: "step with `record: failures`", prepare: prepareFailures},
 	},
 }
 

@@ -18,8 +18,9 @@ type jobSystem interface {
 	close() error
 }
 
-// A jobOpener opens a jobSystem in an empty database.
-type jobOpener func(ctx context.Context, url string, b *board, workers int) (jobSystem, error)
+// A jobOpener opens a jobSystem in an empty database, which executes as many jobs at a
+// time as each of its engines has slots.
+type jobOpener func(ctx context.Context, url string, b *board, engines, slots int) (jobSystem, error)
 
 // A board has the times of the jobs of a trial, by their units.
 type board struct {
@@ -47,7 +48,11 @@ func (b *board) do(unit, _ int) (receipt, error) {
 	} else if b.calls.Add(1) == int64(len(b.called)) {
 		close(b.calledAll)
 	}
-	return receipt{ID: fmt.Sprint("order-", unit), Amount: amount}, nil
+	return b.receipt(unit), nil
+}
+
+func (b *board) receipt(unit int) receipt {
+	return receipt{ID: fmt.Sprint("order-", unit), Amount: amount}
 }
 
 // record notes that the end of a job is recorded, unless err is set.
@@ -97,10 +102,10 @@ func (b *board) start(ctx context.Context, s jobSystem, unit int) error {
 
 // jobs returns a contender that executes jobs which were started before, by a
 // number of callers.
-func (s *server) jobs(name string, open jobOpener, workers int) contender {
-	return contender{name: name, prepare: func(ctx context.Context, _ string, n int) (*trial, error) {
+func (s *server) jobs(name, crash string, open jobOpener, engines, slots int) contender {
+	return contender{name: name, crash: crash, prepare: func(ctx context.Context, _ string, n int) (*trial, error) {
 		b := newBoard(n)
-		system, err := s.openJobs(ctx, open, b, workers)
+		system, err := s.openJobs(ctx, open, b, engines, slots)
 		if err != nil {
 			return nil, err
 		}
@@ -109,12 +114,13 @@ func (s *server) jobs(name string, open jobOpener, workers int) contender {
 			return nil, errors.Join(err, system.close())
 		}
 		start := time.Since(begin) / time.Duration(n)
-		cpu := s.cpu()
+		cpu, written := s.cpu(), s.written(ctx)
 		return &trial{
 			run:   func() error { return errors.Join(system.work(ctx), b.wait(ctx)) },
 			close: system.close,
 			note: func(f *figure) {
 				f.start, f.wall, f.server = start, b.interval(), (s.cpu()-cpu)/time.Duration(n)
+				f.wal = (s.written(ctx) - written) / float64(n)
 			},
 		}, nil
 	}}
@@ -141,7 +147,7 @@ func (s *server) paced(name string, open jobOpener, workers int) contender {
 	return contender{name: name, prepare: func(ctx context.Context, _ string, n int) (*trial, error) {
 		warm := max(1, n/10)
 		b := newBoard(warm + n)
-		system, err := s.openJobs(ctx, open, b, workers)
+		system, err := s.openJobs(ctx, open, b, 1, workers)
 		if err != nil {
 			return nil, err
 		}
@@ -193,12 +199,12 @@ func (b *board) latencies(at []atomic.Int64, first int) latencies {
 }
 
 // openJobs opens a jobSystem in an empty database.
-func (s *server) openJobs(ctx context.Context, open jobOpener, b *board, workers int) (jobSystem, error) {
+func (s *server) openJobs(ctx context.Context, open jobOpener, b *board, engines, slots int) (jobSystem, error) {
 	url, err := s.newDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, url, b, workers)
+	return open(ctx, url, b, engines, slots)
 }
 
 var (
@@ -206,6 +212,7 @@ var (
 		ofRate("completed per second", func(f figure) time.Duration { return f.wall }),
 		ofRate("started per second", func(f figure) time.Duration { return f.start }),
 		cpuColumn, serverColumn,
+		{title: "WAL", text: func(f figure) string { return fmt.Sprintf("%.1f kB", f.wal/1000) }},
 	}
 	latencyColumns = []column{
 		ofPercentiles("called: p50, p99", func(f figure) latencies { return f.called }),

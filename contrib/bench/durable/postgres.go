@@ -139,6 +139,17 @@ func (p pooledSystem) close() error {
 	return p.system.close()
 }
 
+// written returns how many bytes the server has logged, or 0 if it does not say.
+func (s *server) written(ctx context.Context) (n float64) {
+	conn, err := pgx.Connect(ctx, s.url)
+	if err != nil {
+		return 0
+	}
+	defer conn.Close(ctx)
+	_ = conn.QueryRow(ctx, "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8").Scan(&n)
+	return n
+}
+
 // cpu returns the processor time of the server, or 0 if it is not known.
 func (s *server) cpu() (sum time.Duration) {
 	if s.postmaster == 0 {

@@ -24,8 +24,8 @@ var processesTable = table{
 		{title: "longest", text: func(f figure) string { return short(f.longest) }}, cpuColumn, wallColumn,
 	},
 	contenders: []contender{
-		{"`BEGIN IMMEDIATE`, `busy_timeout`", prepareProcesses("raw")},
-		{"`sqlite.Store.Update`", prepareProcesses("store")},
+		{name: "`BEGIN IMMEDIATE`, `busy_timeout`", prepare: prepareProcesses("raw")},
+		{name: "`sqlite.Store.Update`", prepare: prepareProcesses("store")},
 	},
 }
 

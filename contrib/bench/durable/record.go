@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
@@ -21,8 +22,8 @@ var body = fmt.Appendf(nil, `{"name":"charge","attempts":1,"text":%q}`, bytes.Re
 var recordTable = table{
 	name: "record", title: "One record on SQLite, `synchronous=FULL`", n: 2000, columns: stepColumns,
 	contenders: []contender{
-		{"begin, upsert, commit", prepareRaw},
-		{"`sqlite.Store.Update`", prepareStore},
+		{name: "begin, upsert, commit", prepare: prepareRaw},
+		{name: "`sqlite.Store.Update`", prepare: prepareStore},
 	},
 }
 
@@ -130,4 +131,51 @@ func records(n int, put func(i int) error, close func() error) (*trial, error) {
 		},
 		close: close,
 	}, nil
+}
+
+// recordTable compares one record in PostgreSQL, written by hand in one statement, with
+// one in contrib/postgres.
+func (s *server) recordTable() table {
+	in := func(prepare func(ctx context.Context, url string, n int) (*trial, error)) func(
+		ctx context.Context, dir string, n int) (*trial, error) {
+		return func(ctx context.Context, _ string, n int) (*trial, error) {
+			url, err := s.newDatabase(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return prepare(ctx, url, n)
+		}
+	}
+	return table{
+		name: "record", title: "One record on PostgreSQL", n: 2000, columns: stepColumns,
+		contenders: []contender{
+			{name: "`INSERT`", prepare: in(prepareInsert)}, {name: "`postgres.Store.Update`", prepare: in(prepareStorePG)},
+		},
+	}
+}
+
+func prepareInsert(ctx context.Context, url string, n int) (*trial, error) {
+	pool, err := newPool(ctx, url, 1)
+	if err != nil {
+		return nil, err
+	}
+	closePool := func() error { pool.Close(); return nil }
+	_, err = pool.Exec(ctx, `CREATE TABLE record (kind int, space text, run text, id text, version int, body bytea,
+PRIMARY KEY (kind, space, run, id))`)
+	if err != nil {
+		return nil, errors.Join(err, closePool())
+	}
+	return records(n, func(i int) error {
+		_, err := pool.Exec(ctx, `INSERT INTO record VALUES ($1, $2, $3, $4, $5, $6)`, 4, "bench", "run", fmt.Sprint(i), 1, body)
+		return err
+	}, closePool)
+}
+
+func prepareStorePG(ctx context.Context, url string, n int) (*trial, error) {
+	store, err := postgres.Open(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	w := &storeWriter{ctx, store, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}
+	return records(n, w.put, store.Close)
 }

@@ -21,14 +21,14 @@ var (
 		name: "resume", title: "A killed run with 100,000 finished steps is resumed, per step",
 		n: 100_000, rounds: 3, columns: stepColumns,
 		contenders: []contender{
-			{"retrygen", prepareResume},
-			{"DBOS, `synchronous=NORMAL`", prepareRecovery},
+			{name: "retrygen", prepare: prepareResume},
+			{name: "DBOS, `synchronous=NORMAL`", prepare: prepareRecovery},
 		},
 	}
 	finishedTable = table{
 		name: "finished", title: "A killed run with 1,000,000 finished steps is resumed, per step",
 		n: 1_000_000, rounds: 1, columns: stepColumns,
-		contenders: []contender{{"retrygen", prepareResume}},
+		contenders: []contender{{name: "retrygen", prepare: prepareResume}},
 	}
 )
 
@@ -38,9 +38,9 @@ func prepareResume(ctx context.Context, dir string, n int) (*trial, error) {
 	if err := runChild("resume", dir); err != nil {
 		return nil, err
 	}
-	err := fill(filepath.Join(dir, "retrygen.db"), `INSERT INTO retry_record
-SELECT kind, space, run, 'charge/' || value, version, status, owner, fence, handler, due, attention, bucket,
-	replace(body, 'order-1"', 'order-' || value || '"'), label, priority, created
+	err := fill(filepath.Join(dir, "retrygen.db"), `INSERT INTO retry_record (kind, space, run, id, version, status, fence, handler, attention, bucket, body)
+SELECT kind, space, run, 'charge/' || value, version, status, fence, handler, attention, bucket,
+	replace(body, 'order-1"', 'order-' || value || '"')
 FROM retry_record, generated WHERE id = 'charge/1'`, n)
 	if err != nil {
 		return nil, err

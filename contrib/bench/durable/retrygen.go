@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
 
 	"github.com/retrygen/retrygen/contrib/postgres"
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
-	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
@@ -116,64 +114,4 @@ func (e *engine) charge(ctx context.Context, policy *genapi.StepPolicy, unit int
 
 func (e *engine) close() error {
 	return errors.Join(e.Engine.Close(context.Background()), e.store.Close())
-}
-
-// chargeJob is the name of the handler.
-const chargeJob = "charge"
-
-// runs is a jobSystem: runs with one step, which one engine starts and another one
-// executes, as if it were another process.
-type runs struct {
-	starter, worker *engine
-	workers         int
-	ended           <-chan error
-	quit            context.CancelFunc
-}
-
-func openRuns(ctx context.Context, url string, b *board, workers int) (jobSystem, error) {
-	r := &runs{workers: workers}
-	for _, e := range []**engine{&r.starter, &r.worker} {
-		store, err := postgres.Open(ctx, url)
-		if err != nil {
-			return nil, err
-		}
-		options := []durable.Option{}
-		if e == &r.worker {
-			options = append(options, durable.OnEvent(func(_ context.Context, ev events.Event) {
-				if ev.Kind == events.EventCompleted {
-					b.record(strconv.Atoi(ev.Run))
-				}
-			}))
-		}
-		inner, err := durable.New(store, options...)
-		if err != nil {
-			return nil, err
-		}
-		*e = &engine{Engine: inner, store: store}
-	}
-	durable.Handle(r.worker.Engine, chargeJob, func(ctx context.Context, unit int) (receipt, error) {
-		do := func(context.Context) (receipt, error) { return b.do(unit, 1) }
-		return genapi.Call(ctx, &charge, genapi.ID(unit), genapi.Arguments("amount", amount), do)
-	})
-	return r, nil
-}
-
-func (r *runs) start(ctx context.Context, unit int) error {
-	return durable.Start(ctx, r.starter.Engine, chargeJob, strconv.Itoa(unit), unit)
-}
-
-func (r *runs) work(ctx context.Context) error {
-	ctx, r.quit = context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	r.ended = ended
-	go func() { ended <- r.worker.Work(ctx, durable.MaxRuns(r.workers)) }()
-	return nil
-}
-
-func (r *runs) close() (err error) {
-	if r.quit != nil {
-		r.quit()
-		err = <-r.ended
-	}
-	return errors.Join(err, r.starter.close(), r.worker.close())
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"log/slog"
 	"path/filepath"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver"
@@ -43,7 +41,7 @@ func openRiverPG(ctx context.Context, pool *pgxpool.Pool, w *work, callers int) 
 func newQueue[Tx any](
 	ctx context.Context, driver riverdriver.Driver[Tx], w *work, callers int, closeDB func() error,
 ) (*queue[Tx], error) {
-	client, completed, err := newRiver(ctx, driver, w.do, callers)
+	client, completed, err := newRiver(ctx, driver, &chargeWorker{do: w.do}, callers)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +50,7 @@ func newQueue[Tx any](
 
 // newRiver returns a client that is not started, and the events of completed jobs.
 func newRiver[Tx any](
-	ctx context.Context, driver riverdriver.Driver[Tx], do func(unit, attempt int) (receipt, error), callers int,
+	ctx context.Context, driver riverdriver.Driver[Tx], worker river.Worker[chargeArgs], slots int,
 ) (*river.Client[Tx], <-chan *river.Event, error) {
 	logger := slog.New(slog.DiscardHandler)
 	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: logger})
@@ -63,10 +61,10 @@ func newRiver[Tx any](
 		return nil, nil, err
 	}
 	workers := river.NewWorkers()
-	river.AddWorker(workers, &chargeWorker{do: do})
+	river.AddWorker(workers, worker)
 	client, err := river.NewClient(driver, &river.Config{
 		Logger: logger, Workers: workers, RetryPolicy: atOnce{}, MaxAttempts: 3,
-		Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: callers}},
+		Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: slots}},
 		FetchCooldown: river.FetchCooldownMin, FetchPollInterval: river.FetchPollIntervalMin, // the shortest
 	})
 	if err != nil {
@@ -127,52 +125,3 @@ func (w *chargeWorker) Work(ctx context.Context, job *river.Job[chargeArgs]) err
 type atOnce struct{}
 
 func (atOnce) NextRetry(*rivertype.JobRow) time.Time { return time.Now() }
-
-// riverJobs is a jobSystem.
-type riverJobs struct {
-	*river.Client[pgx.Tx]
-	pool      *pgxpool.Pool
-	board     *board
-	completed <-chan *river.Event
-	working   bool
-}
-
-func openRiverJobs(ctx context.Context, url string, b *board, workers int) (jobSystem, error) {
-	pool, err := newPool(ctx, url, maxCallers)
-	if err != nil {
-		return nil, err
-	}
-	client, completed, err := newRiver(ctx, riverpgxv5.New(pool), b.do, workers)
-	if err != nil {
-		pool.Close()
-		return nil, err
-	}
-	return &riverJobs{Client: client, pool: pool, board: b, completed: completed}, nil
-}
-
-func (r *riverJobs) start(ctx context.Context, unit int) error {
-	_, err := r.Insert(ctx, chargeArgs{unit}, nil)
-	return err
-}
-
-func (r *riverJobs) work(ctx context.Context) error {
-	go func() {
-		for ev := range r.completed { // until the client is stopped
-			var args chargeArgs
-			err := json.Unmarshal(ev.Job.EncodedArgs, &args)
-			r.board.record(args.Unit, err)
-		}
-	}()
-	r.working = true
-	return r.Start(ctx)
-}
-
-func (r *riverJobs) close() error {
-	defer r.pool.Close()
-	if !r.working {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	return r.Stop(ctx)
-}

@@ -64,7 +64,8 @@ var (
 
 // A contender is one line of a table.
 type contender struct {
-	name string
+	name  string
+	crash string // what a crash repeats, as it is measured here, or "" in tables without that column
 	// prepare makes a new environment for n operations, in an empty folder.
 	// Nothing of that is measured.
 	prepare func(ctx context.Context, dir string, n int) (*trial, error)
@@ -85,6 +86,7 @@ type figure struct {
 	longest   time.Duration // of one operation
 
 	server, start    time.Duration // processor time of the PostgreSQL server; elapsed time of the start of a job
+	wal              float64       // bytes that the server has logged
 	called, recorded latencies     // from the start of a job
 }
 
@@ -167,6 +169,7 @@ func medianFigure(figures []figure) figure {
 		longest:  of(func(f figure) time.Duration { return f.longest }),
 		server:   of(func(f figure) time.Duration { return f.server }),
 		start:    of(func(f figure) time.Duration { return f.start }),
+		wal:      median(figures, func(f figure) float64 { return f.wal }),
 		called:   percentiles(func(f figure) latencies { return f.called }),
 		recorded: percentiles(func(f figure) latencies { return f.recorded }),
 	}
@@ -184,10 +187,14 @@ func median[T cmp.Ordered](figures []figure, of func(figure) T) T {
 // print prints the table as Markdown.
 func (t *table) print(out io.Writer, figures []figure) {
 	fmt.Fprintf(out, "### %s\n\n|", t.title)
-	for _, c := range t.columns {
+	columns := t.columns
+	if t.contenders[0].crash != "" {
+		columns = append(columns[:len(columns):len(columns)], column{title: "a crash repeats"})
+	}
+	for _, c := range columns {
 		fmt.Fprintf(out, " | %s", c.title)
 	}
-	fmt.Fprintf(out, " |\n|%s\n", strings.Repeat("---|", len(t.columns)+1))
+	fmt.Fprintf(out, " |\n|%s\n", strings.Repeat("---|", len(columns)+1))
 	for i, contender := range t.contenders {
 		fmt.Fprintf(out, "| %s |", contender.name)
 		for _, c := range t.columns {
@@ -196,6 +203,9 @@ func (t *table) print(out io.Writer, figures []figure) {
 				fmt.Fprint(out, times(c.value(figures[i]), c.value(figures[0])))
 			}
 			fmt.Fprint(out, " |")
+		}
+		if contender.crash != "" {
+			fmt.Fprintf(out, " %s |", contender.crash)
 		}
 		fmt.Fprintln(out)
 	}

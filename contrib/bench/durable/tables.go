@@ -22,6 +22,13 @@ func sqliteTables() []table {
 	}
 }
 
+// What a crash repeats of jobs and workflows, as they are measured here.
+const (
+	repeatsExecuting = "jobs that were executing"
+	repeatsFinished  = "these, and jobs that finished within the last 250 ms"
+	repeatsStep      = "the step that was executing"
+)
+
 // postgresTables are the tables that need a server.
 func postgresTables(s *server) []table {
 	systems := func(fails, callers int) []contender {
@@ -31,9 +38,20 @@ func postgresTables(s *server) []table {
 			s.units("River", pooled(openRiverPG), fails, callers),
 		}
 	}
-	workers := func(n int) []contender {
+	jobs := func(engines, slots int) []contender {
+		all := []contender{
+			s.jobs("retrygen", repeatsExecuting, openJobs, engines, slots),
+			s.jobs("River, completed in a transaction of the worker", repeatsExecuting, openRiverTx, engines, slots),
+			s.jobs("River", repeatsFinished, openRiverJobs, engines, slots),
+		}
+		if engines == 1 {
+			all = append(all, s.jobs("DBOS", repeatsExecuting, openDBOSJobs, engines, slots))
+		}
+		return all
+	}
+	workflows := func(slots int) []contender {
 		return []contender{
-			s.jobs("retrygen", openRuns, n), s.jobs("DBOS", openDBOSJobs, n), s.jobs("River", openRiverJobs, n),
+			s.jobs("retrygen", repeatsStep, openTwoSteps, 1, slots), s.jobs("DBOS", repeatsStep, openDBOSTwoSteps, 1, slots),
 		}
 	}
 	steps := []column{cpuColumn, serverColumn, wallColumn, allocsColumn}
@@ -46,12 +64,22 @@ func postgresTables(s *server) []table {
 			contenders: append(
 				[]contender{s.units("retrygen, one budget for all", openBudgetPG, 1, 64)}, systems(1, 64)...,
 			)},
-		{name: "jobs-1", title: "Jobs, 1 worker, PostgreSQL", n: 600, columns: jobColumns, contenders: workers(1)},
-		{name: "jobs-16", title: "Jobs, 16 workers, PostgreSQL", n: 3000, columns: jobColumns, contenders: workers(16)},
-		{name: "jobs-64", title: "Jobs, 64 workers, PostgreSQL", n: 6000, columns: jobColumns, contenders: workers(64)},
+		s.recordTable(),
+		{name: "jobs-1x1", title: "Jobs, 1 engine with 1 slot, PostgreSQL", n: 600, rounds: 3, columns: jobColumns,
+			contenders: jobs(1, 1)},
+		{name: "jobs-1x64", title: "Jobs, 1 engine with 64 slots, PostgreSQL", n: 6000, rounds: 3, columns: jobColumns,
+			contenders: jobs(1, 64)},
+		{name: "jobs-4x16", title: "Jobs, 4 engines with 16 slots, PostgreSQL", n: 6000, rounds: 3, columns: jobColumns,
+			contenders: jobs(4, 16)},
+		{name: "jobs-16x4", title: "Jobs, 16 engines with 4 slots, PostgreSQL", n: 4000, rounds: 3, columns: jobColumns,
+			contenders: jobs(16, 4)},
+		{name: "workflows-1", title: "Workflows of two steps, 1 slot, PostgreSQL", n: 600, rounds: 3, columns: jobColumns,
+			contenders: workflows(1)},
+		{name: "workflows-64", title: "Workflows of two steps, 64 slots, PostgreSQL", n: 4000, rounds: 3, columns: jobColumns,
+			contenders: workflows(64)},
 		{name: "latency", title: "50 jobs per second, 16 workers, PostgreSQL", n: 300, columns: latencyColumns,
 			contenders: []contender{
-				s.paced("retrygen", openRuns, 16), s.paced("DBOS", openDBOSJobs, 16), s.paced("River", openRiverJobs, 16),
+				s.paced("retrygen", openJobs, 16), s.paced("DBOS", openDBOSJobs, 16), s.paced("River", openRiverJobs, 16),
 			}},
 	}
 }
