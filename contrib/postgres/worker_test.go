@@ -16,6 +16,7 @@ import (
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest/kills"
+	"github.com/retrygen/retrygen/runtime/durable/events"
 )
 
 // childWork is a worker on the database at a URL. A server that restarts may refuse
@@ -47,7 +48,7 @@ func TestWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if t.Log(report); len(report.Violations) > 0 || report.Lost == 0 {
+	if t.Log(report); len(report.Violations) > 0 || report.Outcomes[events.OutcomeLost] == 0 {
 		t.Error("want no violations, and attempts that are lost")
 	}
 }

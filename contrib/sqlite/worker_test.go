@@ -11,6 +11,7 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest/kills"
+	"github.com/retrygen/retrygen/runtime/durable/events"
 )
 
 func childWork(args []string) {
@@ -28,7 +29,7 @@ func TestWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if t.Log(report); len(report.Violations) > 0 || report.Lost == 0 {
+	if t.Log(report); len(report.Violations) > 0 || report.Outcomes[events.OutcomeLost] == 0 {
 		t.Error("want no violations, and attempts that are lost")
 	}
 }

@@ -5,7 +5,6 @@ package kills
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,51 +14,6 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Report has what a [Trial] has counted.
-type Report struct {
-	Kills, Stops, Disturbances int
-
-	Runs, Steps  int
-	Calls        int // of functions
-	Attempts     int // that are recorded
-	Succeeded    int
-	Failed       int
-	Lost         int
-	Withdrawn    int
-	InDoubt      int // steps
-	Uncalled     int // attempts that are recorded and were not called: the process died in between
-	Acknowledged int // successes
-
-	Repeated   int // attempts that were called more than once
-	Uncounted  int // attempts that were called and are not recorded
-	Forgotten  int // successes that were acknowledged and are not recorded
-	Violations []string
-}
-
-// String returns the counts, and the first violations.
-func (r *Report) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d SIGKILL, %d SIGSTOP, %d other disturbances\n", r.Kills, r.Stops, r.Disturbances)
-	fmt.Fprintf(&b, "%d runs, %d steps, %d calls, %d acknowledged\n", r.Runs, r.Steps, r.Calls, r.Acknowledged)
-	fmt.Fprintf(&b, "%d attempts recorded: %d succeeded, %d failed, %d lost (%d of them not called), %d withdrawn\n",
-		r.Attempts, r.Succeeded, r.Failed, r.Lost, r.Uncalled, r.Withdrawn)
-	fmt.Fprintf(&b, "%d steps in doubt\n", r.InDoubt)
-	fmt.Fprintf(&b, "%d called twice, %d called and not recorded, %d acknowledged and not recorded, %d violations\n",
-		r.Repeated, r.Uncounted, r.Forgotten, len(r.Violations))
-	for i, v := range r.Violations {
-		if i == 20 {
-			fmt.Fprintf(&b, "and %d more\n", len(r.Violations)-i)
-			break
-		}
-		fmt.Fprintln(&b, v)
-	}
-	return b.String()
-}
-
-func (r *Report) add(format string, args ...any) {
-	r.Violations = append(r.Violations, fmt.Sprintf(format, args...))
-}
-
 // check compares what is recorded with the ledger.
 func (p *place) check(ctx context.Context) error {
 	r := p.report
@@ -67,6 +21,7 @@ func (p *place) check(ctx context.Context) error {
 	for _, line := range p.ledger.wrong {
 		r.add("a worker has printed %q", line)
 	}
+	r.Canceled = len(p.canceled)
 	recorded, grants := map[attempt]events.Outcome{}, map[string]int{}
 	for s, err := range p.engine.Admin().Steps(ctx, admin.Filter{}) {
 		if err != nil {
@@ -109,18 +64,27 @@ func (p *place) checkStep(
 			retries++
 		}
 	}
-	last := events.OutcomeSucceeded
-	switch {
-	case s.Status == storage.StatusInDoubt && strings.HasPrefix(s.Run, chargeHandler):
-		r.InDoubt++
-		last = events.OutcomeLost
-	case s.Status != storage.StatusSucceeded || s.Failures > 1:
-		r.add("%s of %s is %s after %d failures", s.Step, s.Run, s.Status, s.Failures)
+	for n := len(history) + 1; n <= s.Attempts; n++ {
+		recorded[attempt{s.Run, s.Step, n}] = executing
 	}
 	end := len(history) - 1
-	if end < 0 || len(history) != s.Attempts || history[end] != last ||
-		slices.Contains(history[:end], events.OutcomeSucceeded) {
-		r.add("%s of %s is %s after %d attempts, and its history is %v", s.Step, s.Run, s.Status, s.Attempts, history)
+	last := events.OutcomeSucceeded
+	ok := end >= 0 && len(history) == s.Attempts
+	switch {
+	case p.canceled[s.Run]:
+		ok = s.Attempts-len(history) <= 1
+		last = ""
+	case s.Status == storage.StatusInDoubt && strings.HasPrefix(s.Run, chargeHandler):
+		r.InDoubt++
+		if last = events.OutcomeLost; ok && history[end] == events.OutcomeInterrupted {
+			last = events.OutcomeInterrupted
+		}
+	case s.Status != storage.StatusSucceeded || s.Failures > 1:
+		ok = false
+	}
+	if !ok || last != "" && history[end] != last || slices.Contains(history[:max(end, 0)], events.OutcomeSucceeded) {
+		r.add("%s of %s is %s after %d attempts and %d failures, and its history is %v",
+			s.Step, s.Run, s.Status, s.Attempts, s.Failures, history)
 	}
 	return retries, nil
 }
@@ -136,6 +100,11 @@ func (p *place) checkRun(ctx context.Context, n int, grants map[string]int) erro
 		return err
 	}
 	switch run := records[0]; {
+	case p.canceled[id]:
+		if run.Status != storage.StatusCanceled {
+			p.report.add("%s was canceled, and is %s", id, run.Status)
+		}
+		return nil
 	case run.Status == storage.StatusPaused && handler == chargeHandler:
 		return nil // its step is in doubt
 	case run.Status != storage.StatusSucceeded:
@@ -162,14 +131,14 @@ func (p *place) checkLedger(recorded map[attempt]events.Outcome) {
 		r.Calls += n
 		if n > 1 {
 			r.Repeated++
-			r.add("attempt %d of %s of %s was called %d times", a.number, a.step, a.run, n)
+			r.add("%v was called %d times", a, n)
 		}
 		switch outcome, ok := recorded[a]; {
 		case !ok:
 			r.Uncounted++
-			r.add("attempt %d of %s of %s was called, and is not recorded", a.number, a.step, a.run)
+			r.add("%v was called, and is not recorded", a)
 		case outcome == events.OutcomeWithdrawn:
-			r.add("attempt %d of %s of %s was called, and is recorded as %s", a.number, a.step, a.run, outcome)
+			r.add("%v was called, and is recorded as %s", a, outcome)
 		}
 		if strings.HasPrefix(a.run, chargeHandler) {
 			if calls[a.run] += n; calls[a.run] > 1 {
@@ -177,35 +146,30 @@ func (p *place) checkLedger(recorded map[attempt]events.Outcome) {
 			}
 		}
 	}
-	ended := map[string]bool{}
 	for a, outcome := range recorded {
 		r.Attempts++
+		r.Outcomes[outcome]++
 		called := l.calls[a] > 0
-		switch outcome {
-		case events.OutcomeSucceeded:
-			r.Succeeded++
-			ended[a.run] = true
-		case events.OutcomeFailed:
-			r.Failed++
-		case events.OutcomeLost:
-			r.Lost++
-			if !called {
-				r.Uncalled++
-			}
-		case events.OutcomeWithdrawn:
-			r.Withdrawn++
-		default:
-			r.add("attempt %d of %s of %s is recorded as %s", a.number, a.step, a.run, outcome)
+		if !slices.Contains(outcomes, outcome) {
+			r.add("%v is recorded as %s", a, outcome)
 		}
-		if !called && (outcome == events.OutcomeSucceeded || outcome == events.OutcomeFailed) {
-			r.add("attempt %d of %s of %s is recorded as %s, and was not called", a.number, a.step, a.run, outcome)
+		if called || outcome == events.OutcomeWithdrawn {
+			continue
+		}
+		r.Uncalled++
+		if outcome == events.OutcomeSucceeded || outcome == events.OutcomeFailed {
+			r.add("%v is recorded as %s, and was not called", a, outcome)
 		}
 	}
 	for a := range l.done {
 		r.Acknowledged++
-		if a.number == 0 && !ended[a.run] || a.number > 0 && recorded[a] != events.OutcomeSucceeded {
+		switch {
+		case a.number == 0 && p.canceled[a.run]:
 			r.Forgotten++
-			r.add("the success of attempt %d of %s of %s was acknowledged, and is not recorded", a.number, a.step, a.run)
+			r.add("the success of %s was acknowledged, and its cancellation, too", a.run)
+		case a.number > 0 && recorded[a] != events.OutcomeSucceeded:
+			r.Forgotten++
+			r.add("the success of %v was acknowledged, and is not recorded", a)
 		}
 	}
 }

@@ -15,11 +15,12 @@ import (
 
 // worked returns a place where one worker, which nobody kills, has executed some runs.
 func worked(t *testing.T) *place {
-	p := &place{Trial: &Trial{Store: memory.New()}, ledger: newLedger(), report: &Report{}}
-	var err error
-	if p.engine, err = durable.New(p.Store); err != nil {
+	trial := &Trial{Store: memory.New()}
+	e, err := durable.New(trial.Store)
+	if err != nil {
 		t.Fatal(err)
 	}
+	p := newPlace(trial, e)
 	t.Cleanup(func() { _ = p.engine.Close(context.WithoutCancel(t.Context())) })
 	for range len(handlers) {
 		if err := p.start(t.Context()); err != nil {
@@ -76,13 +77,16 @@ func TestViolations(t *testing.T) {
 func TestMissing(t *testing.T) {
 	p := worked(t)
 	p.runs += len(handlers)
+	p.canceled[runID(jobHandler, 2)] = true
 	clear(p.ledger.calls)
 	if err := p.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(p.report.Violations, "\n")
 	for _, want := range []string{
-		"job-000008 was started, and is", "attempt 1 of unit/1 of job-000001 is recorded as succeeded, and was not called",
+		"job-000008 was started, and is", "job-000002 was canceled, and is succeeded",
+		"the success of job-000002 was acknowledged, and its cancellation, too",
+		"attempt 1 of unit/1 of job-000001 is recorded as succeeded, and was not called",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got violations\n%s\nwant %q", got, want)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
@@ -34,18 +35,18 @@ type Trial struct {
 const (
 	workers      = 4
 	runsOfRound  = 6  // that are started before each kill
-	linesOfRound = 20 // fewer than those that the runs of a round print
-	patience     = 2 * time.Minute
+	linesOfRound = 16 // fewer than those that the runs of a round print
+	patience     = time.Minute
 )
 
 // Run executes runs, six for each kill, and reports what it has found. It returns an error if
-// the trial cannot go on, as without progress for two minutes.
+// the trial cannot go on, as without progress for a minute.
 func (t *Trial) Run(ctx context.Context) (*Report, error) {
 	e, err := durable.New(t.Store)
 	if err != nil {
 		return nil, err
 	}
-	p := &place{Trial: t, engine: e, ledger: newLedger(), report: &Report{}}
+	p := newPlace(t, e)
 	err = p.work(ctx)
 	p.close()
 	if err == nil {
@@ -63,6 +64,15 @@ type place struct {
 	report  *Report
 	stopped sync.WaitGroup // workers that will continue
 	runs    int
+
+	canceled map[string]bool // runs whose cancellation was acknowledged
+}
+
+func newPlace(t *Trial, e *durable.Engine) *place {
+	return &place{
+		Trial: t, engine: e, ledger: newLedger(), canceled: map[string]bool{},
+		report: &Report{Outcomes: map[events.Outcome]int{}},
+	}
 }
 
 func (p *place) work(ctx context.Context) error {
@@ -72,12 +82,16 @@ func (p *place) work(ctx context.Context) error {
 		}
 	}
 	for round := range p.Kills {
+		before := p.ledger.size()
 		for range runsOfRound {
 			if err := p.start(ctx); err != nil {
 				return err
 			}
 		}
-		if err := p.progress(ctx, 1+rand.IntN(linesOfRound)); err != nil {
+		if err := p.progress(ctx, before+1+rand.IntN(linesOfRound)); err != nil {
+			return err
+		}
+		if err := p.cancel(ctx); err != nil {
 			return err
 		}
 		if err := p.disturb(round); err != nil {
@@ -161,14 +175,35 @@ func (p *place) start(ctx context.Context) error {
 	}
 }
 
+// cancel cancels, in every second round, the run of the latest call, which is executing or
+// has just ended.
+func (p *place) cancel(ctx context.Context) error {
+	run := p.ledger.latest()
+	if run == "" || rand.IntN(2) == 0 {
+		return nil
+	}
+	for end := time.Now().Add(patience); ; {
+		switch err := p.engine.Admin().Cancel(ctx, run); {
+		case err == nil:
+			p.canceled[run] = true
+			return nil
+		case errors.Is(err, durable.ErrConflict): // it has ended
+			return nil
+		case time.Now().After(end) || ctx.Err() != nil:
+			return err
+		}
+	}
+}
+
 func runID(handler string, n int) string { return fmt.Sprintf("%s-%06d", handler, n) }
 
-// progress waits until the workers have printed some lines.
+// progress waits until the workers have printed a number of lines.
 func (p *place) progress(ctx context.Context, lines int) error {
-	lines += p.ledger.size()
 	for end := time.Now().Add(patience); p.ledger.size() < lines; <-time.After(time.Millisecond) {
 		if time.Now().After(end) || ctx.Err() != nil {
-			return fmt.Errorf("the workers do not go on after %d kills", p.report.Kills)
+			left, err := p.left(ctx)
+			return errors.Join(err, fmt.Errorf("the workers do not go on after %d kills: %d runs are open",
+				p.report.Kills, left))
 		}
 	}
 	return nil

@@ -1,0 +1,69 @@
+//go:build unix
+
+package kills
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+)
+
+// A Report has what a [Trial] has counted.
+type Report struct {
+	Kills, Stops, Disturbances int
+
+	Runs, Canceled int // runs that were started, and those whose cancellation was acknowledged
+	Steps          int
+	InDoubt        int // steps
+	Calls          int // of functions
+	Acknowledged   int // successes
+
+	Attempts int                    // that are recorded
+	Outcomes map[events.Outcome]int // of the attempts
+	Uncalled int                    // attempts that were not called: the process died in between
+
+	Repeated   int      // attempts that were called more than once
+	Uncounted  int      // attempts that were called and are not recorded
+	Forgotten  int      // successes that were acknowledged and are not recorded
+	Violations []string // those, and what else a trial must not show
+}
+
+// executing is the outcome of an attempt whose end is not recorded, as of a run that was
+// canceled.
+const executing events.Outcome = "executing"
+
+// outcomes are those that attempts may have.
+var outcomes = []events.Outcome{
+	events.OutcomeSucceeded, events.OutcomeFailed, events.OutcomeLost, events.OutcomeInterrupted,
+	events.OutcomeWithdrawn, executing,
+}
+
+// maxViolations is the number of violations that String returns.
+const maxViolations = 20
+
+// String returns the counts, and the first violations.
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d SIGKILL, %d SIGSTOP, %d other disturbances\n", r.Kills, r.Stops, r.Disturbances)
+	fmt.Fprintf(&b, "%d runs, %d of them canceled, %d steps, %d of them in doubt, %d calls, %d successes acknowledged\n",
+		r.Runs, r.Canceled, r.Steps, r.InDoubt, r.Calls, r.Acknowledged)
+	fmt.Fprintf(&b, "%d attempts recorded, %d of them not called", r.Attempts, r.Uncalled)
+	for _, outcome := range outcomes {
+		fmt.Fprintf(&b, ", %d %s", r.Outcomes[outcome], outcome)
+	}
+	fmt.Fprintf(&b, "\n%d called twice, %d called and not recorded, %d acknowledged and not recorded, %d violations\n",
+		r.Repeated, r.Uncounted, r.Forgotten, len(r.Violations))
+	for i, v := range r.Violations {
+		if i == maxViolations {
+			fmt.Fprintf(&b, "and %d more\n", len(r.Violations)-i)
+			break
+		}
+		fmt.Fprintln(&b, v)
+	}
+	return b.String()
+}
+
+func (r *Report) add(format string, args ...any) {
+	r.Violations = append(r.Violations, fmt.Sprintf(format, args...))
+}
