@@ -48,6 +48,11 @@ func (p *place) checkStep(
 ) (retries int, err error) {
 	r := p.report
 	r.Steps++
+	id := s.Step
+	if p.canceled[s.Run] && id == unit.Name {
+		// Of a job that was canceled, and whose process has died, nobody has recorded the id.
+		id = jobStep(s.Run)
+	}
 	var history []events.Outcome
 	for a, err := range p.engine.Admin().Attempts(ctx, s.Run, s.Step) {
 		switch {
@@ -59,13 +64,13 @@ func (p *place) checkStep(
 			r.add("%s of %s: attempt %d follows %d", s.Step, s.Run, a.Attempt, len(history))
 		}
 		history = append(history, a.Outcome)
-		recorded[attempt{s.Run, s.Step, a.Attempt}] = a.Outcome
+		recorded[attempt{s.Run, id, a.Attempt}] = a.Outcome
 		if a.Wait > 0 {
 			retries++
 		}
 	}
 	for n := len(history) + 1; n <= s.Attempts; n++ {
-		recorded[attempt{s.Run, s.Step, n}] = executing
+		recorded[attempt{s.Run, id, n}] = executing
 	}
 	end := len(history) - 1
 	last := events.OutcomeSucceeded
@@ -93,8 +98,12 @@ func (p *place) checkStep(
 func (p *place) checkRun(ctx context.Context, n int, grants map[string]int) error {
 	handler := handlers[n%len(handlers)]
 	id := runID(handler, n)
+	step := storage.Key{Kind: storage.KindStep, Run: id, ID: charge.Name}
+	if handler == jobHandler {
+		step.ID = jobStep(id)
+	}
 	records, err := p.Store.Get(ctx, []storage.Key{
-		{Kind: storage.KindRun, Run: id}, {Kind: storage.KindBudget, Run: id},
+		{Kind: storage.KindRun, Run: id}, {Kind: storage.KindBudget, Run: id}, step,
 	})
 	if err != nil {
 		return err
@@ -113,6 +122,9 @@ func (p *place) checkRun(ctx context.Context, n int, grants map[string]int) erro
 	}
 	if got, err := durable.Await[int](ctx, p.engine, id); err != nil || got != n {
 		p.report.add("the result of %s is %d, %v, want %d", id, got, err, n)
+	}
+	if handler != stepsHandler && records[2].Version == 0 {
+		p.report.OneRecord++
 	}
 	if handler == stepsHandler {
 		var budget struct{ Consumed int }

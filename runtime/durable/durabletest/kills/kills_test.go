@@ -53,7 +53,7 @@ func TestViolations(t *testing.T) {
 		{"twice", "call " + steps + " unit/0 1", "attempt 1 of unit/0 of steps-000000 was called 2 times"},
 		{"uncounted", "call " + job + " unit/1 2", "attempt 2 of unit/1 of job-000001 was called, and is not recorded"},
 		{"forgotten", "done " + steps + " unit/1 3", "the success of attempt 3 of unit/1 of steps-000000 was acknowledged"},
-		{"repeated", "call " + charge + " charge/3 2", "the function of charge-000003 must not be repeated"},
+		{"repeated", "call " + charge + " charge 2", "the function of charge-000003 must not be repeated"},
 		{"broken", "call", `a worker has printed "call"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

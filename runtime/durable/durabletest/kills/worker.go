@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -43,8 +45,8 @@ func Work(ctx context.Context, store storage.Store, out io.Writer) error {
 // The handlers, and the prefixes of the ids of their runs.
 const (
 	stepsHandler  = "steps"  // steps that fail once
-	jobHandler    = "job"    // one step, which fails once in some runs
-	chargeHandler = "charge" // one step, which must not be repeated
+	jobHandler    = "job"    // jobs, every fifth of which fails once
+	chargeHandler = "charge" // jobs that must not be repeated
 )
 
 var handlers = []string{stepsHandler, jobHandler, jobHandler, chargeHandler, jobHandler, jobHandler}
@@ -68,16 +70,16 @@ var manyRetries = job.BudgetPolicy{Retries: 1000, PerUnit: 1000, MaxRetries: 100
 func register(e *durable.Engine, out io.Writer) {
 	w := worker{out}
 	durable.Handle(e, stepsHandler, w.steps, durable.Budget(manyRetries))
-	durable.Handle(e, jobHandler, func(ctx context.Context, n int) (int, error) {
-		return genapi.Call(ctx, &unit, genapi.ID(n), genapi.Arguments(), func(ctx context.Context) (int, error) {
-			return w.call(ctx, n, n%3 == 0)
-		})
-	})
-	durable.Handle(e, chargeHandler, func(ctx context.Context, n int) (int, error) {
-		return genapi.Call(ctx, &charge, genapi.ID(n), genapi.Arguments(), func(ctx context.Context) (int, error) {
-			return w.call(ctx, n, false)
-		})
-	})
+	durable.Job(e, jobHandler, &unit, func(n int) genapi.StepID { return genapi.ID(n) },
+		func(ctx context.Context, n int) (int, error) { return w.call(ctx, n, n%5 == 0) })
+	durable.Job(e, chargeHandler, &charge, nil,
+		func(ctx context.Context, n int) (int, error) { return w.call(ctx, n, false) })
+}
+
+// jobStep returns the id of the step of a run of jobHandler.
+func jobStep(run string) string {
+	n, _ := strconv.Atoi(strings.TrimPrefix(run, jobHandler+"-"))
+	return fmt.Sprintf("%s/%d", unit.Name, n)
 }
 
 type worker struct{ out io.Writer }
