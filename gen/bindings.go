@@ -109,6 +109,7 @@ func (r *resolver) bindMethod(b policy.Binding, w *emit.Wrapper) {
 // name.
 func (r *resolver) bindSingle(b policy.Binding, w *emit.Wrapper, name string) {
 	r.serveSingle(b, w)
+	w.Job = r.job(w)
 	r.addBound(Bound{Symbol: b.Symbol, Policy: b.Policy, Wrapper: name, Declared: w.Target.Pos}, w.Use, b.Pos)
 }
 

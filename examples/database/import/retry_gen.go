@@ -7,6 +7,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/job"
 )
@@ -99,6 +100,15 @@ func (c *Client) RetryRead(ctx context.Context, shard string) (int, error) {
 		})
 }
 
+// HandleRead registers Read as the handler database.import.Client.Read. A run
+// that durable.Start creates with this name is one call of it: the durable step
+// of RetryRead. See durable.Job.
+func (c *Client) HandleRead(engine *durable.Engine, options ...durable.HandleOption) {
+	durable.Job(engine, "database.import.Client.Read", &stepClientRead,
+		func(shard string) genapi.StepID { return genapi.ID(shard) },
+		c.Read, options...)
+}
+
 // stepClientWrite: a lost attempt is repeated, until 10 are lost.
 var stepClientWrite = genapi.StepPolicy{
 	Name:       "database.import.Client.Write",
@@ -121,4 +131,4 @@ func (c *Client) RetryWrite(ctx context.Context, shard string, rows int) (int, e
 		})
 }
 
-// retrygen:sum 6abb278a51b32f33041937dc
+// retrygen:sum b87eb7787b8b2bbdec3c699b

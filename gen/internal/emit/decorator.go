@@ -129,7 +129,7 @@ func (d decorator) method(out *jen.File, fn bind.Func, use *Use) {
 	decl := out.Func().Params(jen.Id(l.recv).Op("*").Add(d.self)).Id(fn.Name).Add(d.signature(fn, l))
 	switch {
 	case use != nil:
-		decl.Block(d.body(fn, l, use, jen.Id(l.recv).Dot(d.shared), self, call)...)
+		decl.Block(d.body(fn, l, use, jen.Id(l.recv).Dot(d.shared), self, call).code()...)
 	case len(fn.Results) > 0:
 		decl.Block(jen.Return(call(nil)))
 	default:

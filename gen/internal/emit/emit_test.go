@@ -55,6 +55,11 @@ var (
 		Params:  []bind.Param{{Name: "req", Type: written("*Request")}},
 		Results: []bind.Param{{Type: written("error")}},
 	}
+	sends = bind.Func{
+		Name: "Send", Ctx: 0, Request: -1, HasError: true,
+		Params:  []bind.Param{{Name: "_", Type: bind.ContextType}, {Name: "options", Type: written("Options")}},
+		Results: []bind.Param{{Type: written("error")}},
+	}
 	closes = bind.Func{Name: "Close", Ctx: -1, Request: -1}
 )
 
@@ -70,6 +75,7 @@ func TestRender(t *testing.T) {
 		fn     bind.Func
 		policy policy.Policy
 		use    emit.Use
+		job    string
 	}{
 		{name: "plain", fn: get},
 		{name: "named_results", fn: named},
@@ -100,6 +106,9 @@ func TestRender(t *testing.T) {
 		{name: "durable_shared", fn: get,
 			policy: policy.Policy{Breaker: "api", Budget: "client", OnExhausted: genapi.ExhaustedPause},
 			use:    emit.Use{Step: &emit.Step{}, Fallback: "cached", Check: checked}},
+		{name: "job", fn: get, use: emit.Use{Step: &emit.Step{ID: []string{"id"}}}, job: "HandleGet"},
+		{name: "job_shared", fn: sends, policy: policy.Policy{Breaker: "api"},
+			use: emit.Use{Step: &emit.Step{}, Check: checked}, job: "HandleSend"},
 		{name: "check_no_error", fn: lookup, use: emit.Use{Check: checked}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -116,7 +125,7 @@ func TestRender(t *testing.T) {
 				Policies: []emit.Policy{one},
 				Wrappers: []emit.Wrapper{{
 					Target: &bind.Target{Kind: bind.Function, Name: test.fn.Name, Func: test.fn}, Name: "Retry" + test.fn.Name,
-					Use: &test.use,
+					Use: &test.use, Job: test.job,
 				}},
 			}
 			if test.policy.Breaker != "" {

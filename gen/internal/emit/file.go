@@ -103,6 +103,7 @@ type Wrapper struct {
 	Iface  string // such as ClientMethods; for a type that is not an interface
 	Use    *Use   // for a function or method
 	By     []*Use // for each method of a whole type; nil if it is called unchanged
+	Job    string // such as HandleFetch, which registers the durable step as a job; or ""
 	Group  *Group // the group whose type has the wrapper as a method, or nil
 }
 

@@ -24,6 +24,14 @@ func WrapperName(name string) string {
 	return "retry" + upperFirst(name)
 }
 
+// JobName returns the name of the function that registers a durable step as a job.
+func JobName(name string) string {
+	if token.IsExported(name) {
+		return "Handle" + name
+	}
+	return "handle" + upperFirst(name)
+}
+
 // ConstructorName returns the name of the constructor of a decorator.
 func ConstructorName(wrapper string) string {
 	if token.IsExported(wrapper) {
@@ -206,6 +214,8 @@ type locals struct {
 	// breaker and budget, the type and the value of several results, and whether
 	// the step has failed.
 	ctx, step, record, all, failed string
+
+	engine, options string // of the function that registers the step as a job
 }
 
 // choose chooses the names inside a wrapper of fn. outer are the names outside
@@ -269,6 +279,7 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 		l.ctx = s.name("ctx")
 	}
 	l.step, l.record, l.all, l.failed = s.name("step"), s.name("results"), s.name("all"), s.name("failed")
+	l.engine, l.options = s.name("engine"), s.name("options")
 	return l
 }
 

@@ -35,7 +35,7 @@ func (p printer) generic(out *jen.File, policy Policy) {
 		return jen.Id(l.params[1]).Call(ctx)
 	}
 	out.Func().Id(policy.Func).Types(jen.Id("T").Any()).
-		Add(p.signature(fn, l)).Block(p.body(fn, l, use, jen.Id(SharedDefault), nil, op)...).Line()
+		Add(p.signature(fn, l)).Block(p.body(fn, l, use, jen.Id(SharedDefault), nil, op).code()...).Line()
 }
 
 // outer returns the names outside a wrapper to which its signature and its body
@@ -95,17 +95,17 @@ func typeNames(t *bind.Target) (names []string) {
 	return names
 }
 
-// body emits the body of a wrapper. shared is the struct with its breaker and
+// body returns the body of a wrapper. shared is the struct with its breaker and
 // budget, and self the receiver of the callee, if that is not a parameter.
 func (p printer) body(fn bind.Func, l locals, use *Use, shared, self *jen.Statement,
-	call func(ctx jen.Code) *jen.Statement) []jen.Code {
+	call func(ctx jen.Code) *jen.Statement) body {
 	b := body{fn: fn, l: l, use: use, call: call, self: self, shared: shared, group: jen.Id(l.recv),
 		declared: p.declare(fn, l), types: p.resultTypes(fn)}
 	if fn.TakesError {
 		elem, _ := fn.Results[0].Type.Elem()
 		b.empty = p.typ(elem)
 	}
-	return b.code()
+	return b
 }
 
 // wrapper emits the wrapper of a function or method, or a decorator.
@@ -135,9 +135,10 @@ func (p printer) function(out *jen.File, w Wrapper) {
 		callee = jen.Qual(t.Pkg, t.Name)
 	}
 	callee.Add(typeArgs(t.TypeParams))
+	b := p.body(t.Func, l, w.Use, jen.Id(SharedDefault), nil, callWith(callee, t.Func, l))
 	out.Func().Add(w.group(l)).Id(w.Name).Add(p.typeParams(t.TypeParams)).
-		Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault), nil,
-		callWith(callee, t.Func, l))...).Line()
+		Add(p.signature(t.Func, l)).Block(b.code()...).Line()
+	p.job(out, w, b, callee)
 }
 
 // receiver returns the name of the receiver of a wrapper in a group, or "".
@@ -176,8 +177,10 @@ func (p printer) method(out *jen.File, w Wrapper) {
 		p.comment(out, funcDoc(w.Name, t.Func, w.Use, l))
 		self := jen.Id(l.recv)
 		call := callWith(self.Clone().Dot(t.Func.Name), t.Func, l)
+		b := p.body(t.Func, l, w.Use, jen.Id(SharedDefault), self, call)
 		out.Func().Params(self.Clone().Add(p.typ(t.Recv.Type))).Id(w.Name).
-			Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault), self, call)...).Line()
+			Add(p.signature(t.Func, l)).Block(b.code()...).Line()
+		p.job(out, w, b, self.Clone().Dot(t.Func.Name))
 		return
 	}
 	// The receiver becomes the first parameter.
@@ -192,8 +195,10 @@ func (p printer) method(out *jen.File, w Wrapper) {
 	own := l
 	own.params = l.params[1:]
 	call := callWith(jen.Id(l.params[0]).Dot(t.Func.Name), t.Func, own)
+	b := p.body(fn, l, &use, jen.Id(SharedDefault), nil, call)
 	out.Func().Add(w.group(l)).Id(w.Name).Add(p.typeParams(t.TypeParams)).
-		Add(p.signature(fn, l)).Block(p.body(fn, l, &use, jen.Id(SharedDefault), nil, call)...).Line()
+		Add(p.signature(fn, l)).Block(b.code()...).Line()
+	p.job(out, w, b, jen.Id(l.params[0]).Dot(t.Func.Name))
 }
 
 // callWith returns a function that emits a call of callee with the context ctx. A
