@@ -94,8 +94,7 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 		return x.start(ctx, c, false) // a signal may have come since the ledger was read
 	}
 	if x.job.begins(c) {
-		n := x.job.begin(x, c)
-		return n, x.ready(ctx)
+		return x.beginJob(ctx, c)
 	}
 	recorded := startsRecorded(c.policy)
 	first := next{kind: nextCall, record: storage.Record{Key: c.key}, body: record.Step{Attempts: 1}}
@@ -230,7 +229,7 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	}
 	end := &attemptEnd{token: n.token, number: n.body.Attempts, begun: time.Now()}
 	job := n.token == record.JobToken
-	if end.unstarted = n.record.Version == 0; end.unstarted || job {
+	if end.unstarted = n.record.Version == 0; end.unstarted {
 		c.resume()
 		if _, _, ok := c.call.TryAdmit(ctx); !ok {
 			return x.start(ctx, c, false) // which records the refusal, if there still is one

@@ -94,15 +94,24 @@ func (j *jobCall) begins(c *stepCall) bool {
 // isOf reports whether j is the call of a step.
 func (j *jobCall) isOf(c *stepCall) bool { return j != nil && j.call != nil && j.call.key == c.key }
 
-// begin returns the answer to the start of attempt 1, which the claim has recorded.
-func (j *jobCall) begin(x *execution, c *stepCall) next {
-	j.call = c
+// beginJob returns the answer to the start of attempt 1, which the claim has recorded. If
+// the breaker of the process does not admit it, the transaction that records the refusal
+// takes the start back.
+func (x *execution) beginJob(ctx context.Context, c *stepCall) (next, error) {
+	x.job.call = c
+	if err := x.ready(ctx); err != nil {
+		return next{}, err
+	}
+	c.resume()
+	if _, _, ok := c.call.TryAdmit(ctx); !ok {
+		return x.start(ctx, c, false)
+	}
 	return next{
 		kind: nextCall, token: record.JobToken, now: time.Now(),
 		record: storage.Record{Key: c.key, Version: 1, Status: storage.StatusExecuting},
 		body:   record.Step{Attempts: 1, Arguments: c.digest},
 		event:  events.Event{Kind: events.EventStarted, Attempt: 1},
-	}
+	}, nil
 }
 
 // holds reports whether the end of attempt 1 can be recorded with the end of the run, and

@@ -209,6 +209,16 @@ var jobStories = []struct {
 		w.works(durable.Budget(job.BudgetPolicy{Retries: 1}))
 		time.Sleep(time.Minute)
 	}},
+	{"breaker of the process", func(w *twin) {
+		w.policy.Shared.Breaker = breaker.New(breaker.Policy{Name: "up", Failures: 1, OpenFor: 5 * time.Second}.Effective())
+		w.policy.Shared.Breaker.ForceOpen()
+		w.begin(fails(0, nil))
+		w.works()
+		time.Sleep(time.Minute)
+		w.look()
+		w.policy.Shared.Breaker.Reset()
+		time.Sleep(10 * time.Minute)
+	}},
 	{"shared breaker", func(w *twin) {
 		p := breaker.Policy{Name: "up", Failures: 1, OpenFor: 5 * time.Second}.Effective()
 		w.policy.Breaker = &p
