@@ -165,7 +165,7 @@ func (x *execution) settle(r *storage.Record, b *record.Run, status storage.Stat
 func (x *execution) unfoldEnd(ctx context.Context) error {
 	end, c := x.job.end, x.job.call
 	if end == nil { // it is not known
-		return x.unfold(ctx, c.key.ID)
+		return x.unfold(ctx, c.key.ID, c.policy.Policy.CallTimeout(ctx))
 	}
 	x.job.end = nil
 	n, err := x.end(ctx, c, end)
@@ -177,7 +177,8 @@ func (x *execution) unfoldEnd(ctx context.Context) error {
 
 // unfold makes a record of the step that the run stands for, before another execution than
 // the one that has started attempt 1 goes on: as if the start had been recorded there.
-func (x *execution) unfold(ctx context.Context, step string) error {
+// timeout is that of the call, or 0.
+func (x *execution) unfold(ctx context.Context, step string, timeout time.Duration) error {
 	runKey, stepKey := x.e.ns.Key(storage.KindRun, x.id, ""), x.e.ns.Key(storage.KindStep, x.id, step)
 	var view runView
 	err := x.e.ns.Update(ctx, []storage.Key{runKey, stepKey}, func(tx storage.Tx) (w storage.Writes, err error) {
@@ -190,6 +191,9 @@ func (x *execution) unfold(ctx context.Context, step string) error {
 			return w, ErrFenced
 		case b.Job != nil: // or the reply was lost
 			body, _ := b.Unfold(&r, &s)
+			if timeout > 0 {
+				body.Call.Deadline = body.First.Add(timeout)
+			}
 			err = errors.Join(record.Encode(&r, &b), record.EncodeStep(&s, &body))
 			w.Put = []storage.Record{r, s}
 		}
@@ -213,14 +217,17 @@ func (x *execution) openJob(ctx context.Context, h *handler) error {
 		x.job = &jobCall{policy: h.job.policy}
 		return nil
 	}
-	id := j.Step
-	if id == "" && h.job != nil {
+	id, timeout := j.Step, time.Duration(0)
+	if h.job != nil && id == "" {
 		id, _ = h.job.id(x.run.Input)
+	}
+	if h.job != nil && h.job.policy.Policy != nil {
+		timeout = h.job.policy.Policy.CallTimeout(ctx)
 	}
 	if id == "" { // the handler is another one now, or cannot read the input any more
 		id = record.Escape(j.Name)
 	}
-	return x.unfold(ctx, id)
+	return x.unfold(ctx, id, timeout)
 }
 
 // settled reports the success of a step that was recorded with the end of the run. If the

@@ -96,6 +96,12 @@ var jobStories = []struct {
 		w.works()
 		time.Sleep(time.Minute)
 	}},
+	{"killed, and the call timeout passes", func(w *twin) {
+		w.policy.Policy.Timeout = 50 * time.Second
+		w.killed()
+		w.works()
+		time.Sleep(time.Minute)
+	}},
 	{"killed, in doubt, retried", func(w *twin) {
 		w.policy.Idempotent = false
 		w.killed()
