@@ -192,7 +192,7 @@ func claimRecord(
 	r.Fence++
 	r.Owner, r.Status, r.Due = owner, storage.StatusOpen, time.Time{}
 	switch {
-	case b.Job == nil && !b.Deadline.IsZero() && !now.Before(b.Deadline): // or the execution finds it
+	case !b.Deadline.IsZero() && !now.Before(b.Deadline):
 		r.Owner, c.err = "", ErrTimedOut
 		b.End(&r, storage.StatusTimedOut, now)
 	case b.Recoveries >= record.MaxRecoveries:

@@ -140,6 +140,11 @@ var jobStories = []struct {
 		w.works()
 		time.Sleep(time.Minute)
 	}},
+	{"killed, and the timeout of the run passes", func(w *twin) {
+		w.killed(durable.Timeout(40 * time.Second))
+		w.works()
+		time.Sleep(time.Minute)
+	}},
 	{"timeout of the run", func(w *twin) {
 		w.begin(func(ctx context.Context, _, _ int) error {
 			<-ctx.Done()
