@@ -240,9 +240,6 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	defer call.End()
 	result, err, called := x.invoke(ctx, c, n, call)
 	end.duration = time.Since(end.begun)
-	if job {
-		x.job.called = called
-	}
 	switch {
 	case !called && (end.unstarted || job):
 		return next{kind: nextDecide}, x.ready(ctx)
@@ -320,6 +317,9 @@ func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry
 	}
 	if ctx.Err() != nil || !x.safe() {
 		return record.Payload{}, nil, false
+	}
+	if x.job.isOf(c) {
+		x.job.called = true
 	}
 	value, err := c.fn(inner)
 	c.lapsed = a.lapsed.Load()

@@ -216,6 +216,7 @@ func (x *execution) call(
 			x.running.Wait()
 			ev := events.Event{Kind: events.EventReleased, Run: x.id, Fence: x.fence}
 			if err := x.crashed(ctx); err != nil { // the next renewal releases it
+				x.e.leave(x)
 				ev.Kind, ev.Err = events.EventStoreError, err
 			}
 			x.e.ns.Event(ctx, ev)

@@ -210,6 +210,20 @@ var jobStories = []struct {
 		w.works()
 		time.Sleep(time.Minute)
 	}},
+	{"goexit, not recorded", func(w *twin) {
+		w.timeless = true
+		w.begin(func(_ context.Context, _, attempt int) error {
+			if attempt == 1 {
+				w.stopped.Store(true)
+				runtime.Goexit()
+			}
+			return nil
+		})
+		w.works()
+		time.Sleep(5 * time.Second)
+		w.stopped.Store(false)
+		time.Sleep(time.Minute)
+	}},
 	{"budget of the run", func(w *twin) {
 		w.begin(fails(2, errAway), durable.Budget(job.BudgetPolicy{Retries: 1}))
 		w.works()
