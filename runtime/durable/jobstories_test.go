@@ -117,6 +117,18 @@ var jobStories = []struct {
 		w.works()
 		time.Sleep(time.Minute)
 	}},
+	{"killed, canceled, resolved", func(w *twin) {
+		w.noID = true
+		w.killed()
+		w.check("cancel", w.admin.Admin().Cancel(w.Context(), "one"))
+		time.Sleep(time.Minute)
+		w.look()
+		for s := range w.admin.Admin().Steps(w.Context(), admin.Filter{}) {
+			w.check("resolve", w.admin.Admin().Resolve(w.Context(), "one", s.Step, admin.Succeeded(1)))
+		}
+		w.works()
+		time.Sleep(time.Minute)
+	}},
 	{"killed, paused, resumed", func(w *twin) {
 		w.killed()
 		w.check("pause", w.admin.Admin().Pause(w.Context(), "one"))
@@ -223,6 +235,24 @@ var jobStories = []struct {
 		time.Sleep(5 * time.Second)
 		w.stopped.Store(false)
 		time.Sleep(time.Minute)
+	}},
+	{"repeated", func(w *twin) {
+		w.begin(fails(0, nil))
+		w.works()
+		time.Sleep(time.Minute)
+		w.look()
+		w.check("requeue", w.admin.Admin().Requeue(w.Context(), "one", twinID))
+		w.check("repeat", w.admin.Admin().Requeue(w.Context(), "one", twinID, admin.Repeat(), admin.NewKey()))
+		time.Sleep(time.Minute)
+	}},
+	{"resolved after its success", func(w *twin) {
+		w.begin(fails(0, nil))
+		w.works()
+		time.Sleep(time.Minute)
+		w.check("resolve", w.admin.Admin().Resolve(w.Context(), "one", twinID, admin.Failed(errAway)))
+		w.check("discard", w.admin.Admin().Discard(w.Context(), "one", twinID, admin.By("ada", "")))
+		w.check("cancel", w.admin.Admin().Cancel(w.Context(), "one"))
+		w.check("resume", w.admin.Admin().Resume(w.Context(), "one"))
 	}},
 	{"budget of the run", func(w *twin) {
 		w.begin(fails(2, errAway), durable.Budget(job.BudgetPolicy{Retries: 1}))

@@ -278,8 +278,8 @@ func (p *operand) decide(tx storage.Tx) (storage.Writes, error) {
 	if err := operable(tx, r, p); err != nil {
 		return storage.Writes{}, err
 	}
-	if o.step.Version == 0 {
-		return storage.Writes{}, fmt.Errorf("step %q of run %q: %w", o.step.Key.ID, r.Key.Run, fault.ErrNotFound)
+	if err := o.find(&r, &b); err != nil {
+		return storage.Writes{}, fmt.Errorf("step %q of run %q: %w", o.step.Key.ID, r.Key.Run, err)
 	}
 	if err := p.change(&o); err != nil {
 		return storage.Writes{}, err
@@ -305,6 +305,20 @@ func (p *operand) decide(tx storage.Tx) (storage.Writes, error) {
 		return w, err
 	}
 	return w, errors.Join(err, p.open(&w, tx, r.Fence))
+}
+
+// find looks for the step. If the run stands for it, the step gets a record.
+func (o *operation) find(r *storage.Record, b *record.Run) error {
+	switch j := b.Job; {
+	case o.step.Version != 0:
+		return nil
+	case j == nil || j.StepID() != o.step.Key.ID:
+		return fault.ErrNotFound
+	case j.Step == "" && !o.over: // a record with this id would not be that of the next execution
+		return fmt.Errorf("a worker has to claim the run first, which knows the id of the step: %w", fault.ErrConflict)
+	}
+	o.body, o.add = b.Unfold(r, &o.step)
+	return nil
 }
 
 // isOver reports whether a run with a status is never executed again, whatever

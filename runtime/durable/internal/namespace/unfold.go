@@ -34,8 +34,7 @@ func unfold(run storage.Record) (s foldedStep, ok bool, err error) {
 	if err != nil || b.Job == nil {
 		return s, false, err
 	}
-	id := cmp.Or(b.Job.Step, record.Escape(b.Job.Name))
-	s.record.Key = storage.Key{Kind: storage.KindStep, Space: run.Key.Space, Run: run.Key.Run, ID: id}
+	s.record.Key = storage.Key{Kind: storage.KindStep, Space: run.Key.Space, Run: run.Key.Run, ID: b.Job.StepID()}
 	body, history := b.Unfold(&run, &s.record)
 	err = record.EncodeStep(&s.record, &body)
 	s.record.Version, s.history = 1, history

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable/events"
@@ -32,6 +33,9 @@ type Job struct {
 
 // JobToken is the token of attempt 1 of a step that its run stands for.
 const JobToken = "job"
+
+// StepID returns the id of the step, or its name as long as the id is not known.
+func (j *Job) StepID() string { return cmp.Or(j.Step, Escape(j.Name)) }
 
 // LeaveJob notes who has made the attempt that a run stands for, before the run gets
 // another owner.
