@@ -153,7 +153,7 @@ func (x *execution) settle(r *storage.Record, b *record.Run, status storage.Stat
 		j := *b.Job
 		j.Step, j.Took = x.job.call.key.ID, x.job.end.duration
 		b.Job = &j
-	case status == storage.StatusOpen:
+	case status == storage.StatusOpen && x.job.end == nil:
 		b.LeaveJob(r) // its end could not be recorded: the next execution finds that it is lost
 	default:
 		return errUnfold

@@ -236,6 +236,18 @@ var jobStories = []struct {
 		w.stopped.Store(false)
 		time.Sleep(time.Minute)
 	}},
+	{"paused and resumed", func(w *twin) {
+		w.begin(func(context.Context, int, int) error {
+			time.Sleep(15 * time.Second)
+			return nil
+		})
+		w.works()
+		time.Sleep(5 * time.Second)
+		w.check("pause", w.admin.Admin().Pause(w.Context(), "one"))
+		time.Sleep(6 * time.Second) // the worker renews its lease
+		w.check("resume", w.admin.Admin().Resume(w.Context(), "one"))
+		time.Sleep(time.Minute)
+	}},
 	{"repeated", func(w *twin) {
 		w.begin(fails(0, nil))
 		w.works()
