@@ -73,7 +73,9 @@ func (c *Client) List(ctx context.Context, q storage.Query) iter.Seq2[RunInfo, e
 // those with other ids are passed over.
 func (c *Client) listIDs(ctx context.Context, q storage.Query) iter.Seq2[RunInfo, error] {
 	return func(yield func(RunInfo, error) bool) {
-		bounds := storage.Query{Kind: q.Kind, Space: q.Space, Run: q.Run, Runs: q.Runs, FromRun: q.FromRun, BeforeRun: q.BeforeRun}
+		bounds := storage.Query{
+			Kind: q.Kind, Space: q.Space, Run: q.Run, Runs: q.Runs, FromRun: q.FromRun, BeforeRun: q.BeforeRun,
+		}
 		records, next, err := c.ns.Store.List(ctx, bounds)
 		if err == nil && next != "" {
 			sequence(c.ns, ctx, q, runInfo)(yield)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
-	bodies "github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
@@ -40,30 +39,26 @@ func BenchmarkExpire(b *testing.B, store storage.Store, steps int) {
 // fillEnded creates runs that have succeeded, and are due to be deleted.
 func fillEnded(b *testing.B, store storage.Store, first, end, steps int) {
 	var w storage.Writes
+	var sel storage.Select
+	at := time.Now().UTC().Add(-time.Hour)
+	bucket := time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC)
 	for n := first; n < end; n++ {
-		at := time.Now().UTC().Add(-bodies.DefaultRetention - time.Hour)
 		r := storage.Record{
 			Key:    storage.Key{Kind: storage.KindRun, Run: fmt.Sprintf("order-%08d", n)},
-			Status: storage.StatusSucceeded, Fence: 1, Handler: "settle", Created: at, Bucket: bodies.Month(at),
-			Due: at.Add(bodies.DefaultRetention), Claimed: at, Ended: at, Input: []byte(`{"order": 1}`), Result: []byte(`"paid"`),
+			Status: storage.StatusSucceeded, Fence: 1, Handler: "settle", Bucket: bucket,
+			Due: at, Created: at, Claimed: at, Ended: at, Input: []byte(`{"order": 1}`), Result: []byte(`"paid"`),
 		}
-		w.Put = append(w.Put, r)
+		w.Put, sel.Keys = append(w.Put, r), append(sel.Keys, r.Key)
 		for i := range steps {
 			step := storage.Record{
 				Key:    storage.Key{Kind: storage.KindStep, Run: r.Key.Run, ID: fmt.Sprint("charge/", i)},
-				Status: storage.StatusSucceeded, Fence: 1, Bucket: r.Bucket,
+				Status: storage.StatusSucceeded, Fence: 1, Bucket: bucket, Body: []byte(`{"name":"charge","attempts":1}`),
 			}
-			body := bodies.Step{Name: "charge", Attempts: 1, First: at, Ended: at}
-			if err := bodies.EncodeStep(&step, &body); err != nil {
-				b.Fatal(err)
-			}
-			w.Put = append(w.Put, step)
-			w.Add = append(w.Add, bodies.NewEntry(step, at, 1, 0, bodies.Entry{Outcome: "succeeded", Started: at}))
+			w.Put, sel.Keys = append(w.Put, step), append(sel.Keys, step.Key)
+			w.Add = append(w.Add, storage.Entry{
+				Step: step.Key, Attempt: 1, At: at, Bucket: bucket, Body: []byte(`{"outcome":"succeeded"}`),
+			})
 		}
-	}
-	var sel storage.Select
-	for _, r := range w.Put {
-		sel.Keys = append(sel.Keys, r.Key)
 	}
 	err := store.Update(b.Context(), sel, func(storage.Tx) (storage.Writes, error) { return w, nil })
 	if err != nil {

@@ -231,7 +231,8 @@ func selects(q storage.Query, r storage.Record) bool {
 // created reports whether q selects what was created at a time, or has none.
 func created(q storage.Query, t time.Time) bool {
 	if t.IsZero() {
-		return q.Order != storage.OrderOldest && q.Order != storage.OrderNewest && q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero()
+		return q.Order != storage.OrderOldest && q.Order != storage.OrderNewest &&
+			q.CreatedFrom.IsZero() && q.CreatedBefore.IsZero()
 	}
 	return !t.Before(q.CreatedFrom) && (q.CreatedBefore.IsZero() || t.Before(q.CreatedBefore))
 }

@@ -181,7 +181,8 @@ func (q Query) Prefix(prefix string) Query {
 // without From and Limit. It defines what the fields of a query mean.
 func (q *Query) Selects(r Record) bool {
 	return r.Key.Kind == q.Kind && r.Key.Space == q.Space && (q.Run == "" || r.Key.Run == q.Run) &&
-		(len(q.Runs) == 0 || slices.Contains(q.Runs, r.Key.Run)) && r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
+		(len(q.Runs) == 0 || slices.Contains(q.Runs, r.Key.Run)) &&
+		r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
 		r.Key.ID >= q.FromID && (q.BeforeID == "" || r.Key.ID < q.BeforeID) &&
 		(q.Owner == "" || r.Owner == q.Owner) &&
 		(len(q.Handlers) == 0 || slices.Contains(q.Handlers, r.Handler)) &&

@@ -285,7 +285,7 @@ func (it *item) propose(tx storage.Tx) (storage.Writes, error) {
 	}
 	w, err := it.decide(tx)
 	if err == nil && len(w.Clear) > 0 {
-		err = fmt.Errorf("%w: the decision clears runs of which others that share its transaction may write", storage.ErrStore)
+		err = fmt.Errorf("%w: the decision clears a run, to which others may write in its transaction", storage.ErrStore)
 	}
 	return w, err
 }

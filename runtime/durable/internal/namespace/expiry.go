@@ -26,7 +26,8 @@ const expirePage = 250
 // first that have been due longest.
 func (n *Namespace) Due(now time.Time) storage.Query {
 	return storage.Query{
-		Kind: storage.KindRun, Space: n.Space, Status: expiring, DueBy: now, Order: storage.OrderDue, Limit: expirePage,
+		Kind: storage.KindRun, Space: n.Space, Status: expiring, DueBy: now,
+		Order: storage.OrderDue, Limit: expirePage,
 	}
 }
 
@@ -41,10 +42,11 @@ func (n *Namespace) ExpireDue(ctx context.Context, now time.Time, stop func() bo
 	return due && next != "", err
 }
 
-// Expire expires those of some runs that are due. It ends the tail of a run that has one. Of the others it deletes what belongs to them, with
-// their inputs and results, as many as one transaction deletes at a time. A run to which
-// more belongs than that expires with the first page: it is never executed over what is
-// left. A run with dead letters or steps in doubt is looked at again later.
+// Expire expires those of some runs that are due. It ends the tail of a run that has one. Of
+// the others it deletes what belongs to them, with their inputs and results, as many in one
+// transaction as it can. A run to which more belongs than a transaction deletes expires with
+// the first page: it is never executed over what is left. A run with dead letters or steps
+// in doubt is looked at again later.
 //
 // Expire returns the runs that it has expired whole, and reports whether any was still due.
 // It ends between two transactions when stop returns true.
