@@ -3,8 +3,6 @@ package durable_test
 import (
 	"context"
 	"errors"
-	"runtime"
-	"sync/atomic"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -16,11 +14,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// jobStories are what may become of a run of one step: see TestJobTwins.
-var jobStories = []struct {
-	name string
-	play func(w *twin)
-}{
+// jobStories are stories in which no process dies: see TestJobTwins.
+var jobStories = []jobStory{
 	{"success", func(w *twin) {
 		w.begin(fails(0, nil))
 		w.works()
@@ -90,89 +85,6 @@ var jobStories = []struct {
 		w.works()
 		time.Sleep(time.Minute)
 	}},
-	{"killed", func(w *twin) {
-		w.killed()
-		w.look()
-		w.works()
-		time.Sleep(time.Minute)
-	}},
-	{"killed, and the call timeout passes", func(w *twin) {
-		w.policy.Policy.Timeout = 50 * time.Second
-		w.killed()
-		w.works()
-		time.Sleep(time.Minute)
-	}},
-	{"killed, in doubt, retried", func(w *twin) {
-		w.policy.Idempotent = false
-		w.killed()
-		w.works()
-		time.Sleep(time.Minute)
-		w.look()
-		w.check("resolve", w.admin.Admin().Resolve(w.Context(), "one", twinID, admin.Retry()))
-		time.Sleep(time.Minute)
-	}},
-	{"killed, fails", func(w *twin) {
-		w.policy.Idempotent, w.policy.OnLost = false, genapi.OnLostFail
-		w.killed()
-		w.works()
-		time.Sleep(time.Minute)
-	}},
-	{"killed, canceled, resolved", func(w *twin) {
-		w.noID = true
-		w.killed()
-		w.check("cancel", w.admin.Admin().Cancel(w.Context(), "one"))
-		time.Sleep(time.Minute)
-		w.look()
-		for s := range w.admin.Admin().Steps(w.Context(), admin.Filter{}) {
-			w.check("resolve", w.admin.Admin().Resolve(w.Context(), "one", s.Step, admin.Succeeded(1)))
-		}
-		w.works()
-		time.Sleep(time.Minute)
-	}},
-	{"killed, paused, resumed", func(w *twin) {
-		w.killed()
-		w.check("pause", w.admin.Admin().Pause(w.Context(), "one"))
-		w.works()
-		time.Sleep(time.Minute)
-		w.look()
-		w.check("resume", w.admin.Admin().Resume(w.Context(), "one"))
-		time.Sleep(time.Minute)
-	}},
-	{"killed each time", func(w *twin) {
-		w.policy.LostMax, w.timeless = 3, true
-		w.begin(func(ctx context.Context, _, _ int) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		for range 4 {
-			p := w.works()
-			time.Sleep(time.Minute)
-			p.kill()
-		}
-		w.works()
-		time.Sleep(time.Minute)
-	}},
-	{"killed, and the timeout of the run passes", func(w *twin) {
-		w.killed(durable.Timeout(40 * time.Second))
-		w.works()
-		time.Sleep(time.Minute)
-	}},
-	{"timeout of the run", func(w *twin) {
-		w.begin(func(ctx context.Context, _, _ int) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		w.works(durable.Timeout(time.Minute))
-		time.Sleep(10 * time.Minute)
-	}},
-	{"timeout of the run, ignored", func(w *twin) {
-		w.begin(func(context.Context, int, int) error {
-			time.Sleep(2 * time.Minute)
-			return nil
-		})
-		w.works(durable.Timeout(time.Minute))
-		time.Sleep(10 * time.Minute)
-	}},
 	{"canceled, success", func(w *twin) { w.during(nil, func(c *admin.Client) error { return c.Cancel(w.Context(), "one") }) }},
 	{"canceled, failure", func(w *twin) {
 		w.during(errAway, func(c *admin.Client) error { return c.Cancel(w.Context(), "one") })
@@ -186,55 +98,6 @@ var jobStories = []struct {
 	}},
 	{"resolved while it executes", func(w *twin) {
 		w.during(nil, func(c *admin.Client) error { return c.Resolve(w.Context(), "one", "charge", admin.Retry()) })
-	}},
-	{"drained", func(w *twin) {
-		w.begin(func(ctx context.Context, _, attempt int) error {
-			if attempt == 1 {
-				<-ctx.Done()
-			}
-			return ctx.Err()
-		})
-		stop := work(w.T, w.process().Engine, durable.Drain(time.Second))
-		time.Sleep(time.Second)
-		stop()
-		w.look()
-		w.works()
-		time.Sleep(time.Minute)
-	}},
-	{"drained, ignored", func(w *twin) {
-		w.begin(func(_ context.Context, _, attempt int) error {
-			time.Sleep(10 * time.Second)
-			return nil
-		})
-		stop := work(w.T, w.process().Engine, durable.Drain(time.Second))
-		time.Sleep(time.Second)
-		stop()
-		time.Sleep(time.Minute)
-	}},
-	{"goexit", func(w *twin) {
-		w.timeless = true
-		w.begin(func(_ context.Context, _, attempt int) error {
-			if attempt == 1 {
-				runtime.Goexit()
-			}
-			return nil
-		})
-		w.works()
-		time.Sleep(time.Minute)
-	}},
-	{"goexit, not recorded", func(w *twin) {
-		w.timeless = true
-		w.begin(func(_ context.Context, _, attempt int) error {
-			if attempt == 1 {
-				w.stopped.Store(true)
-				runtime.Goexit()
-			}
-			return nil
-		})
-		w.works()
-		time.Sleep(5 * time.Second)
-		w.stopped.Store(false)
-		time.Sleep(time.Minute)
 	}},
 	{"paused and resumed", func(w *twin) {
 		w.begin(func(context.Context, int, int) error {
@@ -386,21 +249,37 @@ var jobStories = []struct {
 		w.works(durable.Concurrency(1), durable.StartRate(1, time.Second, 1))
 		time.Sleep(time.Minute)
 	}},
-	{"fenced", func(w *twin) {
-		w.begin(func(_ context.Context, _, attempt int) error {
+	{"canceled by its engine", func(w *twin) {
+		w.begin(func(ctx context.Context, _, _ int) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		p := w.works()
+		time.Sleep(5 * time.Second)
+		w.check("cancel", p.Admin().Cancel(w.Context(), "one"))
+		time.Sleep(time.Minute)
+	}},
+	{"durable calls", func(w *twin) {
+		w.begin(func(ctx context.Context, n, attempt int) error {
+			_, err := call(ctx, w.policy, func(context.Context) (int, error) { return n, nil })
+			w.check("step", err)
+			w.check("sleep", durable.Sleep(ctx, "nap", time.Second))
 			if attempt == 1 {
-				time.Sleep(5 * time.Minute) // and the context is ignored
+				return errAway
 			}
 			return nil
 		})
 		w.works()
-		time.Sleep(time.Second)
-		w.stopped.Store(true)
 		time.Sleep(time.Minute)
-		w.stopped.Store(false)
-		time.Sleep(time.Second)
+	}},
+	{"resumed after its failure", func(w *twin) {
+		w.begin(fails(3, errAway))
 		w.works()
-		time.Sleep(10 * time.Minute)
+		time.Sleep(time.Minute)
+		w.check("resume", w.admin.Admin().Resume(w.Context(), "one"))
+		time.Sleep(time.Minute)
+		w.check("requeue", w.admin.Admin().RequeueFailed(w.Context(), "one"))
+		time.Sleep(time.Minute)
 	}},
 }
 
@@ -416,22 +295,6 @@ func fails(times int, err error) func(context.Context, int, int) error {
 }
 
 var errAway = errors.New("unavailable")
-
-// killed starts the run, and kills the process during its first attempt, for longer than
-// its lease.
-func (w *twin) killed(options ...durable.HandleOption) {
-	var killed atomic.Bool
-	w.begin(func(ctx context.Context, _, attempt int) error {
-		if killed.CompareAndSwap(false, true) {
-			<-ctx.Done()
-		}
-		return ctx.Err()
-	})
-	p := w.works(options...)
-	time.Sleep(2 * time.Second)
-	p.kill()
-	time.Sleep(time.Minute)
-}
 
 // during does something during the first attempt, which ends with err.
 func (w *twin) during(err error, do func(c *admin.Client) error) {

@@ -42,6 +42,12 @@ type twin struct {
 	lines []string                                        // what is seen of the runs
 }
 
+// A jobStory is what may become of a run of one step.
+type jobStory struct {
+	name string
+	play func(w *twin)
+}
+
 // twinID is the id of the step of a run with input 7.
 const twinID = "charge/7"
 
@@ -120,7 +126,7 @@ func (w *twin) note(format string, args ...any) {
 	if w.timeless {
 		line = duration.ReplaceAllString(timestamp.ReplaceAllString(line, "T"), "D")
 	}
-	line = fraction.ReplaceAllString(line, "$1")
+	line = hundredths.ReplaceAllString(line, "$1")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lines = append(w.lines, nanoseconds.ReplaceAllString(line, "${1}e8"))
@@ -130,7 +136,7 @@ var (
 	timestamp   = regexp.MustCompile(`[0-9]{4}-[0-9-]{5}[T ][0-9:.]*(Z| \+0000 UTC)`)
 	owners      = regexp.MustCompile(`[0-9a-f]{32}`)
 	duration    = regexp.MustCompile(`took [^ ]* of [^ ,]*|"(Total|Max)":[0-9]+`)
-	fraction    = regexp.MustCompile(`(\.[0-9])[0-9]+`)
+	hundredths  = regexp.MustCompile(`\.0[0-9]*|(\.[1-9])[0-9]+`)
 	nanoseconds = regexp.MustCompile(`\b([0-9]+)[0-9]{8}\b`)
 )
 
@@ -256,7 +262,7 @@ func text(v any) string {
 
 // TestJobTwins: a run that is one step is observed as a run that calls that step.
 func TestJobTwins(t *testing.T) {
-	for _, story := range jobStories {
+	for _, story := range slices.Concat(jobStories, jobCrashes) {
 		for _, swift := range []bool{false, true} {
 			var seen [2][]string
 			t.Run(fmt.Sprintf("%s, swift %v", story.name, swift), func(t *testing.T) {
