@@ -56,6 +56,14 @@ func TestVerify(t *testing.T) {
 			r.Status, r.Handler, r.Due = storage.StatusOpen, "h", time.Time{}
 		},
 			"never due"},
+		{
+			"job", storage.KindRun, edit(func(b *record.Run) { b.Job = &record.Job{Name: "other"} }),
+			"it is parked, and its step should have a record",
+		},
+		{
+			"job with a step", storage.KindRun, edit(func(b *record.Run) { b.Job = &record.Job{Step: "S/1", Name: "S"} }),
+			"its run stands for it, too",
+		},
 		{"budget", storage.KindBudget, edit(func(b *record.CountBudget) { b.Retries, b.Consumed = 1, 2 }),
 			"it is over-spent: 2 retries were granted, the limit is 1"},
 	} {

@@ -193,6 +193,8 @@ func wrongRun(r storage.Record) string {
 		return "it waits for a worker, but is never due: no worker claims it"
 	case record.WrongTail(r, &b) != "":
 		return record.WrongTail(r, &b)
+	case record.WrongJob(r, &b) != "":
+		return record.WrongJob(r, &b)
 	case r.Created.IsZero():
 		return "it has no time of creation: lists by that time miss it"
 	}
@@ -232,6 +234,8 @@ func wrongStep(run, r storage.Record, entries []storage.Entry) string {
 		return "its run does not exist"
 	case !run.Bucket.Equal(r.Bucket):
 		return fmt.Sprintf("it is in the month %s, its run in %s", r.Bucket.Format("2006-01"), run.Bucket.Format("2006-01"))
+	case record.StandsFor(run, r.Key):
+		return "its run stands for it, too: its first attempt is counted twice"
 	case r.Fence > run.Fence:
 		return fmt.Sprintf("it has the fence %d, its run has %d", r.Fence, run.Fence)
 	case (r.Status == storage.StatusExecuting || b.Before == storage.StatusExecuting) != (b.Open != nil) && !b.Imported:

@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable/events"
@@ -36,6 +37,24 @@ const JobToken = "job"
 
 // StepID returns the id of the step, or its name as long as the id is not known.
 func (j *Job) StepID() string { return cmp.Or(j.Step, Escape(j.Name)) }
+
+// WrongJob returns what is wrong with the Job of a run, or "".
+func WrongJob(r storage.Record, b *Run) string {
+	switch {
+	case b.Job == nil:
+	case r.Fence == 0:
+		return "an attempt of its step has started with its claim, but it was never claimed"
+	case r.Status == storage.StatusFailed, r.Status == storage.StatusParked, r.Status == storage.StatusExpired:
+		return fmt.Sprintf("it is %v, and its step should have a record", r.Status)
+	}
+	return ""
+}
+
+// StandsFor reports whether a run stands for a step, which has no record then.
+func StandsFor(run storage.Record, step storage.Key) bool {
+	b, err := Decode[Run](run)
+	return err == nil && b.Job != nil && b.Job.StepID() == step.ID
+}
 
 // LeaveJob notes who has made the attempt that a run stands for, before the run gets
 // another owner.
