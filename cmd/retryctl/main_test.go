@@ -89,7 +89,7 @@ func seed() {
 
 // fills are what the command seed executes.
 var fills = map[string]func(context.Context, storage.Store) error{
-	"": fill, "refused": fillRefused, "values": fillValues, "standings": fillStandings,
+	"": fill, "refused": fillRefused, "values": fillValues, "standings": fillStandings, "jobs": fillJobs,
 }
 
 // execute is the command sql FILE STATEMENT: it changes a store as no engine does.

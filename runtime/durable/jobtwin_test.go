@@ -161,6 +161,9 @@ func (w *twin) look() {
 		r.Owner, r.Policies = strings.Repeat("o", min(len(r.Owner), 1)), nil // policies: since the first failure
 		w.note("run %+v %v", r, err)
 		why, err := c.Why(ctx, r.ID)
+		for _, s := range why.Steps {
+			w.note("why %s", w.step(s))
+		}
 		why.Owner, why.Steps = "", nil
 		w.note("why %+v %v", why, err)
 		w.values(r.ID, "")

@@ -315,7 +315,7 @@ func (o *operation) find(r *storage.Record, b *record.Run) error {
 	case j == nil || j.StepID() != o.step.Key.ID:
 		return fault.ErrNotFound
 	case j.Step == "" && !o.over: // a record with this id would not be that of the next execution
-		return fmt.Errorf("a worker has to claim the run first, which knows the id of the step: %w", fault.ErrConflict)
+		return fmt.Errorf("its id depends on the input of the run: a worker has to claim that first: %w", fault.ErrConflict)
 	}
 	o.body, o.add = b.Unfold(r, &o.step)
 	return nil

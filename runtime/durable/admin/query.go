@@ -20,7 +20,7 @@ import (
 
 // A StepInfo describes a step.
 type StepInfo struct {
-	Run, Step string // Step is the id
+	Run, Step string // Step is the id; of the first attempt of a durable.Job, it may be the name
 	Name      string
 	Policy    string // its name
 	Status    storage.Status
@@ -43,7 +43,7 @@ type StepInfo struct {
 	Error       string
 	Correlation string
 	Retries     int    // that budgets have granted; of a unit: to all its steps
-	Key         string // the idempotency key
+	Key         string // the idempotency key, or "" as long as the id is not known
 	// Group is the id of the group of which the step records the end of a unit, or
 	// "", and Unit the name of that unit. The steps that the unit calls have none.
 	Group, Unit string
@@ -216,7 +216,10 @@ func (c *Client) stepInfo(r storage.Record) (StepInfo, error) {
 		Waited: b.Waited + b.Call.Waited, NextAt: b.NextAt, Pause: pauses[b.Function], First: b.First, Ended: b.Ended,
 		Reason: b.Reason, Correlation: b.Correlation, DeadLetter: b.Dead, Retries: b.Granted, operated: b.Operations > 0,
 		policyAt: b.PolicyAt, imported: b.Imported,
-		Child: b.Child, Key: record.IdempotencyKey(c.ns.Space, r.Key.Run, r.Key.ID, b.Keys),
+		Child: b.Child,
+	}
+	if !b.NoID {
+		s.Key = record.IdempotencyKey(c.ns.Space, r.Key.Run, r.Key.ID, b.Keys)
 	}
 	if b.Unit != nil {
 		s.Group = record.GroupOf(r.Key.ID)

@@ -35,7 +35,9 @@ func unfold(run storage.Record) (s foldedStep, ok bool, err error) {
 		return s, false, err
 	}
 	s.record.Key = storage.Key{Kind: storage.KindStep, Space: run.Key.Space, Run: run.Key.Run, ID: b.Job.StepID()}
+	unknown := b.Job.Step == ""
 	body, history := b.Unfold(&run, &s.record)
+	body.NoID = unknown
 	err = record.EncodeStep(&s.record, &body)
 	s.record.Version, s.history = 1, history
 	slices.SortFunc(s.history, storage.Entry.Compare)

@@ -54,6 +54,7 @@ type Step struct {
 
 	Child       string         `json:"child,omitempty"`       // the run that the step has started
 	Imported    bool           `json:"imported,omitempty"`    // its arguments are not known
+	NoID        bool           `json:"no_id,omitempty"`       // its id is not known: in views alone
 	Limit       int            `json:"limit,omitempty"`       // of attempts, in the system from which it was imported
 	Correlation string         `json:"correlation,omitempty"` // since the first failure
 	Keys        int            `json:"keys,omitempty"`        // idempotency keys that were replaced
