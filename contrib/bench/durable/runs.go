@@ -24,17 +24,16 @@ type runs struct {
 	quit    context.CancelFunc
 }
 
-// openJobs opens a system whose runs have one step.
+// openJobs opens a system whose runs are jobs, which are their own step.
 func openJobs(ctx context.Context, url string, b *board, engines, slots int) (jobSystem, error) {
-	return openRuns(ctx, url, b, engines, slots, func(ctx context.Context, unit int) (receipt, error) {
-		do := func(context.Context) (receipt, error) { return b.do(unit, 1) }
-		return genapi.Call(ctx, &charge, genapi.ID(unit), genapi.Arguments("amount", amount), do)
-	})
+	id := func(unit int) genapi.StepID { return genapi.ID(unit) }
+	do := func(_ context.Context, unit int) (receipt, error) { return b.do(unit, 1) }
+	return openRuns(ctx, url, b, engines, slots, func(e *durable.Engine) { durable.Job(e, chargeJob, &charge, id, do) })
 }
 
 // openTwoSteps opens a system whose runs have two steps.
 func openTwoSteps(ctx context.Context, url string, b *board, engines, slots int) (jobSystem, error) {
-	return openRuns(ctx, url, b, engines, slots, func(ctx context.Context, unit int) (receipt, error) {
+	settle := func(ctx context.Context, unit int) (receipt, error) {
 		reserve := func(context.Context) (receipt, error) { return b.receipt(unit), nil }
 		_, err := genapi.Call(ctx, &charge, genapi.ID("reserve"), genapi.Arguments("amount", amount), reserve)
 		if err != nil {
@@ -42,11 +41,12 @@ func openTwoSteps(ctx context.Context, url string, b *board, engines, slots int)
 		}
 		do := func(context.Context) (receipt, error) { return b.do(unit, 1) }
 		return genapi.Call(ctx, &charge, genapi.ID("capture"), genapi.Arguments("amount", amount), do)
-	})
+	}
+	return openRuns(ctx, url, b, engines, slots, func(e *durable.Engine) { durable.Handle(e, chargeJob, settle) })
 }
 
 func openRuns(
-	ctx context.Context, url string, b *board, engines, slots int, fn func(context.Context, int) (receipt, error),
+	ctx context.Context, url string, b *board, engines, slots int, register func(*durable.Engine),
 ) (jobSystem, error) {
 	r := &runs{slots: slots, ended: make(chan error, engines)}
 	open := func(options ...durable.Option) (*engine, error) {
@@ -71,7 +71,7 @@ func openRuns(
 			return nil, errors.Join(err, r.close())
 		}
 		r.workers = append(r.workers, worker)
-		durable.Handle(worker.Engine, chargeJob, fn)
+		register(worker.Engine)
 	}
 	return r, nil
 }
