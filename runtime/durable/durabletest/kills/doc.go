@@ -2,7 +2,7 @@
 // compares what the store has recorded with what they have done.
 //
 // A [Trial] starts worker processes, kills one of them with SIGKILL again and again,
-// stops others for longer than their lease, cancels runs, and lets the store fail in the ways that it
+// stops others for longer than their lease, cancels, pauses and resumes runs, and lets the store fail in the ways that it
 // has, such as connections that break after a commit. The workers print each call of a
 // function before they make it, and each success that was acknowledged: the trial keeps
 // these lines as a ledger outside of the store. In the end

@@ -15,6 +15,7 @@ type Report struct {
 
 	Runs, Canceled int // runs that were started, and those whose cancellation was acknowledged
 	OneRecord      int // jobs that have succeeded without a record of their step
+	Paused         int // how often a run was paused and resumed
 	Steps          int
 	InDoubt        int // steps
 	Calls          int // of functions
@@ -47,8 +48,9 @@ const maxViolations = 20
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d SIGKILL, %d SIGSTOP, %d other disturbances\n", r.Kills, r.Stops, r.Disturbances)
-	fmt.Fprintf(&b, "%d runs, %d of them jobs of one record, %d canceled, %d steps, %d of them in doubt\n",
-		r.Runs, r.OneRecord, r.Canceled, r.Steps, r.InDoubt)
+	fmt.Fprintf(&b, "%d runs, %d of them jobs of one record, %d canceled, %d times one was paused and resumed\n",
+		r.Runs, r.OneRecord, r.Canceled, r.Paused)
+	fmt.Fprintf(&b, "%d steps, %d of them in doubt\n", r.Steps, r.InDoubt)
 	fmt.Fprintf(&b, "%d calls, %d successes acknowledged\n", r.Calls, r.Acknowledged)
 	fmt.Fprintf(&b, "%d attempts recorded, %d of them not called", r.Attempts, r.Uncalled)
 	for _, outcome := range outcomes {

@@ -91,7 +91,7 @@ func (p *place) work(ctx context.Context) error {
 		if err := p.progress(ctx, before+1+rand.IntN(linesOfRound)); err != nil {
 			return err
 		}
-		if err := p.cancel(ctx); err != nil {
+		if err := p.operate(ctx, rand.IntN(3)); err != nil {
 			return err
 		}
 		if err := p.disturb(round); err != nil {
@@ -175,22 +175,41 @@ func (p *place) start(ctx context.Context) error {
 	}
 }
 
-// cancel cancels, in every second round, the run of the latest call, which is executing or
-// has just ended.
-func (p *place) cancel(ctx context.Context) error {
+// operate does something with the run of the latest call, which is executing or has just
+// ended: it cancels the run, or pauses and resumes it, or leaves it alone.
+func (p *place) operate(ctx context.Context, what int) error {
 	run := p.ledger.latest()
-	if run == "" || rand.IntN(2) == 0 {
+	if run == "" || what == 0 {
 		return nil
 	}
-	for end := time.Now().Add(patience); ; {
-		switch err := p.engine.Admin().Cancel(ctx, run); {
-		case err == nil:
+	if what == 1 {
+		done, err := p.until(ctx, run, p.engine.Admin().Cancel)
+		if done {
 			p.canceled[run] = true
-			return nil
-		case errors.Is(err, durable.ErrConflict): // it has ended
-			return nil
+		}
+		return err
+	}
+	done, err := p.until(ctx, run, p.engine.Admin().Pause)
+	if done {
+		p.report.Paused++
+		_, err = p.until(ctx, run, p.engine.Admin().Resume)
+	}
+	return err
+}
+
+// until does something with a run until that is acknowledged. It reports false if the state
+// of the run does not allow it.
+func (p *place) until(
+	ctx context.Context, run string, do func(context.Context, string, ...events.Operator) error,
+) (bool, error) {
+	for end := time.Now().Add(patience); ; {
+		switch err := do(ctx, run); {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, durable.ErrConflict):
+			return false, nil
 		case time.Now().After(end) || ctx.Err() != nil:
-			return err
+			return false, err
 		}
 	}
 }
