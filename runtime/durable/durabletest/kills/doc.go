@@ -2,10 +2,10 @@
 // compares what the store has recorded with what they have done.
 //
 // A [Trial] starts worker processes, kills one of them with SIGKILL again and again,
-// stops others for longer than their lease, cancels, pauses and resumes runs, and lets the store fail in the ways that it
-// has, such as connections that break after a commit. The workers print each call of a
-// function before they make it, and each success that was acknowledged: the trial keeps
-// these lines as a ledger outside of the store. In the end
+// stops others for longer than their lease, cancels, pauses and resumes runs, and lets the
+// store fail in the ways that it has, such as connections that break after a commit. The
+// workers print each call of a function before they make it, and each success that was
+// acknowledged: the trial keeps these lines as a ledger outside of the store. In the end
 //
 //   - every run that was started has ended, with its result, or is canceled if that was
 //     acknowledged;

@@ -148,7 +148,7 @@ func (p *place) disturb(round int) error {
 		_ = cmd.Process.Signal(syscall.SIGSTOP)
 		p.report.Stops++
 		p.stopped.Go(func() {
-			<-time.After(lease * 3 / 2)
+			<-time.After(Lease * 3 / 2)
 			_ = cmd.Process.Signal(syscall.SIGCONT)
 		})
 	}

@@ -19,13 +19,14 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// lease is short, so that a process may be stopped for longer.
-const lease = time.Second
+// Lease is the lease of workers. It is short, so that they may be stopped, or cut off from
+// the store, for longer.
+const Lease = time.Second
 
 // Work executes runs as a worker process does, until that is killed. It writes the
 // lines of the ledger to out, each with one call of Write.
 func Work(ctx context.Context, store storage.Store, out io.Writer) error {
-	e, err := durable.New(store, durable.Lease(lease), durable.OnEvent(func(_ context.Context, ev events.Event) {
+	e, err := durable.New(store, durable.Lease(Lease), durable.OnEvent(func(_ context.Context, ev events.Event) {
 		if ev.Kind == events.EventCompleted {
 			fmt.Fprintf(out, "end %s\n", ev.Run)
 		}
