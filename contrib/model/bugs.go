@@ -10,7 +10,7 @@ var bugs = []bugInfo{
 	{"early", "a function is called after the reply to the start of its attempt"},
 	{"noversion", "an end in one statement requires the version that is known, not only the owner and the fence"},
 	{"nofence", "an end with locks requires the owner and the fence"},
-	{"forget", "a claim of a dead process's run of one row records the attempt that is lost"},
+	{"forget", "before a later execution of a run of one row goes on, it records the attempt that has started"},
 	{"release", "a start is given back only by a process that has not called the function"},
 	{"race", "what a process owns and does not execute is released while none of its claims is on its way"},
 	{"noreconcile", "a process releases what it owns and does not execute"},

@@ -49,8 +49,8 @@ func (w *world) checkWrite(i int, old, r *runRow) {
 		w.fail("the fence of run %d falls", i)
 	case old.awaited && !r.awaited:
 		w.fail("run %d forgets that somebody waits for it", i)
-	case r.folded && r.owner == 0 && r.status != succeeded:
-		w.fail("run %d of one row is %s and has no owner", i, r.status)
+	case r.folded && (r.fence == 0 || r.status == failed):
+		w.fail("run %d of one row is %s with fence %d", i, r.status, r.fence)
 	case r.folded && slices.ContainsFunc(r.steps, func(s step) bool { return len(s.attempts) > 0 }):
 		w.fail("run %d has a row of its step, and stands for it", i)
 	}

@@ -84,12 +84,10 @@ func (e *engine) reconcile() {
 		}
 		t := e.w.begin()
 		r := t.run(i)
-		switch called := e.executed[i] == r.claim; {
-		case r.folded && (!called || e.w.bug == "release"):
+		called := e.executed[i] == r.claim
+		if r.folded && r.fence == 1 && (!called || e.w.bug == "release") {
 			r.folded = false
 			e.w.giveBack(i)
-		case r.folded:
-			r.unfold()
 		}
 		r.owner = 0
 		t.commit()
@@ -132,7 +130,7 @@ func (w *world) claimNew(owner, limit int) (got []claimed) {
 		}
 		r.claim = claim{1, owner}
 		if w.bug != "nostart" {
-			r.folded = true
+			r.folded, r.first = true, r.claim
 			w.start(i, 0, 1)
 		}
 		got = append(got, claimed{run: i})
@@ -158,11 +156,6 @@ func (w *world) claimOthers(owner, limit int) (got []claimed) {
 			continue
 		case r.owner != 0 && !dead:
 			continue
-		}
-		if r.folded {
-			if r.unfold(); w.bug == "forget" {
-				r.steps[0].attempts = nil
-			}
 		}
 		r.claim = claim{r.fence + 1, owner}
 		got = append(got, claimed{run: i})

@@ -33,6 +33,8 @@ func (x *execution) advance() {
 		x.call()
 	case x.e.w.rand.IntN(100) == 0 && !x.e.w.quiet: // it reads the store, which fails
 		x.e.leave(x)
+	case x.record.folded && x.fence > 1:
+		x.update(nil, x.unfold, func() {})
 	case x.record.folded && !x.called:
 		x.called = true
 		x.now = &started{step: 0, number: 1}
@@ -42,6 +44,21 @@ func (x *execution) advance() {
 	default:
 		x.next()
 	}
+}
+
+// unfold writes the row of the step, with attempt 1 of an earlier execution, before this
+// one goes on.
+func (x *execution) unfold(_ *tx, r *runRow) error {
+	defer func() { x.record = r.clone() }()
+	switch {
+	case !x.owns(r):
+		return errFenced
+	case r.folded: // or the reply was lost
+		if r.unfold(); x.e.w.bug == "forget" {
+			r.steps[0].attempts = nil
+		}
+	}
+	return nil
 }
 
 // next starts an attempt of the first step that has not ended, or ends the run.

@@ -42,7 +42,7 @@ type step struct {
 }
 
 // A runRow is the row of a run. While folded, it stands for the row of its only step, too:
-// attempt 1 has started under the claim that owns the run, or has succeeded, if the run has.
+// attempt 1 has started with the first claim, or has succeeded, if the run has.
 type runRow struct {
 	version int
 	claim          // the owner is 0 if there is none
@@ -52,6 +52,7 @@ type runRow struct {
 	status  status
 	hold    bool // paused by an operator
 	folded  bool
+	first   claim // that has started attempt 1
 	result  int
 	ended   int // the fence under which its last execution has ended
 	awaited bool
@@ -90,7 +91,7 @@ func (r *runRow) over() bool {
 
 // unfold writes the row of the step.
 func (r *runRow) unfold() {
-	r.steps[0].attempts = []attempt{{by: r.claim}}
+	r.steps[0].attempts = []attempt{{by: r.first}}
 	r.folded = false
 }
 
