@@ -12,7 +12,7 @@
 // On PostgreSQL, it starts a server, which it kills, too, and the workers reach that through
 // a proxy that cuts connections, some after a commit and before its reply, and passes nothing
 // on for longer than a lease. On two busy processors, -n 1000 takes two minutes on SQLite and
-// six on PostgreSQL.
+// eight on PostgreSQL.
 package main
 
 import (
