@@ -27,7 +27,7 @@ const module = "github.com/retrygen/retrygen"
 var floors = map[string][]string{
 	// The runtime classifies by gRPC codes, and the rules compare them.
 	"internal/grpcstatus": {},
-	"runtime":             {"internal/grpcstatus", "runtime/breaker", "runtime/budget"},
+	"runtime":             {"internal/grpcstatus", "internal/idempotent", "runtime/breaker", "runtime/budget"},
 	// Breakers and budgets know neither errors nor retries: they are used without them.
 	"runtime/breaker": {},
 	"runtime/budget":  {},
@@ -39,9 +39,10 @@ var floors = map[string][]string{
 	"runtime/job": {"runtime", "runtime/breaker"},
 	// Calls that survive their process need a store; most calls do not.
 	"runtime/durable": {
-		"internal/captured", "runtime", "runtime/breaker", "runtime/durable/admin", "runtime/durable/events",
-		"runtime/durable/genapi", "runtime/durable/internal/fault", "runtime/durable/internal/namespace",
-		"runtime/durable/internal/record", "runtime/durable/shared", "runtime/durable/storage", "runtime/job",
+		"internal/captured", "internal/idempotent", "runtime", "runtime/breaker", "runtime/durable/admin",
+		"runtime/durable/events", "runtime/durable/genapi", "runtime/durable/internal/fault",
+		"runtime/durable/internal/namespace", "runtime/durable/internal/record", "runtime/durable/shared",
+		"runtime/durable/storage", "runtime/job",
 	},
 	// Only those who write a store, or read one without an engine, need its contract.
 	"runtime/durable/storage": {},
@@ -82,6 +83,8 @@ var floors = map[string][]string{
 	// Timeouts that are captured join the history of a step; neither side needs the
 	// other.
 	"internal/captured": {},
+	// Callees read the key of a step with package retry, which does not know steps.
+	"internal/idempotent": {},
 	// Only those who come from Prodigy need to read its files; their durations are
 	// those of policy files.
 	"contrib/prodigy": {

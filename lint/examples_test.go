@@ -31,6 +31,7 @@ func TestExamples(t *testing.T) {
 		"../runtime":             "github.com/retrygen/retrygen/runtime",
 		"../internal/captured":   "github.com/retrygen/retrygen/internal/captured",
 		"../internal/grpcstatus": "github.com/retrygen/retrygen/internal/grpcstatus",
+		"../internal/idempotent": "github.com/retrygen/retrygen/internal/idempotent",
 	} {
 		if err := os.CopyFS(filepath.Join(src, to), os.DirFS(from)); err != nil {
 			t.Fatal(err)

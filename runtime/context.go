@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"sync"
 	"time"
+
+	"github.com/retrygen/retrygen/internal/idempotent"
 )
 
 // An attemptContext is the context of a retry, or of the first attempt of a
@@ -127,14 +129,24 @@ type keyContext struct {
 	random [2]uint64
 }
 
-type idempotencyKey struct{}
-
 // Value returns the context itself for its own key.
 func (c *keyContext) Value(key any) any {
-	if key == (idempotencyKey{}) {
+	if key == (idempotent.Key{}) {
 		return c
 	}
 	return c.Context.Value(key)
+}
+
+// IdempotencyKey returns the key.
+func (c *keyContext) IdempotencyKey() string {
+	if c.key != "" {
+		return c.key
+	}
+	var raw [16]byte
+	for i := range raw {
+		raw[i] = byte(c.random[i/8] >> (8 * (i % 8)))
+	}
+	return hex.EncodeToString(raw[:])
 }
 
 // WithIdempotencyKey returns a copy of ctx with an idempotency key, by which a
@@ -157,18 +169,10 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 // IdempotencyKey returns the idempotency key of ctx, or "" if it has none. The
 // key is the same for all attempts of a call.
 func IdempotencyKey(ctx context.Context) string {
-	c, ok := ctx.Value(idempotencyKey{}).(*keyContext)
-	switch {
-	case !ok:
-		return ""
-	case c.key != "":
-		return c.key
+	if c, ok := ctx.Value(idempotent.Key{}).(idempotent.Keyed); ok {
+		return c.IdempotencyKey()
 	}
-	var raw [16]byte
-	for i := range raw {
-		raw[i] = byte(c.random[i/8] >> (8 * (i % 8)))
-	}
-	return hex.EncodeToString(raw[:])
+	return ""
 }
 
 // A timeoutContext carries the timeout for one scope.

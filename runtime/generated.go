@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/retrygen/retrygen/internal/idempotent"
 	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
@@ -40,7 +41,7 @@ func (c *Call) Spend(cause error) {
 // key, and otherwise a context with a random key. One key is for all attempts of a
 // call whose binding has idempotent: key. It is encoded only if it is read.
 func EnsureIdempotencyKey(ctx context.Context) context.Context {
-	if ctx.Value(idempotencyKey{}) != nil {
+	if ctx.Value(idempotent.Key{}) != nil {
 		return ctx
 	}
 	return &keyContext{Context: ctx, random: [2]uint64{rand.Uint64(), rand.Uint64()}}

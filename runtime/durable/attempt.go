@@ -295,23 +295,13 @@ func shift(s retry.CallState, d time.Duration) retry.CallState {
 // if the caller has gone, or if somebody may have claimed the run since the start
 // was recorded.
 func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry.Call) (record.Payload, error, bool) {
-	inner, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	a := &attempt{cancel: cancel, policy: c.policy}
-	c.captures = &a.captures
-	x.mu.Lock()
-	x.attempts[a] = struct{}{}
-	x.mu.Unlock()
-	defer func() {
-		x.mu.Lock()
-		delete(x.attempts, a)
-		x.mu.Unlock()
-	}()
-	info := Info{
-		Run: x.id, Step: c.key.ID, Attempt: n.body.Attempts, Version: x.run.Version, Fence: x.fence,
-		Key: record.IdempotencyKey(x.e.ns.Space, x.id, c.key.ID, n.body.Keys),
+	a := &attempt{
+		runContext: runContext{Context: ctx, x: x}, policy: c.policy, number: n.body.Attempts,
+		step: c.key.ID, keys: n.body.Keys, lapses: x.lapses.Load(),
 	}
-	inner = retry.WithIdempotencyKey(&runContext{Context: inner, x: x, info: &info, captures: c.captures}, info.Key)
+	a.attempt, c.captures = a, &a.captures
+	defer a.end()
+	inner := context.Context(a)
 	if call != nil {
 		inner = call.Attempt(inner)
 	}
@@ -322,7 +312,7 @@ func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry
 		x.job.called = true
 	}
 	value, err := c.fn(inner)
-	c.lapsed = a.lapsed.Load()
+	c.lapsed = a.lapsed()
 	if err != nil {
 		return record.Payload{}, err, true
 	}

@@ -70,10 +70,10 @@ func (e *Engine) await(ctx context.Context, id string) (*record.Payload, error) 
 	if ended || err != nil {
 		return result, err
 	}
-	if caller != "" && c.info == nil && c.x.handler != "" {
+	if caller != "" && c.attempt == nil && c.x.handler != "" {
 		return nil, c.x.parkCaller(c.unit, time.Time{}, id)
 	}
-	if caller != "" && c.info == nil {
+	if caller != "" && c.attempt == nil {
 		if err := c.x.awaiting(ctx); err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/retrygen/retrygen/internal/captured"
+	"github.com/retrygen/retrygen/internal/idempotent"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
@@ -28,8 +29,8 @@ func Current(ctx context.Context) (Info, bool) {
 	switch {
 	case c == nil:
 		return Info{}, false
-	case c.info != nil:
-		return *c.info, true
+	case c.attempt != nil:
+		return *c.attempt.Info(), true
 	}
 	return Info{Run: c.x.id, Version: c.x.run.Version, Fence: c.x.fence}, true
 }
@@ -38,25 +39,35 @@ func Current(ctx context.Context) (Info, bool) {
 // of its steps.
 type runContext struct {
 	context.Context
-	x    *execution
-	unit *unitCall // of the group that has called, or nil
-	info *Info     // of the attempt, or nil
-
-	captures *captures // of the attempt, or nil
+	x       *execution
+	unit    *unitCall // of the group that has called, or nil
+	attempt *attempt  // of a step, or nil
 }
 
-// Value returns the context itself for its own key, and what keeps timeouts for
-// package recovery.
+// Value returns what the context itself has, and otherwise what its parent has.
 func (c *runContext) Value(key any) any {
+	if v := c.own(key); v != nil {
+		return v
+	}
+	return c.Context.Value(key)
+}
+
+// own returns the context itself for its own key. That of an attempt also has its
+// idempotency key, and what keeps timeouts for package recovery.
+func (c *runContext) own(key any) any {
 	switch key {
 	case record.RunKey{}:
 		return c
+	case idempotent.Key{}:
+		if c.attempt != nil {
+			return c.attempt
+		}
 	case captured.Key{}:
-		if c.captures != nil {
-			return c.captures
+		if c.attempt != nil {
+			return &c.attempt.captures
 		}
 	}
-	return c.Context.Value(key)
+	return nil
 }
 
 // fromContext returns the run of a context, or nil.

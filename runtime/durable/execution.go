@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable/events"
-	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
@@ -43,22 +42,14 @@ type execution struct {
 	stop   chan struct{} // closed when halted
 
 	mu       sync.Mutex
-	halted   error              // why no further step starts
-	flights  map[string]*flight // steps that are executing, by their ids
-	running  sync.WaitGroup     // the flights
-	steps    *ledger            // outside of groups
-	created  bool               // the run did not exist before
-	untidy   bool               // a group has ended without steps of its units
-	attempts map[*attempt]struct{}
-}
-
-// An attempt is one that is executing.
-type attempt struct {
-	cancel context.CancelCauseFunc
-	policy *genapi.StepPolicy
-	lapsed atomic.Bool
-
-	captures captures
+	halted   error                 // why no further step starts
+	flights  map[string]*flight    // steps that are executing, by their ids
+	running  sync.WaitGroup        // the flights
+	steps    *ledger               // outside of groups
+	created  bool                  // the run did not exist before
+	untidy   bool                  // a group has ended without steps of its units
+	attempts map[*attempt]struct{} // that somebody waits for the end of
+	lapses   atomic.Uint64         // calls of lapse
 }
 
 func newExecution(ctx context.Context, e *Engine, o *owner, id string) *execution {
@@ -152,20 +143,6 @@ func (x *execution) err() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.halted
-}
-
-// lapse cancels the attempts that another engine may repeat from now on. Others
-// go on: the run of a step that nobody repeats is paused, and until somebody
-// claims the run, the end of the attempt is recorded.
-func (x *execution) lapse() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for a := range x.attempts {
-		if onLost(a.policy) == genapi.OnLostRetry {
-			a.lapsed.Store(true)
-			a.cancel(ErrFenced)
-		}
-	}
 }
 
 // execute calls the function of the run, and records how that ended. ctx is the

@@ -38,7 +38,7 @@ func Group[T any](
 	op func(ctx context.Context, unit string) (T, error), provisional func(job.Outcome[T]),
 ) (job.Outcome[T], error) {
 	c := fromContext(ctx)
-	if c != nil && c.info != nil {
+	if c != nil && c.attempt != nil {
 		return job.Run(ctx, g, units, op, provisional)
 	}
 	call, err := newGroupCall(ctx, c, g, units)
@@ -79,7 +79,7 @@ func GroupEach[T any](
 	op func(ctx context.Context, unit string) (T, error), each func(unit string, value T, err error) error,
 ) (job.Decision, error) {
 	c := fromContext(ctx)
-	if c != nil && c.info != nil {
+	if c != nil && c.attempt != nil {
 		o, err := job.Run(ctx, g, units, op, nil)
 		if err != nil && err != retry.ErrTimeout {
 			return job.Decision{}, err

@@ -33,7 +33,7 @@ func GroupRuns[In, Out any](
 	provisional func(job.Outcome[Out]), options ...RunOption,
 ) (job.Outcome[Out], error) {
 	c := fromContext(ctx)
-	if c != nil && c.info != nil {
+	if c != nil && c.attempt != nil {
 		return job.Outcome[Out]{}, fmt.Errorf("group %q is called in a step, which starts no runs: call it in the "+
 			"function of the run: %w", g.Policy().Name, ErrConflict)
 	}

@@ -79,7 +79,7 @@ func callPause(ctx context.Context, function, name string, args genapi.Digest, p
 	switch {
 	case c == nil:
 		return nil, fmt.Errorf("step %q: %w", name, ErrNoRun)
-	case c.info != nil:
+	case c.attempt != nil:
 		return nil, fmt.Errorf("step %q: %s within a step: %w", name, function, ErrConflict)
 	}
 	s := &genapi.StepPolicy{Name: name, Function: function, Policy: &retry.Policy{}}

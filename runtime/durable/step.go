@@ -37,7 +37,7 @@ func Step[T any](ctx context.Context, name string, p *retry.Policy, fn func(cont
 }
 
 // InStep reports whether the context belongs to an attempt of a step.
-func (c *runContext) InStep() bool { return c.info != nil }
+func (c *runContext) InStep() bool { return c.attempt != nil }
 
 // CallStep executes a step of the run.
 func (c *runContext) CallStep(

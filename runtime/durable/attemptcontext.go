@@ -1,0 +1,150 @@
+package durable
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+)
+
+// An attempt is the context of an attempt of a step. Most functions ask little of
+// their context, so that what it says of the attempt is computed, and what cancels it
+// is made, when somebody asks for it.
+type attempt struct {
+	runContext
+	policy *genapi.StepPolicy
+	number int
+	step   string                 // the id of the step, or "": path returns it
+	path   func() (string, error) // or nil
+	keys   int                    // the generation of the idempotency key
+	lapses uint64                 // of the execution when the attempt began
+
+	info     atomic.Pointer[Info]
+	captures captures
+
+	ended atomic.Bool
+	mu    sync.Mutex // while cancelable is made
+	// cancelable is derived from the caller's context. It ends with the attempt, and
+	// when another engine may repeat the attempt: see lapse.
+	cancelable atomic.Pointer[cancelable]
+}
+
+// A cancelable is a context with the function that cancels it.
+type cancelable struct {
+	context.Context
+	cancel context.CancelCauseFunc
+}
+
+// Info returns what [Current] does.
+func (a *attempt) Info() *Info {
+	if i := a.info.Load(); i != nil {
+		return i
+	}
+	i := &Info{Run: a.x.id, Step: a.step, Attempt: a.number, Version: a.x.run.Version, Fence: a.x.fence}
+	var err error
+	if a.path != nil {
+		i.Step, err = a.path()
+	}
+	if err != nil {
+		i.Key = record.Token(16) // a failure of this attempt cannot be recorded: there is no other one
+	} else {
+		i.Key = record.IdempotencyKey(a.x.e.ns.Space, a.x.id, i.Step, a.keys)
+	}
+	if !a.info.CompareAndSwap(nil, i) {
+		i = a.info.Load()
+	}
+	return i
+}
+
+// IdempotencyKey implements idempotent.Keyed.
+func (a *attempt) IdempotencyKey() string { return a.Info().Key }
+
+// Done implements context.Context.
+func (a *attempt) Done() <-chan struct{} { return a.derived().Done() }
+
+// Err implements context.Context.
+func (a *attempt) Err() error { return a.base().Err() }
+
+// Value implements context.Context.
+func (a *attempt) Value(key any) any {
+	if v := a.own(key); v != nil {
+		return v
+	}
+	return a.base().Value(key)
+}
+
+// base returns the caller's context for as long as nothing else cancels the attempt,
+// and nobody waits for that.
+func (a *attempt) base() context.Context {
+	if a.cancelable.Load() == nil && !a.ended.Load() && !a.lapsed() {
+		return a.Context
+	}
+	return a.derived()
+}
+
+// derived returns the context that ends with the attempt.
+func (a *attempt) derived() context.Context {
+	if c := a.cancelable.Load(); c != nil {
+		return c
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.cancelable.Load(); c != nil {
+		return c
+	}
+	c := new(cancelable)
+	c.Context, c.cancel = context.WithCancelCause(a.Context)
+	a.x.attach(a, c)
+	if a.ended.Load() { // it may have ended before there was anything to cancel
+		a.x.detach(a, c)
+	}
+	return c
+}
+
+// end ends the context.
+func (a *attempt) end() {
+	a.ended.Store(true)
+	if c := a.cancelable.Load(); c != nil {
+		a.x.detach(a, c)
+	}
+}
+
+// lapsed reports whether another engine may have repeated the attempt since it began.
+func (a *attempt) lapsed() bool {
+	return a.lapses != a.x.lapses.Load() && onLost(a.policy) == genapi.OnLostRetry
+}
+
+// attach makes an attempt one that lapse cancels.
+func (x *execution) attach(a *attempt, c *cancelable) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a.cancelable.Store(c)
+	x.attempts[a] = struct{}{}
+	if a.lapsed() {
+		c.cancel(ErrFenced)
+	}
+}
+
+// detach cancels an attempt that has ended.
+func (x *execution) detach(a *attempt, c *cancelable) {
+	x.mu.Lock()
+	delete(x.attempts, a)
+	x.mu.Unlock()
+	c.cancel(nil)
+}
+
+// lapse cancels the attempts that another engine may repeat from now on. Others
+// go on: the run of a step that nobody repeats is paused, and until somebody
+// claims the run, the end of the attempt is recorded.
+func (x *execution) lapse() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.lapses.Add(1)
+	for a := range x.attempts {
+		if a.lapsed() {
+			a.cancelable.Load().cancel(ErrFenced)
+		}
+	}
+}
