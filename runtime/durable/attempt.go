@@ -98,10 +98,18 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	}
 	recorded := startsRecorded(c.policy)
 	first := next{kind: nextCall, record: storage.Record{Key: c.key}, body: record.Step{Attempts: 1}}
-	switch known := x.knowsUnfinished(c); {
+	known := x.knowsUnfinished(c)
+	if c.first != nil && !known && x.isComplete(c.ledger) {
+		return first, nil // it was made
+	}
+	if c.first != nil { // another call of the step was faster, or may have been
+		c.first.close()
+		c.first = nil
+	}
+	switch {
 	case known && c.policy.Policy != nil:
 		return x.start(ctx, c, false)
-	case known || !x.knowsAll(c):
+	case known || !x.isComplete(c.ledger):
 		// A read costs less than the transaction of a start.
 		records, err := x.e.ns.Store.Get(ctx, []storage.Key{c.key})
 		if err != nil {
@@ -149,7 +157,12 @@ func (x *execution) ready(ctx context.Context) error {
 }
 
 // safe reports whether nobody can have claimed the run.
-func (x *execution) safe() bool { return x.owner.alive() && x.owner.gaps.Load() == x.gaps.Load() }
+func (x *execution) safe() bool { return x.safeAt(time.Since(x.owner.begun)) }
+
+// safeAt is safe at a time since the lease began.
+func (x *execution) safeAt(d time.Duration) bool {
+	return x.owner.aliveAt(d) && x.owner.gaps.Load() == x.gaps.Load()
+}
 
 // verify returns ErrFenced, and halts the execution, if somebody has claimed the
 // run in a gap of the lease. The lease is valid again.
@@ -227,6 +240,9 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	if c.policy.Policy == nil {
 		return x.once(ctx, c, n)
 	}
+	if c.first != nil {
+		return x.firstFailed(ctx, c)
+	}
 	end := &attemptEnd{token: n.token, number: n.body.Attempts, begun: time.Now()}
 	job := n.token == record.JobToken
 	if end.unstarted = n.record.Version == 0; end.unstarted {
@@ -248,19 +264,25 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	case err == nil:
 		end.outcome, end.result = events.OutcomeSucceeded, result
 		call.Succeed()
-		end.timeouts = c.captures.list()
+		end.timeouts = c.attempt.timeouts()
 		if end.unstarted || job && x.job.holds(end) {
 			return next{kind: nextReturn, result: &result}, nil // not recorded, or later
 		}
 	default:
 		x.inspect(ctx, c, call, end, err)
 	}
-	end.timeouts = c.captures.list()
-	n, err = x.end(ctx, c, end)
+	return x.ended(ctx, c, end)
+}
+
+// ended records the end of an attempt of a step with a policy, and reports what
+// follows.
+func (x *execution) ended(ctx context.Context, c *stepCall, end *attemptEnd) (next, error) {
+	end.timeouts = c.attempt.timeouts()
+	n, err := x.end(ctx, c, end)
 	if err != nil {
 		return n, err
 	}
-	x.report(ctx, call, end, &n)
+	x.report(ctx, c.call, end, &n)
 	return n, nil
 }
 
@@ -296,10 +318,10 @@ func shift(s retry.CallState, d time.Duration) retry.CallState {
 // was recorded.
 func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry.Call) (record.Payload, error, bool) {
 	a := &attempt{
-		runContext: runContext{Context: ctx, x: x}, policy: c.policy, number: n.body.Attempts,
-		step: c.key.ID, keys: n.body.Keys, lapses: x.lapses.Load(),
+		runContext: runContext{Context: ctx, x: x}, policy: c.policy, number: int32(n.body.Attempts),
+		step: c.key.ID, keys: int32(n.body.Keys), lapses: x.lapses.Load(),
 	}
-	a.attempt, c.captures = a, &a.captures
+	a.attempt, c.attempt = a, a
 	defer a.end()
 	inner := context.Context(a)
 	if call != nil {

@@ -15,14 +15,14 @@ import (
 type attempt struct {
 	runContext
 	policy *genapi.StepPolicy
-	number int
-	step   string                 // the id of the step, or "": path returns it
-	path   func() (string, error) // or nil
-	keys   int                    // the generation of the idempotency key
-	lapses uint64                 // of the execution when the attempt began
+	number int32
+	keys   int32         // the generation of the idempotency key
+	step   string        // the id of the step, or "": it has
+	id     genapi.StepID // and the name of the policy
+	lapses uint64        // of the execution when the attempt began
 
 	info     atomic.Pointer[Info]
-	captures captures
+	captures atomic.Pointer[captures]
 
 	ended atomic.Bool
 	mu    sync.Mutex // while cancelable is made
@@ -42,15 +42,15 @@ func (a *attempt) Info() *Info {
 	if i := a.info.Load(); i != nil {
 		return i
 	}
-	i := &Info{Run: a.x.id, Step: a.step, Attempt: a.number, Version: a.x.run.Version, Fence: a.x.fence}
+	i := &Info{Run: a.x.id, Step: a.step, Attempt: int(a.number), Version: a.x.run.Version, Fence: a.x.fence}
 	var err error
-	if a.path != nil {
-		i.Step, err = a.path()
+	if i.Step == "" {
+		i.Step, err = a.id.Path(scopes(a.Context), a.policy.Name)
 	}
 	if err != nil {
 		i.Key = record.Token(16) // a failure of this attempt cannot be recorded: there is no other one
 	} else {
-		i.Key = record.IdempotencyKey(a.x.e.ns.Space, a.x.id, i.Step, a.keys)
+		i.Key = record.IdempotencyKey(a.x.e.ns.Space, a.x.id, i.Step, int(a.keys))
 	}
 	if !a.info.CompareAndSwap(nil, i) {
 		i = a.info.Load()

@@ -32,8 +32,21 @@ func (c *captures) Keep(row []byte) {
 	}
 }
 
-// list returns the rows so far.
-func (c *captures) list() []json.RawMessage {
+// captured returns the timeouts of an attempt.
+func (a *attempt) captured() *captures {
+	if c := a.captures.Load(); c != nil {
+		return c
+	}
+	a.captures.CompareAndSwap(nil, new(captures))
+	return a.captures.Load()
+}
+
+// timeouts returns the rows so far.
+func (a *attempt) timeouts() []json.RawMessage {
+	c := a.captures.Load()
+	if c == nil {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rows[:len(c.rows):len(c.rows)]
@@ -47,7 +60,7 @@ func (c *stepCall) capture(ctx context.Context, call *retry.Call, f retry.Failur
 	if c.policy.OnExhausted == genapi.ExhaustedEscalate || c.policy.OnExhausted == genapi.ExhaustedPause {
 		v.Escalate = true
 	}
-	call.Capture(captured.With(ctx, c.captures), f, in, v)
+	call.Capture(captured.With(ctx, c.attempt.captured()), f, in, v)
 }
 
 // captureDoubt captures the timeout of an attempt that the caller's deadline has

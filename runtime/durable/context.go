@@ -46,6 +46,9 @@ type runContext struct {
 
 // Value returns what the context itself has, and otherwise what its parent has.
 func (c *runContext) Value(key any) any {
+	if _, ok := key.(record.RunKey); ok { // most often, and within each call of a step
+		return c
+	}
 	if v := c.own(key); v != nil {
 		return v
 	}
@@ -55,16 +58,16 @@ func (c *runContext) Value(key any) any {
 // own returns the context itself for its own key. That of an attempt also has its
 // idempotency key, and what keeps timeouts for package recovery.
 func (c *runContext) own(key any) any {
-	switch key {
-	case record.RunKey{}:
+	switch key.(type) {
+	case record.RunKey:
 		return c
-	case idempotent.Key{}:
+	case idempotent.Key:
 		if c.attempt != nil {
 			return c.attempt
 		}
-	case captured.Key{}:
+	case captured.Key:
 		if c.attempt != nil {
-			return &c.attempt.captures
+			return c.attempt.captured()
 		}
 	}
 	return nil

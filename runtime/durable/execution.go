@@ -42,14 +42,15 @@ type execution struct {
 	stop   chan struct{} // closed when halted
 
 	mu       sync.Mutex
-	halted   error                 // why no further step starts
-	flights  map[string]*flight    // steps that are executing, by their ids
-	running  sync.WaitGroup        // the flights
-	steps    *ledger               // outside of groups
-	created  bool                  // the run did not exist before
-	untidy   bool                  // a group has ended without steps of its units
-	attempts map[*attempt]struct{} // that somebody waits for the end of
-	lapses   atomic.Uint64         // calls of lapse
+	halted   error                         // why no further step starts
+	flights  map[string]*flight            // steps that are executing, by their ids
+	gate     *gate                         // of the flights, and of first attempts without one
+	steps    *ledger                       // outside of groups
+	created  bool                          // the run did not exist before
+	untidy   bool                          // a group has ended without steps of its units
+	attempts map[*attempt]struct{}         // that somebody waits for the end of
+	firsts   atomic.Pointer[firstAttempts] // for the next steps
+	lapses   atomic.Uint64                 // calls of lapse
 }
 
 func newExecution(ctx context.Context, e *Engine, o *owner, id string) *execution {
@@ -57,7 +58,7 @@ func newExecution(ctx context.Context, e *Engine, o *owner, id string) *executio
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, scopeKey{}, ""))
 	return &execution{
 		e: e, owner: o, id: id, ctx: ctx, cancel: cancel, stop: make(chan struct{}),
-		flights: map[string]*flight{}, steps: newLedger(readAhead), attempts: map[*attempt]struct{}{},
+		flights: map[string]*flight{}, gate: newGate(), steps: newLedger(readAhead), attempts: map[*attempt]struct{}{},
 	}
 }
 
@@ -68,11 +69,17 @@ func (x *execution) halt(err error) {
 	defer x.mu.Unlock()
 	if x.halted == nil {
 		x.halted = err
-		close(x.stop)
+		x.stopSteps()
 	}
 	if errors.Is(err, ErrFenced) || errors.Is(err, ErrCanceled) {
 		x.cancel(err)
 	}
+}
+
+// stopSteps lets no further step start, now that halted is set.
+func (x *execution) stopSteps() {
+	close(x.stop)
+	x.gate.close()
 }
 
 // failed returns the error for the caller of a step whose records could not be
@@ -103,7 +110,7 @@ func (x *execution) park(until time.Time) error {
 	case x.halted == nil:
 		parked = &ParkedError{Run: x.id, Until: until}
 		x.halted = parked
-		close(x.stop)
+		x.stopSteps()
 	case !ok:
 		return x.halted
 	case record.Earlier(until, parked.Until):
@@ -161,7 +168,7 @@ func (x *execution) execute(
 	}
 	result, err = x.call(inner, fn)
 	x.halt(errReturned)
-	x.running.Wait()
+	x.gate.wait()
 	if err == nil && result.Refuse != "" {
 		err = resultError("", result.Refused())
 	}
@@ -190,7 +197,7 @@ func (x *execution) call(
 		if !returned {
 			x.cancel(errReturned)
 			x.halt(errReturned)
-			x.running.Wait()
+			x.gate.wait()
 			ev := events.Event{Kind: events.EventReleased, Run: x.id, Fence: x.fence}
 			if err := x.crashed(ctx); err != nil { // the next renewal releases it
 				x.e.leave(x)

@@ -100,7 +100,7 @@ func (u *unitCall) call(ctx context.Context) (result record.Payload, err error) 
 func (u *unitCall) finish(ctx context.Context, result record.Payload, err error) {
 	x := u.g.x
 	x.mu.Lock()
-	parked, halted, unfinished, waits := u.isParked, x.halted != nil, len(u.steps.called) > 0, false
+	parked, halted, unfinished, waits := u.isParked, x.halted != nil, u.steps.hasUnfinished(), false
 	for _, status := range u.steps.called {
 		waits = waits || record.Blocked(status)
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
@@ -19,8 +21,13 @@ type ledger struct {
 	finished map[string]*finishedStep  // that were read ahead or executed
 	pending  map[string]bool           // unfinished steps that were read ahead
 	complete bool                      // finished and pending have all steps that were recorded
+	names    map[string]bool           // of the steps that may be recorded, escaped
 	size     int                       // of finished, in bytes
 	limit    int                       // of size
+
+	// Calls read these without the mutex.
+	unrecorded atomic.Pointer[[]*genapi.StepPolicy] // steps without a record or a flight
+	firsts     atomic.Int64                         // first attempts of a unit that have no flight
 
 	// A run may have a million finished steps: each has a part of these.
 	steps    []finishedStep
@@ -30,7 +37,8 @@ type ledger struct {
 
 func newLedger(limit int) *ledger {
 	return &ledger{
-		called: map[string]storage.Status{}, finished: map[string]*finishedStep{}, pending: map[string]bool{}, limit: limit,
+		called: map[string]storage.Status{}, finished: map[string]*finishedStep{}, pending: map[string]bool{},
+		names: map[string]bool{}, limit: limit,
 	}
 }
 
@@ -69,7 +77,12 @@ func (x *execution) readSteps(ctx context.Context) error {
 // uses yet.
 func (e *Engine) readAhead(ctx context.Context, q storage.Query, l *ledger) error {
 	q.Brief = true
+	name := ""
 	err := e.eachAhead(ctx, q, func(r storage.Record) error {
+		if n := record.StepName(r.Key.ID); n != name {
+			name = n
+			l.names[name] = true
+		}
 		if f, ok := l.scan(&r); ok {
 			return l.keep(r.Key.ID, f)
 		}
@@ -230,12 +243,11 @@ func (f *finishedStep) size() int {
 	return n
 }
 
-// knowsAll reports whether every step that is recorded in the ledger of a call is
-// known.
-func (x *execution) knowsAll(c *stepCall) bool {
+// isComplete reports whether every step that is recorded in a ledger is known.
+func (x *execution) isComplete(l *ledger) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return c.ledger.complete
+	return l.complete
 }
 
 // knowsUnfinished reports whether a step is known to have an unfinished record.
@@ -247,17 +259,19 @@ func (x *execution) knowsUnfinished(c *stepCall) bool {
 
 // knowsAny reports whether the execution knows of a record of one of the steps.
 // If the ledger is complete, it knows of all.
-func (x *execution) knowsAny(c *stepCall, keys []storage.Key) bool {
+func (x *execution) knowsAny(l *ledger, ids []string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	l := c.ledger
-	for _, k := range keys {
-		if _, ok := l.finished[k.ID]; ok || l.pending[k.ID] || l.called[k.ID] != 0 || x.flights[k.ID] != nil {
+	for _, id := range ids {
+		if _, ok := l.finished[id]; ok || l.pending[id] || l.called[id] != 0 || x.flights[id] != nil {
 			return true
 		}
 	}
 	return false
 }
+
+// hasUnfinished reports whether a step of a unit was called that is unfinished.
+func (l *ledger) hasUnfinished() bool { return len(l.called) > 0 || l.firsts.Load() > 0 }
 
 // note remembers that a step is unfinished, or with status 0 that it need not be
 // finished.

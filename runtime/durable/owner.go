@@ -85,7 +85,10 @@ func (e *Engine) currentOwner() (*owner, error) {
 func (o *owner) key() storage.Key { return o.e.ns.Key(storage.KindOwner, "", o.id) }
 
 // alive reports whether no other engine may have claimed the runs of o yet.
-func (o *owner) alive() bool { return time.Since(o.begun) < time.Duration(o.valid.Load()) }
+func (o *owner) alive() bool { return o.aliveAt(time.Since(o.begun)) }
+
+// aliveAt is alive at a time since the lease began.
+func (o *owner) aliveAt(d time.Duration) bool { return d < time.Duration(o.valid.Load()) }
 
 // clock notes what the clock of the store has shown after an update was sent.
 func (o *owner) clock(sent time.Duration, shown time.Time) {

@@ -41,14 +41,15 @@ func (c *runContext) InStep() bool { return c.attempt != nil }
 
 // CallStep executes a step of the run.
 func (c *runContext) CallStep(
-	ctx context.Context, s *genapi.StepPolicy, id genapi.StepID, args genapi.Digest,
+	ctx context.Context, s *genapi.StepPolicy, id genapi.StepID, args genapi.Digest, first genapi.FirstAttempt,
 	fn func(context.Context) (any, error), into any,
 ) error {
+	f, _ := first.(*firstAttempt)
 	call, err := c.x.newCall(ctx, c.unit, s, id, args)
 	if err != nil {
-		return err
+		return f.abandon(err)
 	}
-	call.fn = fn
+	call.fn, call.first = fn, f
 	result, err := c.x.step(ctx, call)
 	if err != nil {
 		return err
@@ -62,14 +63,16 @@ type stepCall struct {
 	key      storage.Key
 	digest   string
 	fn       func(context.Context) (any, error)
-	call     *retry.Call // of the attempt that is executing
-	ledger   *ledger     // of the run, or of the unit
-	unit     *unitCall   // of a group, or nil
-	former   bool        // key has a name of StepPolicy.Formerly
-	reported bool        // EventChanged was reported
-	lapsed   bool        // the attempt was canceled, since another engine may repeat it
-	captures *captures   // of the attempt
-	pause    *pausing    // of a step that only waits, or nil
+	first    *firstAttempt // that has failed, and is not recorded yet, or nil
+	call     *retry.Call   // of the attempt that is executing
+	ledger   *ledger       // of the run, or of the unit
+	unit     *unitCall     // of a group, or nil
+	former   bool          // key has a name of StepPolicy.Formerly
+	reported bool          // EventChanged was reported
+	lapsed   bool          // the attempt was canceled, since another engine may repeat it
+	attempt  *attempt      // the latest one
+	pause    *pausing      // of a step that only waits, or nil
+	returned bool          // a result of which nothing is recorded
 }
 
 func (x *execution) newCall(
@@ -99,15 +102,15 @@ func (x *execution) newCall(
 // findFormer lets the call use the record under an older name, if there is one
 // and none under the present name.
 func (x *execution) findFormer(ctx context.Context, c *stepCall, id genapi.StepID) error {
-	keys := []storage.Key{c.key}
+	keys, ids := []storage.Key{c.key}, []string{c.key.ID}
 	for _, name := range c.policy.Formerly {
 		former, err := id.Path(scopes(ctx), name)
 		if err != nil {
 			return err
 		}
-		keys = append(keys, x.e.ns.Key(storage.KindStep, x.id, former))
+		keys, ids = append(keys, x.e.ns.Key(storage.KindStep, x.id, former)), append(ids, former)
 	}
-	if x.knowsAll(c) && !x.knowsAny(c, keys) {
+	if x.isComplete(c.ledger) && !x.knowsAny(c.ledger, ids) {
 		return nil
 	}
 	records, err := x.e.ns.Store.Get(ctx, keys)
@@ -136,6 +139,9 @@ type flight struct {
 func (x *execution) step(ctx context.Context, c *stepCall) (*record.Payload, error) {
 	for {
 		f, recorded, err := x.join(c)
+		if f == nil || f.done != nil {
+			c.dropFirst()
+		}
 		switch {
 		case err != nil:
 			return nil, err
@@ -169,14 +175,17 @@ func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 	if f := x.flights[c.key.ID]; f != nil {
 		return f, nil, x.mistaken(c, f.policy.Function)
 	}
-	if x.halted != nil {
-		return nil, nil, x.halted
+	if c.first == nil { // or it is in, and its failure is recorded
+		if x.halted != nil {
+			return nil, nil, x.halted
+		}
+		x.gate.enter() // which is open until the execution is halted
 	}
+	c.ledger.calls(c.key.ID)
 	if c.ledger.pending[c.key.ID] && c.ledger.called[c.key.ID] == 0 {
 		c.ledger.called[c.key.ID] = storage.StatusOpen // whatever comes of this call
 	}
 	x.flights[c.key.ID] = &flight{done: make(chan struct{}), policy: c.policy}
-	x.running.Add(1)
 	return &flight{}, nil, nil
 }
 
@@ -205,7 +214,10 @@ func (x *execution) fly(ctx context.Context, c *stepCall) (result *record.Payloa
 		f.result, f.err = result, err
 		f.again = !returned || err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 		close(f.done)
-		x.running.Done()
+		if !c.returned {
+			c.ledger.names[record.StepName(c.key.ID)] = true
+		}
+		x.gate.leave()
 	}()
 	result, err = x.lead(ctx, c)
 	returned = true
@@ -237,6 +249,7 @@ func (x *execution) lead(ctx context.Context, c *stepCall) (*record.Payload, err
 			next, err = x.start(ctx, c, false)
 		case nextReturn:
 			x.forget(c)
+			c.returned = true
 			return next.result, nil
 		case nextCall:
 			x.note(c, storage.StatusExecuting)

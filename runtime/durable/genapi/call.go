@@ -13,9 +13,13 @@ import (
 type caller interface {
 	// InStep reports whether the context belongs to an attempt of a step.
 	InStep() bool
-	// CallStep executes a step that calls fn, and decodes its result into a pointer.
+	// First returns the first attempt of a step, or nil: see the function First.
+	First(ctx context.Context, s *StepPolicy, id StepID) FirstAttempt
+	// CallStep executes a step that calls fn, after the first attempt if that is not
+	// nil, and decodes its result into a pointer.
 	CallStep(
-		ctx context.Context, s *StepPolicy, id StepID, args Digest, fn func(context.Context) (any, error), into any,
+		ctx context.Context, s *StepPolicy, id StepID, args Digest, first FirstAttempt,
+		fn func(context.Context) (any, error), into any,
 	) error
 }
 
@@ -24,13 +28,31 @@ type caller interface {
 func Call[T any](
 	ctx context.Context, s *StepPolicy, id StepID, args Digest, fn func(context.Context) (T, error),
 ) (T, error) {
+	var first FirstAttempt
+	if args.err == nil {
+		first = First(ctx, s, id)
+	}
+	if first != nil {
+		defer first.End()
+		if value, err := fn(first.Context()); first.Succeeded(err) {
+			return value, nil
+		}
+	}
+	return CallAfter(ctx, s, first, id, args, fn)
+}
+
+// CallAfter is Call after a first attempt that has failed. If first is nil, none was
+// made.
+func CallAfter[T any](
+	ctx context.Context, s *StepPolicy, first FirstAttempt, id StepID, args Digest, fn func(context.Context) (T, error),
+) (T, error) {
 	var value T
 	c, ok := ctx.Value(record.RunKey{}).(caller)
 	switch {
 	case !ok:
 		return value, fmt.Errorf("step %q: %w", s.Name, fault.ErrNoRun)
 	case !c.InStep():
-		err := c.CallStep(ctx, s, id, args, func(ctx context.Context) (any, error) { return fn(ctx) }, &value)
+		err := c.CallStep(ctx, s, id, args, first, func(ctx context.Context) (any, error) { return fn(ctx) }, &value)
 		return value, err
 	case s.Policy == nil:
 		return fn(ctx)

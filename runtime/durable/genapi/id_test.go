@@ -2,6 +2,7 @@ package genapi
 
 import (
 	"errors"
+	"math"
 	"net/netip"
 	"strings"
 	"testing"
@@ -37,8 +38,20 @@ func TestID(t *testing.T) {
 			t.Errorf("ID(%q) = %q, %v, want %q", c.parts, got.text, got.err, c.want)
 		}
 	}
+	for _, c := range []struct{ got, want StepID }{
+		{StringID("a/b"), ID("a/b")},
+		{StringID(""), ID("")},
+		{IntID(math.MinInt64), ID(math.MinInt64)},
+		{UintID(math.MaxUint64), ID(uint64(math.MaxUint64))},
+	} {
+		got, err := c.got.Path("in:", "Charge")
+		want, wantErr := c.want.Path("in:", "Charge")
+		if got != want || err != nil || wantErr != nil {
+			t.Errorf("got the id %q, %v, want %q, %v", got, err, want, wantErr)
+		}
+	}
 	for _, part := range []any{nil, 1.5, struct{}{}, []byte("x"), errors.New("x"), (*netip.Addr)(nil)} {
-		if got := ID(part); !errors.Is(got.err, fault.ErrID) {
+		if got := ID(part); got.err == nil || !errors.Is(*got.err, fault.ErrID) {
 			t.Errorf("ID(%v) = %q, %v, want ErrID", part, got.text, got.err)
 		}
 	}

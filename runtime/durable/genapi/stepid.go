@@ -2,6 +2,7 @@ package genapi
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -12,9 +13,21 @@ import (
 
 // A StepID distinguishes the calls of one step: see [ID].
 type StepID struct {
-	text string
-	err  error
+	kind   idKind
+	text   string // of all parts, or the part
+	number uint64 // the part
+	err    *error
 }
+
+// An idKind says what a StepID has.
+type idKind uint8
+
+const (
+	idParts  idKind = iota // the text of all parts
+	idString               // one part, as the others
+	idInt
+	idUint
+)
 
 // ID returns the id with parts: strings, integers, booleans, types that are
 // based on these, and encoding.TextMarshaler. The ids of different parts are
@@ -24,19 +37,30 @@ type StepID struct {
 func ID(parts ...any) StepID {
 	b := make([]byte, 0, 64)
 	for i, part := range parts {
-		text, err := idText(part)
+		text, err := idTextOf(part)
 		if err != nil {
-			return StepID{err: fmt.Errorf("%w: part %d (%T): %w", fault.ErrID, i+1, part, err)}
+			err = fmt.Errorf("%w: part %d (%T): %w", fault.ErrID, i+1, part, err)
+			return StepID{err: &err}
 		}
 		b = append(append(b, '/'), record.Escape(text)...)
 	}
 	return StepID{text: string(b)}
 }
 
-func idText(part any) (string, error) {
+// StringID returns the same as [ID] of one string, which becomes text when somebody
+// asks for it.
+func StringID(part string) StepID { return StepID{kind: idString, text: part} }
+
+// IntID returns the same as [ID] of one integer, as [StringID] does.
+func IntID(part int64) StepID { return StepID{kind: idInt, number: uint64(part)} }
+
+// UintID returns the same as [ID] of one unsigned integer, as [StringID] does.
+func UintID(part uint64) StepID { return StepID{kind: idUint, number: part} }
+
+func idTextOf(part any) (string, error) {
 	if m, ok := part.(encoding.TextMarshaler); ok {
 		if v := reflect.ValueOf(part); v.Kind() == reflect.Pointer && v.IsNil() {
-			return "", fmt.Errorf("it is nil")
+			return "", errors.New("it is nil")
 		}
 		text, err := m.MarshalText()
 		return string(text), err
@@ -51,14 +75,27 @@ func idText(part any) (string, error) {
 	case v.Kind() == reflect.Bool:
 		return strconv.FormatBool(v.Bool()), nil
 	}
-	return "", fmt.Errorf("want a string, an integer, a boolean or an encoding.TextMarshaler")
+	return "", errors.New("want a string, an integer, a boolean or an encoding.TextMarshaler")
 }
 
 // Path returns the id of a step in its run: the prefix of its scopes, its name and the
 // parts.
 func (id StepID) Path(prefix, name string) (string, error) {
 	if id.err != nil {
-		return "", id.err
+		return "", *id.err
 	}
-	return record.FullID(prefix, name, id.text)
+	return record.FullID(prefix, name, id.parts())
+}
+
+// parts returns the text of the parts.
+func (id StepID) parts() string {
+	switch id.kind {
+	case idString:
+		return "/" + record.Escape(id.text)
+	case idInt:
+		return "/" + strconv.FormatInt(int64(id.number), 10)
+	case idUint:
+		return "/" + strconv.FormatUint(id.number, 10)
+	}
+	return id.text
 }

@@ -79,8 +79,11 @@ const (
 	// RecordFailures records nothing until the first attempt fails. A step that
 	// succeeds at once costs nothing, and is executed again when its run is: it
 	// must be idempotent. A second call of it in the same execution executes it
-	// again, too. With a shared Breaker, whose permits are recorded, this is
-	// RecordAttempts.
+	// again, too, unless Repeat is set and the first one is still executing. If two
+	// such calls fail at the same time, the failure of one is recorded, and both get
+	// the result of its retry. A result that is not recorded is returned as the
+	// function has returned it, without a copy. With a shared Breaker, whose permits
+	// are recorded, this is RecordAttempts.
 	RecordFailures
 )
 

@@ -61,6 +61,13 @@ func FullID(prefix, name, id string) (string, error) {
 	return key, nil
 }
 
+// StepName returns the name, escaped, of the step with an id that FullID returned.
+func StepName(id string) string {
+	id = id[strings.LastIndexByte(id, ':')+1:]
+	name, _, _ := strings.Cut(id, "/")
+	return name
+}
+
 // CheckRunID returns an error for an id of a run that no store keeps.
 func CheckRunID(id string) error {
 	switch {
