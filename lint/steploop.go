@@ -245,7 +245,7 @@ func exportSteps(pass *analysis.Pass, file *ast.File) {
 				repeated = repeated || repeat[n.Name]
 			case *ast.CallExpr:
 				callee, _ := typeutil.Callee(pass.TypesInfo, n).(*types.Func)
-				if callee != nil && callee.Pkg() != nil && callee.Pkg().Path() == genapiPath && callee.Name() == "Call" {
+				if callee != nil && callee.Pkg() != nil && callee.Pkg().Path() == genapiPath && isStepCall(callee.Name()) {
 					call = n
 				}
 			}
@@ -296,6 +296,9 @@ func identityIn(pass *analysis.Pass, wrapper *types.Func, call *ast.CallExpr) *s
 	}
 	return step
 }
+
+// isStepCall reports whether a function of package genapi calls a step.
+func isStepCall(name string) bool { return name == "Call" || name == "CallAfter" }
 
 func isNamed(expr ast.Expr, name string) bool {
 	id, ok := expr.(*ast.Ident)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
-	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
@@ -111,16 +110,11 @@ func BenchmarkDurable(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer engine.Close(b.Context())
-	unrecorded := genapi.StepPolicy{
-		Name: "fetch", Policy: &policyPlain, Record: genapi.RecordFailures, Idempotent: true,
-	}
 	err = engine.Run(b.Context(), "bench", func(ctx context.Context) error {
 		b.Run("failures", func(b *testing.B) {
 			defer meter(b)()
 			for b.Loop() {
-				_, _ = genapi.Call(ctx, &unrecorded, genapi.ID(in), genapi.Digest{}, func(ctx context.Context) (int, error) {
-					return fetch(ctx, in)
-				})
+				_, _ = retryStepped(ctx, in)
 			}
 		})
 		return nil

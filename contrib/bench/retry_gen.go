@@ -9,7 +9,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
-	"github.com/retrygen/retrygen/runtime/genapi"
+	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // Made for version 1 of the runtime.
@@ -222,10 +223,26 @@ var policyAll = retry.Policy{
 	RetryUnknown:   true,
 }
 
+// policyUnrecorded: up to 3 attempts, waiting 100ms and 200ms, give or take 20
+// %; errors of which nothing is known are retried, too.
+var policyUnrecorded = retry.Policy{
+	Name: "unrecorded",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
+	RetryUnknown: true,
+}
+
 // Policies returns the policies, in the order of retry.yaml. They must not be
 // changed.
 func Policies() []*retry.Policy {
-	return []*retry.Policy{&policyPlain, &policyAtOnce, &policyNever, &policyLimited, &policyLimitedLong, &policyBreaks, &policyRates, &policyRatesSlow, &policyPays, &policyBoth, &policyAll}
+	return []*retry.Policy{&policyPlain, &policyAtOnce, &policyNever, &policyLimited, &policyLimitedLong, &policyBreaks, &policyRates, &policyRatesSlow, &policyPays, &policyBoth, &policyAll, &policyUnrecorded}
 }
 
 // retryFetch is what is protected: nearly nothing, but a real call. A negative in
@@ -479,4 +496,44 @@ func retryEverything(ctx context.Context, in int) (int, error) {
 	return v, err
 }
 
-// retrygen:sum 47551e826c0a19268d566c1c
+// stepStepped: nothing is recorded before an attempt fails; a lost attempt is
+// repeated, until 3 are lost.
+var stepStepped = genapi.StepPolicy{
+	Name:       "bench.stepped",
+	Function:   "github.com/retrygen/retrygen/contrib/bench.stepped",
+	Policy:     &policyUnrecorded,
+	Record:     genapi.RecordFailures,
+	Idempotent: true,
+	OnLost:     genapi.OnLostRetry,
+	LostMax:    3,
+}
+
+// retryStepped calls stepped until it succeeds or policy unrecorded stops
+// retrying.
+//
+// It is the durable step bench.stepped of the run in ctx, one for each in.
+func retryStepped(ctx context.Context, in int) (int, error) {
+	first := genapi.First(ctx, &stepStepped, genapi.IntID(in))
+	if first != nil {
+		defer first.End()
+		v, err := stepped(first.Context(), in)
+		if first.Succeeded(err) {
+			return v, nil
+		}
+	}
+	return genapi.CallAfter(ctx, &stepStepped, genapi.IntID(in), genapi.Arguments(), first,
+		func(ctx context.Context) (int, error) {
+			return stepped(ctx, in)
+		})
+}
+
+// handleStepped registers stepped as the handler bench.stepped. A run that
+// durable.Start creates with this name is one call of it: the durable step of
+// retryStepped. See durable.Job.
+func handleStepped(engine *durable.Engine, options ...durable.HandleOption) {
+	durable.Job(engine, "bench.stepped", &stepStepped,
+		func(in int) genapi.StepID { return genapi.IntID(in) },
+		stepped, options...)
+}
+
+// retrygen:sum 255e7e12729543ebdf802527

@@ -21,6 +21,8 @@ func rated(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
 
 func slow(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
 
+func stepped(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
+
 func paid(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
 
 func guarded(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }

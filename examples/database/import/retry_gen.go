@@ -94,7 +94,7 @@ var stepClientRead = genapi.StepPolicy{
 // Policy: read. It is the durable step database.import.Client.Read of the run
 // in ctx, one for each shard.
 func (c *Client) RetryRead(ctx context.Context, shard string) (int, error) {
-	return genapi.Call(ctx, &stepClientRead, genapi.ID(shard), genapi.Arguments(),
+	return genapi.Call(ctx, &stepClientRead, genapi.StringID(shard), genapi.Arguments(),
 		func(ctx context.Context) (int, error) {
 			return c.Read(ctx, shard)
 		})
@@ -105,7 +105,7 @@ func (c *Client) RetryRead(ctx context.Context, shard string) (int, error) {
 // of RetryRead. See durable.Job.
 func (c *Client) HandleRead(engine *durable.Engine, options ...durable.HandleOption) {
 	durable.Job(engine, "database.import.Client.Read", &stepClientRead,
-		func(shard string) genapi.StepID { return genapi.ID(shard) },
+		func(shard string) genapi.StepID { return genapi.StringID(shard) },
 		c.Read, options...)
 }
 
@@ -125,10 +125,10 @@ var stepClientWrite = genapi.StepPolicy{
 // in ctx, one for each shard. If it was recorded with another rows, the call
 // returns durable.ErrChanged.
 func (c *Client) RetryWrite(ctx context.Context, shard string, rows int) (int, error) {
-	return genapi.Call(ctx, &stepClientWrite, genapi.ID(shard), genapi.Arguments("rows", rows),
+	return genapi.Call(ctx, &stepClientWrite, genapi.StringID(shard), genapi.Arguments("rows", rows),
 		func(ctx context.Context) (int, error) {
 			return c.Write(ctx, shard, rows)
 		})
 }
 
-// retrygen:sum b87eb7787b8b2bbdec3c699b
+// retrygen:sum fa0b41173b52c9be77692b39

@@ -55,10 +55,10 @@ var stepBankCharge = genapi.StepPolicy{
 // in ctx, one for each orderID. If it was recorded with another cents, the call
 // returns durable.ErrChanged.
 func (b *Bank) RetryCharge(ctx context.Context, orderID string, cents int) (Receipt, error) {
-	return genapi.Call(ctx, &stepBankCharge, genapi.ID(orderID), genapi.Arguments("cents", cents),
+	return genapi.Call(ctx, &stepBankCharge, genapi.StringID(orderID), genapi.Arguments("cents", cents),
 		func(ctx context.Context) (Receipt, error) {
 			return b.Charge(ctx, orderID, cents)
 		})
 }
 
-// retrygen:sum f848b383bd7d916ea46bb80b
+// retrygen:sum dc05c9e2319f43458c776017

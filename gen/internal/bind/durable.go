@@ -106,6 +106,57 @@ func (p Param) Digestible() bool {
 	return p.typ != nil && new(encoding).trouble(p.typ, false) == ""
 }
 
+// IDOf returns the name of the function of package genapi that makes an id of a value
+// of p alone: ID, or one that needs not box it.
+func (p Param) IDOf() string {
+	if p.typ == nil || encoder(p.typ, "MarshalText", true) != nil {
+		return "ID"
+	}
+	if basic, ok := p.typ.Underlying().(*types.Basic); ok {
+		switch info := basic.Info(); {
+		case info&types.IsString != 0:
+			return "StringID"
+		case info&types.IsUnsigned != 0:
+			return "UintID"
+		case info&types.IsInteger != 0:
+			return "IntID"
+		}
+	}
+	return "ID"
+}
+
+// Copied reports whether a function that gets p cannot change the value of its caller,
+// since it has no pointers but those of strings and times.
+func (p Param) Copied() bool { return p.typ != nil && isCopied(p.typ) }
+
+func isCopied(t types.Type) bool {
+	if named, ok := types.Unalias(t).(*types.Named); ok && isTime(named) {
+		return true
+	}
+	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
+		return false
+	}
+	switch t := t.Underlying().(type) {
+	case *types.Basic:
+		return t.Kind() != types.UnsafePointer
+	case *types.Array:
+		return isCopied(t.Elem())
+	case *types.Struct:
+		for field := range t.Fields() {
+			if !isCopied(field.Type()) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func isTime(t *types.Named) bool {
+	obj := t.Obj()
+	return obj.Pkg() != nil && obj.Pkg().Path() == "time" && obj.Name() == "Time"
+}
+
 // NoRecord returns why values of p cannot be encoded as JSON and decoded again
 // without loss, or "" if they can. The text is the end of a sentence that begins
 // with the type. For a type parameter, it returns "".

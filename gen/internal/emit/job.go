@@ -9,7 +9,7 @@ import (
 //	// HandleCopy registers Copy as the handler copy. …
 //	func HandleCopy(engine *durable.Engine, options ...durable.HandleOption) {
 //		durable.Job(engine, "copy", &stepCopy,
-//			func(shard string) genapi.StepID { return genapi.ID(shard) },
+//			func(shard string) genapi.StepID { return genapi.StringID(shard) },
 //			Copy, options...)
 //	}
 //
@@ -49,7 +49,7 @@ func (b body) jobID(input *jen.Statement) *jen.Statement {
 		}
 	}
 	return jen.Func().Params(param).Qual(StepAPIPath, "StepID").
-		Custom(sameLine, jen.Return(jen.Qual(StepAPIPath, "ID").Call(ids(b.use.idTexts(id, b.l))...)))
+		Custom(sameLine, jen.Return(b.stepID(id)))
 }
 
 // sameLine is a block on one line.

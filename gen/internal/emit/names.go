@@ -212,8 +212,8 @@ type locals struct {
 
 	// Of a durable step: the context of an attempt, the copy of the step with its
 	// breaker and budget, the type and the value of several results, and whether
-	// the step has failed.
-	ctx, step, record, all, failed string
+	// the step has failed. first is the attempt before anything is recorded.
+	ctx, step, record, all, failed, first string
 
 	engine, options string // of the function that registers the step as a job
 }
@@ -280,6 +280,7 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 	}
 	l.step, l.record, l.all, l.failed = s.name("step"), s.name("results"), s.name("all"), s.name("failed")
 	l.engine, l.options = s.name("engine"), s.name("options")
+	l.first = s.name("first")
 	return l
 }
 

@@ -214,7 +214,7 @@ func (u *Use) arguments(fn bind.Func, names []string) (id []idPart, compared []i
 
 // durable emits the body of a durable step:
 //
-//	return genapi.Call(ctx, &stepCharge, genapi.ID(orderID), genapi.Arguments("amount", amount),
+//	return genapi.Call(ctx, &stepCharge, genapi.StringID(orderID), genapi.Arguments("amount", amount),
 //		func(ctx context.Context) (Receipt, error) {
 //			return Charge(ctx, orderID, amount)
 //		})
@@ -223,6 +223,9 @@ func (u *Use) arguments(fn bind.Func, names []string) (id []idPart, compared []i
 //
 //	_, err := genapi.Call(…)
 //	return err
+//
+// If nothing is recorded before an attempt fails, the first one comes before: see
+// firstAttempt.
 func (b body) durable() []jen.Code {
 	var code []jen.Code
 	values := b.values()
@@ -231,6 +234,7 @@ func (b body) durable() []jen.Code {
 	}
 	step, shares := b.shares()
 	code = append(append(code, shares...), b.positions()...)
+	code = append(code, b.firstAttempt()...)
 	call := b.durableCall(step)
 	if len(values) == 1 && b.use.Fallback == "" {
 		return append(code, jen.Return(call))
@@ -321,9 +325,20 @@ func (b body) durableCall(step *jen.Statement) *jen.Statement {
 	}
 	attempt := jen.Line().Func().Params(jen.Id(b.l.ctx).Qual("context", "Context")).
 		Params(record, jen.Error()).Block(b.durableAttempt(record)...)
-	stepID := jen.Qual(StepAPIPath, "ID").Call(ids(b.use.idTexts(id, b.l))...)
 	digest := jen.Qual(StepAPIPath, "Arguments").Call(args...)
-	return jen.Qual(StepAPIPath, "Call").Call(b.ctx(), step, stepID, digest, attempt)
+	if b.use.firstAlone(b.fn) {
+		return jen.Qual(StepAPIPath, "CallAfter").Call(b.ctx(), step, b.stepID(id), digest, jen.Id(b.l.first), attempt)
+	}
+	return jen.Qual(StepAPIPath, "Call").Call(b.ctx(), step, b.stepID(id), digest, attempt)
+}
+
+// stepID emits the id of a call.
+func (b body) stepID(id []idPart) *jen.Statement {
+	fn := "ID"
+	if len(id) == 1 && id[0].field == "" {
+		fn = b.fn.Params[id[0].param].IDOf()
+	}
+	return jen.Qual(StepAPIPath, fn).Call(ids(b.use.idTexts(id, b.l))...)
 }
 
 // durableAttempt emits one attempt of a durable step:
@@ -337,7 +352,7 @@ func (b body) durableCall(step *jen.Statement) *jen.Statement {
 func (b body) durableAttempt(record *jen.Statement) []jen.Code {
 	call := b.call(jen.Id(b.l.ctx))
 	values, rewind := b.values(), b.rewindStep()
-	failure, cond := b.failure()
+	failure, _ := b.failure()
 	result := []jen.Code{jen.Struct().Values()}
 	switch {
 	case len(values) == 1:
@@ -353,7 +368,16 @@ func (b body) durableAttempt(record *jen.Statement) []jen.Code {
 			return []jen.Code{jen.Return(call)}
 		}
 	}
-	code := []jen.Code{jen.List(append(ids(values), b.err())...).Op(":=").Add(call)}
+	return append(b.checkedAttempt(jen.Id(b.l.ctx)), jen.Return(append(result, b.err())...))
+}
+
+// checkedAttempt emits a call of the callee, the check of its results, and what rewinds
+// its inputs:
+//
+//	user, found, err := Find(ctx, name)
+func (b body) checkedAttempt(ctx jen.Code) []jen.Code {
+	code := []jen.Code{jen.List(append(ids(b.values()), b.err())...).Op(":=").Add(b.call(ctx))}
+	failure, cond := b.failure()
 	switch {
 	case failure == nil:
 	case cond == nil:
@@ -361,10 +385,10 @@ func (b body) durableAttempt(record *jen.Statement) []jen.Code {
 	default:
 		code = append(code, b.failIf(cond, failure))
 	}
-	if len(rewind) > 0 {
+	if rewind := b.rewindStep(); len(rewind) > 0 {
 		code = append(code, jen.If(b.err().Op("!=").Nil()).Block(rewind...))
 	}
-	return append(code, jen.Return(append(result, b.err())...))
+	return code
 }
 
 // rewindStep emits, for each input that is rewound, after a failed attempt of a

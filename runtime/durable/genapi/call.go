@@ -38,13 +38,13 @@ func Call[T any](
 			return value, nil
 		}
 	}
-	return CallAfter(ctx, s, first, id, args, fn)
+	return CallAfter(ctx, s, id, args, first, fn)
 }
 
 // CallAfter is Call after a first attempt that has failed. If first is nil, none was
 // made.
 func CallAfter[T any](
-	ctx context.Context, s *StepPolicy, first FirstAttempt, id StepID, args Digest, fn func(context.Context) (T, error),
+	ctx context.Context, s *StepPolicy, id StepID, args Digest, first FirstAttempt, fn func(context.Context) (T, error),
 ) (T, error) {
 	var value T
 	c, ok := ctx.Value(record.RunKey{}).(caller)

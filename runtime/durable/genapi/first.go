@@ -16,7 +16,10 @@ import (
 //			return page, nil
 //		}
 //	}
-//	return genapi.CallAfter(ctx, &stepFetch, first, genapi.StringID(id), genapi.Arguments(), …)
+//	return genapi.CallAfter(ctx, &stepFetch, genapi.StringID(id), genapi.Arguments(), first, …)
+//
+// The function must not change what the id and the digest are made of: they are made
+// after the attempt.
 type FirstAttempt interface {
 	// Context returns the context of the attempt, for the function of the step.
 	Context() context.Context

@@ -41,8 +41,10 @@ func TestID(t *testing.T) {
 	for _, c := range []struct{ got, want StepID }{
 		{StringID("a/b"), ID("a/b")},
 		{StringID(""), ID("")},
+		{StringID(orderID("o-17")), ID(orderID("o-17"))},
 		{IntID(math.MinInt64), ID(math.MinInt64)},
-		{UintID(math.MaxUint64), ID(uint64(math.MaxUint64))},
+		{IntID(int8(-1)), ID(-1)},
+		{UintID(uint64(math.MaxUint64)), ID(uint64(math.MaxUint64))},
 	} {
 		got, err := c.got.Path("in:", "Charge")
 		want, wantErr := c.want.Path("in:", "Charge")

@@ -47,15 +47,19 @@ func ID(parts ...any) StepID {
 	return StepID{text: string(b)}
 }
 
-// StringID returns the same as [ID] of one string, which becomes text when somebody
-// asks for it.
-func StringID(part string) StepID { return StepID{kind: idString, text: part} }
+// StringID returns the same as [ID] of one string that has no method MarshalText. The
+// text of the id is made when somebody asks for it, here and in the functions below.
+func StringID[T ~string](part T) StepID { return StepID{kind: idString, text: string(part)} }
 
-// IntID returns the same as [ID] of one integer, as [StringID] does.
-func IntID(part int64) StepID { return StepID{kind: idInt, number: uint64(part)} }
+// IntID returns the same as [ID] of one integer.
+func IntID[T ~int | ~int8 | ~int16 | ~int32 | ~int64](part T) StepID {
+	return StepID{kind: idInt, number: uint64(part)}
+}
 
-// UintID returns the same as [ID] of one unsigned integer, as [StringID] does.
-func UintID(part uint64) StepID { return StepID{kind: idUint, number: part} }
+// UintID returns the same as [ID] of one unsigned integer.
+func UintID[T ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](part T) StepID {
+	return StepID{kind: idUint, number: uint64(part)}
+}
 
 func idTextOf(part any) (string, error) {
 	if m, ok := part.(encoding.TextMarshaler); ok {

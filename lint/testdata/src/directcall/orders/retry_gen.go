@@ -77,7 +77,7 @@ var stepClientCharge = genapi.StepPolicy{
 // retrygen.lint.testdata.src.directcall.orders.Client.Charge of the run in ctx,
 // one for each id.
 func (c *Client) RetryCharge(ctx context.Context, id string) (string, error) {
-	return genapi.Call(ctx, &stepClientCharge, genapi.ID(id), genapi.Arguments(),
+	return genapi.Call(ctx, &stepClientCharge, genapi.StringID(id), genapi.Arguments(),
 		func(ctx context.Context) (string, error) {
 			return c.Charge(ctx, id)
 		})
