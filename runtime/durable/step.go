@@ -63,16 +63,18 @@ type stepCall struct {
 	key      storage.Key
 	digest   string
 	fn       func(context.Context) (any, error)
-	first    *firstAttempt // that has failed, and is not recorded yet, or nil
-	call     *retry.Call   // of the attempt that is executing
-	ledger   *ledger       // of the run, or of the unit
-	unit     *unitCall     // of a group, or nil
-	former   bool          // key has a name of StepPolicy.Formerly
-	reported bool          // EventChanged was reported
-	lapsed   bool          // the attempt was canceled, since another engine may repeat it
-	attempt  *attempt      // the latest one
-	pause    *pausing      // of a step that only waits, or nil
-	returned bool          // a result of which nothing is recorded
+	first    *firstAttempt  // that has failed, and is not recorded yet, or nil
+	call     *retry.Call    // of the attempt that is executing
+	ledger   *ledger        // of the run, or of the unit
+	unit     *unitCall      // of a group, or nil
+	former   bool           // key has a name of StepPolicy.Formerly
+	reported bool           // EventChanged was reported
+	again    bool           // it was called in this execution before, and has returned
+	kept     record.Payload // the result, if nothing else is kept of the step
+	lapsed   bool           // the attempt was canceled, since another engine may repeat it
+	attempt  *attempt       // the latest one
+	pause    *pausing       // of a step that only waits, or nil
+	returned bool           // a result of which nothing is recorded
 }
 
 func (x *execution) newCall(
@@ -168,9 +170,8 @@ func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if f := c.ledger.finished[c.key.ID]; f != nil {
-		recorded := *f
-		f.returned = true
-		return nil, &recorded, nil
+		c.again, f.returned = f.returned, true
+		return nil, f, nil
 	}
 	if f := x.flights[c.key.ID]; f != nil {
 		return f, nil, x.mistaken(c, f.policy.Function)
@@ -274,12 +275,13 @@ func (x *execution) answer(ctx context.Context, c *stepCall, f *finishedStep) (*
 	if err := x.changed(ctx, c, f); err != nil {
 		return nil, err
 	}
-	if f.returned && f.succeeded() && !c.policy.Repeat {
+	if c.again && f.succeeded() && !c.policy.Repeat {
 		return nil, x.repeated(c)
 	}
 	switch {
 	case f.body == nil:
-		return &record.Payload{JSON: f.result}, nil
+		c.kept = record.Payload{JSON: f.result}
+		return &c.kept, nil
 	case f.status != storage.StatusSucceeded:
 		return nil, x.stepError(c, f.body)
 	case f.body.Result == nil:

@@ -32,7 +32,7 @@ func BenchmarkResume(b *testing.B, store storage.Store, steps int) {
 	resume := func(steps int) {
 		err := e.Run(b.Context(), run, func(ctx context.Context) error {
 			for i := range steps {
-				_, err := genapi.Call(ctx, &charge, genapi.ID(i), genapi.Arguments("amount", 100),
+				_, err := genapi.Call(ctx, &charge, genapi.IntID(i), genapi.Arguments("amount", 100),
 					func(context.Context) (receipt, error) { return receipt{"order-" + strconv.Itoa(i), 100}, nil })
 				if err != nil {
 					return err

@@ -34,14 +34,14 @@ func Arguments(namesAndValues ...any) Digest {
 		if !ok || i+1 == len(namesAndValues) {
 			return Digest{err: fmt.Errorf("%w: want names and values in turn, not %T", fault.ErrArguments, namesAndValues[i])}
 		}
-		digest, err := record.DigestOf(namesAndValues[i+1])
-		if err != nil {
-			return Digest{err: fmt.Errorf("%w: %s: %w", fault.ErrArguments, name, err)}
-		}
 		if i > 0 {
 			b = append(b, '/')
 		}
-		b = append(append(append(b, record.Escape(name)...), ':'), digest...)
+		var err error
+		b, err = record.AppendDigest(append(append(b, record.Escape(name)...), ':'), namesAndValues[i+1])
+		if err != nil {
+			return Digest{err: fmt.Errorf("%w: %s: %w", fault.ErrArguments, name, err)}
+		}
 	}
 	return Digest{text: string(b)}
 }

@@ -88,18 +88,19 @@ func (id StepID) Path(prefix, name string) (string, error) {
 	if id.err != nil {
 		return "", *id.err
 	}
-	return record.FullID(prefix, name, id.parts())
+	var room [128]byte
+	return record.FullID(prefix, name, id.append(room[:0]))
 }
 
-// parts returns the text of the parts.
-func (id StepID) parts() string {
+// append appends the text of the parts.
+func (id StepID) append(b []byte) []byte {
 	switch id.kind {
 	case idString:
-		return "/" + record.Escape(id.text)
+		return append(append(b, '/'), record.Escape(id.text)...)
 	case idInt:
-		return "/" + strconv.FormatInt(int64(id.number), 10)
+		return strconv.AppendInt(append(b, '/'), int64(id.number), 10)
 	case idUint:
-		return "/" + strconv.FormatUint(id.number, 10)
+		return strconv.AppendUint(append(b, '/'), id.number, 10)
 	}
-	return id.text
+	return append(b, id.text...)
 }

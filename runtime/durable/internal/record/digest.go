@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // SameDigest reports whether two values have the same digest. Values without one differ.
@@ -21,23 +23,58 @@ func SameDigest(a, b any) bool {
 
 // DigestOf returns the digest of one argument.
 func DigestOf(value any) (string, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return "", err
-	}
-	if text[0] == '{' || text[0] == '[' {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
-		var v any
-		if err := d.Decode(&v); err != nil {
-			return "", err
-		}
-		if text, err = json.Marshal(withoutZeros(v)); err != nil {
-			return "", err
+	digest, err := AppendDigest(nil, value)
+	return string(digest), err
+}
+
+// AppendDigest appends the digest of one argument to b.
+func AppendDigest(b []byte, value any) ([]byte, error) {
+	var room [64]byte
+	text := appendPlain(room[:0], value)
+	if text == nil {
+		var err error
+		if text, err = jsonOf(value); err != nil {
+			return nil, err
 		}
 	}
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8]), nil
+	return hex.AppendEncode(b, sum[:8]), nil
+}
+
+// appendPlain appends the JSON form of a value whose type and text are the most
+// frequent ones. It returns nil for another value.
+func appendPlain(b []byte, value any) []byte {
+	switch v := value.(type) {
+	case int:
+		return strconv.AppendInt(b, int64(v), 10)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case string:
+		for i := range len(v) {
+			if c := v[i]; c < ' ' || c >= utf8.RuneSelf || strings.IndexByte(`"\<>&`, c) >= 0 {
+				return nil
+			}
+		}
+		return append(append(append(b, '"'), v...), '"')
+	}
+	return nil
+}
+
+// jsonOf returns the JSON form of a value without members that are zero.
+func jsonOf(value any) ([]byte, error) {
+	text, err := json.Marshal(value)
+	if err != nil || text[0] != '{' && text[0] != '[' {
+		return text, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	return json.Marshal(withoutZeros(v))
 }
 
 // withoutZeros removes the members of objects in a JSON value that are zero.

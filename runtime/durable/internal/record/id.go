@@ -50,11 +50,11 @@ func Escape(s string) string {
 }
 
 // FullID returns the id of a step in its run: the scopes, the name and the id.
-func FullID(prefix, name, id string) (string, error) {
+func FullID(prefix, name string, id []byte) (string, error) {
 	if name == "" {
 		return "", fmt.Errorf("%w: the name of the step is empty", fault.ErrID)
 	}
-	key := prefix + Escape(name) + id
+	key := prefix + Escape(name) + string(id)
 	if len(key) > MaxID {
 		return "", fmt.Errorf("%w: the id of step %.40q… has %d bytes: the limit is %d", fault.ErrID, key, len(key), MaxID)
 	}
