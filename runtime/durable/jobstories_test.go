@@ -85,11 +85,15 @@ var jobStories = []jobStory{
 		w.works()
 		time.Sleep(time.Minute)
 	}},
-	{"canceled, success", func(w *twin) { w.during(nil, func(c *admin.Client) error { return c.Cancel(w.Context(), "one") }) }},
+	{"canceled, success", func(w *twin) {
+		w.during(nil, func(c *admin.Client) error { return c.Cancel(w.Context(), "one") })
+	}},
 	{"canceled, failure", func(w *twin) {
 		w.during(errAway, func(c *admin.Client) error { return c.Cancel(w.Context(), "one") })
 	}},
-	{"paused, success", func(w *twin) { w.during(nil, func(c *admin.Client) error { return c.Pause(w.Context(), "one") }) }},
+	{"paused, success", func(w *twin) {
+		w.during(nil, func(c *admin.Client) error { return c.Pause(w.Context(), "one") })
+	}},
 	{"paused, failure", func(w *twin) {
 		w.during(errAway, func(c *admin.Client) error { return c.Pause(w.Context(), "one") })
 		w.look()
@@ -229,8 +233,9 @@ var jobStories = []jobStory{
 		})
 		p := w.process()
 		durable.Handle(p.Engine, "group", func(ctx context.Context, _ int) (int, error) {
-			out, err := durable.GroupRuns[int, int](ctx, importGroup(job.GroupPolicy{Workers: 2, OnUnitFailure: job.FailureDeadLetter}),
-				"job", []string{"a", "b", "c"}, func(unit string) int { return int(unit[0]-'a') + 1 }, nil)
+			g := importGroup(job.GroupPolicy{Workers: 2, OnUnitFailure: job.FailureDeadLetter})
+			out, err := durable.GroupRuns[int, int](ctx, g, "job",
+				[]string{"a", "b", "c"}, func(unit string) int { return int(unit[0]-'a') + 1 }, nil)
 			return out.Completed, err
 		})
 		if err := durable.Start(w.Context(), w.admin, "group", "outer", 7); err != nil {
