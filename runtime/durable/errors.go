@@ -92,6 +92,22 @@ func (e *PausedError) Error() string {
 	return fmt.Sprintf("run %q is paused: resolve %s", e.Run, fault.Some(e.Steps))
 }
 
+// A ConflictError reports runs that were not started, since they exist with another
+// function or another input. It matches [ErrConflict].
+type ConflictError struct{ Runs []string }
+
+// Error returns the runs, or how many they are and some of them.
+func (e *ConflictError) Error() string {
+	if len(e.Runs) == 1 {
+		return fmt.Sprintf("run %q exists with another function or input: %v", e.Runs[0], ErrConflict)
+	}
+	return fmt.Sprintf("%d runs exist with another function or input: %s: %v", len(e.Runs), fault.Some(e.Runs),
+		ErrConflict)
+}
+
+// Unwrap returns [ErrConflict].
+func (e *ConflictError) Unwrap() error { return ErrConflict }
+
 // held returns the error of a run that an operator has paused.
 func held(run string, h *record.Hold) *PausedError {
 	return &PausedError{Run: run, Held: true, By: h.By}

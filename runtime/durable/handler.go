@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
@@ -115,7 +114,7 @@ func StartAt(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
 // Start creates a run for the function that is registered under a name, here or
 // in another process, with its input. A worker executes it: see [Engine.Work].
 // If the run exists with the same name and input, Start does nothing; otherwise
-// its error matches [ErrConflict]. Inputs are the same if the [Codec] encodes them
+// it returns a [*ConflictError]. Inputs are the same if the [Codec] encodes them
 // alike, or if what is recorded decodes to a value with the same genapi.Arguments. The
 // input of a run whose results were deleted is not compared: see [Retention].
 //
@@ -130,79 +129,45 @@ func Start[In any](ctx context.Context, e *Engine, name, id string, in In, optio
 	if input.Refuse != "" {
 		return resultError("", input.Refused())
 	}
-	known, err := e.startRun(ctx, name, id, &input, options)
-	if known == nil {
+	s, err := e.newStart(ctx, name, options)
+	if err != nil {
 		return err
 	}
-	// A codec that encrypts encodes no value twice in the same way.
-	var other In
-	if known.Decode(e.ns.Codec, &other) == nil && record.SameDigest(other, in) {
-		return nil
-	}
-	return err
-}
-
-// startRun creates a run. If it exists with an input that is encoded in another way,
-// the error matches [ErrConflict], and known is that input.
-func (e *Engine) startRun(
-	ctx context.Context, name, id string, input *record.Payload, options []RunOption,
-) (known *record.Payload, err error) {
-	if err := e.checkRun(ctx, id); err != nil {
-		return nil, err
-	}
-	key, err := handlerKey(name, newRunOptions(options).version)
+	run, err := s.run(ctx, id, &input)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	o := e.startOptions(key, options)
-	o.correlation = e.spanID(ctx)
-	if err := o.check(); err != nil {
-		return nil, fmt.Errorf("run %q: %w", id, err)
+	found, err := s.create(ctx, []runStart{run})
+	if err != nil || found[0] == nil || sameRun(found[0], e.ns.Codec, in) {
+		return err
 	}
-	s := runStart{
-		run: e.ns.Key(storage.KindRun, id, ""), budget: e.ns.Key(storage.KindBudget, id, ""), handler: key, input: input,
-		options: &o,
-	}
-	keys := []storage.Key{s.run, s.budget}
-	if parent := fromContext(ctx); parent != nil && parent.x.e == e {
-		if err := parent.x.ready(ctx); err != nil {
-			return nil, err
-		}
-		s.parent = parent.x
-		s.parentRun, s.link = e.ns.Key(storage.KindRun, parent.x.id, ""), e.ns.Key(storage.KindStep, parent.x.id, childID(id))
-		keys = append(keys, s.parentRun, s.link)
-	}
-	created := false
-	err = e.ns.Update(ctx, keys, func(tx storage.Tx) (w storage.Writes, err error) {
-		w, known, err = s.decide(tx)
-		created = len(w.Put) > 0
-		return w, err
-	})
-	if err != nil {
-		return known, err
-	}
-	if created {
-		e.ns.Event(ctx, events.Event{Kind: events.EventCreated, Run: id})
-		e.ns.Notify(id)
-	}
-	return nil, nil
+	return &ConflictError{[]string{id}}
 }
 
 // newRun returns the record of a run that workers execute.
 func newRun(
 	r storage.Record, handler string, input *record.Payload, o *runOptions, now time.Time,
 ) (storage.Record, record.Run) {
-	b := record.Run{
-		Version: o.version, Retention: o.retention, FailedRetention: o.failedRetention, Budget: o.budget != nil, Input: input,
+	n := o.insertion(r.Key.Space, handler)
+	created, b := n.Record(storage.NewRun{Run: r.Key.Run}, now), o.body()
+	created.Version = r.Version
+	b.Budget, b.Input, b.Deadline = o.budget != nil, input, created.Deadline
+	return created, b
+}
+
+// insertion returns what new runs of a handler have in common, without their body.
+func (o *runOptions) insertion(space, handler string) storage.Insertion {
+	return storage.Insertion{
+		Space: space, Handler: handler, Priority: o.rank(0), Start: o.at, Timeout: o.timeout,
+	}
+}
+
+// body returns what the bodies of new runs have in common.
+func (o *runOptions) body() record.Run {
+	return record.Run{
+		Version: o.version, Retention: o.retention, FailedRetention: o.failedRetention, Start: o.at,
 		Correlation: o.correlation, Unlimited: o.unlimited,
 	}
-	r.Handler, r.Status, r.Due, r.Bucket = handler, storage.StatusOpen, now, record.Month(now)
-	r.Priority, r.Created = o.rank(0), now
-	if o.at.After(now) {
-		r.Due, b.Start = o.at, o.at
-	}
-	b.Limit(o.timeout, r.Due)
-	return r, b
 }
 
 // adopt creates the budget of a run that has that of its handler.
@@ -256,63 +221,3 @@ func (e *Engine) startOptions(handler string, options []RunOption) runOptions {
 
 // childID returns the id of the step that records a child of a run.
 func childID(run string) string { return record.ChildPrefix + record.Escape(run) }
-
-// A runStart is what a run is started with.
-type runStart struct {
-	run, budget storage.Key
-	handler     string
-	input       *record.Payload
-	options     *runOptions
-
-	parent          *execution  // of the run that starts it, or nil
-	parentRun, link storage.Key // that run, and the step of it that records the start
-}
-
-// decide creates the run, or writes nothing if it exists. known is the input of a run
-// of the same handler, if its encoding differs.
-func (s *runStart) decide(tx storage.Tx) (w storage.Writes, known *record.Payload, err error) {
-	r := tx.Record(s.run)
-	existing, err := record.Decode[record.Run](r)
-	if err != nil {
-		return w, nil, err
-	}
-	if r.Version != 0 {
-		err := fmt.Errorf("run %q exists with another function or input: %w", r.Key.Run, ErrConflict)
-		switch {
-		case r.Handler != s.handler:
-			return w, nil, err
-		case r.Status == storage.StatusExpired || string(existing.Input.Data()) == string(s.input.Data()):
-			return w, nil, nil // with the results of a run, its input is deleted
-		}
-		return w, existing.Input, err
-	}
-	r, b := newRun(r, s.handler, s.input, s.options, tx.Now)
-	if s.parent != nil {
-		outer := tx.Record(s.parentRun)
-		if outer.Owner != s.parent.owner.id || outer.Fence != s.parent.fence {
-			return w, nil, ErrFenced
-		}
-		if outer.Status == storage.StatusCanceled {
-			return w, nil, ErrCanceled
-		}
-		if ob, err := record.Decode[record.Run](outer); err != nil {
-			return w, nil, err
-		} else if ob.Hold != nil {
-			return w, nil, held(outer.Key.Run, ob.Hold)
-		}
-		b.Parent, r.Bucket, r.Priority = outer.Key.Run, outer.Bucket, s.options.rank(outer.Priority)
-		link := tx.Record(s.link)
-		link.Status, link.Bucket, link.Fence = storage.StatusSucceeded, outer.Bucket, outer.Fence
-		err = record.EncodeStep(
-			&link, &record.Step{Name: "start " + s.handler, Child: r.Key.Run, First: tx.Now, Ended: tx.Now},
-		)
-		w.Put = append(w.Put, link)
-	}
-	err = errors.Join(err, record.Encode(&r, &b))
-	w.Put = append(w.Put, r)
-	if o := s.options; o.budget != nil {
-		budget, failed := newCountBudget(tx.Record(s.budget), *o.budget, r.Bucket)
-		w.Put, err = append(w.Put, budget), errors.Join(err, failed)
-	}
-	return w, nil, err
-}

@@ -40,9 +40,9 @@ func newRunOptions(options []RunOption) (o runOptions) {
 // claimed for the first time.
 func (o *runOptions) adopt(r *storage.Record, b *record.Run) {
 	if b.Deadline.IsZero() && !b.Unlimited {
-		start := b.Start
-		if start.IsZero() {
-			start = r.Created
+		start := r.Created
+		if b.Start.After(start) {
+			start = b.Start
 		}
 		b.Limit(o.timeout, start)
 	}

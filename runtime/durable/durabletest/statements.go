@@ -12,8 +12,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Swift store is a [storage.Swapper] and a [storage.Claimer] over a store that need not
-// be one: an engine uses its statements where it can, each of which is an update of the
+// A Swift store is a [storage.Swapper], a [storage.Claimer] and a [storage.Inserter] over a
+// store that need not be one: an engine uses its statements where it can, each of which is an update of the
 // store, with the failures of that.
 type Swift struct{ *Faulty }
 
@@ -25,6 +25,11 @@ func (s Swift) Swap(ctx context.Context, now time.Time, runs []storage.Record) (
 // ClaimNew implements [storage.Claimer].
 func (s Swift) ClaimNew(ctx context.Context, c storage.NewClaim) (storage.NewlyClaimed, error) {
 	return storage.ClaimByUpdate(ctx, s.Faulty, c)
+}
+
+// Insert implements [storage.Inserter].
+func (s Swift) Insert(ctx context.Context, n storage.Insertion) ([]bool, error) {
+	return storage.InsertByUpdate(ctx, s.Faulty, n)
 }
 
 // testSwap: a store that is a Swapper replaces the runs that have the version before,

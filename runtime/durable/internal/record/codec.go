@@ -99,8 +99,8 @@ func NewPayload(c Codec, value any) Payload {
 // opaque begins the column of a payload that is not JSON: no JSON begins with it.
 const opaque = 0
 
-// column returns the payload of a run as a field of its record, nil if there is none.
-func (p *Payload) column() []byte {
+// Column returns the payload of a run as a field of its record, nil if there is none.
+func (p *Payload) Column() []byte {
 	switch {
 	case p == nil || p.Data() == nil:
 		return nil
@@ -110,7 +110,7 @@ func (p *Payload) column() []byte {
 	return p.JSON
 }
 
-// payloadOf is the reverse of column.
+// payloadOf is the reverse of Column.
 func payloadOf(data []byte) *Payload {
 	switch {
 	case data == nil:

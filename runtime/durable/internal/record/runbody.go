@@ -23,7 +23,7 @@ type Run struct {
 
 	Version   int           `json:"version,omitempty"`
 	Unlimited bool          `json:"unlimited,omitempty"` // the timeout of its handler does not apply
-	Start     time.Time     `json:"start,omitzero"`      // from which its timeout counts; zero: its creation
+	Start     time.Time     `json:"start,omitzero"`      // from which its timeout counts, if it follows its creation
 	Retention time.Duration `json:"keep,omitempty"`      // of its results; 0: by default
 	// FailedRetention is Retention for runs that end without success.
 	FailedRetention time.Duration `json:"keep_failed,omitempty"`
@@ -75,7 +75,7 @@ func (b *Run) load(r *storage.Record) {
 // store is the reverse of load.
 func (b *Run) store(r *storage.Record) {
 	r.Claimed, r.Ended, r.Deadline = b.Claimed, b.Ended, b.Deadline
-	r.Input, r.Result = b.Input.column(), b.Result.column()
+	r.Input, r.Result = b.Input.Column(), b.Result.Column()
 }
 
 // SameRun reports whether two records of a run have the same [Run].

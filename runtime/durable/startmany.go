@@ -1,0 +1,188 @@
+package durable
+
+import (
+	"context"
+	"iter"
+
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// StartMany is [Start] for many runs of one function: it takes their ids and inputs from a
+// sequence, and returns how many runs it has created. Up to 5,000 of them are one statement
+// of the store, if they have no [Budget] and the store is a [storage.Inserter], as that of
+// PostgreSQL is; up to 1,000 are one transaction otherwise, and within a run, whose
+// children they are.
+//
+// Runs that exist with the same name and input are passed over, so that StartMany may be
+// called again with the same sequence: it goes on where it has stopped. If some exist with
+// another function or input, StartMany starts all others, and returns a [*ConflictError]
+// with their ids. With any other error it stops, and the runs of the statements before are
+// started. So it does if an id or an input is not possible.
+func StartMany[In any](
+	ctx context.Context, e *Engine, name string, runs iter.Seq2[string, In], options ...RunOption,
+) (created int, err error) {
+	s, err := e.newStart(ctx, name, options)
+	if err != nil {
+		return 0, err
+	}
+	var inputs []In
+	m := manyStarts{start: s, ids: map[string]bool{}}
+	m.same = func(i int, found *existingRun) bool { return sameRun(found, e.ns.Codec, inputs[i]) }
+	for id, in := range runs {
+		input := record.NewPayload(e.ns.Codec, in)
+		if err := resultError("", input.Refused()); err != nil {
+			return m.count, err
+		}
+		r, err := s.run(ctx, id, &input)
+		if err != nil {
+			return m.count, err
+		}
+		if m.full(id) {
+			if err := m.flush(ctx); err != nil {
+				return m.count, err
+			}
+			clear(inputs)
+			inputs = inputs[:0]
+		}
+		m.add(r)
+		inputs = append(inputs, in)
+	}
+	if err := m.flush(ctx); err != nil {
+		return m.count, err
+	}
+	if len(m.conflicts) > 0 {
+		return m.count, &ConflictError{m.conflicts}
+	}
+	return m.count, nil
+}
+
+const (
+	maxInsert      = 5000    // runs of a statement
+	maxInsertBytes = 8 << 20 // of their inputs, about
+	maxCreate      = 1000    // runs of a transaction
+)
+
+// manyStarts are runs that are started in batches.
+type manyStarts struct {
+	*start
+	same func(i int, found *existingRun) bool // whether a run exists that was to be started
+
+	batch     []runStart
+	ids       map[string]bool // of the batch
+	bytes     int             // of its inputs
+	count     int             // of the runs that were created
+	conflicts []string
+}
+
+// full reports whether the batch is to be sent before a run is added: no batch has an id
+// twice.
+func (m *manyStarts) full(id string) bool {
+	return len(m.batch) == maxInsert || m.bytes >= maxInsertBytes || m.ids[id]
+}
+
+func (m *manyStarts) add(r runStart) {
+	m.batch, m.bytes = append(m.batch, r), m.bytes+len(r.input.Data())
+	m.ids[r.id] = true
+}
+
+// flush starts the runs of the batch.
+func (m *manyStarts) flush(ctx context.Context) error {
+	rest, err := m.insert(ctx)
+	if err != nil {
+		return err
+	}
+	for len(rest) > 0 {
+		n := min(len(rest), maxCreate)
+		some := make([]runStart, n)
+		for i, at := range rest[:n] {
+			some[i] = m.batch[at]
+		}
+		found, err := m.create(ctx, some)
+		if err != nil {
+			return err
+		}
+		for i, at := range rest[:n] {
+			m.note(at, found[i])
+		}
+		rest = rest[n:]
+	}
+	clear(m.batch)
+	clear(m.ids)
+	m.batch, m.bytes = m.batch[:0], 0
+	return nil
+}
+
+// note notes that a run of the batch was created, or that it was found.
+func (m *manyStarts) note(i int, found *existingRun) {
+	switch {
+	case found == nil:
+		m.count++
+	case !m.same(i, found):
+		m.conflicts = append(m.conflicts, m.batch[i].id)
+	}
+}
+
+// insert creates the runs of the batch in one statement. It returns those about which a
+// transaction has to decide.
+func (m *manyStarts) insert(ctx context.Context) (rest []int, err error) {
+	inserted, n := make([]bool, len(m.batch)), storage.Insertion{}
+	if m.parent == nil && m.options.budget == nil && len(m.batch) > 0 {
+		if n, err = m.insertion(m.batch); err != nil {
+			return nil, err
+		}
+		if inserted, err = m.e.ns.Insert(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+	for i, r := range m.batch {
+		if inserted[i] {
+			m.created(ctx, r.id)
+			m.count++
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	if len(n.Runs) == 0 || len(rest) == 0 {
+		return rest, nil
+	}
+	return m.read(ctx, rest)
+}
+
+// read compares the runs of the batch that exist with their starts. It returns the others.
+// Nothing that is compared ever changes, so that no lock is needed.
+func (m *manyStarts) read(ctx context.Context, runs []int) (rest []int, err error) {
+	keys := make([]storage.Key, len(runs))
+	for i, at := range runs {
+		keys[i] = m.keys(m.batch[at].id).run
+	}
+	records, err := m.e.ns.Store.Get(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range runs {
+		if records[i].Version == 0 {
+			rest = append(rest, at)
+			continue
+		}
+		found, err := m.existing(records[i], m.batch[at].input)
+		if err != nil {
+			return nil, err
+		}
+		m.note(at, found)
+	}
+	return rest, nil
+}
+
+// insertion returns the insertion of some runs without a parent and a budget.
+func (s *start) insertion(runs []runStart) (storage.Insertion, error) {
+	n := s.options.insertion(s.e.ns.Space, s.handler)
+	body := s.options.body()
+	r := storage.Record{Key: storage.Key{Kind: storage.KindRun}}
+	err := record.Encode(&r, &body)
+	n.Body, n.Runs = r.Body, make([]storage.NewRun, len(runs))
+	for i, run := range runs {
+		n.Runs[i] = storage.NewRun{Run: run.id, Input: run.input.Column()}
+	}
+	return n, err
+}
