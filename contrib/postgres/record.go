@@ -22,9 +22,12 @@ func (t *texts) table(kind storage.Kind) *table {
 	return &t.records
 }
 
+// A row is a row of pgx or of database/sql.
+type row interface{ Scan(into ...any) error }
+
 // scan reads a row whose last columns are those of a record, which are those of a run
 // if its kind is set to that.
-func scan(rows pgx.Rows, r *storage.Record, first ...any) error {
+func scan(from row, r *storage.Record, first ...any) error {
 	var version, fence int64
 	var status int16
 	var due, created, claimed, ended, deadline pgtype.Timestamptz
@@ -35,7 +38,7 @@ func scan(rows pgx.Rows, r *storage.Record, first ...any) error {
 	if r.Key.Kind == storage.KindRun {
 		into = append(into, &r.Awaited, &claimed, &ended, &deadline, &r.Input, &r.Result)
 	}
-	err := rows.Scan(into...)
+	err := from.Scan(into...)
 	r.Version, r.Status, r.Fence = uint64(version), storage.Status(status), uint64(fence)
 	r.Due, r.Created, r.Bucket = fromTime(due), fromTime(created), bucket.Time
 	r.Claimed, r.Ended, r.Deadline = fromTime(claimed), fromTime(ended), fromTime(deadline)
@@ -43,10 +46,10 @@ func scan(rows pgx.Rows, r *storage.Record, first ...any) error {
 }
 
 // scanBrief is scan for briefColumns.
-func scanBrief(rows pgx.Rows, r *storage.Record, first ...any) error {
+func scanBrief(from row, r *storage.Record, first ...any) error {
 	var version int64
 	var status int16
-	err := rows.Scan(append(first, &version, &status, &r.Body)...)
+	err := from.Scan(append(first, &version, &status, &r.Body)...)
 	r.Version, r.Status = uint64(version), storage.Status(status)
 	return err
 }

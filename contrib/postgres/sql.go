@@ -61,6 +61,7 @@ type texts struct {
 	settings, state, oldest string
 	mark, notify            string
 	swap, claim             string
+	insert, insertTx        string // new runs; in a transaction of the program
 }
 
 // A table has the statements for the records of one table: for one key, and for
@@ -129,6 +130,7 @@ ON CONFLICT DO NOTHING`,
 		swap:     swapSQL(runs, meta),
 	}
 	t.claim = claimSQL(&t.runs, runs, records, meta)
+	t.insert, t.insertTx = insertSQL(runs, meta, isSet), insertSQL(runs, meta, isHere(meta))
 	return t
 }
 

@@ -201,7 +201,9 @@ func (s *Store) configure(url string) (*pgxpool.Config, error) {
 type server struct {
 	fsync       bool
 	standby     bool   // a synchronous one exists
-	incarnation string // system identifier, timeline, and the mark of the schema
+	incarnation string // system identifier, timeline, and mark
+	database    string
+	mark        string // of the schema; "" while there is none
 }
 
 // identify checks that the server can be used, and whether it is still the same.
@@ -211,8 +213,9 @@ func (s *Store) identify(ctx context.Context, c *pgx.Conn) error {
 	var encoding string
 	var recovering bool
 	err := c.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
-	pg_is_in_recovery(), current_setting('fsync') = 'on', current_setting('synchronous_standby_names') <> ''`,
-		pgx.QueryExecModeExec).Scan(&version, &encoding, &recovering, &now.fsync, &now.standby)
+	pg_is_in_recovery(), current_setting('fsync') = 'on', current_setting('synchronous_standby_names') <> '',
+	current_database()`,
+		pgx.QueryExecModeExec).Scan(&version, &encoding, &recovering, &now.fsync, &now.standby, &now.database)
 	switch {
 	case err != nil:
 		return err
@@ -223,7 +226,11 @@ func (s *Store) identify(ctx context.Context, c *pgx.Conn) error {
 	case recovering:
 		return &pgconn.PgError{Severity: "ERROR", Code: "25006", Message: "recovery is in progress"}
 	}
-	if now.incarnation, err = s.incarnation(ctx, c); err == nil {
+	err = c.QueryRow(ctx, s.texts.mark, pgx.QueryExecModeExec).Scan(&now.mark)
+	if err != nil && !isMissing(err) && !errors.Is(err, pgx.ErrNoRows) { // it is created soon
+		return err
+	}
+	if now.incarnation, err = s.incarnation(ctx, c, now.mark); err == nil {
 		s.server.Store(&now)
 	}
 	return err
@@ -232,21 +239,16 @@ func (s *Store) identify(ctx context.Context, c *pgx.Conn) error {
 // incarnation returns what changes when the database may have lost updates: the
 // system identifier, the timeline, and a mark that an operator may change. It is
 // empty if the server does not reveal them.
-func (s *Store) incarnation(ctx context.Context, c *pgx.Conn) (incarnation string, err error) {
+func (s *Store) incarnation(ctx context.Context, c *pgx.Conn, mark string) (incarnation string, err error) {
 	err = c.QueryRow(ctx, `SELECT system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
 FROM pg_control_system()`, pgx.QueryExecModeExec).Scan(&incarnation)
-	if err != nil {
-		if isRefused(err) {
-			return "", nil
-		}
-		return "", err
+	switch {
+	case err != nil && isRefused(err):
+		return "", nil
+	case err == nil && mark != "":
+		incarnation += "/" + mark
 	}
-	var mark string
-	err = c.QueryRow(ctx, s.texts.mark, pgx.QueryExecModeExec).Scan(&mark)
-	if isMissing(err) || errors.Is(err, pgx.ErrNoRows) { // it is created soon
-		return incarnation, nil
-	}
-	return incarnation + "/" + mark, err
+	return incarnation, err
 }
 
 // Guarantee returns that acknowledged updates survive the process, a power failure

@@ -34,10 +34,13 @@ var swapped = append(keyColumns[:len(keyColumns):len(keyColumns)], slices.Delete
 	func(c column) bool { return slices.Contains(constant, c.name) })...)
 
 // mayWrite returns a condition: the settings are in force, and this program may write the
-// schema. A migration has locked the tables before it says otherwise.
-func mayWrite(meta string) string {
-	return isSet + ` AND (SELECT value::int FROM ` + meta + ` WHERE key = 'oldest_writer') <= ` +
-		strconv.Itoa(latest(migrations))
+// schema.
+func mayWrite(meta string) string { return isSet + ` AND ` + isKnown(meta) }
+
+// isKnown returns a condition: this program may write the schema. A migration has locked
+// the tables before it says otherwise.
+func isKnown(meta string) string {
+	return `(SELECT value::int FROM ` + meta + ` WHERE key = 'oldest_writer') <= ` + strconv.Itoa(latest(migrations))
 }
 
 // swapSQL returns the statement of Swap. Its last argument is the time of the decisions.
