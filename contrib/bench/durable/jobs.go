@@ -211,9 +211,12 @@ var (
 	jobColumns = []column{
 		ofRate("completed per second", func(f figure) time.Duration { return f.wall }),
 		ofRate("started per second", func(f figure) time.Duration { return f.start }),
-		cpuColumn, serverColumn,
-		{title: "WAL", text: func(f figure) string { return fmt.Sprintf("%.1f kB", f.wal/1000) }},
+		cpuColumn, serverColumn, walColumn,
 	}
+	startColumns = []column{
+		ofRate("started per second", func(f figure) time.Duration { return f.wall }), cpuColumn, serverColumn, walColumn,
+	}
+	walColumn      = column{title: "WAL", text: func(f figure) string { return fmt.Sprintf("%.1f kB", f.wal/1000) }}
 	latencyColumns = []column{
 		ofPercentiles("called: p50, p99", func(f figure) latencies { return f.called }),
 		ofPercentiles("end recorded: p50, p99", func(f figure) latencies { return f.recorded }),

@@ -73,6 +73,12 @@ func postgresTables(s *server) []table {
 			contenders: jobs(4, 16)},
 		{name: "jobs-16x4", title: "Jobs, 16 engines with 4 slots, PostgreSQL", n: 4000, rounds: 3, columns: jobColumns,
 			contenders: jobs(16, 4)},
+		{name: "start-many", title: "Start 100,000 jobs, PostgreSQL", n: 100_000, rounds: 3, columns: startColumns,
+			contenders: []contender{
+				s.startMany("retrygen, `StartMany`", openStartMany),
+				s.startMany("River, `InsertMany`", openInsertMany),
+				s.startMany("River, `InsertManyFast`", openInsertManyFast),
+			}},
 		{name: "workflows-1", title: "Workflows of two steps, 1 slot, PostgreSQL", n: 600, rounds: 3, columns: jobColumns,
 			contenders: workflows(1)},
 		{name: "workflows-64", title: "Workflows of two steps, 64 slots, PostgreSQL", n: 4000, rounds: 3, columns: jobColumns,
