@@ -50,7 +50,7 @@ func Job[In, Out any](
 			step = id(in)
 		}
 		c := fromContext(ctx)
-		call, err := c.x.newCall(ctx, nil, s, step, genapi.Arguments("input", in))
+		call, err := c.x.newCall(ctx, nil, s, step, genapi.Arguments())
 		if err != nil {
 			return record.Payload{}, err
 		}
@@ -109,7 +109,7 @@ func (x *execution) beginJob(ctx context.Context, c *stepCall) (next, error) {
 	return next{
 		kind: nextCall, token: record.JobToken, now: time.Now(),
 		record: storage.Record{Key: c.key, Version: 1, Status: storage.StatusExecuting},
-		body:   record.Step{Attempts: 1, Arguments: c.digest},
+		body:   record.Step{Attempts: 1},
 		event:  events.Event{Kind: events.EventStarted, Attempt: 1},
 	}, nil
 }
@@ -136,7 +136,7 @@ func (v *stepView) unfold() {
 		return
 	}
 	v.body, _ = v.runBody.Unfold(&v.run, &v.step)
-	v.body.Arguments, v.body.Imported, v.unfolded = v.c.digest, false, true
+	v.unfolded = true
 }
 
 // errUnfold means that the end of an attempt cannot be part of that of its run.

@@ -207,11 +207,26 @@ func (o *owner) beat() {
 // reconcile compares the runs that o owns, as the store says, with those that are
 // executed.
 func (o *owner) reconcile(ctx context.Context) error {
+	o.e.mu.Lock()
+	lost := maps.Clone(o.e.left) // those that are not owned any more
+	o.e.mu.Unlock()
 	q := storage.Query{Kind: storage.KindRun, Space: o.e.ns.Space, Owner: o.id}
-	return o.e.ns.Each(ctx, q, func(r storage.Record) error {
+	err := o.e.ns.Each(ctx, q, func(r storage.Record) error {
+		delete(lost, r.Key.Run)
 		o.reconcileRun(ctx, r)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	o.e.mu.Lock()
+	defer o.e.mu.Unlock()
+	for run, fence := range lost {
+		if o.e.left[run] == fence {
+			delete(o.e.left, run)
+		}
+	}
+	return nil
 }
 
 // verify halts the executions whose runs somebody has claimed in a gap of the

@@ -76,8 +76,7 @@ func (b *Run) Unfold(run, step *storage.Record) (body Step, history []storage.En
 	step.Status, step.Fence, step.Bucket = storage.StatusExecuting, 1, run.Bucket
 	body = Step{
 		Name: j.Name, Function: j.Function, Policy: j.Policy, Attempts: 1, First: j.Started,
-		Imported: true, // its arguments are not known
-		Open:     &OpenAttempt{Token: JobToken, Fence: 1, Owner: j.Owner, Started: j.Started},
+		Open: &OpenAttempt{Token: JobToken, Fence: 1, Owner: j.Owner, Started: j.Started},
 	}
 	if run.Status != storage.StatusSucceeded {
 		return body, nil
