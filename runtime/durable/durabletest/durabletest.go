@@ -26,7 +26,10 @@ import (
 type Open func(t *testing.T, dir string) storage.Store
 
 // Run runs the conformance test of a store: each promise of [storage.Store] and
-// of its [storage.Guarantee] is a subtest. They take some seconds.
+// of its [storage.Guarantee] is a subtest. They take some seconds. Later subtests
+// build on what earlier ones test: with go test -failfast, the first failure is the
+// one to fix. The subtest of an optional interface, such as [storage.Notifier], is
+// skipped if the store does not implement it.
 func Run(t *testing.T, open Open) {
 	for _, test := range []func(*testing.T, *place){
 		testRecords, testVersions, testCopies, testOrderOfRecords, testManyRecords, testText, testRefusedText, testLarge,
@@ -74,6 +77,17 @@ func (p *place) storeToClose() *tester { return &tester{Store: p.open(p.t, p.dir
 type tester struct {
 	storage.Store
 	t *testing.T
+}
+
+// optional returns the store as an optional interface of package storage. It skips the
+// subtest if the store does not implement it.
+func optional[T any](s *tester) T {
+	s.t.Helper()
+	store, ok := s.Store.(T)
+	if !ok {
+		s.t.Skipf("the store is not a %v, and need not be one", reflect.TypeFor[T]())
+	}
+	return store
 }
 
 func (s *tester) close() {
@@ -132,14 +146,14 @@ func (s *tester) list(q storage.Query) (records []storage.Record, largest int) {
 	for {
 		page, next, err := s.List(s.t.Context(), q)
 		if err != nil {
-			s.t.Fatalf("List(%+v): %v", q, err)
+			s.t.Fatalf("List(%s): %v", setFields(q), err)
 		}
 		records, largest = append(records, page...), max(largest, len(page))
 		if next == "" {
 			return records, largest
 		}
 		if len(page) == 0 {
-			s.t.Fatalf("List(%+v): an empty page that is not the last", q)
+			s.t.Fatalf("List(%s): an empty page that is not the last", setFields(q))
 		}
 		q.From = next
 	}

@@ -14,10 +14,7 @@ import (
 // except runs that exist, and notifies once of runs that are due.
 func testInsert(t *testing.T, p *place) {
 	s := p.store()
-	inserter, ok := s.Store.(storage.Inserter)
-	if !ok {
-		return // it need not be one
-	}
+	inserter := optional[storage.Inserter](s)
 	insert := func(n storage.Insertion) []bool {
 		inserted, err := inserter.Insert(s.limited(), n)
 		if err != nil {
@@ -63,10 +60,7 @@ func testInsert(t *testing.T, p *place) {
 // them, and those who wait for due runs are notified.
 func testInsertAtOnce(t *testing.T, p *place) {
 	s := p.store()
-	inserter, ok := s.Store.(storage.Inserter)
-	if !ok {
-		return // it need not be one
-	}
+	inserter := optional[storage.Inserter](s)
 	var wake <-chan struct{}
 	if notifier, ok := s.Store.(storage.Notifier); ok {
 		var err error

@@ -13,10 +13,7 @@ import (
 // nothing after its context has ended.
 func testNotifications(t *testing.T, p *place) {
 	s := p.store()
-	notifier, ok := s.Store.(storage.Notifier)
-	if !ok {
-		return // it need not be one
-	}
+	notifier := optional[storage.Notifier](s)
 	ctx, cancel := context.WithCancel(s.limited())
 	defer cancel()
 	first, second := listen(ctx, t, notifier, "test"), listen(ctx, t, notifier, "test")
@@ -32,7 +29,7 @@ func testNotifications(t *testing.T, p *place) {
 		s.put(r)
 		for _, c := range []<-chan struct{}{first, second} {
 			if !received(s.limited(), c) {
-				t.Fatalf("no notification of %+v", r)
+				t.Fatalf("no notification of %s", setFields(r))
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func testQueries(t *testing.T, p *place) {
 		want := keysOf(inOrder(q, records))
 		listed, largest := s.list(q)
 		if got := keysOf(listed); !slices.Equal(got, want) {
-			t.Fatalf("List(%+v): got %d records %v, want %d %v", q, len(got), got, len(want), want)
+			t.Fatalf("List(%s): got %d records %v, want %d %v", setFields(q), len(got), got, len(want), want)
 		}
 		for i, r := range s.get(want...) {
 			got := listed[i]
@@ -40,7 +40,7 @@ func testQueries(t *testing.T, p *place) {
 			equalRecord(t, got, r)
 		}
 		if q.Limit > 0 && largest > q.Limit {
-			t.Errorf("List(%+v): got a page of %d records", q, largest)
+			t.Errorf("List(%s): got a page of %d records", setFields(q), largest)
 		}
 		q.Order, q.From = storage.OrderKey, ""
 		q.From = randomCursor(r, q)
@@ -49,7 +49,8 @@ func testQueries(t *testing.T, p *place) {
 		sel := storage.Select{Queries: []storage.Query{q}}
 		err := s.Update(t.Context(), sel, func(tx storage.Tx) (storage.Writes, error) {
 			if got := keysOf(tx.Records); !slices.Equal(got, want) {
-				t.Errorf("Update(%+v): got %d records %v, want %d %v", q, len(got), got, len(want), want)
+				return storage.Writes{}, fmt.Errorf("Update(%s): got %d records %v, want %d %v",
+					setFields(q), len(got), got, len(want), want)
 			}
 			selected = tx.Records
 			return storage.Writes{}, nil
@@ -204,7 +205,8 @@ func testSelections(t *testing.T, p *place) {
 		}
 		err := s.Update(t.Context(), sel, func(tx storage.Tx) (storage.Writes, error) {
 			if got := keysOf(tx.Records); !slices.Equal(got, want) {
-				t.Errorf("Update(%+v): got %d records %v, want %d %v", sel, len(got), got, len(want), want)
+				return storage.Writes{}, fmt.Errorf("Update(%s): got %d records %v, want %d %v",
+					setFields(sel), len(got), got, len(want), want)
 			}
 			return storage.Writes{}, nil
 		})

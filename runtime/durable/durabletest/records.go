@@ -70,7 +70,7 @@ func equalRecord(t *testing.T, got, want storage.Record) {
 		}
 	}
 	if !reflect.DeepEqual(a, b) { // nil is not empty
-		t.Errorf("got record %+v, want %+v", got, want)
+		t.Errorf("got record %s, want %s", setFields(got), setFields(want))
 	}
 }
 
@@ -174,7 +174,7 @@ func testManyRecords(t *testing.T, p *place) {
 	}
 	for i, r := range s.get(keys...) {
 		if r.Key != keys[i] || numberIn(r) != 3 {
-			t.Fatalf("got record %+v, want number 3 of %v", r, keys[i])
+			t.Fatalf("got record %s, want number 3 of %v", setFields(r), keys[i])
 		}
 	}
 }

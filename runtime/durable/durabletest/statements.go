@@ -36,10 +36,7 @@ func (s Swift) Insert(ctx context.Context, n storage.Insertion) ([]bool, error) 
 // each on its own, unless its clock is another one, and once even if many try.
 func testSwap(t *testing.T, p *place) {
 	s := p.store()
-	swapper, ok := s.Store.(storage.Swapper)
-	if !ok {
-		return // it need not be one
-	}
+	swapper := optional[storage.Swapper](s)
 	var runs []storage.Record
 	for i := range 40 {
 		r := record(run(fmt.Sprintf("%02d", (i*7)%40)), uint64(i))
@@ -100,7 +97,7 @@ func testSwap(t *testing.T, p *place) {
 	all.Wait()
 	for i := 1; i < len(runs); i++ {
 		if r := s.get(runs[i].Key)[0]; won[i] != 1 || r.Version != 2 || r.Status != storage.StatusSucceeded {
-			t.Errorf("run %d was replaced %d times: %+v", i, won[i], r)
+			t.Errorf("run %d was replaced %d times: %s", i, won[i], setFields(r))
 		}
 	}
 }
@@ -109,10 +106,7 @@ func testSwap(t *testing.T, p *place) {
 // first runs that are due, for an engine that exists, and each run once.
 func testClaimNew(t *testing.T, p *place) {
 	s := p.store()
-	claimer, ok := s.Store.(storage.Claimer)
-	if !ok {
-		return // it need not be one
-	}
+	claimer := optional[storage.Claimer](s)
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	owner := storage.Key{Kind: storage.KindOwner, Space: "test", ID: "engine"}
 	of := map[string]*storage.NewRuns{

@@ -252,7 +252,7 @@ func testClaims(t *testing.T, p *place) {
 	listed, _ := s.list(storage.Query{Kind: storage.KindRun, Space: "test"})
 	for _, r := range listed {
 		if numberIn(r) != 1 || r.Owner == "" || r.Version != 2 {
-			t.Errorf("got record %+v, want one that was claimed once", r)
+			t.Errorf("got record %s, want one that was claimed once", setFields(r))
 		}
 	}
 	if len(listed) != runs {
@@ -277,7 +277,7 @@ func testLockedRecords(t *testing.T, p *place) {
 				err := s.Update(s.limited(), sel, func(tx storage.Tx) (storage.Writes, error) {
 					for _, r := range tx.Records {
 						if r.Key == step("a") && numberIn(r) != 2 {
-							t.Errorf("got record %+v, which is locked", r)
+							t.Errorf("got record %s, which is locked", setFields(r))
 						}
 					}
 					return increment(tx)
