@@ -11,7 +11,8 @@ import (
 // An Order is an order of the results of a [Query].
 type Order uint8
 
-// The orders. Runs that were created at the same time are in the order of their ids.
+// The orders. Records with the same time are in the order of their keys, and in OrderNewest
+// in the reverse of it.
 const (
 	OrderKey    Order = iota // by Run and ID, bytewise
 	OrderOldest              // by the time of the creation, the oldest first

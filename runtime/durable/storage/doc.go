@@ -6,6 +6,19 @@
 // bodies as they are. An update locks the records that a [Select] names, asks a
 // decision what to write, and commits all of it or nothing: see [Store].
 //
+// A store may implement more than [Store]. Engines and operators use what they find:
+//
+//   - [Notifier]: workers and callers learn at once that they have something to do, not at
+//     their next poll;
+//   - [Liveness], for a store of one machine: runs of a killed process continue at once,
+//     without waiting for the end of a lease;
+//   - [Checker]: it can check its own files or tables;
+//   - [Swapper], [Claimer] and [Inserter]: it replaces, claims or creates runs in one
+//     statement, which saves round trips to a server. Without them, engines use Update.
+//     [SwapByUpdate], [ClaimByUpdate] and [InsertByUpdate] define what they do.
+//
+// It may also make a [Transaction] of a transaction of its caller, for durable.StartTx.
+//
 // Only those who write a store, or read one without an engine, need this package.
 // Stores are package memory, and contrib/sqlite and contrib/postgres in modules of
 // their own. Package durabletest tests whether a store keeps the contract.

@@ -74,7 +74,7 @@ func (k Key) String() string {
 type Record struct {
 	Key     Key
 	Version uint64 // 1 for the first; 0: the record does not exist
-	Status  Status // of a run or a step: an index, for queries
+	Status  Status // of a run or a step, an index for queries; 0 for other records
 
 	Owner   string    // of a run: the id of the engine that executes it, or ""
 	Fence   uint64    // of a run: raised by each claim; of a step: that of its last write
@@ -212,7 +212,7 @@ type Select struct {
 	// a page. A record that another update has locked, or that was selected
 	// before, is left out. A query with DueBy selects the records with the
 	// highest Priority, and among equals those that have been due longest. Order is
-	// not looked at.
+	// not looked at, and From is a position in OrderKey.
 	Queries []Query
 }
 
@@ -281,9 +281,9 @@ type Store interface {
 	// History returns a page of the entries of a step, by Attempt and Part.
 	History(ctx context.Context, step Key, from Cursor) ([]Entry, Cursor, error)
 	// Entries returns the entries that follow one, which need not exist, across
-	// records of its Kind and Space: by Step, Attempt and Part. At most limit are
-	// returned, and at most MaxPage; fewer are the last ones. Their Result is nil.
-	// Entries without a record may be missing.
+	// records of its Kind and Space: by Step, Attempt and Part. An Attempt of -1 precedes
+	// the entries of its record. At most limit are returned, and at most MaxPage; fewer
+	// are the last ones. Their Result is nil. Entries without a record may be missing.
 	Entries(ctx context.Context, after Entry, limit int) ([]Entry, error)
 	// Guarantee returns what the store survives and who may share it.
 	Guarantee() Guarantee
@@ -404,7 +404,8 @@ func (s Status) EndsRun() bool {
 	return false
 }
 
-// MarshalText implements [encoding.TextMarshaler].
+// MarshalText implements [encoding.TextMarshaler]. It returns an error for 0, which
+// records have that are neither runs nor steps.
 func (s Status) MarshalText() ([]byte, error) {
 	if int(s) >= len(statuses) || s == 0 {
 		return nil, fmt.Errorf("%v is not a status", s)
