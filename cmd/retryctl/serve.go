@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"strings"
 
@@ -96,7 +95,7 @@ func (s *serving) run(ctx context.Context, _ []string) error {
 // config returns what the flags say.
 func (s *serving) config() (*console.Config, error) {
 	c := &console.Config{
-		Client: s.client, Store: storeName(cmp.Or(s.store, os.Getenv(open.Variable))), Namespace: s.space,
+		Client: s.client, Store: open.Redacted(cmp.Or(s.store, os.Getenv(open.Variable))), Namespace: s.space,
 		Write: s.write, Values: s.values, UserHeader: s.header, Log: slog.New(slog.NewTextHandler(s.stderr, nil)),
 	}
 	var err error
@@ -159,17 +158,4 @@ func readPolicies(stderr io.Writer, name string) (*policy.File, error) {
 		return nil, errors.New(policy.Summary(problems))
 	}
 	return file, nil
-}
-
-// storeName returns the name of a store for the pages: without what a URL may
-// contain of a password.
-func storeName(name string) string {
-	u, err := url.Parse(name)
-	if strings.HasPrefix(name, "sqlite:") {
-		return name
-	}
-	if err != nil || u.Host == "" {
-		return "postgres"
-	}
-	return u.Scheme + "://" + u.Host + u.Path
 }

@@ -46,6 +46,19 @@ func Store(ctx context.Context, name string) (storage.Store, error) {
 		"-store must begin with sqlite: or postgres://: write sqlite:FILE or postgres://user@host/database")
 }
 
+// Redacted returns the name of a store, as [Store] accepts it, without what a URL may
+// contain of a password.
+func Redacted(name string) string {
+	if strings.HasPrefix(name, "sqlite:") {
+		return name
+	}
+	u, err := url.Parse(name)
+	if err != nil || u.Host == "" {
+		return "postgres"
+	}
+	return u.Scheme + "://" + u.Host + u.Path
+}
+
 // openPostgres opens a store in PostgreSQL. The parameter schema is ours: the driver
 // would send it to the server, which refuses it.
 func openPostgres(ctx context.Context, name string) (storage.Store, error) {
