@@ -150,7 +150,7 @@ func (p *Policy) attempts(v *value, extra int) bool {
 	case !ok:
 		return false
 	case n+extra < 1:
-		v.mistake("P102", "%s is %d, which is less than none", v.key, n)
+		v.mistake("P102", "%s is %d: it must be at least %d", v.key, n, 1-extra)
 		return false
 	}
 	p.MaxAttempts = n + extra
