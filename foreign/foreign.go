@@ -11,7 +11,9 @@
 // documents into testdata/NAME; go test -update writes what they result in. A
 // decoder reads values with get, items, text, int and duration, which report
 // mistakes themselves. What nobody reads becomes a loss: skip what has nothing to
-// do with retries, and lose what has, with the reason.
+// do with retries, and lose what has, with the reason. An encoder takes the settings
+// that it writes, and loses those that the system treats differently. A setting with
+// which it does neither is reported as one that the system does not have.
 package foreign
 
 import (

@@ -46,11 +46,11 @@ func TestKindsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range Kinds() {
-		if found, _ := filepath.Glob(filepath.Join("testdata", kind.Name, "*.want")); len(found) == 0 {
+		if found, _ := filepath.Glob(filepath.Join("testdata", kind.Name, "*")); len(found) == 0 {
 			t.Errorf("no samples of %s: put documents into testdata/%[1]s, and run go test ./foreign -update", kind.Name)
 		}
 		if !strings.Contains(string(text), "`"+kind.Name+"`") {
-			t.Errorf("%s is not in the table of docs/systems/README.md", kind.Name)
+			t.Errorf("`%s` is not in the table of docs/systems/README.md: add a row", kind.Name)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestSamples(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%v: run go test ./foreign -update, and read what it writes", err)
 			} else if d := cmp.Diff(string(want), string(got)); d != "" {
 				t.Errorf("-want +got:\n%s", d)
 			}

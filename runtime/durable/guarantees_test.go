@@ -21,8 +21,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// The tests in this file are the ten guarantees of the design, and what each of
-// them does not cover.
+// The tests in this file are guarantees of docs/durable.md, and what each of them does
+// not cover. Other guarantees have files of their own: shutdowns and crashes
+// supervision_test.go, timeouts of runs timeout_test.go, limits of handlers
+// handlerlimit_test.go, deletion expire_test.go and durabletest/large.go. contrib/sqlite
+// and contrib/postgres test some of them with real processes.
 
 // crashEverywhere executes a run in a process that dies at point n of its store
 // and in another one that completes it, for each n.
