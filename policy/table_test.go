@@ -24,8 +24,10 @@ func TestTableAndSchema(t *testing.T) {
 	var root struct {
 		Properties  map[string]any `json:"properties"`
 		Definitions map[string]struct {
+			Message    string `json:"errorMessage"`
 			Properties map[string]struct {
-				Deprecated string `json:"deprecationMessage"`
+				Description string
+				Deprecated  string `json:"deprecationMessage"`
 			} `json:"properties"`
 		} `json:"definitions"`
 	}
@@ -35,6 +37,16 @@ func TestTableAndSchema(t *testing.T) {
 	for _, key := range fileKeys {
 		if root.Properties[key] == nil {
 			t.Errorf("the table allows %s at the top of a file, and the schema does not", key)
+		}
+	}
+	message := root.Definitions["schedule"].Message
+	description := root.Definitions["policy"].Properties["per_error"].Description
+	for i := range table {
+		key := string(table[i].key)
+		named := strings.Contains(message, key) && strings.Contains(description, key)
+		if table[i].perError && !named {
+			t.Errorf("per_error may have %s: name it in the errorMessage of definitions.schedule, and in the descriptions of "+
+				"definitions.policy.properties.per_error", key)
 		}
 	}
 	for name, keys := range map[string][]string{
