@@ -74,7 +74,7 @@ func TestRulePages(t *testing.T) {
 	}
 	for _, e := range entries {
 		if !slices.Contains(names, e.Name()) {
-			t.Errorf("docs/rules/%s is of no rule: remove it", e.Name())
+			t.Errorf("docs/rules/%s is of no rule: add the rule, or remove the page", e.Name())
 		}
 	}
 }

@@ -48,8 +48,8 @@ func TestExportOfEverySetting(t *testing.T) {
 			}
 			lost := strings.Contains(with, "policies.p."+string(name)+": ")
 			if valid && with == plain && !lost && !slices.Contains(withoutEffect, name) && common[name] == "" {
-				t.Errorf("%s: %s changes nothing and is no loss: take what the document has, or lose it with the reason; "+
-					"or add it to withoutEffect or to common", kind.Name, settings)
+				t.Errorf("%s: %s changes nothing and is no loss: write it where the format is encoded, or call "+
+					"encoder.lose there with the reason; or add it to withoutEffect or to common", kind.Name, settings)
 			}
 		}
 		for _, m := range policies[1:] {

@@ -162,12 +162,14 @@ func TestEverySetting(t *testing.T) {
 		}
 		switch reason := judged[s.key]; {
 		case reason == "":
-			t.Errorf("%s is not in judged: write a rule for what contradicts it and its id there, or why nothing does", s.key)
+			t.Errorf("%s is not in judged, in this file: write the id of the rule that reports what contradicts it, "+
+				"or why nothing does", s.key)
 		case strings.HasPrefix(reason, "P") && RuleByID(reason) == nil:
 			t.Errorf("%s is judged by %s, which is no rule", s.key, reason)
 		}
 		if s.isKey() && !strings.Contains(string(language), "\n| `"+string(s.key)+"` |") {
-			t.Errorf("%s is not in docs/language.md: describe it in schema/policy.schema.json", s.key)
+			t.Errorf("%s is not in docs/language.md: describe it in schema/policy.schema.json, "+
+				"then run go test . -run TestLanguagePage -update", s.key)
 		}
 	}
 	for key := range judged {

@@ -45,8 +45,8 @@ func TestSettingsHaveEveryField(t *testing.T) {
 				visit(f.Type.Elem(), name, func(p *Policy) reflect.Value { return field(p).Index(0) })
 			}
 			if changes := changesSettings(t, field); changes == (unchanging[name] != "") {
-				t.Errorf("%s.%s changes the Settings: %v: write a line for it, and none for its default; "+
-					"or write in unchanging why they do not have it", typ, f.Name, changes)
+				t.Errorf("%s changes the Settings: %v: write a line for it in settings.go, and its default in settingDefaults; "+
+					"or write in unchanging why they do not have it", name, changes)
 			}
 		}
 	}

@@ -194,6 +194,9 @@ func TestProperties(t *testing.T) {
 				t.Errorf("%s has no %s", at, key)
 			}
 		}
+		if p["anyOf"] != nil && p["errorMessage"] == nil {
+			t.Errorf("%s has no errorMessage: an editor would print what is wrong with its first alternative", at)
+		}
 		examples, _ := p["examples"].([]any)
 		if len(examples) == 0 {
 			t.Errorf("%s has no examples", at)
