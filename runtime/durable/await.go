@@ -57,7 +57,7 @@ func Await[Out any](ctx context.Context, e *Engine, id string) (Out, error) {
 	if err != nil {
 		return value, err
 	}
-	return value, resultError("", result.Decode(e.ns.Codec, &value))
+	return value, resultError(id, "", result.Decode(e.ns.Codec, &value))
 }
 
 func (e *Engine) await(ctx context.Context, id string) (*record.Payload, error) {

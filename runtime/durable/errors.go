@@ -33,8 +33,8 @@ var (
 	// ErrRepeated is returned by the second call of a step in one execution of its
 	// run, after the first one has succeeded: see genapi.StepPolicy.Repeat.
 	ErrRepeated = errors.New("the step has been called before in this execution")
-	// ErrResult matches the error of a step that succeeded with a result that
-	// cannot be recorded, or not be read again: see [ResultError].
+	// ErrResult matches the error for a value that cannot be recorded, or not be read
+	// again: the result of a step or a run, as a [*ResultError], or the input of a run.
 	ErrResult = fault.ErrResult
 	// ErrID matches the error for an id that is empty, too long, or not UTF-8.
 	ErrID = fault.ErrID
@@ -174,31 +174,40 @@ func (e *ChangedError) Error() string {
 // Unwrap returns [ErrChanged].
 func (e *ChangedError) Unwrap() error { return ErrChanged }
 
-// A ResultError reports that a step succeeded with a result that cannot be
-// recorded, or that cannot be decoded into the type that the program has now.
-// The step is not executed again. To execute it once more, call
+// A ResultError reports that a step or the function of a run succeeded with a result
+// that cannot be recorded, or that cannot be decoded into the type that the program
+// has now. The step is not executed again. To execute it once more, call
 // admin.Client.Requeue with admin.Repeat.
 type ResultError struct {
-	Step string
-	Type string // of the result, in Go
-	Err  error
+	Run, Step string // Step is "" for the result of the run
+	Type      string // of the result, in Go
+	Err       error
 }
 
-// Error returns the step, the type and the cause.
+// Error returns the step or the run, the type and the cause.
 func (e *ResultError) Error() string {
-	return fmt.Sprintf("step %q succeeded, but its result (%s) cannot be recorded or read: %v", e.Step, e.Type, e.Err)
+	what := fmt.Sprintf("run %q", e.Run)
+	if e.Step != "" {
+		what = fmt.Sprintf("step %q", e.Step)
+	}
+	return fmt.Sprintf("%s succeeded, but its result (%s) cannot be recorded or read: %v", what, e.Type, e.Err)
 }
 
 // Unwrap returns [ErrResult] and the cause.
 func (e *ResultError) Unwrap() []error { return []error{ErrResult, e.Err} }
 
-// resultError returns the error for a payload of a step, or of a run if step is "",
+// resultError returns the error for the result of a step, or of the run if step is "",
 // that cannot be recorded or read, and other errors unchanged.
-func resultError(step string, err error) error {
+func resultError(run, step string, err error) error {
 	if p, ok := errors.AsType[*record.PayloadError](err); ok {
-		return &ResultError{Step: step, Type: p.Type, Err: p.Err}
+		return &ResultError{Run: run, Step: step, Type: p.Type, Err: p.Err}
 	}
 	return err
+}
+
+// inputError returns the error for an input of a run that cannot be recorded or read.
+func inputError(run string, err error) error {
+	return fmt.Errorf("the input of run %q: %w", run, err)
 }
 
 // A StepError is the recorded error of a step that has failed. The call that

@@ -170,7 +170,7 @@ func (x *execution) execute(
 	x.halt(errReturned)
 	x.gate.wait()
 	if err == nil && result.Refuse != "" {
-		err = resultError("", result.Refused())
+		err = resultError(x.id, "", result.Refused())
 	}
 	patient, done := namespace.WithGrace(x.ctx) // from now on, if that has ended
 	defer done()

@@ -58,7 +58,7 @@ func eachUnit[T any](
 			return g.x.failed(ctx, err)
 		}
 		var value T
-		if err := resultError(r.Key.ID, result.Decode(g.x.e.ns.Codec, &value)); err != nil {
+		if err := resultError(g.x.id, r.Key.ID, result.Decode(g.x.e.ns.Codec, &value)); err != nil {
 			return each(unit, none, err)
 		}
 		return each(unit, value, nil)

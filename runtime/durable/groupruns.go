@@ -233,7 +233,7 @@ func (g *groupCall) startPage(ctx context.Context, units []string) error {
 		s := unitStart{unit: unit, run: e.ns.Key(storage.KindRun, run, ""), budget: e.ns.Key(storage.KindBudget, run, "")}
 		s.input = g.starter.input(unit)
 		if err := s.input.Refused(); err != nil {
-			return resultError(ids[i], err)
+			return inputError(run, err)
 		}
 		starts[i], keys = s, append(keys, s.run)
 		if g.starter.options.budget != nil {

@@ -48,8 +48,8 @@ func Handle[In, Out any](
 	h := &handler{}
 	h.invoke = func(ctx context.Context, input *record.Payload) (record.Payload, error) {
 		var in In
-		if err := resultError("", input.Decode(e.ns.Codec, &in)); err != nil {
-			return record.Payload{}, fmt.Errorf("the input of the run: %w", err)
+		if err := input.Decode(e.ns.Codec, &in); err != nil {
+			return record.Payload{}, inputError(fromContext(ctx).x.id, err)
 		}
 		out, err := fn(ctx, in)
 		if err != nil {
@@ -127,7 +127,7 @@ func StartAt(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
 func Start[In any](ctx context.Context, e *Engine, name, id string, in In, options ...RunOption) error {
 	input := record.NewPayload(e.ns.Codec, in)
 	if input.Refuse != "" {
-		return resultError("", input.Refused())
+		return inputError(id, input.Refused())
 	}
 	s, err := e.newStart(ctx, name, options)
 	if err != nil {

@@ -3,7 +3,6 @@ package durable
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable/events"
@@ -35,15 +34,15 @@ func Job[In, Out any](
 			return genapi.StepID{}.Path("", s.Name)
 		}
 		var in In
-		if err := resultError("", input.Decode(e.ns.Codec, &in)); err != nil {
+		if err := input.Decode(e.ns.Codec, &in); err != nil {
 			return "", err
 		}
 		return id(in).Path("", s.Name)
 	}}
 	invoke := func(ctx context.Context, input *record.Payload) (record.Payload, error) {
 		var in In
-		if err := resultError("", input.Decode(e.ns.Codec, &in)); err != nil {
-			return record.Payload{}, fmt.Errorf("the input of the run: %w", err)
+		if err := input.Decode(e.ns.Codec, &in); err != nil {
+			return record.Payload{}, inputError(fromContext(ctx).x.id, err)
 		}
 		var step genapi.StepID
 		if id != nil {

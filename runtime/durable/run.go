@@ -155,7 +155,7 @@ func Run[T any](
 		return record.NewPayload(e.ns.Codec, value), nil
 	}, options)
 	if err == nil {
-		err = resultError("", result.Decode(e.ns.Codec, &value))
+		err = resultError(id, "", result.Decode(e.ns.Codec, &value))
 	}
 	return value, err
 }

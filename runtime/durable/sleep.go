@@ -63,7 +63,7 @@ func Wait[T any](ctx context.Context, name string, timeout time.Duration) (T, er
 	if err != nil {
 		return value, err
 	}
-	err = resultError(name, result.Decode(fromContext(ctx).x.e.ns.Codec, &value))
+	err = resultError(fromContext(ctx).x.id, name, result.Decode(fromContext(ctx).x.e.ns.Codec, &value))
 	return value, err
 }
 

@@ -31,8 +31,8 @@ func StartMany[In any](
 	m.same = func(i int, found *existingRun) bool { return sameRun(found, e.ns.Codec, inputs[i]) }
 	for id, in := range runs {
 		input := record.NewPayload(e.ns.Codec, in)
-		if err := resultError("", input.Refused()); err != nil {
-			return m.count, err
+		if err := input.Refused(); err != nil {
+			return m.count, inputError(id, err)
 		}
 		r, err := s.run(ctx, id, &input)
 		if err != nil {

@@ -28,8 +28,8 @@ func StartTx[In any](
 	ctx context.Context, e *Engine, tx storage.Transaction, name, id string, in In, options ...RunOption,
 ) error {
 	input := record.NewPayload(e.ns.Codec, in)
-	if err := resultError("", input.Refused()); err != nil {
-		return err
+	if err := input.Refused(); err != nil {
+		return inputError(id, err)
 	}
 	s, err := e.newStart(ctx, name, options)
 	if err != nil {

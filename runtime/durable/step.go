@@ -54,7 +54,7 @@ func (c *runContext) CallStep(
 	if err != nil {
 		return err
 	}
-	return resultError(call.key.ID, result.Decode(c.x.e.ns.Codec, into))
+	return resultError(c.x.id, call.key.ID, result.Decode(c.x.e.ns.Codec, into))
 }
 
 // A stepCall is one call of a step.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
@@ -134,5 +136,45 @@ func TestNoValues(t *testing.T) {
 		wantError(t, err, durable.ErrNotFound)
 		_, err = p.Admin().Values(t.Context(), "one", "none")
 		wantError(t, err, durable.ErrNotFound)
+	})
+}
+
+// TestUnreadableValues: an error names the input or the result of a run as such, the
+// run, and the type that this program has.
+func TestUnreadableValues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, ctx := newEngine(t, memory.New()), t.Context()
+		durable.Handle(e, "double", double)
+		durable.Job(e, "job", idempotent("charge", 3, time.Second), nil, double)
+		const text = "cannot be recorded or read: json: cannot unmarshal string into Go value of type int"
+		for _, name := range []string{"double", "job"} {
+			if err := durable.Start(ctx, e, name, name+"-1", "two"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop := work(t, e)
+		defer stop()
+		for _, name := range []string{"double", "job"} {
+			_, err := durable.Await[int](ctx, e, name+"-1")
+			want := fmt.Sprintf("run \"%s-1\" failed: the input of run \"%s-1\": the value (int) %s", name, name, text)
+			if err == nil || err.Error() != want {
+				t.Errorf("input of %s:\n%v, want\n%s", name, err, want)
+			}
+		}
+		err := durable.Start(ctx, e, "double", "refused", make(chan int))
+		want := `the input of run "refused": the value (chan int) cannot be recorded or read: ` +
+			"json: unsupported type: chan int"
+		if wantError(t, err, durable.ErrResult); err.Error() != want {
+			t.Errorf("refused input:\n%v, want\n%s", err, want)
+		}
+		if err := durable.Start(ctx, e, "double", "good", 1); err != nil {
+			t.Fatal(err)
+		}
+		_, err = durable.Await[bool](ctx, e, "good")
+		want = "run \"good\" succeeded, but its result (bool) cannot be recorded or read: " +
+			"json: cannot unmarshal number into Go value of type bool"
+		if wantError(t, err, durable.ErrResult); err.Error() != want {
+			t.Errorf("result:\n%v, want\n%s", err, want)
+		}
 	})
 }
