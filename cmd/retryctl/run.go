@@ -4,7 +4,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
@@ -259,16 +261,11 @@ var waitsFor = map[admin.Pause]string{
 	admin.PauseSleep: "sleeping, ends ", admin.PauseSignal: "waits for a signal, ends ",
 }
 
-// failure describes the last error of a step.
+// failure describes why a step has stopped, and its last error, which has no text if the
+// last attempt is lost.
 func failure(i admin.StepInfo) term.Cell {
-	text := i.Error
-	if i.Class != "" {
-		text = string(i.Class) + ": " + text
-	}
-	if i.Reason != "" {
-		text = string(i.Reason) + ": " + text
-	}
-	return term.Text(text)
+	parts := []string{string(i.Reason), string(i.Class), i.Error}
+	return term.Text(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": "))
 }
 
 // runInJSON prints a run, its groups and its steps as one object.
