@@ -23,11 +23,13 @@ const (
 )
 
 // policy repeats what was not committed. The calls of a store are made in steps,
-// whose own policies do not repeat the errors of a store.
+// whose own policies do not repeat the errors of a store. A server that restarts
+// refuses connections at once, so that the time is the limit and not the attempts.
 var policy = retry.Policy{
 	Name: "postgres",
 	Schedule: retry.Schedule{
-		MaxAttempts: 8, InitialDelay: 50 * time.Millisecond, MaxDelay: 2 * time.Second, Jitter: retry.JitterProportional,
+		MaxAttempts: retry.Unlimited, InitialDelay: 50 * time.Millisecond, MaxDelay: 2 * time.Second,
+		Jitter: retry.JitterProportional,
 	},
 	MaxElapsed: 15 * time.Second,
 	RetryOn:    []retry.Class{classConflict, classServer},
@@ -41,6 +43,13 @@ var policy = retry.Policy{
 	MatchText: retry.MatchNone,
 	Nested:    true,
 }
+
+// opening is the policy of Open, which gives up after about 5s: its address may be wrong.
+var opening = func() retry.Policy {
+	p := policy
+	p.Schedule.MaxAttempts = 8
+	return p
+}()
 
 // state returns the SQLSTATE of an error of the server, or "".
 func state(err error) string {

@@ -47,7 +47,7 @@ const openTimeout = time.Minute
 func (s *Store) migrate(ctx context.Context, existing bool, place *shard) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	_, err := retry.Do(ctx, &policy, func(ctx context.Context) (struct{}, error) {
+	_, err := retry.Do(ctx, &opening, func(ctx context.Context) (struct{}, error) {
 		c, err := s.acquire(ctx, s.maintenance)
 		if err != nil {
 			return struct{}{}, err
