@@ -99,10 +99,10 @@ type ConflictError struct{ Runs []string }
 // Error returns the runs, or how many they are and some of them.
 func (e *ConflictError) Error() string {
 	if len(e.Runs) == 1 {
-		return fmt.Sprintf("run %q exists with another function or input: %v", e.Runs[0], ErrConflict)
+		return fmt.Sprintf("run %q exists with another function or input: give the new one another id", e.Runs[0])
 	}
-	return fmt.Sprintf("%d runs exist with another function or input: %s: %v", len(e.Runs), fault.Some(e.Runs),
-		ErrConflict)
+	return fmt.Sprintf("%d runs exist with another function or input: give new ones other ids: %s",
+		len(e.Runs), fault.Some(e.Runs))
 }
 
 // Unwrap returns [ErrConflict].

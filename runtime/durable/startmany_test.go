@@ -91,8 +91,8 @@ func TestStartMany(t *testing.T) {
 			t.Errorf("conflicts %q, want %q", got.Runs, want)
 		}
 		wantError(t, err, durable.ErrConflict)
-		if want := `4 runs exist with another function or input: "n-00007", "other", "twice" and 1 more: not possible in this ` +
-			"state"; err.Error() != want {
+		if want := `4 runs exist with another function or input: give new ones other ids: ` +
+			`"n-00007", "other", "twice" and 1 more`; err.Error() != want {
 			t.Errorf("got %q, want %q", err, want)
 		}
 		r := wantRun(t, e, "n-06599", storage.StatusOpen)

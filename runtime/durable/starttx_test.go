@@ -47,7 +47,12 @@ func TestStartTx(t *testing.T) {
 	if r := wantRun(t, e, "a", storage.StatusOpen); r.Priority != 4 {
 		t.Errorf("got %+v", r)
 	}
-	wantAs[*durable.ConflictError](t, start(ctx, at{m}, "a", 2))
+	err := start(ctx, at{m}, "a", 2)
+	wantAs[*durable.ConflictError](t, err)
+	wantError(t, err, durable.ErrConflict)
+	if want := `run "a" exists with another function or input: give the new one another id`; err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
+	}
 	wantError(t, start(ctx, at{m}, "", 1), durable.ErrID)
 
 	refused := func(err error, want string) {
