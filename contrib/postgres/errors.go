@@ -44,7 +44,7 @@ var policy = retry.Policy{
 	Nested:    true,
 }
 
-// opening is the policy of Open, which gives up after about 5s: its address may be wrong.
+// opening is the policy of Open, which tries for about 5s only: the address may be wrong.
 var opening = func() retry.Policy {
 	p := policy
 	p.Schedule.MaxAttempts = 8
