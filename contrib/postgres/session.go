@@ -99,6 +99,9 @@ func (s *Store) refusesSettings(err error) bool {
 
 // acquire returns a connection of a pool.
 func (s *Store) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // a pool returns it, too, but as a failure to connect
+	}
 	c, err := s.pooled(ctx, pool)
 	if s.refusesSettings(err) {
 		return s.pooled(ctx, pool)
