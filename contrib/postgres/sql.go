@@ -26,10 +26,13 @@ var (
 )
 
 // names returns a list of columns.
-func names(columns []column) string {
-	var list []string
-	for _, c := range columns {
-		list = append(list, c.name)
+func names(columns []column) string { return namesOf("", columns) }
+
+// namesOf returns a list of columns, each after the alias of its table with a dot.
+func namesOf(alias string, columns []column) string {
+	list := make([]string, len(columns))
+	for i, c := range columns {
+		list[i] = alias + c.name
 	}
 	return strings.Join(list, ", ")
 }

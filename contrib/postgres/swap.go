@@ -25,11 +25,10 @@ var (
 	_ storage.Claimer = (*Store)(nil)
 )
 
-// constant are the columns that nobody changes in a run that exists with the same
-// version, and those of its key.
+// constant are the columns that a swap does not write: see [storage.Swaps].
 var constant = []string{"kind", "space", "run", "id", "handler", "bucket", "created", "input", "label", "priority"}
 
-// swapped are the columns that a swap writes, after those of the key.
+// swapped are the columns of the key, and then what a swap writes.
 var swapped = append(keyColumns[:len(keyColumns):len(keyColumns)], slices.DeleteFunc(slices.Clone(runColumns),
 	func(c column) bool { return slices.Contains(constant, c.name) })...)
 
@@ -102,24 +101,25 @@ func swappedOf(args []any) []any {
 	return some
 }
 
-// claimSQL returns the statement of ClaimNew. How it finds runs is that of other claims:
-// see querySQL. What it has locked it finds again by their places: a plan that was made
+// claimSQL returns the statement of ClaimNew. It finds runs as other claims do: see
+// querySQL. What it has locked it finds again by their places: a plan that was made
 // while the table was small would compare them with all runs. The lock of the record of the
 // engine keeps it from being deleted.
 func claimSQL(t *table, runs, records, meta string) string {
-	const deadline = `coalesce(deadline, CASE WHEN $5::bigint > 0 THEN created + $5 * interval '1 us' END)`
+	deadline := func(alias string) string {
+		return `coalesce(` + alias + `deadline, CASE WHEN $5::bigint > 0 THEN ` + alias + `created + $5 * interval '1 us' END)`
+	}
 	return `WITH RECURSIVE ` + t.levels + `,
 due AS (SELECT due.* FROM levels CROSS JOIN LATERAL (
 	SELECT ctid AS place, status = 1 AND owner = '' AND fence = 0 AND body IS NULL
-		AND coalesce(` + deadline + ` > statement_timestamp(), true) AS fresh
+		AND coalesce(` + deadline("") + ` > statement_timestamp(), true) AS fresh
 	FROM ` + runs + ` WHERE ` + isDue + ` AND due <= statement_timestamp() AND priority = levels.n
 	ORDER BY due, run, id LIMIT $4 FOR UPDATE SKIP LOCKED) AS due LIMIT $4),
 self AS (SELECT id FROM ` + records + ` WHERE kind = 1 AND space = $2 AND run = '' AND id = $6 FOR KEY SHARE),
 claimed AS (UPDATE ` + runs + ` AS r SET version = r.version + 1, owner = self.id, fence = 1, due = NULL, body = $7,
-	claimed = clock_timestamp(), deadline = ` + strings.ReplaceAll(strings.ReplaceAll(deadline, "created", "r.created"),
-		"deadline,", "r.deadline,") + `
+	claimed = clock_timestamp(), deadline = ` + deadline("r.") + `
 FROM self WHERE $1::smallint = 2 AND r.ctid = ANY (ARRAY(SELECT place FROM due WHERE fresh)) AND ` + mayWrite(meta) + `
-RETURNING clock_timestamp() AS now, r.run, r.id, ` + "r." + strings.Join(strings.Split(names(runColumns), ", "), ", r.") + `)
+RETURNING clock_timestamp() AS now, r.run, r.id, ` + namesOf("r.", runColumns) + `)
 SELECT looked.at, claimed.* FROM (SELECT count(*) AS at FROM due) AS looked LEFT JOIN claimed ON true`
 }
 

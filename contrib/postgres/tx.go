@@ -27,12 +27,7 @@ func (s *Store) Tx(tx pgx.Tx) storage.Transaction {
 			return err
 		}
 		defer rows.Close()
-		for rows.Next() {
-			if err := read(rows); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+		return readAll(rows, read)
 	}}
 }
 
@@ -50,13 +45,22 @@ func (s *Store) SQLTx(tx Querier) storage.Transaction {
 			return err
 		}
 		defer rows.Close()
-		for rows.Next() {
-			if err := read(rows); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+		return readAll(rows, read)
 	}}
+}
+
+// readAll reads the rows of a result, which the caller closes.
+func readAll(rows interface {
+	row
+	Next() bool
+	Err() error
+}, read func(row) error) error {
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // A transaction is one of the program. Nothing is repeated in it: an error of the server

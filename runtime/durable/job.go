@@ -138,7 +138,7 @@ func (v *stepView) unfold() {
 	v.unfolded = true
 }
 
-// errUnfold means that the end of an attempt cannot be part of that of its run.
+// errUnfold means that the end of an attempt cannot be part of the end of its run.
 var errUnfold = errors.New("the run ends otherwise than its step")
 
 // settle decides about the attempt that a run stands for, when an execution ends with a
@@ -176,7 +176,7 @@ func (x *execution) unfoldEnd(ctx context.Context) error {
 
 // unfold makes a record of the step that the run stands for, before another execution than
 // the one that has started attempt 1 goes on: as if the start had been recorded there.
-// timeout is that of the call, or 0.
+// timeout limits the call; 0 means no limit.
 func (x *execution) unfold(ctx context.Context, step string, timeout time.Duration) error {
 	runKey, stepKey := x.e.ns.Key(storage.KindRun, x.id, ""), x.e.ns.Key(storage.KindStep, x.id, step)
 	var view runView

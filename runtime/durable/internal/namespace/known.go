@@ -17,10 +17,10 @@ type Known struct {
 	Now    func() time.Time // the time of the store, as far as the owner knows it
 }
 
-// UpdateKnown is [Namespace.Update] for a run of which the caller knows the record. A
-// store that is a [storage.Swapper] replaces it without locks and in one round trip,
-// unless it was changed meanwhile, and unless decide changes anything else or what it
-// changes is to be notified. decide may thus be called with the known record, and again
+// UpdateKnown is [Namespace.Update] for a run whose record the caller knows. A store that
+// is a [storage.Swapper] replaces it without locks and in one round trip, unless it was
+// changed meanwhile, and unless decide changes what a Swapper does not write or what
+// somebody is to be notified of. decide may thus be called with the known record, and again
 // with the one of the store.
 func (n *Namespace) UpdateKnown(
 	ctx context.Context, known Known, decide func(storage.Tx) (storage.Writes, error),
@@ -30,9 +30,9 @@ func (n *Namespace) UpdateKnown(
 	})
 }
 
-// swap replaces the known records of a batch, and ends their items. Those of which a
-// record was changed, or may have been, are left for a transaction: if it was replaced by
-// this item, the decision finds that.
+// swap replaces the known records of a batch, and ends their items. An item whose record
+// was changed, or may have been, is left for a transaction: if it has replaced the record
+// itself, its decision finds that.
 func (c *coalescer) swap(ctx context.Context, batch []*item) {
 	store, ok := c.store.(storage.Swapper)
 	if !ok {
@@ -69,12 +69,13 @@ func (c *coalescer) swap(ctx context.Context, batch []*item) {
 
 // replacement returns what it makes of the record that it knows, if that is all it does.
 func (it *item) replacement(now time.Time) (r storage.Record, ok bool) {
-	tx := storage.Tx{Now: now, Records: []storage.Record{it.known.Record}}
+	known := it.known.Record
+	tx := storage.Tx{Now: now, Records: []storage.Record{known}}
 	w, err := tx.Decide(it.propose)
-	if err != nil || len(w.Put) != 1 || len(w.Add)+len(w.Delete) > 0 || len(tx.Notifies(w)) > 0 {
+	if err != nil || len(w.Put) != 1 || len(w.Add)+len(w.Delete)+len(w.Clear) > 0 || len(tx.Notifies(w)) > 0 {
 		return r, false
 	}
-	return w.Put[0], true
+	return w.Put[0], storage.Swaps(&known, &w.Put[0])
 }
 
 // unended returns the items of a batch that have not ended.

@@ -42,6 +42,7 @@ func TestUpdateKnown(t *testing.T) {
 		lost    bool
 		awaited bool // the end is to be notified
 		same    bool // all change the same run
+		expires bool // the input is removed as well, which no swap does
 		swaps   int
 		batches int64 // transactions
 	}{
@@ -50,6 +51,7 @@ func TestUpdateKnown(t *testing.T) {
 		{name: "skewed", version: 1, ahead: 3 * storage.MaxSkew, swaps: 2, batches: 2},
 		{name: "lost", version: 1, lost: true, swaps: 2, batches: 2},
 		{name: "awaited", version: 1, awaited: true, batches: 2},
+		{name: "expires", version: 1, expires: true, batches: 2},
 		{name: "same", version: 1, same: true, swaps: 2, batches: 1},
 	}
 	for _, c := range cases {
@@ -63,7 +65,7 @@ func TestUpdateKnown(t *testing.T) {
 					}
 					return storage.Record{
 						Key: n.Key(storage.KindRun, fmt.Sprint(i), ""), Version: 1, Status: storage.StatusOpen,
-						Owner: "me", Fence: 1, Bucket: month, Awaited: c.awaited,
+						Owner: "me", Fence: 1, Bucket: month, Awaited: c.awaited, Input: []byte("1"),
 					}
 				}
 				for i := range runs {
@@ -87,7 +89,9 @@ func TestUpdateKnown(t *testing.T) {
 						clock := func() time.Time { return time.Now().Add(c.ahead) }
 						err := n.UpdateKnown(t.Context(), Known{known, clock}, func(tx storage.Tx) (w storage.Writes, err error) {
 							if r := tx.Record(known.Key); r.Owner != "" {
-								r.Owner, r.Status = "", storage.StatusSucceeded
+								if r.Owner, r.Status = "", storage.StatusSucceeded; c.expires {
+									r.Input = nil
+								}
 								w.Put = []storage.Record{r}
 							}
 							return w, nil

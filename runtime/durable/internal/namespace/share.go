@@ -7,21 +7,21 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A shared coalescer is that of the engines of one store in this process.
+// A shared coalescer has the updates of all engines of a store in this process.
 type shared struct {
 	updates *coalescer
 	engines int
 }
 
-// coalescers has those of the stores that engines use now.
+// coalescers has one for each store that an engine uses now.
 var coalescers = struct {
 	sync.Mutex
 	of map[storage.Store]*shared
 }{of: map[storage.Store]*shared{}}
 
-// Share lets the updates of n share transactions with those of the other namespaces of
-// its store that share, until leave is called. Updates that are in progress then, and
-// later ones, go on by themselves. It is called before n is used.
+// Share lets n and the other namespaces of its store that have called Share put their
+// updates into the same transactions, until leave is called. It is called before n is used.
+// Updates after leave still share transactions with whoever is left.
 func (n *Namespace) Share() (leave func()) {
 	if !reflect.ValueOf(n.Store).Comparable() {
 		return func() {}

@@ -25,8 +25,8 @@ type Job struct {
 	Function string `json:"function,omitempty"`
 	Policy   string `json:"policy"` // its name
 
-	// Owner and Started are those of the attempt, once the run may have another owner.
-	// Before, they are the Owner and the Claimed of the run.
+	// Owner has made the attempt, which began at Started. They are set when the run may
+	// get another owner: before, they are the Owner and the Claimed of the run.
 	Owner   string        `json:"owner,omitempty"`
 	Started time.Time     `json:"started,omitzero"`
 	Took    time.Duration `json:"took,omitempty"` // of an attempt that has succeeded
