@@ -114,35 +114,7 @@ func testClaimNew(t *testing.T, p *place) {
 		"i": {Handler: "i", Limit: 7},
 	}
 	c := storage.NewClaim{Owner: owner, Incarnation: s.Guarantee().Incarnation, Of: []storage.NewRuns{*of["h"], *of["i"]}}
-	r := rand.New(rand.NewPCG(1, 2))
-	at := func(times ...time.Duration) time.Time {
-		d := oneOf(r, times)
-		if d == 0 {
-			return time.Time{}
-		}
-		return now.Add(d)
-	}
-	var runs []storage.Record
-	for i := range 400 {
-		x := storage.Record{
-			Key:     run(fmt.Sprintf("r%03d", i)),
-			Version: 1, Status: oneOf(r, []storage.Status{storage.StatusOpen, storage.StatusOpen, storage.StatusParked}),
-			Handler: oneOf(r, []string{"h", "h", "i", "other"}), Priority: oneOf(r, []int16{0, 0, 7, -1}), Bucket: month,
-			Created: at(-time.Minute, -time.Minute, -2*time.Hour), Due: at(-time.Second, -time.Minute, -time.Hour, time.Hour, 0),
-			Deadline: at(0, 0, time.Hour, -time.Second), Input: number(uint64(i)),
-		}
-		switch r.IntN(8) {
-		case 3:
-			x.Key.Space = "far"
-		case 0:
-			x.Owner = "another"
-		case 1:
-			x.Fence = 1
-		case 2:
-			x.Body = []byte(`{}`)
-		}
-		runs = append(runs, x)
-	}
+	runs := someDue(now)
 	s.put(runs...)
 	claim := func() storage.NewlyClaimed {
 		claimed, err := claimer.ClaimNew(s.limited(), c)
@@ -172,21 +144,7 @@ func testClaimNew(t *testing.T, p *place) {
 		}, runs)
 	}
 	for len(due["h"])+len(due["i"]) > 0 {
-		want, left := map[storage.Key]storage.Record{}, false
-		var others []storage.Record // are claimed by a decision
-		for handler, n := range of {
-			looked := due[handler][:min(n.Limit, len(due[handler]))]
-			due[handler] = due[handler][len(looked):]
-			left = left || len(looked) == n.Limit
-			for _, x := range looked {
-				if y, ok := n.Claim(owner, x, now); ok {
-					want[x.Key] = y
-				} else {
-					x.Due, left = time.Time{}, true
-					others = append(others, x)
-				}
-			}
-		}
+		want, others, left := claimedNext(of, due, owner, now)
 		got := claim()
 		if len(got.Runs) != len(want) || got.Left != left {
 			t.Fatalf("claimed %d runs, others are left: %v; want %d, %v", len(got.Runs), got.Left, len(want), left)
@@ -202,4 +160,60 @@ func testClaimNew(t *testing.T, p *place) {
 	if got := claim(); len(got.Runs) > 0 || got.Left {
 		t.Errorf("claimed %d runs, others are left: %v; nothing is due", len(got.Runs), got.Left)
 	}
+}
+
+// someDue returns runs of which a claim at a time may take some.
+func someDue(now time.Time) (runs []storage.Record) {
+	r := rand.New(rand.NewPCG(1, 2))
+	at := func(times ...time.Duration) time.Time {
+		d := oneOf(r, times)
+		if d == 0 {
+			return time.Time{}
+		}
+		return now.Add(d)
+	}
+	for i := range 400 {
+		x := storage.Record{
+			Key:     run(fmt.Sprintf("r%03d", i)),
+			Version: 1, Status: oneOf(r, []storage.Status{storage.StatusOpen, storage.StatusOpen, storage.StatusParked}),
+			Handler: oneOf(r, []string{"h", "h", "i", "other"}), Priority: oneOf(r, []int16{0, 0, 7, -1}), Bucket: month,
+			Created: at(-time.Minute, -time.Minute, -2*time.Hour), Due: at(-time.Second, -time.Minute, -time.Hour, time.Hour, 0),
+			Deadline: at(0, 0, time.Hour, -time.Second), Input: number(uint64(i)),
+		}
+		switch r.IntN(8) {
+		case 0:
+			x.Owner = "another"
+		case 1:
+			x.Fence = 1
+		case 2:
+			x.Body = []byte(`{}`)
+		case 3:
+			x.Key.Space = "far"
+		}
+		runs = append(runs, x)
+	}
+	return runs
+}
+
+// claimedNext takes the first runs of each handler from those that are due. It returns
+// what a claim makes of the new ones, the others without Due, as if a decision had claimed
+// them, and whether the claim says that runs are left.
+func claimedNext(
+	of map[string]*storage.NewRuns, due map[string][]storage.Record, owner storage.Key, now time.Time,
+) (want map[storage.Key]storage.Record, others []storage.Record, left bool) {
+	want = map[storage.Key]storage.Record{}
+	for handler, n := range of {
+		looked := due[handler][:min(n.Limit, len(due[handler]))]
+		due[handler] = due[handler][len(looked):]
+		left = left || len(looked) == n.Limit
+		for _, x := range looked {
+			if y, ok := n.Claim(owner, x, now); ok {
+				want[x.Key] = y
+			} else {
+				x.Due, left = time.Time{}, true
+				others = append(others, x)
+			}
+		}
+	}
+	return want, others, left
 }
