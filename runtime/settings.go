@@ -95,7 +95,7 @@ func (w *settingsWriter) text(name, value string) { w.line(name, plain(value)) }
 
 func (w *settingsWriter) flag(name string, value bool) { w.line(name, strconv.FormatBool(value)) }
 
-// duration writes a duration, of which None and less mean that there is none.
+// duration writes a duration. None and less mean that there is none.
 func (w *settingsWriter) duration(name string, d time.Duration) {
 	w.line(name, shortDuration(max(d, 0)))
 }
@@ -189,7 +189,7 @@ func (w *settingsWriter) class(c *ErrorClass) {
 	w.prefix = ""
 }
 
-// plain returns a text as it is if it is a name as those of Go, and otherwise quoted.
+// plain returns a text as it is if it could be a name in Go, and otherwise quoted.
 func plain(text string) string {
 	const signs = "_-/."
 	for _, c := range text {

@@ -88,7 +88,7 @@ func (x *execution) update(known *runRow, decide func(t *tx, r *runRow) error, t
 	}})
 }
 
-// owns reports whether the claim is that of the run.
+// owns reports whether the run is owned under this claim.
 func (x *execution) owns(r *runRow) bool { return r.claim == x.claim }
 
 // start records the start of an attempt, or that the attempt of an earlier claim is lost.

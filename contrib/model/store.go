@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A status is that of a run or a step.
+// A status is the state of a run or a step.
 type status string
 
 const (

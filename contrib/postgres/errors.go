@@ -100,7 +100,7 @@ func isRefused(err error) bool {
 // errConnection marks errors of connections, which have been closed.
 var errConnection = errors.New("the connection failed")
 
-// An unknownError is that of a commit which may have happened.
+// An unknownError is the error of a commit that may have happened.
 type unknownError struct{ cause error }
 
 func (e *unknownError) Error() string { return e.cause.Error() }

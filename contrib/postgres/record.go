@@ -25,8 +25,8 @@ func (t *texts) table(kind storage.Kind) *table {
 // A row is a row of pgx or of database/sql.
 type row interface{ Scan(into ...any) error }
 
-// scan reads a row whose last columns are those of a record, which are those of a run
-// if its kind is set to that.
+// scan reads a row that ends with the columns of a record: of a run, if the kind of r
+// says so.
 func scan(from row, r *storage.Record, first ...any) error {
 	var version, fence int64
 	var status int16
@@ -82,7 +82,7 @@ func arguments(r *storage.Record) ([]any, error) {
 	return args, nil
 }
 
-// entryArguments are those of the statements for one entry.
+// entryArguments returns the arguments of the statements for one entry.
 func entryArguments(e *storage.Entry) ([]any, error) {
 	at, err := toTime(e.At)
 	if err != nil {
@@ -98,7 +98,7 @@ func entryArguments(e *storage.Entry) ([]any, error) {
 	}, nil
 }
 
-// keyArguments are those of the statements for one key.
+// keyArguments returns the arguments of the statements for one key.
 func keyArguments(k storage.Key) []any { return []any{int16(k.Kind), k.Space, k.Run, k.ID} }
 
 // arrays returns the columns of rows, for the statements with unnest.

@@ -19,7 +19,7 @@ var (
 		{"due", "timestamptz"}, {"attention", "boolean"}, {"bucket", "date"}, {"body", "bytea"}, {"label", "text"},
 		{"priority", "smallint"}, {"created", "timestamptz"},
 	}
-	// runColumns are those of a run.
+	// runColumns are the columns of a run.
 	runColumns = append(recordColumns[:len(recordColumns):len(recordColumns)],
 		column{"awaited", "boolean"}, column{"claimed", "timestamptz"}, column{"ended", "timestamptz"},
 		column{"deadline", "timestamptz"}, column{"input", "bytea"}, column{"result", "bytea"})

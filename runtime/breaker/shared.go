@@ -69,7 +69,7 @@ func (b *Breaker) Sync(exchange func(local Snapshot, changed bool) (Snapshot, bo
 	return nil
 }
 
-// adopt changes the state to that of the remote. While both are closed, the
+// adopt takes over the state of the remote. While both are closed, the
 // breaker keeps its own counts.
 func (b *Breaker) adopt(remote *Snapshot, why ChangeReason, now time.Time) {
 	if remote.State == Closed && b.s.State == Closed {

@@ -294,7 +294,7 @@ func (x *execution) once(ctx context.Context, c *stepCall, n next) (next, error)
 		err = x.ready(ctx) // if it is, the call comes next
 	}
 	if err != nil || !called {
-		x.note(c, 0) // its error is that of the function of the run
+		x.note(c, 0) // the function of the run returns its error
 		return n, err
 	}
 	end.result, end.duration = result, time.Since(end.begun)

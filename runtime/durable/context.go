@@ -55,7 +55,7 @@ func (c *runContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// own returns the context itself for its own key. That of an attempt also has its
+// own returns the context itself for its own key. The context of an attempt also has its
 // idempotency key, and what keeps timeouts for package recovery.
 func (c *runContext) own(key any) any {
 	switch key.(type) {

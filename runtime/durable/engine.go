@@ -182,7 +182,7 @@ func unsent(ctx context.Context, err error) bool {
 // store has failed, or a newer version has written them.
 func unusable(err error) bool { return isStoreError(err) || errors.Is(err, storage.ErrFormat) }
 
-// isStoreError reports whether err is that of a store, not of a decision.
+// isStoreError reports whether a store has returned err, and not a decision.
 func isStoreError(err error) bool {
 	return errors.Is(err, storage.ErrStore) || errors.Is(err, storage.ErrUnknown)
 }

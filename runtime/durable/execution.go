@@ -35,7 +35,7 @@ type execution struct {
 	awaits  []string // runs until whose end the execution is parked
 
 	claimed atomic.Bool   // fence and run are set
-	gaps    atomic.Uint64 // those of the owner in spite of which the run is still owned
+	gaps    atomic.Uint64 // of the owner, after which the run was still owned
 
 	ctx    context.Context // of the caller, until canceled
 	cancel context.CancelCauseFunc

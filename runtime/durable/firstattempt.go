@@ -13,7 +13,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file makes first attempts of which nothing is recorded if they succeed. Such
+// This file makes first attempts that are not recorded if they succeed. Such
 // an attempt costs two atomic operations, the time, and its context: it is known by
 // no id, and takes no lock.
 
@@ -128,7 +128,7 @@ func (x *execution) unfinished(l *ledger, id string) {
 	}
 }
 
-// drop ends an attempt of which nothing is recorded.
+// drop ends an attempt that is not recorded.
 func (f *firstAttempt) drop() {
 	f.close()
 	f.x.gate.leave()

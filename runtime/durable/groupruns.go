@@ -19,8 +19,8 @@ import (
 // registered as handler, with the input of the unit, which any worker executes. At
 // most [job.GroupPolicy.Workers] of them are started at a time, all if it is zero.
 // The end of a run is recorded together with the counters of the group. The id of
-// the run of a unit is that of the run that calls GroupRuns, followed by that of
-// the unit, as in "import-7/shards/eu-1". options are those of [Start].
+// the run of a unit is the id of the run that calls GroupRuns, followed by the id of
+// the unit, as in "import-7/shards/eu-1". options are as for [Start].
 //
 // If a worker executes the run that calls GroupRuns, it is parked until there is
 // something to do: a decision, or units to start. Return the error. Otherwise
@@ -340,7 +340,7 @@ func (g *groupCall) startUnit(t *groupTx, unit storage.Record, u *unitStart) err
 	return errors.Join(err, t.putUnit(unit, &s))
 }
 
-// checkRun returns an error for a run that is not that of a unit of this group.
+// checkRun returns an error for a run that is not a unit of this group.
 func (g *groupCall) checkRun(r storage.Record, unit string) error {
 	b, err := record.Decode[record.Run](r)
 	m := g.member(unit)

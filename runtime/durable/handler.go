@@ -170,7 +170,7 @@ func (o *runOptions) body() record.Run {
 	}
 }
 
-// adopt creates the budget of a run that has that of its handler.
+// adopt creates the budget of a run that takes it from its handler.
 func (x *execution) adopt(ctx context.Context, h *handler) error {
 	if !x.run.LacksBudget {
 		return nil

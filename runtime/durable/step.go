@@ -74,7 +74,7 @@ type stepCall struct {
 	lapsed   bool           // the attempt was canceled, since another engine may repeat it
 	attempt  *attempt       // the latest one
 	pause    *pausing       // of a step that only waits, or nil
-	returned bool           // a result of which nothing is recorded
+	returned bool           // the result is not recorded
 }
 
 func (x *execution) newCall(

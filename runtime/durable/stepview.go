@@ -38,7 +38,7 @@ type stepView struct {
 
 	recalled bool  // the step was abandoned, and is as it was before
 	changed  error // another policy than before decides
-	policies bool  // those of the run are others now, or it does not stand for the step any more
+	policies bool  // the run has other ones now, or does not stand for the step any more
 	unfolded bool  // the run has stood for the step: see job.go
 }
 

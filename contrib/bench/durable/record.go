@@ -14,7 +14,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// body is that of a record: JSON of the size that a waiting step has.
+// body is the body of a record: JSON of the size that a waiting step has.
 var body = fmt.Appendf(nil, `{"name":"charge","attempts":1,"text":%q}`, bytes.Repeat([]byte("x"), 220))
 
 // recordTable compares one record written by hand with one in contrib/sqlite.

@@ -26,7 +26,7 @@ func (u *Use) firstAlone(fn bind.Func) bool {
 	return !slices.ContainsFunc(compared, func(i int) bool { return !fn.Params[i].Copied() })
 }
 
-// firstAttempt emits the first attempt of a step of which nothing is recorded before one
+// firstAttempt emits the first attempt of a step that records nothing before one
 // fails:
 //
 //	first := genapi.First(ctx, &stepCharge, genapi.StringID(orderID))

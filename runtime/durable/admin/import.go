@@ -28,7 +28,7 @@ type ImportedStep struct {
 	// whose last attempt had started when its process died: the attempt is lost, and
 	// the policy of the step decides what follows.
 	Status storage.Status
-	// Result is that of a step that has succeeded. Nil means that it is not known:
+	// Result is what a step that has succeeded has returned. Nil means that it is not known:
 	// a call of the step returns an error that matches [ErrResult].
 	Result      any
 	State       retry.CallState // without the wait that ends at NextAt

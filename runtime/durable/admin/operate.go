@@ -314,7 +314,7 @@ func (o *operation) find(r *storage.Record, b *record.Run) error {
 		return nil
 	case j == nil || j.StepID() != o.step.Key.ID:
 		return fault.ErrNotFound
-	case j.Step == "" && !o.over: // a record with this id would not be that of the next execution
+	case j.Step == "" && !o.over: // the next execution may look for its record under another id
 		return fmt.Errorf("its id depends on the input of the run: a worker has to claim that first: %w", fault.ErrConflict)
 	}
 	o.body, o.add = b.Unfold(r, &o.step)

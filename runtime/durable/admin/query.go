@@ -101,7 +101,7 @@ type Filter struct {
 	Eligibility Eligibility // of dead letters
 
 	// AfterRun and AfterStep select the steps after this one, in the order of runs
-	// and ids: with those of the last one that was shown, the next page.
+	// and ids: given the last one that was shown, the next page.
 	AfterRun, AfterStep string
 	// Limit is the greatest number of steps, or of budgets, that are returned. Zero
 	// means all.

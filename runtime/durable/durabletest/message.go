@@ -9,7 +9,7 @@ import (
 )
 
 // setFields returns the fields of a struct that are set, for messages: a record or a
-// query has about twenty, of which few matter. An empty slice is set, and a nil one is not.
+// query has about twenty, and few of them matter. An empty slice is set, and a nil one is not.
 func setFields(v any) string {
 	var fields []string
 	for field, value := range reflect.ValueOf(v).Fields() {

@@ -93,7 +93,7 @@ func (w *world) n(limit int) int {
 // some returns a random time below limit.
 func (w *world) some(limit time.Duration) time.Duration { return time.Duration(w.n(int(limit))) }
 
-// namespace returns that of all engines of the history.
+// namespace returns the namespace of all engines of the history.
 func (w *world) namespace() string { return fmt.Sprint("history-", w.seed) }
 
 // byWorkers reports whether workers execute the run.

@@ -162,7 +162,7 @@ func testClaimNew(t *testing.T, p *place) {
 	}
 }
 
-// someDue returns runs of which a claim at a time may take some.
+// someDue returns runs, some of them due and new at a time.
 func someDue(now time.Time) (runs []storage.Record) {
 	r := rand.New(rand.NewPCG(1, 2))
 	at := func(times ...time.Duration) time.Time {

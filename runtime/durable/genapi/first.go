@@ -6,7 +6,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// A FirstAttempt is the first attempt of a step of which nothing is recorded unless
+// A FirstAttempt is the first attempt of a step that records nothing unless
 // it fails. It belongs to the goroutine that makes it:
 //
 //	first := genapi.First(ctx, &stepFetch, genapi.StringID(id))

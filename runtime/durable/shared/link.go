@@ -35,7 +35,7 @@ type Set struct {
 // plain data.
 type Link struct {
 	Store Store
-	// Namespace is that of the engines whose durable steps use the same breakers and
+	// Namespace is the one of the engines whose durable steps use the same breakers and
 	// budgets. The default is the empty namespace.
 	Namespace string
 	// Forgetful accepts a store that several processes share and that may lose what

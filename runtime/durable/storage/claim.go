@@ -28,7 +28,7 @@ type NewlyClaimed struct {
 type NewClaim struct {
 	Owner Key       // the record of the engine: nothing is claimed unless it exists
 	Of    []NewRuns // of different handlers
-	// Incarnation is that of the [Guarantee]: nothing is claimed if it is another one now.
+	// Incarnation was read from the [Guarantee]: nothing is claimed if it has changed since.
 	Incarnation string
 }
 
@@ -37,7 +37,7 @@ type NewClaim struct {
 // that have been due longest. It passes over a run that another update has locked.
 type NewRuns struct {
 	Handler string
-	// Limit is the number of runs that are looked at, of which the new ones are claimed: so
+	// Limit is the number of runs that are looked at. The new ones among them are claimed: so
 	// the claim takes no longer if many are due that are not new, and does not prefer new
 	// ones to those.
 	Limit int

@@ -46,7 +46,7 @@ var fields = [...]string{
 	FieldAttention: "attention", FieldCreated: "created",
 }
 
-// String returns the name of the field, which is that of a column in SQL.
+// String returns the name of the field, and of its column in SQL.
 func (f Field) String() string { return fields[f] }
 
 var operators = [...]string{OpIs: "=", OpMore: ">", OpAtLeast: ">=", OpLess: "<", OpAtMost: "<="}

@@ -8,7 +8,7 @@ import (
 // An Inserter is a store that creates runs in one statement, without locking and reading
 // them before.
 type Inserter interface {
-	// Insert creates those of the runs that do not exist, and reports which. If they are
+	// Insert creates the runs that do not exist yet, and reports which. If they are
 	// due, those who wait for due runs are notified once. An error that matches
 	// [ErrUnknown] means that they may have been created; after other errors, none was. A
 	// store may create none without an error, where an update finds out why.

@@ -104,7 +104,7 @@ type Record struct {
 	// records, and if there are none. Input is not changed after the creation, but may be
 	// removed.
 	Input, Result []byte
-	Body          []byte // JSON; nil for a run of which nothing else is to be said
+	Body          []byte // JSON; nil for a run if the other fields say everything
 }
 
 // An Entry is a part of the history of a step, or a result that is too large

@@ -46,7 +46,7 @@ func Work(ctx context.Context, store storage.Store, out io.Writer) error {
 // The handlers, and the prefixes of the ids of their runs.
 const (
 	stepsHandler  = "steps"  // steps that fail once
-	jobHandler    = "job"    // jobs, every fifth of which fails once
+	jobHandler    = "job"    // jobs; every fifth fails once
 	chargeHandler = "charge" // jobs that must not be repeated
 )
 

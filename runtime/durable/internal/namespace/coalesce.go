@@ -21,7 +21,7 @@ const (
 // A coalescer lets concurrent updates of a store share transactions. Callers
 // queue. One of them, the leader, takes the queue and sends its updates in one
 // transaction; then the next in the queue leads. A caller that is alone does not
-// wait for others. There is no goroutine besides those of the callers.
+// wait for others. There is no other goroutine than the callers.
 type coalescer struct {
 	store storage.Store
 

@@ -42,7 +42,7 @@ func (n *Namespace) ExpireDue(ctx context.Context, now time.Time, stop func() bo
 	return due && next != "", err
 }
 
-// Expire expires those of some runs that are due. It ends the tail of a run that has one. Of
+// Expire expires the runs among some that are due. It ends the tail of a run that has one. Of
 // the others it deletes what belongs to them, with their inputs and results, as many in one
 // transaction as it can. A run to which more belongs than a transaction deletes expires with
 // the first page: it is never executed over what is left. A run with dead letters or steps
@@ -109,7 +109,7 @@ type portion struct {
 	due     bool     // some were
 }
 
-// portion returns the first portion of some runs, of which there is at least one.
+// portion returns the first portion of some runs. There is at least one run.
 func (n *Namespace) portion(ctx context.Context, runs []storage.Key) (*portion, error) {
 	p := &portion{ns: n, runs: runs}
 	for _, kind := range [...]storage.Kind{storage.KindGroup, storage.KindStep} { // budgets are few

@@ -7,7 +7,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Insert creates those of the runs that do not exist in one statement, and reports which,
+// Insert creates the runs that do not exist yet in one statement, and reports which,
 // if the store is a [storage.Inserter]. What it does not create exists, or is to be created
 // by an update, which finds out what was wrong. After a lost reply it inserts them again:
 // those that the first statement has created are reported as not created. If no reply

@@ -175,7 +175,7 @@ func (b *Group) Report(body *Step, to job.UnitStatus, now time.Time) *GroupDecis
 	return b.decided(d, now)
 }
 
-// KeepFailure adds a failed unit to those of which the outcome has the errors. It returns
+// KeepFailure adds a failed unit to those whose errors the outcome has. It returns
 // a batch that is complete.
 func (b *Group) KeepFailure(unit string) (batch []string) {
 	switch c := b.Policy.Collect; {

@@ -32,7 +32,7 @@ type Step struct {
 	Function  string `json:"function,omitempty"`  // StepPolicy.Function
 	Arguments string `json:"arguments,omitempty"` // their digests: see [genapi.Arguments]
 	Policy    string `json:"policy,omitempty"`    // its name
-	PolicyAt  int    `json:"policy_at,omitempty"` // which settings of that name: an index in those of the run
+	PolicyAt  int    `json:"policy_at,omitempty"` // which settings of that name: an index in the Policies of the run
 
 	Call     retry.CallState `json:"call,omitzero"`
 	Waited   time.Duration   `json:"waited,omitempty"` // before Call was last set to zero
@@ -120,7 +120,7 @@ func Encode[B any](r *storage.Record, body *B) error {
 	return nil
 }
 
-// columns is a body that has some of its fields in those of its record.
+// columns is a body that keeps some of its fields in the fields of its record.
 type columns interface {
 	load(*storage.Record)
 	store(*storage.Record)

@@ -87,7 +87,7 @@ func SameRun(a, b *storage.Record) bool {
 // A Hold is why a run is paused: see admin.Client.Pause.
 type Hold struct {
 	By   events.Operator `json:"by,omitzero"`
-	Root string          `json:"root"`         // the run that was named: this one, or one of which it is a child
+	Root string          `json:"root"`         // the run that was named: this one, or an ancestor
 	Due  time.Time       `json:"due,omitzero"` // of the run when it was paused
 }
 
