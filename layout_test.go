@@ -176,11 +176,14 @@ var floors = map[string][]string{
 	// What functions do to shared memory is asked of calls, with and without a run.
 	"lint/internal/effect": {"lint/internal/flow", "lint/internal/vocab"},
 	// What is retried, and what callers have to know of a function: rules are queries of it.
-	"lint/internal/attempt": {"lint/internal/effect", "lint/internal/flow", "lint/internal/vocab"},
+	"lint/internal/attempt": {"lint/internal/effect", "lint/internal/flow", "lint/internal/policies",
+		"lint/internal/vocab"},
+	// How long contexts live, and how often wrappers try, is what the policies say.
+	"lint/internal/policies": {"lint/internal/effect", "lint/internal/flow", "lint/internal/vocab", "runtime"},
 	// lint never imports policy: programs that run the suite choose whether to carry
 	// YAML and JSON Schema.
 	"lint": {"docs", "internal/gensum", "lint/internal/attempt", "lint/internal/effect", "lint/internal/flow",
-		"lint/internal/vocab", "policy/rules", "runtime"},
+		"lint/internal/policies", "lint/internal/vocab", "policy/rules", "runtime"},
 	"cmd/retrygen": {"docs", "foreign", "gen", "internal/atomicfile", "internal/cli", "internal/sarif",
 		"internal/spelling", "policy", "policy/format", "policy/rules", "schema"},
 	"cmd/retrylint": {"docs", "foreign", "internal/atomicfile", "internal/cli", "internal/diagnostic",
@@ -408,7 +411,6 @@ var knowsNames = map[string]string{
 	"unboundedlibrary.go": "libraries: what marks permanent errors",
 	// Names of this module, and of the go command.
 	"directives.go":    "comments of this linter",
-	"nesting.go":       "the runtime: what begins a call",
 	"place.go":         "files of tests",
 	"policyliteral.go": "the runtime: fields of policies",
 	"rules.go":         "rules of this linter",

@@ -26,7 +26,7 @@ var confidence = Library
 func requestFlags() flag.FlagSet {
 	var flags flag.FlagSet
 	flags.StringVar(&informing, "enable", "",
-		"rules that are off by default, to report too: P302, P303, RL109, RL110, RL114")
+		"rules that are off by default, to report too: P302, P303, RL109, RL110, RL114, RL304")
 	flags.TextVar(&confidence, "confidence", Library, "weakest evidence to report: proven, library or named")
 	return flags
 }

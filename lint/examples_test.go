@@ -24,7 +24,7 @@ import (
 // rule, with the evidence that the index of the rules shows, and other rules only if the page
 // relates them. What is fixed must break no rule.
 func TestExamples(t *testing.T) {
-	request(t, "RL109,RL110,RL114", Named)
+	request(t, "RL109,RL110,RL114,RL304", Named)
 	src := filepath.Join(t.TempDir(), "src")
 	for from, to := range map[string]string{
 		"testdata/libraries/src": "",

@@ -37,7 +37,7 @@ func isAutomatic(rule string) bool {
 
 // TestOnRequest runs it with the rules that only inform.
 func TestOnRequest(t *testing.T) {
-	request(t, "RL110,RL114", Library)
+	request(t, "RL110,RL114,RL304", Library)
 	run(t, absolute(t, ".."), filepath.Join("testdata", "onrequest"), "./lint/testdata/onrequest/")
 }
 

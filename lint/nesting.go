@@ -16,8 +16,8 @@ import (
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/policies"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
-	retry "github.com/retrygen/retrygen/runtime"
 )
 
 // retryingFunctions finds how often functions try what they call: by loops of
@@ -113,7 +113,7 @@ func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 		}
 	}
 	for _, fn := range n.fns {
-		if w, ok := wrapperOf(fn); ok {
+		if w, ok := n.wrapperOf(fn); ok {
 			n.wraps[fn] = w
 		}
 	}
@@ -227,8 +227,7 @@ func isCall(sig *types.Signature) bool {
 		return false
 	}
 	for p := range sig.Params().Variables() {
-		if named, ok := types.Unalias(p.Type()).(*types.Named); ok && named.Obj().Name() == "Context" &&
-			named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "context" {
+		if vocab.IsContext(p.Type()) {
 			return true
 		}
 	}
@@ -309,24 +308,16 @@ func (n *nesting) position(pos token.Pos) string {
 
 // wrapperOf reports whether a function begins a call under a policy, and how often that tries:
 // once if that is not known, or not limited.
-func wrapperOf(fn *ssa.Function) (w wrapper, ok bool) {
+func (n *nesting) wrapperOf(fn *ssa.Function) (w wrapper, ok bool) {
 	for _, call := range callsOf(fn) {
-		callee, _ := flow.StaticCallee(&call.Call)
-		if callee == nil || callee.Pkg() == nil || callee.Pkg().Path() != runtimePath ||
-			!strings.HasPrefix(callee.Name(), "Begin") {
+		if !policies.Begins(&call.Call) {
 			continue
 		}
-		policy, isVariable := call.Call.Args[0].(*ssa.Global)
-		if !isVariable {
+		policy := n.found.Policies.Of(&call.Call)
+		if policy == nil {
 			return wrapper{attempts: 1}, true
 		}
-		s := newSettings()
-		s.object(policy)
-		if _, given := s.values[vocab.Attempts]; !given {
-			s.attempts = retry.Schedule{}.Effective().MaxAttempts
-		}
-		_, nested := s.values[vocab.Nests]
-		return wrapper{max(s.attempts, 1), nested}, true
+		return wrapper{policy.Attempts(), policy.Nested}, true
 	}
 	return wrapper{}, false
 }

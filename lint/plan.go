@@ -77,6 +77,24 @@ func planOfHelper(call *ssa.CallCommon, h *helper) *plan {
 	return p
 }
 
+// firstDelay returns the least time that a call waits after the first failure, or 0 if that is not
+// known.
+func (p *plan) firstDelay() time.Duration {
+	delay, known := p.duration(vocab.Delay, p.first)
+	greatest, bounded := p.duration(vocab.Longest, p.greatest)
+	switch {
+	case !known || !bounded || p.vague || p.perhaps || p.exported || p.random || p.attempts == 1,
+		p.varied && p.lifted&vocab.Jittered == 0:
+		return 0
+	case greatest > 0:
+		delay = min(delay, greatest)
+	}
+	if p.bounds&vocab.Halved != 0 {
+		delay /= 2
+	}
+	return delay
+}
+
 // until returns what the function that is retried returns if it has succeeded.
 func (p *plan) until() attempt.Success {
 	if p.helper == nil {

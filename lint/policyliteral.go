@@ -2,7 +2,6 @@ package lint
 
 import (
 	"go/ast"
-	"go/constant"
 	"go/types"
 	"reflect"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/inspect"
 	"golang.org/x/tools/go/ast/inspector"
 
+	"github.com/retrygen/retrygen/lint/internal/policies"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
@@ -198,21 +198,5 @@ func setConstant(pass *analysis.Pass, to reflect.Value, expr ast.Expr) bool {
 		return true
 	}
 	v := pass.TypesInfo.Types[expr].Value
-	if v == nil {
-		return false
-	}
-	var from any
-	switch {
-	case to.CanInt() || to.CanUint():
-		from = constant.Val(constant.ToInt(v))
-	case to.CanFloat():
-		from, _ = constant.Float64Val(constant.ToFloat(v))
-	case v.Kind() == constant.Bool, v.Kind() == constant.String:
-		from = constant.Val(v)
-	}
-	if from == nil || !reflect.TypeOf(from).ConvertibleTo(to.Type()) {
-		return false
-	}
-	to.Set(reflect.ValueOf(from).Convert(to.Type()))
-	return true
+	return v != nil && policies.SetConstant(to, v)
 }

@@ -31,6 +31,8 @@ var Rules = []rules.Rule{
 	{ID: "RL209", Severity: rules.Warning},
 	{ID: "RL301", Severity: rules.Error},
 	{ID: "RL302", Severity: rules.Error},
+	{ID: "RL303", Severity: rules.Warning},
+	{ID: "RL304", Severity: rules.Info},
 	{ID: "RL306", Severity: rules.Warning},
 	{ID: "RL401", Severity: rules.Warning},
 	{ID: "RL402", Severity: rules.Warning},

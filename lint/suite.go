@@ -24,7 +24,7 @@ var reporting = []*analysis.Analyzer{
 	UnboundedRetry, DeafWait, NoDelay, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll,
 	EndlessConflict,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
-	TimeoutOrder, ScheduleFit, LateRetry, DeferInRetry,
+	TimeLimits, DeferInRetry,
 	NestedRetry, WrapperCall, StaleCode, DirectCall, StepLoop,
 	PolicyLiteral,
 }

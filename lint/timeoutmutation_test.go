@@ -76,5 +76,5 @@ func TestTimeoutMutations(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cleanup()
-	analysistest.Run(t, dir, TimeoutOrder, packages...)
+	analysistest.Run(t, dir, TimeLimits, packages...)
 }

@@ -2,11 +2,14 @@ package lint
 
 import (
 	"go/constant"
+	"go/types"
 	"slices"
+	"time"
 
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // elements returns what is put into a slice of variadic arguments.
@@ -47,4 +50,15 @@ func isCallOf(v ssa.Value, path string, names ...string) bool {
 	}
 	fn, _ := flow.StaticCallee(&call.Call)
 	return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == path && slices.Contains(names, fn.Name())
+}
+
+// isRootContext reports whether a call makes a context that is derived from none.
+func isRootContext(call *ssa.Call) bool {
+	return flow.Known(&call.Call).Is(vocab.Roots) && len(call.Call.Args) == 0
+}
+
+// durationOf returns the constant number of nanoseconds that a value is.
+func durationOf(v ssa.Value) (time.Duration, bool) {
+	d, ok := flow.IntOf(v)
+	return time.Duration(d), ok && flow.IsBasic(v.Type(), types.IsInteger)
 }

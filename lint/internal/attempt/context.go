@@ -23,7 +23,7 @@ func contextUseOf(call ssa.CallInstruction) (use contextUse, uses bool) {
 	if ctx := contextAsked(common); ctx != nil {
 		return contextUse{call, ctx, true}, true
 	}
-	use = contextUse{call, givenContext(common), false}
+	use = contextUse{call, GivenContext(common), false}
 	return use, use.ctx != nil || carrierOf(common) != nil
 }
 
@@ -72,7 +72,7 @@ func (t *Attempt) contextUses() []contextUse {
 // method of, is given and that may end, or nil.
 func (t *Attempt) GivenContext() ssa.Value {
 	for call := t.Op; call != nil; {
-		if ctx := givenContext(&call.Call); ctx != nil {
+		if ctx := GivenContext(&call.Call); ctx != nil {
 			if t.pkg.NeverEnds(ctx) {
 				return nil
 			}
@@ -108,8 +108,8 @@ func (t *Attempt) ending() *ssa.Parameter {
 	return nil
 }
 
-// givenContext returns the context that a call is given, or nil.
-func givenContext(call *ssa.CallCommon) ssa.Value {
+// GivenContext returns the context that a call is given, or nil.
+func GivenContext(call *ssa.CallCommon) ssa.Value {
 	i := slices.IndexFunc(call.Args, func(arg ssa.Value) bool { return vocab.IsContext(arg.Type()) })
 	if i < 0 {
 		return nil
@@ -169,7 +169,7 @@ func DerivedFrom(ctx ssa.Value) ssa.Value {
 	if !ok || !known(&call.Call).Is(vocab.Derives) {
 		return nil
 	}
-	return givenContext(&call.Call)
+	return GivenContext(&call.Call)
 }
 
 // Root returns what a context was derived from, of a captured parameter the parameter.
@@ -226,4 +226,24 @@ func start(fn *ssa.Function) ssa.CallInstruction {
 func isLiteral(v ssa.Value, fn *ssa.Function) bool {
 	made, ok := v.(*ssa.MakeClosure)
 	return v == ssa.Value(fn) || ok && made.Fn == ssa.Value(fn)
+}
+
+// GivenTo returns the parameter of its function that a context is, or is derived from so that it ends
+// no earlier, or nil.
+func (p *Package) GivenTo(ctx ssa.Value) *ssa.Parameter {
+	for {
+		ctx = flow.Source(ctx, flow.Unpacked|flow.Kept|flow.Boxed)
+		call, ok := ctx.(*ssa.Call)
+		if !ok {
+			param, _ := ctx.(*ssa.Parameter)
+			return param
+		}
+		switch policy := p.Policies.OfAttempt(call); {
+		case policy != nil && policy.AttemptLimit().Duration == 0, policy == nil && known(&call.Call).Is(vocab.Derives) &&
+			!known(&call.Call).Is(vocab.Limits):
+			ctx = GivenContext(&call.Call)
+		default:
+			return nil
+		}
+	}
 }

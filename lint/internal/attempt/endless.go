@@ -65,7 +65,7 @@ func (t *Attempt) othersEnd() bool {
 			continue
 		}
 		call, ok := flow.Source(cmp.X, flow.Unpacked).(*ssa.Call)
-		if ok && call != t.Op && givenContext(&call.Call) != nil {
+		if ok && call != t.Op && GivenContext(&call.Call) != nil {
 			return true
 		}
 	}

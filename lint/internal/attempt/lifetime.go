@@ -29,7 +29,7 @@ const (
 type Lifetime struct {
 	Ends  Enders
 	Limit time.Duration // it ends at most this long after it was derived; 0: that is not known
-	At    token.Pos     // of the call that gives it this limit
+	By    *ssa.Call     // that gives it this limit: it derives the context, or runs a function with it
 	made  bool          // false only of values in a cycle before these are known
 }
 
@@ -108,8 +108,8 @@ func (l Lifetime) join(m Lifetime) Lifetime {
 		return l
 	}
 	// Of equal limits the first, so that the order does not matter.
-	if l.Limit != 0 && (m.Limit == 0 || m.Limit > l.Limit || m.Limit == l.Limit && m.At < l.At) {
-		l.Limit, l.At = m.Limit, m.At
+	if l.Limit != 0 && (m.Limit == 0 || m.Limit > l.Limit || m.Limit == l.Limit && m.By.Pos() < l.By.Pos()) {
+		l.Limit, l.By = m.Limit, m.By
 	}
 	l.Ends |= m.Ends
 	return l
@@ -165,7 +165,20 @@ func (w *walk) parameter(param *ssa.Parameter) Lifetime {
 			}
 		}
 	}
+	if under := w.p.Policies.RunUnder(param.Parent()); under != nil && vocab.IsContext(param.Type()) {
+		outer := w.lifetime(GivenContext(&under.Call))
+		l.Limit, l.By = outer.Limit, outer.By
+		l = l.limited(w.p.Policies.Of(&under.Call).AttemptLimit().Duration, under)
+	}
 	l.Ends = l.Ends&^Return | Caller
+	return l
+}
+
+// limited returns the lifetime of a context that a call ends after d as well, unless d is 0.
+func (l Lifetime) limited(d time.Duration, by *ssa.Call) Lifetime {
+	if d > 0 && (l.Limit == 0 || d < l.Limit) {
+		l.Limit, l.By = d, by
+	}
 	return l
 }
 
@@ -195,7 +208,7 @@ func (w *walk) loaded(load *ssa.UnOp) Lifetime {
 // everSet returns the lifetime of what several functions set: not what is set last.
 func (w *walk) everSet(values []ssa.Value) Lifetime {
 	l := w.all(values)
-	l.Limit, l.At = 0, token.NoPos
+	l.Limit, l.By = 0, nil
 	return l
 }
 
@@ -225,8 +238,11 @@ func (w *walk) captured(x *ssa.FreeVar) Lifetime {
 
 // call returns the lifetime of a context that is a result of a call.
 func (w *walk) call(call *ssa.Call, result int) Lifetime {
-	k, parent := known(&call.Call), givenContext(&call.Call)
+	k, parent := known(&call.Call), GivenContext(&call.Call)
 	l := unseen
+	if p := w.p.Policies.OfAttempt(call); p != nil {
+		return w.lifetime(parent).limited(p.AttemptLimit().Duration, call)
+	}
 	switch {
 	case attaches(&call.Call):
 		return Lifetime{Ends: Others, made: true} // of a request, of a stream
@@ -244,18 +260,18 @@ func (w *walk) call(call *ssa.Call, result int) Lifetime {
 				l.Ends |= callers(cancel, map[ssa.Value]bool{})
 			}
 		}
-		if d, ok := Timeout(call); ok && (l.Limit == 0 || d < l.Limit) {
-			l.Limit, l.At = d, call.Pos()
+		if d, ok := Timeout(call); ok {
+			l = l.limited(d, call)
 		}
 		return l
 	}
-	l.Limit, l.At = 0, token.NoPos
+	l.Limit, l.By = 0, nil
 	if callee := call.Call.StaticCallee(); callee != nil && len(callee.Blocks) > 0 {
 		var values []ssa.Value
 		for ret := range flow.Returns(callee) {
 			values = append(values, ret.Results[result])
 		}
-		l.Limit, l.At = w.all(values).Limit, call.Pos()
+		l.Limit, l.By = w.all(values).Limit, call
 	}
 	return l
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/retrygen/retrygen/lint/internal/effect"
 	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/policies"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -17,6 +18,7 @@ import (
 type Package struct {
 	Attempts   []*Attempt // in the order of the functions, inner loops first
 	Recursions []*Attempt // of functions that call themselves again when an operation failed
+	Policies   *policies.Set
 
 	types     *types.Package
 	fns       []*ssa.Function
@@ -47,8 +49,9 @@ type index struct {
 func Find(pkg *types.Package, fns []*ssa.Function, effects *effect.Package,
 	imported func(*types.Func) *Summary) *Package {
 	fns = slices.DeleteFunc(slices.Clone(fns), func(fn *ssa.Function) bool { return len(fn.Blocks) == 0 }) // in assembly
-	p := &Package{types: pkg, fns: fns, effects: effects, imported: imported, summaries: map[*ssa.Function]*Summary{},
-		indexes: map[*ssa.Function]*index{}, lifetimes: lifetimes{solved: map[ssa.Value]Lifetime{}}}
+	p := &Package{types: pkg, fns: fns, Policies: policies.New(fns, effects), effects: effects, imported: imported,
+		summaries: map[*ssa.Function]*Summary{}, indexes: map[*ssa.Function]*index{},
+		lifetimes: lifetimes{solved: map[ssa.Value]Lifetime{}}}
 	p.flow = flow.NewProgram(func(call *ssa.CallCommon) flow.Callee {
 		ctx := contextAsked(call)
 		return flow.Callee{Exits: p.summaryOf(call).Exits, Nil: ctx != nil && returnsError(call) && p.NeverEnds(ctx)}

@@ -35,7 +35,7 @@ func (p *Package) findRecursions(fn *ssa.Function) (found []*Attempt) {
 			case effect.Callee(&call.Call) != fn:
 				ops = append(ops, call)
 			default:
-				ctx := givenContext(&call.Call)
+				ctx := GivenContext(&call.Call)
 				if _, given := ctx.(*ssa.Parameter); given || ctx == nil {
 					again = append(again, call)
 				}

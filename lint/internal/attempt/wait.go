@@ -88,7 +88,7 @@ func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 		w.Evidence = k.Evidence
 		w.Delay = durationAt(common, k.Duration)
 		w.Max = Longest(w.Delay)
-		w.Heeds = givenContext(common) != nil
+		w.Heeds = GivenContext(common) != nil
 		return w, true
 	}
 	if k.Is(vocab.Logs) {
@@ -102,7 +102,7 @@ func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 			w.Max = max(w.Max, Longest(w.Delay))
 		}
 		// What it returns may be that it was interrupted.
-		w.Heeds = s.Heeds || s.Blocks || !w.Always || givenContext(common) != nil ||
+		w.Heeds = s.Heeds || s.Blocks || !w.Always || GivenContext(common) != nil ||
 			common.Signature().Results().Len() > 0
 		return w, true
 	case s.Blocks, k.Is(vocab.Waits) && !s.known:

@@ -76,7 +76,6 @@ const (
 	Tunes           // the rest says only how to wait
 	Cancels         // Arg is a context that ends the retries
 	Ignores         // an Arg of 0 has no effect
-	Nests           // Arg says whether it retries inside of other retries
 )
 
 // IsWhole reports whether all of a policy is made: it may contradict itself.
@@ -255,7 +254,5 @@ var Settings = []Setting{
 	{Pkg: aws + "/aws/retry", Recv: "StandardOptions", Name: "MaxBackoff", Says: Longest, Of: -1},
 	{Pkg: aws + "/aws/retry", Recv: "StandardOptions", Name: "Backoff", Says: Varies, Of: -1},
 	{Pkg: aws + "/aws/retry", Recv: "StandardOptions", Name: "MaxAttempts", Says: Ignores, Of: -1},
-	{Pkg: runtime, Recv: "Schedule", Name: "MaxAttempts", Says: Attempts, Of: -1},
-	{Pkg: runtime, Recv: "Policy", Name: "Nested", Says: Nests, Of: -1},
 	{Pkg: aws + "/config", Name: "WithRetryMaxAttempts", Says: Ignores, Of: -1},
 }

@@ -18,7 +18,7 @@ func nested(ctx context.Context) {
 func equal(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	ctx, cancel2 := context.WithTimeout(ctx, 5*time.Second) // want `inner timeout 5s equals the outer one from line 19`
+	ctx, cancel2 := context.WithTimeout(ctx, 5*time.Second) // want `inner timeout 5s equals the outer 5s from line 19`
 	defer cancel2()
 	call(ctx)
 }

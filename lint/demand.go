@@ -1,0 +1,302 @@
+package lint
+
+import (
+	"fmt"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"time"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/attempt"
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// demanded finds how much time the functions of a package ask of the contexts that they use.
+var demanded = &analysis.Analyzer{
+	Name:       "demanded",
+	Doc:        "demanded: find how long calls may take, and how long they need",
+	Requires:   []*analysis.Analyzer{ssaForm, attempts},
+	FactTypes:  []analysis.Fact{new(demands)},
+	ResultType: reflect.TypeFor[*demanding](),
+	Run:        runDemanded,
+}
+
+// A demand is time that code asks of a context: an attempt to use it longer than it lives is cut
+// off. It is what a timeout, a retry or a call of a function asks for.
+type demand struct {
+	at   *ssa.Call
+	loop *attempt.Attempt // of a retry in a loop, or nil
+	ctx  ssa.Value        // the context; or nil, if under runs a function
+	term                  // what is asked for
+
+	under *ssa.Call // that runs a function under a policy, or nil
+	inner *demand   // in the package: the demand of the function that is called, or nil
+}
+
+// A term is how long something may take, or needs if all attempts fail.
+type term struct {
+	Length   time.Duration
+	Needed   bool     // it cannot be done in less: the last attempts would not be made
+	First    bool     // it is the first wait alone
+	What     string   // that takes so long, as the subject of a sentence
+	Where    string   // the file and line of what sets it; "" if that is at the demand
+	Policy   bool     // a policy says so
+	Evidence Evidence // that it does
+	Depth    int      // how many calls lie between
+}
+
+// demands is a fact about a function: what it asks of its parameter that is a context. A term of
+// length 0 asks for nothing.
+type demands struct {
+	Context int  // the index of the parameter
+	Takes   term // the longest timeout
+	Needs   term // the longest waits
+}
+
+// AFact marks a fact.
+func (*demands) AFact() {}
+
+// String shows the fact to tests.
+func (d *demands) String() string {
+	return fmt.Sprintf("takes %v, needs %v of #%d", d.Takes.Length, d.Needs.Length, d.Context)
+}
+
+// demanding is what the functions of a package demand.
+type demanding struct {
+	pass  *analysis.Pass
+	found *attempt.Package
+	loops map[*ssa.Function][]*attempt.Attempt
+	of    map[*ssa.Function][]*demand
+	facts map[*ssa.Function]*demands // nil: there is none, or it is being looked at
+}
+
+func runDemanded(pass *analysis.Pass) (any, error) {
+	d := &demanding{pass: pass, found: pass.ResultOf[attempts].(*attempt.Package),
+		loops: map[*ssa.Function][]*attempt.Attempt{}, of: map[*ssa.Function][]*demand{},
+		facts: map[*ssa.Function]*demands{}}
+	for _, t := range d.found.Attempts {
+		d.loops[t.Fn] = append(d.loops[t.Fn], t)
+	}
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		if f := d.fact(fn); f != nil && fn.Object() != nil && fn.Object().Pkg() == pass.Pkg {
+			pass.ExportObjectFact(fn.Object(), f)
+		}
+	}
+	return d, nil
+}
+
+// fact returns what a function asks of its context, or nil.
+func (d *demanding) fact(fn *ssa.Function) *demands {
+	fn = flow.Generic(fn)
+	if f, known := d.facts[fn]; known {
+		return f
+	}
+	if len(fn.Blocks) == 0 {
+		f := new(demands)
+		if fn.Object() == nil || !d.pass.ImportObjectFact(fn.Object(), f) {
+			return nil
+		}
+		return f
+	}
+	d.facts[fn] = nil // in a recursion
+	f := &demands{Context: -1}
+	d.of[fn] = d.find(fn)
+	for _, one := range d.of[fn] {
+		i := -1
+		if one.ctx != nil {
+			i = slices.Index(fn.Params, d.found.GivenTo(one.ctx))
+		}
+		if i < 0 || f.Context >= 0 && f.Context != i {
+			continue
+		}
+		f.Context = i
+		if most := f.term(one.Needed); one.Length > most.Length {
+			*most = one.term
+			if most.Where == "" {
+				most.Where = d.position(one.at.Pos())
+			}
+		}
+	}
+	if f.Context >= 0 {
+		d.facts[fn] = f
+	}
+	return d.facts[fn]
+}
+
+// position names a place by its file and line.
+func (d *demanding) position(pos token.Pos) string {
+	at := d.pass.Fset.Position(pos)
+	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+}
+
+// term returns what is needed, or may be taken.
+func (d *demands) term(needed bool) *term {
+	if needed {
+		return &d.Needs
+	}
+	return &d.Takes
+}
+
+// find returns what a function demands, in the order of its instructions.
+func (d *demanding) find(fn *ssa.Function) (found []*demand) {
+	for _, t := range d.loops[fn] {
+		if one := d.ofLoop(t); one != nil {
+			found = append(found, one)
+		}
+	}
+	for _, call := range callsOf(fn) {
+		found = append(found, d.ofTimeout(call)...)
+		found = append(found, d.ofLibrary(call)...)
+		found = append(found, d.ofPolicy(call)...)
+		found = append(found, d.ofCall(call)...)
+	}
+	return found
+}
+
+// ofLoop returns what a retry in a loop needs, or nil.
+func (d *demanding) ofLoop(t *attempt.Attempt) *demand {
+	n, ctx := t.Limit(), t.GivenContext()
+	if n < 2 || ctx == nil || !t.IsRetry() || t.Change != attempt.Same {
+		return nil
+	}
+	waits, each := t.Pauses(n), time.Duration(0)
+	if made := timeoutIn(t.Loop, ctx); made != nil {
+		// Have: ctx, cancel := context.WithTimeout(outer, each), in the loop
+		each, _ = attempt.Timeout(made)
+		ctx = made.Call.Args[0]
+	}
+	if outer := d.found.Lifetime(ctx); outer.Limit > 0 && each >= outer.Limit {
+		return nil // reported at the timeout
+	}
+	what := "the waits between"
+	switch {
+	case each > 0 && waits > 0:
+		what = "the timeouts and waits of"
+	case each > 0:
+		what = "the timeouts of"
+	}
+	return &demand{at: t.Op, loop: t, ctx: ctx, term: term{Length: time.Duration(n)*each + waits, Needed: true,
+		What: fmt.Sprintf("%s %d attempts of %s", what, n, t.Name()), Evidence: t.Evidence}}
+}
+
+// timeoutIn returns the call that gives the context of each attempt a constant
+// timeout, if there is one in the loop.
+func timeoutIn(loop *flow.Loop, ctx ssa.Value) *ssa.Call {
+	call, ok := flow.Source(ctx, flow.Unpacked).(*ssa.Call)
+	if !ok || !loop.Has(call.Block()) {
+		return nil
+	}
+	if _, ok := attempt.Timeout(call); !ok {
+		return nil
+	}
+	return call
+}
+
+// ofTimeout returns how long the context may live that a call derives.
+func (d *demanding) ofTimeout(call *ssa.Call) []*demand {
+	length, ok := attempt.Timeout(call)
+	if !ok {
+		return nil
+	}
+	return []*demand{{at: call, ctx: call.Call.Args[0], term: term{Length: length, What: "a timeout", Evidence: Proven}}}
+}
+
+// ofLibrary returns what the first wait of a retry library needs.
+func (d *demanding) ofLibrary(call *ssa.Call) []*demand {
+	p := planOf(&call.Call)
+	if p == nil || p.ctx == nil || p.firstDelay() == 0 {
+		return nil
+	}
+	return []*demand{{at: call, ctx: p.ctx, term: term{Length: p.firstDelay(), Needed: true,
+		What: "the first wait of these retries", First: true, Evidence: Library}}}
+}
+
+// ofPolicy returns what a call under a policy takes and needs.
+func (d *demanding) ofPolicy(call *ssa.Call) (found []*demand) {
+	policy := d.found.Policies.Of(&call.Call)
+	if policy == nil {
+		return nil
+	}
+	ctx := contextOf(call)
+	if ctx == nil {
+		return nil
+	}
+	limit := policy.CallLimit()
+	if limit.Duration == 0 {
+		limit = policy.AttemptLimit()
+	}
+	if limit.Duration > 0 {
+		found = append(found, &demand{at: call, ctx: ctx, term: term{Length: limit.Duration,
+			What: fmt.Sprintf("%s of policy %s", limit.Setting, policy.Name), Policy: true, Evidence: Proven}})
+	}
+	if waits := policy.LeastWaits(); waits > 0 {
+		found = append(found, &demand{at: call, ctx: ctx, term: term{Length: waits, Needed: true, Policy: true,
+			Evidence: Proven, What: fmt.Sprintf("the waits between %d attempts of policy %s", policy.Attempts(), policy.Name)}})
+	}
+	return found
+}
+
+// contextOf returns the context of a call under a policy: it is given it, or its function is. It may
+// be nil.
+func contextOf(call *ssa.Call) ssa.Value {
+	if ctx := attempt.GivenContext(&call.Call); ctx != nil {
+		return ctx
+	}
+	for _, p := range call.Parent().Params {
+		if vocab.IsContext(p.Type()) {
+			return p
+		}
+	}
+	return nil
+}
+
+// ofCall returns what a function asks for that is called, or that a call runs under a policy.
+func (d *demanding) ofCall(call *ssa.Call) (found []*demand) {
+	callee, ctx, under := call.Call.StaticCallee(), ssa.Value(nil), (*ssa.Call)(nil)
+	if d.found.Policies.Of(&call.Call) != nil && len(call.Call.Args) > 0 {
+		callee, under = operation(origin(call.Call.Args[len(call.Call.Args)-1])), call
+	}
+	if callee == nil || isSwitched(call, callee) {
+		return nil
+	}
+	f := d.fact(callee)
+	switch {
+	case f == nil || under != nil && callee.Parent() != nil: // what a literal does is judged in it
+		return nil
+	case under == nil:
+		ctx = call.Call.Args[f.Context]
+	}
+	for _, t := range []term{f.Needs, f.Takes} {
+		if t.Length == 0 || t.Depth == farthest {
+			continue
+		}
+		t.Depth++
+		found = append(found, &demand{at: call, ctx: ctx, under: under, term: t, inner: d.greatest(callee, t)})
+	}
+	return found
+}
+
+// greatest returns the demand of a function of the package that a term of its fact is of, or nil.
+func (d *demanding) greatest(fn *ssa.Function, t term) *demand {
+	for _, one := range d.of[flow.Generic(fn)] {
+		if one.Needed == t.Needed && one.Length == t.Length && one.What == t.What {
+			return one
+		}
+	}
+	return nil
+}
+
+// lifetime returns the lifetime of the context that a demand is of.
+func (d *demanding) lifetime(one *demand) attempt.Lifetime {
+	if one.under == nil {
+		return d.found.Lifetime(one.ctx)
+	}
+	limit := d.found.Policies.Of(&one.under.Call).AttemptLimit().Duration
+	return attempt.Lifetime{Limit: limit, By: one.under}
+}

@@ -1,0 +1,369 @@
+// Package policies reads the retry.Policy variables of a package, as far as constants set them, and
+// finds the calls that are made under them.
+package policies
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/effect"
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+const (
+	runtimePath = "github.com/retrygen/retrygen/runtime"
+	durablePath = runtimePath + "/durable/genapi"
+)
+
+// A Policy is a retry.Policy of the package, as far as constants set its fields.
+type Policy struct {
+	retry.Policy
+	varies map[string]bool // the fields that anything else sets, by name
+}
+
+// Knows reports whether all of some fields are constant, or not set.
+func (p *Policy) Knows(fields ...string) bool {
+	return !slices.ContainsFunc(fields, func(name string) bool { return p.varies[name] })
+}
+
+// A TimeLimit is a limit on time of a policy.
+type TimeLimit struct {
+	Setting  string // its name in a policy file
+	Duration time.Duration
+}
+
+// CallLimit returns what limits a call under the policy, unless the context gives it another
+// timeout: zero if that is not known, or nothing does.
+func (p *Policy) CallLimit() TimeLimit {
+	switch {
+	case p.Timeout > 0 && p.Knows("Timeout"):
+		return TimeLimit{"timeout", p.Timeout}
+	case p.HardLimit > 0 && p.Knows("Timeout", "HardLimit"):
+		return TimeLimit{"hard_limit", p.HardLimit}
+	}
+	return TimeLimit{}
+}
+
+// AttemptLimit returns what ends the context of an attempt at the latest: zero if that is not
+// known, or nothing does.
+func (p *Policy) AttemptLimit() TimeLimit {
+	limit := p.CallLimit()
+	if p.HardLimit > 0 && p.Knows("HardLimit") {
+		limit = TimeLimit{"hard_limit", p.HardLimit} // WithScopeTimeout may raise the timeout as far
+	}
+	if d := p.AttemptTimeout; d > 0 && p.Knows("AttemptTimeout") && (limit.Duration == 0 || d < limit.Duration) {
+		limit = TimeLimit{"attempt_timeout", d}
+	}
+	return limit
+}
+
+// Attempts returns the most attempts of a call: 1 if that is not known, or there is no limit.
+func (p *Policy) Attempts() int {
+	n := p.Effective().MaxAttempts
+	if !p.Knows("MaxAttempts") || n == retry.Unlimited {
+		return 1
+	}
+	return max(n, 1)
+}
+
+// manySummed is the most waits that are summed.
+const manySummed = 1000
+
+// LeastWaits returns the least time that the waits between all attempts take together, or 0 if that
+// is not known. It is what the limits of the policy leave of it.
+func (p *Policy) LeastWaits() (total time.Duration) {
+	n := p.Attempts()
+	if n > manySummed || len(p.varies) > 0 {
+		return 0
+	}
+	var previous time.Duration
+	for k := 1; k < n; k++ {
+		least, _, _ := p.Bounds(k, previous)
+		total, previous = total+least, least
+	}
+	for _, limit := range []time.Duration{p.DelayBudget, p.MaxElapsed, p.Timeout} {
+		if limit > 0 {
+			total = min(total, limit)
+		}
+	}
+	return total
+}
+
+// A Set holds the policies of one package. It may be used concurrently.
+type Set struct {
+	stores  map[ssa.Value][]fieldStore // by the variable of a policy, or of a part of one
+	effects *effect.Package
+	mu      sync.Mutex
+	of      map[ssa.Value]*Policy
+}
+
+// A fieldStore sets a field of a structure, or all of it.
+type fieldStore struct {
+	path []string // the names of the fields that lead to it
+	val  ssa.Value
+}
+
+// New returns the policies that the functions of a package make.
+func New(fns []*ssa.Function, effects *effect.Package) *Set {
+	s := &Set{stores: map[ssa.Value][]fieldStore{}, effects: effects, of: map[ssa.Value]*Policy{}}
+	for _, fn := range fns {
+		for instr := range flow.Instructions(fn.Blocks) {
+			store, ok := instr.(*ssa.Store)
+			if !ok {
+				continue
+			}
+			base, path := fieldOf(store.Addr)
+			if t := base.Type(); isPointerTo(t, runtimePath, "Policy") || isPointerTo(t, runtimePath, "Schedule") ||
+				isPointerTo(t, durablePath, "StepPolicy") {
+				s.stores[base] = append(s.stores[base], fieldStore{path, store.Val})
+			}
+		}
+	}
+	return s
+}
+
+// At returns the policy that a pointer points to, or nil if it is not seen how that is made.
+func (s *Set) At(pointer ssa.Value) *Policy {
+	pointer = flow.Source(pointer, flow.Renamed|flow.Kept)
+	if load, ok := pointer.(*ssa.UnOp); ok {
+		values, all := s.effects.Assigned(load.X)
+		if !all || len(values) != 1 {
+			return nil
+		}
+		pointer = values[0]
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	policy, done := s.of[pointer]
+	if !done {
+		policy = s.read(pointer)
+		s.of[pointer] = policy
+	}
+	return policy
+}
+
+// read returns the policy in a variable, or the policy of the durable step in it, or nil.
+func (s *Set) read(variable ssa.Value) *Policy {
+	if len(s.stores[variable]) == 0 {
+		return nil
+	}
+	if isPointerTo(variable.Type(), durablePath, "StepPolicy") {
+		var of ssa.Value
+		for field := range s.fields(variable, nil) {
+			if slices.Equal(field.path, []string{"Policy"}) {
+				of = field.val
+			}
+		}
+		if of == nil {
+			return nil
+		}
+		return s.read(of)
+	}
+	policy := &Policy{varies: map[string]bool{}}
+	for field := range s.fields(variable, nil) {
+		policy.set(field.path, field.val)
+	}
+	return policy
+}
+
+// fields yields what the fields of a variable are set to, also by a copy of a composite literal.
+func (s *Set) fields(variable ssa.Value, prefix []string) iter.Seq[fieldStore] {
+	return func(yield func(fieldStore) bool) {
+		for _, store := range s.stores[variable] {
+			path := slices.Concat(prefix, store.path)
+			if literal := literalOf(store.val); literal != nil {
+				for part := range s.fields(literal, path) {
+					if !yield(part) {
+						return
+					}
+				}
+				continue
+			}
+			if !yield(fieldStore{path, store.val}) {
+				return
+			}
+		}
+	}
+}
+
+// literalOf returns the variable of the composite literal that a structure is a copy of, or nil.
+func literalOf(v ssa.Value) *ssa.Alloc {
+	load, ok := v.(*ssa.UnOp)
+	if !ok || load.Op != token.MUL {
+		return nil
+	}
+	if literal, ok := load.X.(*ssa.Alloc); ok && literal.Comment == "complit" {
+		return literal
+	}
+	return nil
+}
+
+// isPointerTo reports whether t is a pointer to a named type of a package.
+func isPointerTo(t types.Type, path, name string) bool {
+	to, ok := t.Underlying().(*types.Pointer)
+	return ok && vocab.IsType(to.Elem(), path, name)
+}
+
+// fieldOf returns the variable that an address is in, and the names of the fields that lead to it.
+func fieldOf(addr ssa.Value) (base ssa.Value, path []string) {
+	at, ok := addr.(*ssa.FieldAddr)
+	if !ok {
+		return addr, nil
+	}
+	base, path = fieldOf(at.X)
+	return base, append(path, flow.FieldOf(at).Name())
+}
+
+// set notes that a field is set. Of a list it is known only that there is one.
+func (p *Policy) set(path []string, v ssa.Value) {
+	field := reflect.ValueOf(&p.Policy).Elem()
+	for _, name := range path {
+		if field = field.FieldByName(name); !field.IsValid() {
+			return // of another version
+		}
+	}
+	last := "Policy"
+	if len(path) > 0 {
+		last = path[len(path)-1]
+	}
+	if c, ok := v.(*ssa.Const); !ok || c.Value == nil || !SetConstant(field, c.Value) {
+		p.varies[last] = p.varies[last] || isOfTime[last]
+	}
+}
+
+// isOfTime are the fields that say how often or for how long a policy retries, and whole
+// structures of them.
+var isOfTime = map[string]bool{
+	"Policy": true, "Schedule": true, "MaxAttempts": true, "Backoff": true, "InitialDelay": true, "Base": true,
+	"Increment": true, "Delays": true, "MaxDelay": true, "Jitter": true, "JitterFactor": true, "PerError": true,
+	"DelayBudget": true, "MaxElapsed": true, "AttemptTimeout": true, "Timeout": true, "HardLimit": true,
+}
+
+// SetConstant sets a bool, a number or a string to a constant, and reports whether it could.
+func SetConstant(field reflect.Value, c constant.Value) bool {
+	switch {
+	case field.CanInt():
+		n, exact := constant.Int64Val(constant.ToInt(c))
+		field.SetInt(n)
+		return exact
+	case field.CanUint():
+		n, exact := constant.Uint64Val(constant.ToInt(c))
+		field.SetUint(n)
+		return exact
+	case field.CanFloat():
+		f, _ := constant.Float64Val(constant.ToFloat(c))
+		field.SetFloat(f)
+		return true
+	case field.Kind() == reflect.Bool && c.Kind() == constant.Bool:
+		field.SetBool(constant.BoolVal(c))
+		return true
+	case field.Kind() == reflect.String && c.Kind() == constant.String:
+		field.SetString(constant.StringVal(c))
+		return true
+	}
+	return false
+}
+
+// Of returns the policy under which a call runs a function, or begins to: nil if it is no such
+// call, or the policy is not known.
+func (s *Set) Of(call *ssa.CallCommon) *Policy {
+	i := policyArgument(call)
+	if i < 0 {
+		return nil
+	}
+	return s.At(call.Args[i])
+}
+
+// policyArgument returns the index of the policy among the arguments of a call that runs a
+// function under it, or begins to, or -1.
+func policyArgument(call *ssa.CallCommon) int {
+	fn, _ := flow.StaticCallee(call)
+	if fn == nil {
+		return -1
+	}
+	name, of := vocab.NameOf(fn), "Policy"
+	switch {
+	case Begins(call):
+		return 0
+	case name == vocab.Name{Pkg: runtimePath, Func: "Do"}, name == vocab.Name{Pkg: runtimePath, Func: "DoWith"}:
+	case name.Pkg == durablePath && name.Recv == "":
+		of = "StepPolicy"
+	default:
+		return -1
+	}
+	return slices.IndexFunc(call.Args, func(arg ssa.Value) bool { return isPointerTo(arg.Type(), name.Pkg, of) })
+}
+
+// Begins reports whether a function that is written like a generated one begins a call under a
+// policy.
+func Begins(call *ssa.CallCommon) bool {
+	fn, _ := flow.StaticCallee(call)
+	if fn == nil {
+		return false
+	}
+	name := vocab.NameOf(fn)
+	return name.Pkg == runtimePath && name.Recv == "Policy" && strings.HasPrefix(name.Func, "Begin")
+}
+
+// OfAttempt returns the policy that limits the context that a call of (*retry.Call).Attempt
+// returns, or nil.
+func (s *Set) OfAttempt(call *ssa.Call) *Policy {
+	if fn, _ := flow.StaticCallee(&call.Call); fn == nil ||
+		vocab.NameOf(fn) != (vocab.Name{Pkg: runtimePath, Recv: "Call", Func: "Attempt"}) {
+		return nil
+	}
+	variable, ok := call.Call.Args[0].(*ssa.Alloc)
+	if !ok {
+		return nil
+	}
+	stores := flow.Stores(variable)
+	if len(stores) != 1 {
+		return nil
+	}
+	begun, ok := stores[0].Val.(*ssa.Call)
+	if !ok {
+		return nil
+	}
+	return s.Of(&begun.Call)
+}
+
+// Limiting returns the policy by which a call limits the context of attempts, or nil.
+func (s *Set) Limiting(call *ssa.Call) *Policy {
+	if policy := s.OfAttempt(call); policy != nil {
+		return policy
+	}
+	return s.Of(&call.Call)
+}
+
+// RunUnder returns the call that runs a function literal under a policy, and gives it the context of
+// each attempt, or nil.
+func (s *Set) RunUnder(literal *ssa.Function) *ssa.Call {
+	uses := flow.Refs(literal)
+	if closure := flow.Closure(literal); closure != nil {
+		uses = flow.Refs(closure)
+	}
+	var under *ssa.Call
+	for _, ref := range uses {
+		if _, debug := ref.(*ssa.DebugRef); debug {
+			continue
+		}
+		call, ok := ref.(*ssa.Call)
+		if !ok || under != nil || s.Of(&call.Call) == nil ||
+			!slices.ContainsFunc(call.Call.Args, func(arg ssa.Value) bool { return vocab.IsContext(arg.Type()) }) {
+			return nil
+		}
+		under = call
+	}
+	return under
+}

@@ -1,0 +1,161 @@
+package lint
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"time"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/attempt"
+)
+
+// TimeLimits reports RL301 to RL304: what is demanded of contexts against how long these live.
+var TimeLimits = newRule("timelimits", runTimeLimits, []string{"RL301", "RL302", "RL303", "RL304"}, ssaForm,
+	attempts, demanded)
+
+func runTimeLimits(pass *analysis.Pass, r *report) {
+	d := pass.ResultOf[demanded].(*demanding)
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		for _, call := range callsOf(fn) {
+			r.ended(d.found, call)
+		}
+		needed := map[*ssa.Call]bool{} // more than there is: what may be taken besides is no news
+		for _, one := range d.of[fn] {
+			if outer := d.lifetime(one); one.exceeds(outer.Limit) && !needed[one.at] {
+				r.cut(d, one, outer)
+				needed[one.at] = one.Needed
+			}
+		}
+	}
+}
+
+// ended reports a call that derives a context with a timeout from one that has ended.
+func (r *report) ended(found *attempt.Package, call *ssa.Call) {
+	if !attempt.IsTimed(call) || !found.HasEnded(call.Call.Args[0], call) {
+		return
+	}
+	if file := handwritten(r.pass, call.Pos()); file != nil {
+		r.at(callStart(file, call.Pos()), call.Pos(), Proven, "RL301",
+			"%s has ended here, so this context ends at once: derive it from the parent of %[1]s, or from "+
+				"context.WithoutCancel", nameOfContext(call.Call.Args[0]))
+	}
+}
+
+// exceeds reports whether a demand is of more than a context gives that ends after limit; 0 is no
+// limit. What is as long as that ends later, since it began later.
+func (one *demand) exceeds(limit time.Duration) bool {
+	return limit > 0 && (one.Length > limit || one.Length == limit && (!one.Needed || one.First))
+}
+
+// cut reports a demand of a context that ends earlier.
+func (r *report) cut(d *demanding, one *demand, outer attempt.Lifetime) {
+	if attempt.IsTimed(one.at) && d.found.HasEnded(one.ctx, one.at) || d.isReportedWithin(one) {
+		return
+	}
+	shown := d.shown(one)
+	file := fileOf(r.pass, shown.at.Pos())
+	switch {
+	case file == nil,
+		inTest(r.pass, shown.at.Pos()) && !shown.isTimeout(),
+		ast.IsGenerated(file) && !shown.isCall(): // what calls the generated function is reported
+		return
+	}
+	pos, end := callStart(file, shown.at.Pos()), shown.at.Pos()
+	if shown.loop != nil {
+		pos, end = loopStart(file, shown.loop.Loop, shown.loop.Op), token.NoPos
+	}
+	rule, evidence, text := d.judge(one, shown, outer)
+	if asleep(rule) {
+		return
+	}
+	r.finding(analysis.Diagnostic{Pos: pos, End: end, Message: text, Related: []analysis.RelatedInformation{
+		{Pos: outer.By.Pos(), Message: fmt.Sprintf("the outer limit of %v", outer.Limit)},
+	}}, evidence, rule)
+}
+
+// isTimeout reports whether a call demands that derives a context.
+func (one *demand) isTimeout() bool { return !one.isCall() && !one.Needed && !one.Policy }
+
+// isCall reports whether a call of a function demands what that function asks for.
+func (one *demand) isCall() bool { return one.Depth > 0 }
+
+// shown returns where a demand is reported: what hand-written code of the package first asks for,
+// or the demand itself.
+func (d *demanding) shown(one *demand) *demand {
+	for by := one; by != nil; by = by.inner {
+		if handwritten(d.pass, by.at.Pos()) != nil {
+			return by
+		}
+	}
+	return one
+}
+
+// isReportedWithin reports whether a function that is called demands too much of the context that
+// all of its callers give it.
+func (d *demanding) isReportedWithin(one *demand) bool {
+	for by := one.inner; by != nil; by = by.inner {
+		if handwritten(d.pass, by.at.Pos()) != nil && by.exceeds(d.lifetime(by).Limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge returns the rule that a demand breaks, and the evidence and the text of the finding.
+func (d *demanding) judge(one, shown *demand, outer attempt.Lifetime) (rule string, e Evidence, text string) {
+	limited, ends := d.describe(outer)
+	what, are := shown.What, "are"
+	if one.Policy {
+		are = "are at least"
+	}
+	if shown.isCall() {
+		what += " (" + shown.Where + ")"
+	}
+	switch {
+	case one.Needed && one.First:
+		return "RL302", one.Evidence, fmt.Sprintf("%s is at least %v, but %s, so nothing is retried: shorten the wait, or "+
+			"raise that timeout", what, one.Length, ends)
+	case one.Needed:
+		return "RL302", one.Evidence, fmt.Sprintf("%s %s %v, but %s: make fewer attempts, or raise that timeout",
+			what, are, one.Length, ends)
+	case one.isCall():
+		// A context may be meant to be shorter than what the function is made for.
+		rule, e = "RL304", Named
+		if one.Policy {
+			e = Proven
+		}
+		if d.found.Policies.Limiting(outer.By) != nil {
+			rule, e = "RL303", Proven
+		}
+		if shown.isCall() {
+			what = attempt.Name(shown.at) + " may take " + one.Length.String() + ", " + what
+		} else {
+			what += " of " + one.Length.String()
+		}
+		return rule, e, fmt.Sprintf("%s, but %s: raise the outer limit, or lower the inner one", what, ends)
+	case attempt.IsDeferred(one.at.Parent()) && one.Length > outer.Limit:
+		return "RL301", Proven, fmt.Sprintf("inner timeout %v exceeds the outer %s, which may have ended in this deferred "+
+			"call: derive it from the parent of the outer context", one.Length, limited)
+	case one.Length == outer.Limit:
+		return "RL301", Proven, fmt.Sprintf("inner timeout %v equals the outer %s, which began earlier and ends it: "+
+			"shorten it, or remove it", one.Length, limited)
+	}
+	return "RL301", Proven, fmt.Sprintf("inner timeout %v exceeds the outer %s, which ends it: shorten the inner timeout "+
+		"or raise the outer one", one.Length, limited)
+}
+
+// describe returns an outer limit, in a phrase and in a sentence.
+func (d *demanding) describe(outer attempt.Lifetime) (limit, ends string) {
+	if policy := d.found.Policies.Limiting(outer.By); policy != nil {
+		limit = fmt.Sprintf("%v of %s of policy %s", outer.Limit, policy.AttemptLimit().Setting, policy.Name)
+		return limit, fmt.Sprintf("%s of policy %s ends the context after %v", policy.AttemptLimit().Setting, policy.Name,
+			outer.Limit)
+	}
+	line := d.pass.Fset.Position(outer.By.Pos()).Line
+	return fmt.Sprintf("%v from line %d", outer.Limit, line),
+		fmt.Sprintf("the context from line %d ends after %v", line, outer.Limit)
+}
