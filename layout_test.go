@@ -143,8 +143,8 @@ var floors = map[string][]string{
 	// The file check reads durations; the rules and the generator write them.
 	"policy/duration": {},
 	"policy/rules": {
-		"internal/grpcstatus", "policy/duration", "runtime", "runtime/breaker", "runtime/durable/genapi",
-		"runtime/job",
+		"internal/grpcstatus", "policy/duration", "runtime", "runtime/breaker", "runtime/budget",
+		"runtime/durable/genapi", "runtime/job",
 	},
 	"schema": {},
 	// The file check, the formatter and the readers of foreign policies share the

@@ -226,8 +226,11 @@ func (f *File) model(root *syntax.Node, resolved []resolution, unknown unsound) 
 			continue
 		}
 		m.Budgets = append(m.Budgets, b.Name)
-		if b.Count != nil {
+		switch {
+		case b.Count != nil:
 			m.Counts = append(m.Counts, *b.Count)
+		case b.Ratio != nil && b.From.Name == "":
+			m.Buckets = append(m.Buckets, *b.Ratio)
 		}
 	}
 	for _, g := range f.Groups {

@@ -8,6 +8,7 @@ import (
 	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/job"
 )
@@ -22,10 +23,11 @@ type File struct {
 	Scopes            []Scope
 	Errors            []ErrorClass
 	Breakers          []breaker.Policy
-	BreakersInGo      []string // names of the breakers whose settings are in Go variables
-	BreakersInProcess []string // names of the breakers with shared: process
-	Budgets           []string // names of all
-	Counts            []job.BudgetPolicy
+	BreakersInGo      []string           // names of the breakers whose settings are in Go variables
+	BreakersInProcess []string           // names of the breakers with shared: process
+	Budgets           []string           // names of all
+	Buckets           []budget.Policy    // those of calls
+	Counts            []job.BudgetPolicy // those of jobs
 	Groups            []job.GroupPolicy
 	Policies          []Policy
 	Bindings          []Binding

@@ -1,10 +1,13 @@
 package rules
 
 import (
+	"math"
 	"slices"
+	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -16,6 +19,7 @@ var shareRules = []Rule{
 	{ID: "P806", Severity: Error, file: overCeiling},
 	{ID: "P808", Severity: Warning, file: needsEveryUnit},
 	{ID: "P809", Severity: Warning, file: deadlineDoesNotFit},
+	{ID: "P811", Severity: Warning, file: budgetBelowOneCall},
 	{
 		ID: "P902", Severity: Warning,
 		file:  unused,
@@ -115,6 +119,33 @@ func budgetWithoutEffect(f *File, report report) {
 			report(Warning, Place{"groups", g.Name, "budget"},
 				"%d units retry %d times at most, which budget %s with %d retries never limits: lower its retries", g.Units, most,
 				g.Budget.Name, g.Budget.Retries)
+		}
+	}
+}
+
+// budgetBelowOneCall is P811. While a service refuses every call at once, tokens are added by the
+// time of the waits alone.
+func budgetBelowOneCall(f *File, report report) {
+	for _, p := range f.Policies {
+		i := slices.IndexFunc(f.Buckets, func(b budget.Policy) bool { return b.Name == p.Budget })
+		if i < 0 || p.MaxAttempts == retry.Unlimited || waitsForever(p.Policy) {
+			continue
+		}
+		b := f.Buckets[i].Effective()
+		perSecond, passed := max(b.MinPerSecond, 0), time.Duration(0)
+		for k := 1; k < p.MaxAttempts && k <= maxSummed; k++ {
+			passed += min(greatestWait(p.Policy, k), math.MaxInt64-passed)
+			if b.Burst+perSecond*passed.Seconds() >= float64(k) {
+				continue
+			}
+			severity := Warning
+			if p.MaxAttempts >= manyAttempts {
+				severity = Info
+			}
+			report(severity, Place{"budgets", b.Name, "burst"},
+				"burst %v allows %d of the %d retries of one call of policy %s, if its attempts fail at once: raise it, or lower "+
+					"max_attempts", b.Burst, k-1, p.MaxAttempts-1, p.Name)
+			break
 		}
 	}
 }
