@@ -50,7 +50,12 @@ func Drain(d time.Duration) WorkOption { return func(o *workOptions) { o.drain =
 // one, use a context of [os/signal.NotifyContext] and call its stop function when
 // it has ended. Errors of the store, [ErrIncarnation] among them, are reported as
 // [events.EventStoreError] and do not end Work.
+//
+// Work returns an error at once if no handler is registered.
 func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
+	if len(e.handlerKeys()) == 0 {
+		return errNoHandler
+	}
 	o := workOptions{maxRuns: 10, poll: time.Second, drain: 30 * time.Second}
 	for _, option := range options {
 		option(&o)
@@ -81,6 +86,8 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 	w.running.Wait()
 	return err
 }
+
+var errNoHandler = errors.New("durable: a worker without a handler would execute nothing: call Handle before Work")
 
 // A worker is one call of Work.
 type worker struct {
@@ -142,7 +149,7 @@ func (w *worker) claim(ctx context.Context) (idle bool, err error) {
 
 func (w *worker) claimRuns(ctx context.Context, owner *owner) (idle bool, err error) {
 	handlers := w.handlers()
-	if len(handlers) == 0 || w.free() == 0 {
+	if w.free() == 0 {
 		return false, nil
 	}
 	if !owner.alive() {
@@ -178,9 +185,6 @@ func (w *worker) free() int {
 // handlers returns the handlers of the engine, another one first in each turn.
 func (w *worker) handlers() []string {
 	names := w.e.handlerKeys()
-	if len(names) == 0 {
-		return nil
-	}
 	w.turn = (w.turn + 1) % len(names)
 	return slices.Concat(names[w.turn:], names[:w.turn])
 }

@@ -120,10 +120,22 @@ func TestWorkerAheadOfStore(t *testing.T) {
 	})
 }
 
+// A worker that would never execute a run says so.
+func TestWorkWithoutHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := newEngine(t, memory.New()).Work(ctx); err == nil || ctx.Err() != nil {
+			t.Errorf("Work returned %v after %v, want an error at once", err, time.Since(epoch))
+		}
+	})
+}
+
 // A worker ends with its engine.
 func TestWorkOfClosedEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine(t, memory.New())
+		durable.Handle(e, "double", double)
 		done := make(chan error)
 		go func() { done <- e.Work(t.Context()) }()
 		time.Sleep(time.Minute)
