@@ -32,6 +32,7 @@ type runJSON struct {
 	Due        time.Time      `json:"due,omitzero"`
 	Recoveries int            `json:"recoveries,omitempty"`
 	Error      string         `json:"error,omitempty"`
+	Panic      string         `json:"panic,omitempty"`
 	Input      *valueJSON     `json:"input,omitempty"`
 	Result     *valueJSON     `json:"result,omitempty"`
 }
@@ -41,7 +42,7 @@ func newRun(r admin.RunInfo) runJSON {
 		Run: r.ID, Status: r.Status, Handler: r.Handler, Priority: r.Priority, Version: r.Version,
 		Parent: r.Parent, Owner: r.Owner, Fence: r.Fence, Created: r.Created, Claimed: r.Claimed, Ended: r.Ended,
 		Deadline: r.Deadline, Due: r.Due,
-		Recoveries: r.Recoveries, Error: r.Error,
+		Recoveries: r.Recoveries, Error: r.Error, Panic: r.Panic,
 	}
 }
 

@@ -113,6 +113,7 @@ func (s *session) printRun(ctx context.Context, r admin.RunInfo) error {
 	d.add("status", status(r.Status))
 	d.text("now", s.standing(&r, why))
 	d.text("error", r.Error)
+	d.text("panic", r.Panic)
 	values, err := s.client.Values(ctx, r.ID, "")
 	if err != nil {
 		return err

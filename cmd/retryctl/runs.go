@@ -171,7 +171,7 @@ func (f *runFilter) flags(flags *flag.FlagSet) {
 	flags.StringVar(&f.since, "since", "",
 		"only runs that were created since this `time`: 12h (ago), 2006-01-02, or RFC 3339")
 	flags.StringVar(&f.until, "until", "", "only runs that were created before this `time`")
-	flags.StringVar(&f.error, "error", "", "only runs whose error contains this `text`")
+	flags.StringVar(&f.error, "error", "", "only runs whose error or panic contains this `text`")
 }
 
 // query returns the query for the runs that f selects.
@@ -215,7 +215,7 @@ func (s *session) printRuns(ctx context.Context, q storage.Query, text string, l
 		if err != nil {
 			return err
 		}
-		if !strings.Contains(r.Error, text) {
+		if !strings.Contains(r.Failure(), text) {
 			continue
 		}
 		if limit > 0 && n == limit {
@@ -227,7 +227,7 @@ func (s *session) printRuns(ctx context.Context, q storage.Query, text string, l
 			err = s.print(newRun(r))
 		} else {
 			err = t.Row(term.Text(r.ID), status(r.Status), stamp(r.Created), stamp(r.Ended), s.next(r, alive),
-				term.Text(r.Handler), term.Text(r.Error))
+				term.Text(r.Handler), term.Text(r.Failure()))
 		}
 		if err != nil {
 			return err

@@ -65,6 +65,11 @@ func fillStandings(ctx context.Context, store storage.Store) error {
 			return errors.Join(durable.Start(ctx, e, "import", id+"/child", 1, later), down)
 		})
 	}
+	// The function of a run panics, and the program survives it.
+	func() {
+		defer func() { _ = recover() }()
+		_ = e.Run(ctx, "panics", func(context.Context) error { panic("no rate for\nEUR") })
+	}()
 	// A run waits for a signal.
 	_ = e.Run(ctx, "refund", func(ctx context.Context) error {
 		_, err := durable.Wait[bool](ctx, "approve", 24*time.Hour)

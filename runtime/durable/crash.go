@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable/events"
@@ -12,11 +13,13 @@ import (
 // This file counts crashes: a run that may have caused too many of them is paused.
 // A crash is known by its traces in the store. The owner of a run whose process was
 // killed did not release it. If the function of a run has panicked, its record and
-// the record of its owner were changed before it ended. Nothing is recovered.
+// the record of its owner were changed before it ended. A panic is recovered to record
+// its text, and goes on from there: its stack is the one of the function.
 
 // A crash is how an execution has ended that did not release its run.
 type crash struct {
 	cause string    // the run whose function has panicked, or "" if nobody knows
+	panic string    // the text of that
 	stops bool      // the process was shutting down
 	waits time.Time // until when the run only waits, or zero if it was executing
 }
@@ -24,7 +27,7 @@ type crash struct {
 // crashOf returns the crash of an owner, or of one that is not recorded any more.
 func crashOf(owner storage.Record, waits time.Time) (crash, error) {
 	b, err := record.Decode[record.Owner](owner)
-	return crash{cause: b.Panicked, stops: b.Stopping, waits: waits}, err
+	return crash{cause: b.Panicked, panic: b.Panic, stops: b.Stopping, waits: waits}, err
 }
 
 // count counts the crash of a run that is claimed, if it may be the cause.
@@ -36,7 +39,17 @@ func (c *crash) count(now time.Time, r *storage.Record, b *record.Run) {
 	case now.Before(c.waits), b.Awaiting == r.Fence:
 	default:
 		b.Recoveries++
+		b.Panic = c.panic
 	}
+}
+
+// panicText returns what is recorded of a panic with a value. It is nil if the function
+// has called runtime.Goexit.
+func panicText(value any) string {
+	if value == nil {
+		return "runtime.Goexit was called"
+	}
+	return record.Clip(fmt.Sprint(value))
 }
 
 // waitsUntil returns until when a run only waits: the latest time that a step waits
@@ -87,12 +100,14 @@ func (x *execution) awaiting(ctx context.Context) error {
 	return nil
 }
 
-// crashed releases the run, since its function has panicked or called
+// crashed releases the run, since its function has panicked with a value or called
 // runtime.Goexit, and counts the crash.
-func (x *execution) crashed(ctx context.Context) error {
-	return x.blame(ctx, func(r *storage.Record, b *record.Run, now time.Time) {
+func (x *execution) crashed(ctx context.Context, value any) error {
+	text := panicText(value)
+	return x.blame(ctx, text, func(r *storage.Record, b *record.Run, now time.Time) {
 		b.Recoveries++
 		b.Recovered++
+		b.Panic = text
 		b.LeaveJob(r)
 		release(r, now)
 	})
@@ -101,8 +116,8 @@ func (x *execution) crashed(ctx context.Context) error {
 // panics notes the panic of a step or a unit, which the function of the run may
 // recover. If it does not, or another goroutine has called the step, the process
 // ends with a run that was not released, and with nobody else to blame.
-func (x *execution) panics(ctx context.Context) {
-	if err := x.blame(ctx, nil); err != nil {
+func (x *execution) panics(ctx context.Context, value any) {
+	if err := x.blame(ctx, panicText(value), nil); err != nil {
 		x.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: x.id, Err: err})
 	}
 }
@@ -110,7 +125,9 @@ func (x *execution) panics(ctx context.Context) {
 // blame marks the owner for as long as nobody knows whether the process survives the
 // panic of the run, and changes the run. A store that does not answer does not keep
 // the process from its end.
-func (x *execution) blame(ctx context.Context, change func(*storage.Record, *record.Run, time.Time)) error {
+func (x *execution) blame(
+	ctx context.Context, text string, change func(*storage.Record, *record.Run, time.Time),
+) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.e.ns.Lease/3)
 	defer cancel()
 	owner, run := x.owner.key(), x.e.ns.Key(storage.KindRun, x.id, "")
@@ -123,7 +140,7 @@ func (x *execution) blame(ctx context.Context, change func(*storage.Record, *rec
 		if err != nil {
 			return w, err
 		}
-		ob.Panicked = x.id
+		ob.Panicked, ob.Panic = x.id, text
 		err = record.Encode(&o, &ob)
 		w.Put = append(w.Put, o)
 		if change == nil || err != nil {

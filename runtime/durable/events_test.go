@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,7 +160,8 @@ func TestStepPanics(t *testing.T) {
 	})
 }
 
-// A run whose function panics stays open, and is not owned.
+// A run whose function panics stays open, and is not owned. Its record says why until it
+// succeeds.
 func TestRunPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := memory.New()
@@ -172,14 +174,21 @@ func TestRunPanics(t *testing.T) {
 			}()
 			_ = p.run("one", func(context.Context) error { panic("once") })
 		}()
-		if n := len(p.saw(events.EventReleased)); n != 1 {
-			t.Errorf("got %d events about the release, want 1", n)
+		saw := p.saw(events.EventPanicked)
+		if len(saw) != 1 || saw[0].Err.Error() != "once" || !strings.Contains(saw[0].Stack, "events_test.go") {
+			t.Errorf("got %v, want one event with the panic and its stack", saw)
+		}
+		if r := wantRun(t, q.Engine, "one", storage.StatusOpen); r.Panic != "once" {
+			t.Errorf("recorded panic %q, want once", r.Panic)
 		}
 		if err := q.run("one", func(context.Context) error { return nil }); err != nil {
 			t.Error(err)
 		}
 		if got := time.Since(epoch); got > 0 {
 			t.Errorf("the run was free after %v", got)
+		}
+		if r := wantRun(t, q.Engine, "one", storage.StatusSucceeded); r.Panic != "" {
+			t.Errorf("recorded panic %q after the success", r.Panic)
 		}
 	})
 }

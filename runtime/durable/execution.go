@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -194,16 +195,25 @@ func (x *execution) call(
 	}
 	returned := false
 	defer func() {
-		if !returned {
-			x.cancel(errReturned)
-			x.halt(errReturned)
-			x.gate.wait()
-			ev := events.Event{Kind: events.EventReleased, Run: x.id, Fence: x.fence}
-			if err := x.crashed(ctx); err != nil { // the next renewal releases it
-				x.e.leave(x)
-				ev.Kind, ev.Err = events.EventStoreError, err
-			}
-			x.e.ns.Event(ctx, ev)
+		if returned {
+			return
+		}
+		value := recover()
+		ev := events.Event{
+			Kind: events.EventPanicked, Run: x.id, Fence: x.fence,
+			Err: errors.New(panicText(value)), Stack: string(debug.Stack()),
+		}
+		x.cancel(errReturned)
+		x.halt(errReturned)
+		x.gate.wait()
+		err := x.crashed(ctx, value)
+		x.e.ns.Event(ctx, ev)
+		if err != nil { // the next renewal releases it
+			x.e.leave(x)
+			x.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: x.id, Err: err})
+		}
+		if value != nil {
+			panic(value)
 		}
 	}()
 	p, err = fn(&runContext{Context: ctx, x: x})
@@ -383,7 +393,7 @@ func (x *execution) decideFinish(tx storage.Tx, end ending, member *groupAnswer)
 	}
 	b.Woken = false
 	if end.status == storage.StatusSucceeded {
-		b.Recoveries = 0
+		b.Recoveries, b.Panic = 0, ""
 	}
 	b.Abandoned = b.Abandoned || end.leaves
 	if b.Tail = end.tail; b.Tail {

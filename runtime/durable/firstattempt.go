@@ -109,11 +109,15 @@ func (f *firstAttempt) End() {
 	if f.ended.Load() {
 		return
 	}
-	f.x.panics(f.Context())
+	value := recover()
+	f.x.panics(f.Context(), value)
 	if id := f.Info().Step; id != "" {
 		f.x.unfinished(f.ledger, id)
 	}
 	f.drop()
+	if value != nil {
+		panic(value)
+	}
 }
 
 // unfinished notes that a step was called without an answer: unless it is called

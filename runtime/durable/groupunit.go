@@ -84,9 +84,9 @@ func (u *unitCall) call(ctx context.Context) (result record.Payload, err error) 
 	returned := false
 	defer func() {
 		if !returned {
-			if p := recover(); p != nil {
-				u.g.x.panics(ctx)
-				panic(p)
+			if value := recover(); value != nil {
+				u.g.x.panics(ctx, value)
+				panic(value)
 			}
 			u.finish(ctx, record.Payload{}, job.ErrGoexit)
 		}

@@ -124,7 +124,7 @@ func (o *owner) renew(ctx context.Context) error {
 		}
 		gap = tx.Now.After(b.Until) && o.valid.Load() > 0
 		b.Lease, b.Until = o.e.ns.Lease, tx.Now.Add(o.e.ns.Lease)
-		b.Panicked, b.Stopping = "", o.stopping.Load() > 0 // it has survived the panic
+		b.Panicked, b.Panic, b.Stopping = "", "", o.stopping.Load() > 0 // it has survived the panic
 		b.Handlers = handlers
 		r.Due = b.Until
 		if err := record.Encode(&r, &b); err != nil {

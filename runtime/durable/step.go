@@ -205,8 +205,12 @@ func (x *execution) fly(ctx context.Context, c *stepCall) (result *record.Payloa
 		if returned {
 			end(err)
 		} else {
+			value := recover()
 			end(errPanicked)
-			x.panics(ctx)
+			x.panics(ctx, value)
+			if value != nil {
+				defer panic(value)
+			}
 		}
 		x.mu.Lock()
 		defer x.mu.Unlock()

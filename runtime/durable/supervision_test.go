@@ -58,6 +58,9 @@ func TestPanickingRunIsPaused(t *testing.T) {
 		time.Sleep(time.Minute)
 		p := startProcess(t, m)
 		wantAs[*durable.PausedError](t, p.crashed(t, "panics"))
+		if r := wantRun(t, p.Engine, "panics", storage.StatusPaused); r.Panic != "a bug" {
+			t.Errorf("recorded panic %q, want a bug", r.Panic)
+		}
 		for _, run := range []string{"waiting", "executing", "busy"} {
 			if r := wantRun(t, p.Engine, run, storage.StatusOpen); r.Recoveries > 1 {
 				t.Errorf("run %q was recovered %d times", run, r.Recoveries)
@@ -120,6 +123,10 @@ func TestPanicOfStep(t *testing.T) {
 		last := startProcess(t, m)
 		for run, want := range map[string][2]int{"hangs": {0, 1}, "panics": {1, 0}} {
 			got := steps(t, last.Engine, run)["call"]
+			text := map[string]string{"panics": "runtime.Goexit was called"}[run]
+			if r := wantRun(t, last.Engine, run, storage.StatusOpen); r.Panic != text {
+				t.Errorf("run %q: recorded panic %q, want %q", run, r.Panic, text)
+			}
 			if got.Attempts != 2 || [2]int{got.Lost, got.Interrupted} != want {
 				t.Errorf("run %q: got %d attempts, %d lost and %d interrupted; want 2, %v",
 					run, got.Attempts, got.Lost, got.Interrupted, want)

@@ -32,10 +32,22 @@ type RunInfo struct {
 	Due        time.Time // the end of a parked run's wait, or when the results of one that has ended are deleted
 	Recoveries int       // crashes that it may have caused since a step made progress
 	Error      string    // of a failed run
+	// Panic is the text of the last panic of the function or of one of its steps, or "" if
+	// there was none, a later crash was no panic, or the run has succeeded since.
+	Panic string
 	// Policies are the settings of the policies under which its steps were executed, by
 	// the names of the policies: several of one name after its policy file was changed,
 	// the latest last. At most 8 of each are kept.
 	Policies map[string][]retry.Settings
+}
+
+// Failure returns the error of the run or, if it has none, its panic after the word
+// panic. It returns "" if there is neither.
+func (r RunInfo) Failure() string {
+	if r.Error == "" && r.Panic != "" {
+		return "panic: " + r.Panic
+	}
+	return r.Error
 }
 
 // runStatuses are the statuses of runs.
@@ -128,7 +140,7 @@ func runInfo(r storage.Record) (RunInfo, bool, error) {
 		ID: r.Key.Run, Status: r.Status, Owner: r.Owner, Fence: r.Fence, Handler: r.Handler,
 		Priority: int(r.Priority), Version: b.Version, Parent: b.Parent,
 		Created: r.Created, Claimed: b.Claimed, Ended: b.Ended, Deadline: b.Deadline, Due: r.Due,
-		Recoveries: b.Recoveries, Error: b.Error, Policies: b.Policies,
+		Recoveries: b.Recoveries, Error: b.Error, Panic: b.Panic, Policies: b.Policies,
 	}, true, err
 }
 

@@ -22,6 +22,7 @@ const (
 	EventPaused                      // a run waits for a person
 	EventUnpaused                    // an operator has ended that
 	EventReleased                    // an execution has ended, the run stays open
+	EventPanicked                    // the function of a run has panicked, the run stays open: Err and Stack
 	EventFenced                      // an execution has ended, since the run is executed elsewhere
 	EventRunCanceled                 // a run was canceled
 	EventTimedOut                    // the timeout of a run has passed
@@ -62,7 +63,7 @@ const (
 )
 
 var eventKinds = [...]string{
-	"", "created", "resumed", "recovered", "completed", "failed", "parked", "paused", "unpaused", "released", "fenced",
+	"", "created", "resumed", "recovered", "completed", "failed", "parked", "paused", "unpaused", "released", "panicked", "fenced",
 	"canceled", "timed out", "expired",
 	"step waiting", "attempt started", "step succeeded", "attempt failed", "step exhausted", "dead letter",
 	"attempt lost", "attempt interrupted", "step in doubt", "attempt withdrawn", "late end refused", "step abandoned",
@@ -104,6 +105,7 @@ type Event struct {
 	Correlation string // the same for all attempts of a step since its first failure
 	By          Operator
 	Err         error
+	Stack       string // EventPanicked: of the goroutine
 
 	// Job is set for EventJob. Its JobID is the run, and its Unit the id of the
 	// step, unless they are those of a group.

@@ -16,6 +16,7 @@ var levels = map[Kind]slog.Level{
 	EventLost: slog.LevelWarn, EventRefused: slog.LevelWarn, EventAbandoned: slog.LevelWarn, EventChanged: slog.LevelWarn,
 	EventFenced: slog.LevelWarn, EventPolicyChanged: slog.LevelWarn, EventUnitFailed: slog.LevelWarn,
 	EventUnitRemoved: slog.LevelWarn,
+	EventPanicked:    slog.LevelError,
 	EventExhausted:   slog.LevelError, EventDeadLetter: slog.LevelError, EventInDoubt: slog.LevelError,
 	EventStoreError: slog.LevelError,
 }
@@ -65,6 +66,7 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 		if e.Err != nil {
 			attrs = append(attrs, slog.Any("err", e.Err))
 		}
+		text("stack", e.Stack)
 		l.LogAttrs(ctx, level, e.Kind.String(), attrs...)
 	}
 }

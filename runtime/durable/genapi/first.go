@@ -26,7 +26,8 @@ type FirstAttempt interface {
 	// Succeeded ends the attempt if err is nil, and reports whether it is. Otherwise
 	// CallAfter must follow.
 	Succeeded(err error) bool
-	// End ends the attempt if its function has panicked. Callers defer it.
+	// End ends the attempt if its function has panicked, and lets the panic go on. Callers
+	// defer it, without another function around it.
 	End()
 }
 

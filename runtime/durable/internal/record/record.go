@@ -21,6 +21,7 @@ type Owner struct {
 	// Panicked is the run whose function has panicked since the last renewal: if the
 	// process dies now, that is why.
 	Panicked string `json:"panicked,omitempty"`
+	Panic    string `json:"panic,omitempty"`    // its text
 	Stopping bool   `json:"stopping,omitempty"` // its worker claims nothing more, and drains
 	// Handlers are the handlers that its worker calls: for people only.
 	Handlers []string `json:"handlers,omitempty"`
