@@ -33,8 +33,11 @@ type runJSON struct {
 	Recoveries int            `json:"recoveries,omitempty"`
 	Error      string         `json:"error,omitempty"`
 	Panic      string         `json:"panic,omitempty"`
-	Input      *valueJSON     `json:"input,omitempty"`
-	Result     *valueJSON     `json:"result,omitempty"`
+	// What becomes of the run, unless it is exported.
+	NoWorker bool       `json:"no_worker,omitempty"` // no worker has its handler
+	Kept     bool       `json:"kept,omitempty"`      // until somebody has looked at its steps
+	Input    *valueJSON `json:"input,omitempty"`
+	Result   *valueJSON `json:"result,omitempty"`
 }
 
 func newRun(r admin.RunInfo) runJSON {
@@ -44,6 +47,12 @@ func newRun(r admin.RunInfo) runJSON {
 		Deadline: r.Deadline, Due: r.Due,
 		Recoveries: r.Recoveries, Error: r.Error, Panic: r.Panic,
 	}
+}
+
+// withOutlook adds what becomes of the run.
+func (j runJSON) withOutlook(r admin.RunInfo, o admin.Outlook) runJSON {
+	j.NoWorker, j.Kept = o.NoWorker(r), o.Kept(r)
+	return j
 }
 
 // seconds is a duration in seconds.

@@ -155,20 +155,13 @@ func (s *session) due(ctx context.Context, d *details, r admin.RunInfo, ended bo
 		d.text("next", s.moment(r.Due))
 		return nil
 	}
+	o, err := s.client.Outlook(ctx, []admin.RunInfo{r})
 	text := s.moment(r.Due)
-	f := admin.Filter{
-		Run: r.ID, Attention: true, Limit: 1,
-		Status: []storage.Status{storage.StatusDead, storage.StatusInDoubt, storage.StatusPaused},
-	}
-	for _, err := range s.client.Steps(ctx, f) { // as expiry asks before it deletes a run
-		if err != nil {
-			return err
-		}
+	if o.Kept(r) {
 		text += ", unless a dead letter or a step in doubt is left"
-		break
 	}
 	d.text("deleted", text)
-	return nil
+	return err
 }
 
 // standing describes why a run does not go on, or returns "" if its status does.
@@ -271,6 +264,10 @@ func failure(i admin.StepInfo) term.Cell {
 
 // runInJSON prints a run, its groups and its steps as one object.
 func (s *session) runInJSON(ctx context.Context, r admin.RunInfo, f admin.Filter, limit int) error {
+	outlook, err := s.client.Outlook(ctx, []admin.RunInfo{r})
+	if err != nil {
+		return err
+	}
 	out := struct {
 		runJSON
 		Now      *whyJSON                       `json:"now,omitempty"`      // unless the status says it all
@@ -280,7 +277,10 @@ func (s *session) runInJSON(ctx context.Context, r admin.RunInfo, f admin.Filter
 		Groups   []groupJSON                    `json:"groups,omitempty"`
 		Steps    []stepJSON                     `json:"steps"`
 		After    string                         `json:"after,omitempty"` // there are more
-	}{runJSON: newRun(r), Policies: newPolicies(&r), Changed: r.PolicyChanges(), Steps: []stepJSON{}}
+	}{
+		runJSON: newRun(r).withOutlook(r, outlook), Policies: newPolicies(&r), Changed: r.PolicyChanges(),
+		Steps: []stepJSON{},
+	}
 	if err := s.addValues(ctx, &out.runJSON); err != nil {
 		return err
 	}

@@ -203,14 +203,8 @@ func (s *session) printRuns(ctx context.Context, q storage.Query, text string, l
 	if !s.json {
 		t = s.table("RUN", "STATUS", "CREATED", "ENDED", "NEXT", "HANDLER", "ERROR")
 	}
-	alive := map[string]bool{}
-	for o, err := range s.client.Owners(ctx) {
-		if err != nil {
-			return err
-		}
-		alive[o.Owner] = !o.Dead && o.Until.After(s.now)
-	}
-	n, last := 0, ""
+	n := 0
+	var page []admin.RunInfo
 	for r, err := range s.client.List(ctx, q) {
 		if err != nil {
 			return err
@@ -219,42 +213,62 @@ func (s *session) printRuns(ctx context.Context, q storage.Query, text string, l
 			continue
 		}
 		if limit > 0 && n == limit {
-			s.more(last)
+			s.more(page[len(page)-1].ID)
 			break
 		}
-		n, last = n+1, r.ID
-		if s.json {
-			err = s.print(newRun(r))
+		if len(page) == term.Page {
+			if err := s.printPage(ctx, t, page); err != nil {
+				return err
+			}
+			page = page[:0]
+		}
+		n, page = n+1, append(page, r)
+	}
+	if err := s.printPage(ctx, t, page); err != nil || s.json {
+		return err
+	}
+	return t.Flush()
+}
+
+// printPage prints some runs, as rows of a table unless that is nil.
+func (s *session) printPage(ctx context.Context, t *term.Table, runs []admin.RunInfo) error {
+	o, err := s.client.Outlook(ctx, runs)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if t == nil {
+			err = s.print(newRun(r).withOutlook(r, o))
 		} else {
-			err = t.Row(term.Text(r.ID), status(r.Status), stamp(r.Created), stamp(r.Ended), s.next(r, alive),
+			err = t.Row(term.Text(r.ID), status(r.Status), stamp(r.Created), stamp(r.Ended), s.next(r, o),
 				term.Text(r.Handler), term.Text(r.Failure()))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if s.json {
-		return nil
-	}
-	return t.Flush()
+	return nil
 }
 
-// next describes what happens next to a run. alive are the engines that are.
-func (s *session) next(r admin.RunInfo, alive map[string]bool) term.Cell {
+// next describes what happens next to a run.
+func (s *session) next(r admin.RunInfo, o admin.Outlook) term.Cell {
+	c := term.Text(s.distance(r.Due))
 	switch {
-	case alive[r.Owner]:
+	case o.Executes(r):
 		return term.Cell{Text: "executing", Style: term.Blue}
-	case r.Owner != "":
-		return term.Cell{Text: "its process is dead", Style: term.Yellow}
-	case r.Due.IsZero():
-		return term.Cell{}
-	case !r.Ended.IsZero() && r.Status != storage.StatusPaused:
-		return term.Cell{Text: "deleted " + s.distance(r.Due), Style: term.Faint}
+	case o.Orphaned(r):
+		c = term.Cell{Text: "its process is dead", Style: term.Yellow}
+	case o.Kept(r):
+		return term.Cell{Text: "kept until resolved", Style: term.Faint}
+	case r.Status.EndsRun() && !r.Due.IsZero():
+		return term.Cell{Text: "deleted " + c.Text, Style: term.Faint}
+	case !r.Due.IsZero() && r.Due.Before(s.now): // nobody has claimed it
+		c = term.Cell{Text: "due " + c.Text, Style: term.Yellow}
 	}
-	if r.Due.Before(s.now) { // nobody has claimed it
-		return term.Cell{Text: "due " + s.distance(r.Due), Style: term.Yellow}
+	if o.NoWorker(r) {
+		c = term.Cell{Text: joined(", ", c.Text, "no worker"), Style: term.Yellow}
 	}
-	return term.Text(s.distance(r.Due))
+	return c
 }
 
 // more prints that there are more rows.

@@ -44,6 +44,18 @@ func TestExpireKeepsDeadLetters(t *testing.T) {
 		if err := p.run("done", func(context.Context) error { return nil }, durable.Retention(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
+		var runs []admin.RunInfo
+		for r, err := range p.Admin().List(t.Context(), storage.Query{}) {
+			if runs = append(runs, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o, err := p.Admin().Outlook(t.Context(), runs)
+		for _, r := range runs {
+			if o.Kept(r) != (r.ID != "done") || err != nil {
+				t.Errorf("the outlook of run %q is wrong, %v", r.ID, err)
+			}
+		}
 		time.Sleep(90 * time.Minute)
 		wantRun(t, p.Engine, "done", storage.StatusExpired)
 		wantStep(t, p.Engine, "dead-10", "charge", storage.StatusDead)

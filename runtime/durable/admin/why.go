@@ -284,16 +284,8 @@ func (c *Client) lacks(ctx context.Context, s *Standing) error {
 
 // hasWorker reports whether a worker that lives has a handler.
 func (c *Client) hasWorker(ctx context.Context, handler string) (bool, error) {
-	now := time.Now()
-	for o, err := range c.Owners(ctx) {
-		if err != nil {
-			return false, err
-		}
-		if !o.Dead && o.Until.After(now) && slices.Contains(o.Handlers, handler) {
-			return true, nil
-		}
-	}
-	return false, nil
+	_, handlers, err := c.live(ctx)
+	return handlers[handler], err
 }
 
 // whyOwned is [Client.Why] for a run that has an owner.

@@ -28,6 +28,7 @@ var runStatuses = []storage.Status{
 // runsData is what the list of runs shows.
 type runsData struct {
 	Runs     []admin.RunInfo
+	Outlook  admin.Outlook
 	Statuses []storage.Status
 	// Of the filter. Prefix is what the ids begin with.
 	Status, Handler, Prefix string
@@ -82,6 +83,9 @@ func (s *Server) listRuns(ctx context.Context, d *runsData, q storage.Query) err
 		older = true // the page from which the link leads here
 	}
 	if d.Runs = runs; err != nil || len(runs) == 0 {
+		return err
+	}
+	if d.Outlook, err = s.Client.Outlook(ctx, runs); err != nil {
 		return err
 	}
 	if newer {
@@ -139,6 +143,7 @@ func (s *Server) find(ctx context.Context, run string) (admin.RunInfo, error) {
 // runData is what the page of a run shows.
 type runData struct {
 	Run                            admin.RunInfo
+	Outlook                        admin.Outlook
 	Why                            admin.Standing
 	Groups                         []groupRow
 	Steps                          []admin.StepInfo
@@ -164,7 +169,11 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &runData{Run: info, Why: why, After: form.Get("after")}
+	outlook, err := s.Client.Outlook(ctx, []admin.RunInfo{info})
+	if err != nil {
+		return nil, err
+	}
+	d := &runData{Run: info, Outlook: outlook, Why: why, After: form.Get("after")}
 	d.permissions()
 	if d.Values, err = s.values(ctx, info.ID, ""); err != nil {
 		return nil, err

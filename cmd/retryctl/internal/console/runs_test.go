@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 // TestNewestFirst: the list of runs begins with the newest one. Its pages lead to older
@@ -66,6 +69,21 @@ func TestNewestFirst(t *testing.T) {
 	}
 	c.want("another order", c.get("/runs?after=1:a"), http.StatusBadRequest)
 	c.want("another order", c.get("/runs?before=1:a"), http.StatusBadRequest)
+}
+
+// TestOutlook: the list of runs shows what their records do not say.
+func TestOutlook(t *testing.T) {
+	e := newStore(t)
+	e.fail("dead", quick("charge", 1), "o1", errors.New("down"))
+	if err := durable.Start(t.Context(), e.Engine, "import", "misspelled", 1); err != nil {
+		t.Fatal(err)
+	}
+	r := newClient(t, serve(t, Config{Client: e.Engine.Admin(), Store: "test"})).get("/runs")
+	for _, want := range []string{"kept until resolved", ">no worker<"} {
+		if n := strings.Count(r.body, want); n != 1 {
+			t.Errorf("the page has %q %d times, want once", want, n)
+		}
+	}
 }
 
 func TestAge(t *testing.T) {

@@ -144,16 +144,43 @@ func (p *portion) ids() (ids []string) {
 
 // expire deletes the portion.
 func (p *portion) expire(ctx context.Context) error {
-	blocked := storage.Query{
-		Kind: storage.KindStep, Space: p.ns.Space, Runs: p.ids(), Attention: true, Status: blockedStatus,
+	sel := storage.Select{
+		Keys: slices.Concat(p.runs, p.page), Queries: []storage.Query{p.ns.blockedSteps(p.ids())},
 	}
-	sel := storage.Select{Keys: slices.Concat(p.runs, p.page), Queries: []storage.Query{blocked}}
 	return p.ns.Store.Update(ctx, sel, p.decide)
 }
 
 // blockedStatus are the states of steps that somebody has to look at before their run
 // expires.
 var blockedStatus = []storage.Status{storage.StatusDead, storage.StatusInDoubt, storage.StatusPaused}
+
+// blockedSteps returns the query for the steps that somebody has to look at before their
+// runs, which are some of those, expire.
+func (n *Namespace) blockedSteps(runs []string) storage.Query {
+	return storage.Query{Kind: storage.KindStep, Space: n.Space, Runs: runs, Attention: true, Status: blockedStatus}
+}
+
+// Blocked returns those of some runs that do not expire before somebody has looked at
+// their dead letters, or at their steps in doubt.
+func (n *Namespace) Blocked(ctx context.Context, runs []string) (map[string]bool, error) {
+	blocked := map[string]bool{}
+	for len(runs) > 0 {
+		q := n.blockedSteps(runs)
+		q.Brief = true
+		records, next, err := n.Store.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range records {
+			blocked[r.Key.Run] = true
+		}
+		if next == "" {
+			break
+		}
+		runs = slices.DeleteFunc(slices.Clone(runs), func(run string) bool { return blocked[run] })
+	}
+	return blocked, nil
+}
 
 // decide expires the runs that are still due: not one that was requeued, that another
 // engine has expired, or that has just succeeded with a tail.
