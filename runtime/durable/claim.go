@@ -39,6 +39,8 @@ func (c *claim) event() events.Kind {
 		return endEvents[c.status]
 	case c.crash:
 		return events.EventRecovered
+	case c.resume && c.fence == 1:
+		return events.EventBegan
 	case c.resume:
 		return events.EventResumed
 	}

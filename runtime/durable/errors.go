@@ -52,18 +52,24 @@ var (
 )
 
 // A ParkedError reports that a run waits without a process: a wait is longer
-// than the time that the caller has, or than ParkAfter. Call Run again at Until.
+// than the time that the caller has, or than ParkAfter. Call Run again at Until, unless
+// workers execute the run.
 type ParkedError struct {
-	Run   string
-	Until time.Time // by the clock of the store; zero: until a run has ended that it awaits
+	Run    string
+	Until  time.Time // by the clock of the store; zero: until a run has ended that it awaits
+	Worker bool      // a worker executes the run again
 }
 
 // Error returns the run and the time.
 func (e *ParkedError) Error() string {
-	if e.Until.IsZero() {
-		return fmt.Sprintf("run %q is parked until another run has ended", e.Run)
+	until, next := "another run has ended", ": run it again then"
+	if !e.Until.IsZero() {
+		until = e.Until.Format(time.RFC3339)
 	}
-	return fmt.Sprintf("run %q is parked until %s: run it again then", e.Run, e.Until.Format(time.RFC3339))
+	if e.Worker {
+		next = ""
+	}
+	return fmt.Sprintf("run %q is parked until %s%s", e.Run, until, next)
 }
 
 // A PausedError reports that a run waits for a person.

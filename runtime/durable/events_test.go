@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -189,6 +190,40 @@ func TestRunPanics(t *testing.T) {
 		}
 		if r := wantRun(t, q.Engine, "one", storage.StatusSucceeded); r.Panic != "" {
 			t.Errorf("recorded panic %q after the success", r.Panic)
+		}
+	})
+}
+
+// The log of a worker says what happens to a run, and asks nobody to run it.
+func TestWorkerLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		h := slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+				return slog.Attr{}
+			}
+			return a
+		}})
+		e := newEngine(t, memory.New(), durable.OnEvent(events.Log(slog.New(h))))
+		durable.Handle(e, "sleep", func(ctx context.Context, _ int) (int, error) {
+			return 1, durable.Sleep(ctx, "grace", 2*time.Hour)
+		})
+		if err := durable.Start(t.Context(), e, "sleep", "one", 1); err != nil {
+			t.Fatal(err)
+		}
+		stop := work(t, e)
+		time.Sleep(3 * time.Hour)
+		stop()
+		until := epoch.Add(2 * time.Hour).UTC().Format(time.RFC3339)
+		want := `msg=created run=one
+msg=began run=one
+msg=parked run=one err="run \"one\" is parked until ` + until + `"
+msg=resumed run=one
+msg="wait elapsed" run=one step=grace
+msg=completed run=one
+`
+		if got := log.String(); got != want {
+			t.Errorf("got log\n%s\nwant\n%s", got, want)
 		}
 	})
 }

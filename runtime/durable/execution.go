@@ -102,6 +102,11 @@ func isHeld(err error) bool {
 	return ok && paused.Held
 }
 
+// parked returns the error of a run that is parked until a time.
+func (x *execution) parked(until time.Time) *ParkedError {
+	return &ParkedError{Run: x.id, Until: until, Worker: x.handler != ""}
+}
+
 // park halts the execution because of a wait until a time.
 func (x *execution) park(until time.Time) error {
 	x.mu.Lock()
@@ -109,13 +114,13 @@ func (x *execution) park(until time.Time) error {
 	parked, ok := errors.AsType[*ParkedError](x.halted)
 	switch {
 	case x.halted == nil:
-		parked = &ParkedError{Run: x.id, Until: until}
+		parked = x.parked(until)
 		x.halted = parked
 		x.stopSteps()
 	case !ok:
 		return x.halted
 	case record.Earlier(until, parked.Until):
-		parked = &ParkedError{Run: x.id, Until: until}
+		parked = x.parked(until)
 		x.halted = parked
 	}
 	return parked
@@ -143,7 +148,7 @@ func (x *execution) parkCaller(u *unitCall, until time.Time, awaits ...string) e
 		u.until = until
 	}
 	u.isParked = true
-	return &ParkedError{Run: x.id, Until: until}
+	return x.parked(until)
 }
 
 // err returns why no further attempt starts, or nil.
@@ -330,7 +335,7 @@ func (x *execution) ending(outer, inner context.Context, result record.Payload, 
 	case len(paused) > 0:
 		return ending{status: storage.StatusPaused, err: &PausedError{Run: x.id, Steps: paused}}
 	case isParked && record.Earlier(x.run.Deadline, parked.Until):
-		err := &ParkedError{Run: x.id, Until: x.run.Deadline}
+		err := x.parked(x.run.Deadline)
 		return ending{status: storage.StatusParked, due: parked.Until, awaits: x.awaits, err: err}
 	case isParked:
 		return ending{status: storage.StatusParked, due: parked.Until, awaits: x.awaits, err: parked}

@@ -13,7 +13,8 @@ type Kind uint8
 // The kinds of events. Those of a transaction are reported after it is
 // committed.
 const (
-	EventCreated     Kind = iota + 1 // a new run is executed
+	EventCreated     Kind = iota + 1 // a run was created: Run executes it at once
+	EventBegan                       // a run that exists is executed for the first time
 	EventResumed                     // a run is executed again
 	EventRecovered                   // a run is executed again whose engine died, or lost it
 	EventCompleted                   // a run has succeeded
@@ -63,7 +64,8 @@ const (
 )
 
 var eventKinds = [...]string{
-	"", "created", "resumed", "recovered", "completed", "failed", "parked", "paused", "unpaused", "released", "panicked", "fenced",
+	"", "created", "began", "resumed", "recovered", "completed", "failed", "parked", "paused", "unpaused", "released",
+	"panicked", "fenced",
 	"canceled", "timed out", "expired",
 	"step waiting", "attempt started", "step succeeded", "attempt failed", "step exhausted", "dead letter",
 	"attempt lost", "attempt interrupted", "step in doubt", "attempt withdrawn", "late end refused", "step abandoned",
