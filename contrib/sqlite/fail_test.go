@@ -128,7 +128,7 @@ func TestReadOnly(t *testing.T) {
 	}{
 		{"file", 0o444, 0o777, "read-only: allow this user to write the file and its folder"},
 		{"file that may not be read", 0, 0o777, "cannot be opened: check that the file exists"},
-		{"folder", 0o666, 0o555, "access is denied: allow this user to write the file and its folder"},
+		{"folder", 0o666, 0o555, "read-only: allow this user to write the file and its folder"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -91,3 +91,11 @@ func (l *fileLock) release() {
 	unlock(l.file)
 	l.turn.give()
 }
+
+// close closes the file. A nil lock has none.
+func (l *fileLock) close() error {
+	if l == nil {
+		return nil
+	}
+	return l.file.Close()
+}

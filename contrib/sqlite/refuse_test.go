@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,19 @@ func change(t testing.TB, path string, edit func([]byte) []byte) {
 	if err := os.WriteFile(path, edit(data), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// fileNames returns the names of the files in a folder.
+func fileNames(t testing.TB, folder string) (list []string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
 }
 
 // TestRefused opens files that are not usable. They must not change.
@@ -136,6 +150,7 @@ func TestRefused(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "state.db")
 			test.make(t, path)
 			before, _ := os.ReadFile(path)
+			files := fileNames(t, filepath.Dir(path))
 			_, err := sqlite.Open(path)
 			if !errors.Is(err, storage.ErrFormat) {
 				t.Fatalf("got %v", err)
@@ -145,6 +160,9 @@ func TestRefused(t *testing.T) {
 			}
 			if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 				t.Error("the file has changed")
+			}
+			if left := fileNames(t, filepath.Dir(path)); !slices.Equal(files, left) {
+				t.Errorf("left the files %q, there were %q", left, files)
 			}
 		})
 	}

@@ -87,9 +87,6 @@ func Open(path string, options ...Option) (*Store, error) {
 			storage.ErrStore, path, err)
 	}
 	s.owners.prefix = path + "-owner-"
-	if s.lock, err = openFileLock(path + "-lock"); err != nil {
-		return nil, s.fail(err)
-	}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -120,6 +117,9 @@ func (s *Store) prepare() error {
 		if !current && s.existing {
 			return s.fail(&formatError{older(format)})
 		}
+	}
+	if s.lock, err = openFileLock(s.path + "-lock"); err != nil { // not next to what is no store
+		return s.fail(err)
 	}
 	if !current {
 		if err := s.lock.acquire(ctx, s.closed); err != nil {
@@ -161,7 +161,7 @@ func (s *Store) Close() error {
 		defer s.write.mu.Unlock()
 		s.reading <- struct{}{}
 		defer s.reading.give()
-		err = errors.Join(s.closeWriter(), s.read.close(), s.owners.close(), s.lock.file.Close())
+		err = errors.Join(s.closeWriter(), s.read.close(), s.owners.close(), s.lock.close())
 		s.read = nil
 	})
 	return s.fail(err)
