@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -20,7 +21,12 @@ import (
 // The settings of the transaction apply, synchronous_commit among them. If it is
 // serializable, or at the level repeatable read, StartTx returns the error of PostgreSQL
 // for a conflict, for which errors.As finds a *pgconn.PgError: repeat the transaction.
+//
+// Tx returns nil if tx is nil, for which StartTx returns an error.
 func (s *Store) Tx(tx pgx.Tx) storage.Transaction {
+	if isNil(tx) {
+		return nil
+	}
 	return &transaction{s, func(ctx context.Context, text string, args []any, read func(row) error) error {
 		rows, err := tx.Query(ctx, text, args...)
 		if err != nil {
@@ -39,6 +45,9 @@ type Querier interface {
 // SQLTx is [Store.Tx] for a transaction of database/sql, with the driver of
 // github.com/jackc/pgx/v5/stdlib.
 func (s *Store) SQLTx(tx Querier) storage.Transaction {
+	if isNil(tx) {
+		return nil
+	}
 	return &transaction{s, func(ctx context.Context, text string, args []any, read func(row) error) error {
 		rows, err := tx.QueryContext(ctx, text, args...)
 		if err != nil {
@@ -47,6 +56,13 @@ func (s *Store) SQLTx(tx Querier) storage.Transaction {
 		defer rows.Close()
 		return readAll(rows, read)
 	}}
+}
+
+// isNil reports whether a transaction is nil, as after an error of Begin that nobody has
+// looked at: some drivers then return a nil pointer.
+func isNil(tx any) bool {
+	v := reflect.ValueOf(tx)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // readAll reads the rows of a result, which the caller closes.

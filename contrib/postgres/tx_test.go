@@ -127,6 +127,15 @@ func TestStartTx(t *testing.T) {
 	}
 }
 
+// TestNoTx: a transaction that did not begin is nil, for StartTx to find.
+func TestNoTx(t *testing.T) {
+	var s *sql.Tx // as BeginTx returns it with an error
+	store := &postgres.Store{}
+	if store.Tx(nil) != nil || store.SQLTx(nil) != nil || store.SQLTx(s) != nil {
+		t.Error("a transaction of the store is not nil")
+	}
+}
+
 // TestStartTxDies: the run of a program that dies between the insertion and the commit
 // does not exist, and others may start it at once.
 func TestStartTxDies(t *testing.T) {

@@ -55,6 +55,10 @@ func TestStartTx(t *testing.T) {
 	}
 	wantError(t, start(ctx, at{m}, "", 1), durable.ErrID)
 
+	if err := start(ctx, nil, "b", 1); err == nil || !strings.Contains(err.Error(), "the transaction is nil") {
+		t.Errorf("got %v, want an error about the transaction", err)
+	}
+
 	refused := func(err error, want string) {
 		t.Helper()
 		if wantError(t, err, durable.ErrConflict); err != nil && !strings.Contains(err.Error(), want) {
