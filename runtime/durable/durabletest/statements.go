@@ -13,18 +13,64 @@ import (
 )
 
 // A Swift store is a [storage.Swapper], a [storage.Claimer] and a [storage.Inserter] over a
-// store that need not be one: an engine uses its statements where it can, each of which is an update of the
-// store, with the failures of that.
+// store that need not be one: an engine uses its statements where it can. Each of them is
+// an update of the store, with the failures of that, or one for each run that is swapped.
 type Swift struct{ *Faulty }
 
 // Swap implements [storage.Swapper].
 func (s Swift) Swap(ctx context.Context, now time.Time, runs []storage.Record) ([]bool, error) {
-	return storage.SwapByUpdate(ctx, s.Faulty, now, runs)
+	swapped := make([]bool, len(runs))
+	for i, r := range runs {
+		err := s.Update(ctx, storage.Select{Keys: []storage.Key{r.Key}}, func(tx storage.Tx) (w storage.Writes, err error) {
+			swapped[i] = tx.Records[0].Version+1 == r.Version && tx.Now.Sub(now).Abs() <= storage.MaxSkew
+			if swapped[i] {
+				w.Put = []storage.Record{r}
+			}
+			return w, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return swapped, nil
 }
 
 // ClaimNew implements [storage.Claimer].
-func (s Swift) ClaimNew(ctx context.Context, c storage.NewClaim) (storage.NewlyClaimed, error) {
-	return storage.ClaimByUpdate(ctx, s.Faulty, c)
+func (s Swift) ClaimNew(ctx context.Context, c storage.NewClaim) (result storage.NewlyClaimed, err error) {
+	if s.Guarantee().Incarnation != c.Incarnation {
+		return result, nil
+	}
+	sel := storage.Select{Keys: []storage.Key{c.Owner}}
+	of := map[string]storage.NewRuns{}
+	for _, n := range c.Of {
+		of[n.Handler] = n
+		if n.Limit > 0 {
+			sel.Queries = append(sel.Queries, storage.Query{
+				Kind: storage.KindRun, Space: c.Owner.Space, Handlers: []string{n.Handler},
+				Status: []storage.Status{storage.StatusOpen, storage.StatusParked}, DueBy: time.Now(), Limit: n.Limit,
+			})
+		}
+	}
+	err = s.Update(ctx, sel, func(tx storage.Tx) (w storage.Writes, err error) {
+		result = storage.NewlyClaimed{Now: tx.Now}
+		if tx.Records[0].Version == 0 {
+			return w, nil
+		}
+		looked := map[string]int{}
+		for _, r := range tx.Records[1:] {
+			n := of[r.Handler]
+			looked[r.Handler]++
+			r, ok := n.Claim(c.Owner, r, tx.Now)
+			if result.Left = result.Left || !ok || looked[r.Handler] == n.Limit; !ok {
+				continue
+			}
+			w.Put = append(w.Put, r)
+			r.Version++
+			result.Runs = append(result.Runs, r)
+		}
+		return w, nil
+	})
+	return result, err
 }
 
 // Insert implements [storage.Inserter].

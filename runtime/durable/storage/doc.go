@@ -15,7 +15,7 @@
 //   - [Checker]: it can check its own files or tables;
 //   - [Swapper], [Claimer] and [Inserter]: it replaces, claims or creates runs in one
 //     statement, which saves round trips to a server. Without them, engines use Update.
-//     [SwapByUpdate], [ClaimByUpdate] and [InsertByUpdate] define what they do.
+//     [NewRuns.Claim] and [Insertion.Record] define what the last two do.
 //
 // It may also make a [Transaction] of a transaction of its caller, for durable.StartTx.
 //

@@ -30,22 +30,3 @@ func Swaps(before, after *Record) bool {
 		before.Priority == after.Priority && before.Label == after.Label && before.Created.Equal(after.Created) &&
 		before.Bucket.Equal(after.Bucket) && bytes.Equal(before.Input, after.Input)
 }
-
-// SwapByUpdate does what Swap of a [Swapper] does, with an update for each run. It is for
-// tests of those who use one.
-func SwapByUpdate(ctx context.Context, s Store, now time.Time, runs []Record) (swapped []bool, err error) {
-	swapped = make([]bool, len(runs))
-	for i, r := range runs {
-		err := s.Update(ctx, Select{Keys: []Key{r.Key}}, func(tx Tx) (w Writes, err error) {
-			swapped[i] = tx.Records[0].Version+1 == r.Version && tx.Now.Sub(now).Abs() <= MaxSkew
-			if swapped[i] {
-				w.Put = []Record{r}
-			}
-			return w, nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return swapped, nil
-}

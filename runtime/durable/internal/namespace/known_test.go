@@ -23,7 +23,18 @@ type swapStore struct {
 func (s *swapStore) Swap(ctx context.Context, now time.Time, runs []storage.Record) ([]bool, error) {
 	s.swaps++
 	time.Sleep(time.Second)
-	swapped, err := storage.SwapByUpdate(ctx, s.Store, now, runs)
+	swapped := make([]bool, len(runs))
+	var err error
+	for i, r := range runs {
+		sel := storage.Select{Keys: []storage.Key{r.Key}}
+		err = errors.Join(err, s.Store.Update(ctx, sel, func(tx storage.Tx) (w storage.Writes, err error) {
+			swapped[i] = tx.Records[0].Version+1 == r.Version && tx.Now.Sub(now).Abs() <= storage.MaxSkew
+			if swapped[i] {
+				w.Put = []storage.Record{r}
+			}
+			return w, nil
+		}))
+	}
 	if s.lost {
 		return nil, fmt.Errorf("%w: cut", storage.ErrUnknown)
 	}
