@@ -22,6 +22,7 @@ var Rules = []rules.Rule{
 	{ID: "RL110", Severity: rules.Info},
 	{ID: "RL113", Severity: rules.Error},
 	{ID: "RL114", Severity: rules.Info},
+	{ID: "RL115", Severity: rules.Error},
 	{ID: "RL201", Severity: rules.Error},
 	{ID: "RL202", Severity: rules.Warning},
 	{ID: "RL204", Severity: rules.Warning},

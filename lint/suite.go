@@ -22,7 +22,7 @@ var Suite = append(slices.Clip(reporting), Directives)
 // reporting are the analyzers that directives are about.
 var reporting = []*analysis.Analyzer{
 	UnboundedRetry, DeafWait, NoDelay, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll,
-	EndlessConflict,
+	EndlessConflict, HotLoop,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeLimits, DeferInRetry,
 	NestedRetry, WrapperCall, StaleCode, DirectCall, StepLoop,

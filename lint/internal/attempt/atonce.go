@@ -65,13 +65,13 @@ func (t *Attempt) pausesIn(b *ssa.BasicBlock) bool {
 // isHurried reports whether some failure leads to the next execution without a pause each time: it
 // is not forced to a pause.
 func (t *Attempt) isHurried() bool {
-	slow := t.forced(func(b *ssa.BasicBlock, slow set) bool { return t.pausesIn(b) || t.isSlow(b, slow) })
+	slow := t.forced(func(b *ssa.BasicBlock, slow set) bool { return t.pausesIn(b) || t.isSlow(b, slow, adversary) })
 	return !slow[t.Op.Block()]
 }
 
-// isSlow reports whether a block leads to a pause whatever the failure is, one class of errors
-// aside, which needs none.
-func (t *Attempt) isSlow(b *ssa.BasicBlock, slow set) bool {
+// isSlow reports whether a block leads to a pause whatever the failure is, if it decides all
+// branches that depend on nothing but chosen. One class of errors needs no pause.
+func (t *Attempt) isSlow(b *ssa.BasicBlock, slow set, chosen Why) bool {
 	paused, hurried, at := 0, 0, -1
 	for k, s := range b.Succs {
 		switch {
@@ -87,7 +87,7 @@ func (t *Attempt) isSlow(b *ssa.BasicBlock, slow set) bool {
 		return paused > 0 && hurried == 0
 	}
 	why := (&judge{p: t.pkg, run: t.Run}).why(branch.Cond)
-	return why&^adversary != 0 || t.included(b, why) == at
+	return why&^chosen != 0 || t.included(b, why) == at
 }
 
 // LeavesProcess reports whether a function is known to leave the process, and not to wait.

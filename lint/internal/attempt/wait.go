@@ -21,6 +21,7 @@ type Wait struct {
 	At       ssa.Instruction
 	Max      time.Duration // how long it waits at most; NoLimit if that is not known
 	Delay    ssa.Value     // a duration alone says how long it waits, unless a context ends; or nil
+	Timed    bool          // it ends at a time, if nothing ends it earlier
 	Heeds    bool          // it ends early with a context, or with something that may be one
 	Always   bool          // it waits whenever it is executed
 	Evidence vocab.Evidence
@@ -69,7 +70,7 @@ func (p *Package) wait(instr ssa.Instruction) (Wait, bool) {
 	for _, ch := range channels {
 		delay, timed := delayOf(ch)
 		w.Max = max(w.Max, Longest(delay))
-		w.Heeds = w.Heeds || !timed
+		w.Timed, w.Heeds = w.Timed || timed, w.Heeds || !timed
 		if call, ok := ch.(*ssa.Call); !ok || contextAsked(&call.Call) == nil {
 			given, w.Delay = given+1, delay
 		}
@@ -87,7 +88,7 @@ func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 	if k.Is(vocab.Waits) && k.Duration >= 0 && !s.known {
 		w.Evidence = k.Evidence
 		w.Delay = durationAt(common, k.Duration)
-		w.Max = Longest(w.Delay)
+		w.Max, w.Timed = Longest(w.Delay), true
 		w.Heeds = GivenContext(common) != nil
 		return w, true
 	}
@@ -96,7 +97,7 @@ func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 	}
 	switch {
 	case s.Waits != Never:
-		w.Max, w.Always = s.Max, s.Waits == Always
+		w.Max, w.Always, w.Timed = s.Max, s.Waits == Always, true
 		if s.MaxParameter >= 0 && s.MaxParameter < len(common.Args) {
 			w.Delay = common.Args[s.MaxParameter]
 			w.Max = max(w.Max, Longest(w.Delay))

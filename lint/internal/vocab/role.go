@@ -37,6 +37,8 @@ const (
 	Ends                      // it reports whether a context has ended, and why
 	Adds                      // it returns a time that is later by a duration
 	Attaches                  // it returns a context that others end: of a request, of a signal
+	Blocks                    // it blocks until it succeeds, and fails at once
+	Persists                  // once it has failed it fails at once each time
 )
 
 // A Row gives the functions that it describes a role. Pkg, Recv and Name are regular
@@ -61,11 +63,15 @@ func (k Known) Is(roles Role) bool { return k.Role&roles != 0 }
 
 // NameOf returns the name of a function or method. The receiver is the name of its type
 // without a pointer; methods of types without a name have the receiver "interface". A method
-// that takes call options of gRPC, or of Google's clients, has the name of what it calls.
+// that takes call options of gRPC, or of Google's clients, has the name of what it calls, and a
+// method Recv of a stream of gRPC has the name of that stream's method.
 func NameOf(fn *types.Func) Name {
 	fn = fn.Origin()
 	if takesCallOptions(fn.Signature()) {
 		return Name{"google.golang.org/grpc", "ClientConnInterface", "Invoke"}
+	}
+	if fn.Name() == "Recv" && isStream(fn.Signature()) {
+		return Name{"google.golang.org/grpc", "Stream", "RecvMsg"}
 	}
 	n := Name{Func: fn.Name()}
 	if fn.Pkg() != nil {
@@ -91,6 +97,15 @@ func takesCallOptions(sig *types.Signature) bool {
 	slice, ok := last.(*types.Slice)
 	return ok && (IsType(slice.Elem(), "google.golang.org/grpc", "CallOption") ||
 		IsType(slice.Elem(), "github.com/googleapis/gax-go/v2", "CallOption"))
+}
+
+// isStream reports whether a method belongs to a generated type that embeds a stream of gRPC.
+func isStream(sig *types.Signature) bool {
+	if sig.Recv() == nil {
+		return false
+	}
+	obj, _, _ := types.LookupFieldOrMethod(sig.Recv().Type(), true, nil, "RecvMsg")
+	return obj != nil && obj.Pkg() != nil && obj.Pkg().Path() == "google.golang.org/grpc"
 }
 
 // TypeName returns the name of a type, or of the type that it points to, or nil.

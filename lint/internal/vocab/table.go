@@ -79,6 +79,26 @@ var Table = []Row{
 	{"sync", ".*", "Unlock|RUnlock|Lock|RLock|Done|Add", Logs, -1, Library},
 	{".*", ".*", "CompareAndSwap.*|CAS", Locks, -1, Library},
 
+	// What delivers the next item, message or connection, and nothing else while there is none.
+	{"net", ".*Listener", "Accept.*", Receives | Blocks, -1, Library},
+	{"net", ".*Conn", "Read.*", Receives | Blocks, -1, Library},
+	{"bufio", "Reader", "Read(String|Line|Bytes|Slice|Byte|Rune)", Receives | Blocks | Persists, -1, Library},
+	{"encoding/json|encoding/gob", "Decoder", "Decode|Token", Receives | Blocks, -1, Library},
+	{"google.golang.org/grpc", ".*Stream", "RecvMsg", Receives | Blocks | Persists, -1, Library},
+	{"google.golang.org/grpc", ".*Stream.*(Client|Server)", "Recv", Receives | Blocks | Persists, -1, Library},
+	{"github.com/gorilla/websocket", "Conn", "ReadMessage|NextReader", Receives | Blocks | Persists, -1, Library},
+	{"github.com/gorilla/websocket", "Conn", "ReadJSON", Receives | Blocks, -1, Library},
+	{"github.com/coder/websocket|nhooyr.io/websocket", "Conn", "Read|Reader", Receives | Blocks | Persists, -1, Library},
+	{"golang.org/x/net/websocket", "Codec", "Receive", Receives | Blocks, -1, Library},
+	{"github.com/quic-go/quic-go", ".*", "Accept.*", Receives | Blocks, -1, Library},
+	{"github.com/(hashicorp/yamux|xtaci/smux)", "Session", "Accept.*", Receives | Blocks | Persists, -1, Library},
+	{"github.com/segmentio/kafka-go", "Reader", "(Read|Fetch)Message", Receives | Blocks, -1, Library},
+	{"github.com/(go-redis/redis|redis/go-redis)(/v\\d+)?", "PubSub", "Receive|ReceiveMessage",
+		Receives | Blocks | Remote, -1, Library},
+	{"github.com/nats-io/nats.go", "Subscription", "NextMsgWithContext", Receives | Blocks, -1, Library},
+	{"github.com/jackc/pgx/v\\d+(/pgconn)?", ".*Conn", "WaitForNotification", Receives | Blocks, -1, Library},
+	{"github.com/aws/aws-sdk-go.*/service/sqs", ".+", "ReceiveMessage.*", Receives | Blocks | Remote, -1, Library},
+
 	// Other processes.
 	{"net/http", "", "NewRequest.*|StatusText|CanonicalHeaderKey", Pure | Makes, -1, Library},
 	{"net/http", "Header|Request|Response|Cookie", ".*", Pure, -1, Library},

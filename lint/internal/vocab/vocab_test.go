@@ -36,6 +36,8 @@ func TestOf(t *testing.T) {
 		{"k8s.io/klog/v2", "", "Exitf", Known{Exits, -1, Library}},
 		{"go.opentelemetry.io/otel/trace", "Tracer", "Start", Known{Pure | Makes | Derives, -1, Library}},
 		{"github.com/redis/go-redis/v9", "baseCmd", "Err", Known{Remote, -1, Library}},
+		{"net", "Listener", "Accept", Known{Receives | Blocks, -1, Library}},
+		{"github.com/gorilla/websocket", "Conn", "ReadMessage", Known{Receives | Blocks | Persists, -1, Library}},
 		{"a.com/b", "queue", "Pop", Known{Receives, -1, Named}},
 		{"a.com/b", "client", "Login", Known{0, -1, Library}}, // not a log
 		{"a.com/b", "", "isTransient", Known{Judges, -1, Named}},
@@ -83,6 +85,23 @@ func TestTable(t *testing.T) {
 		if r.Role&(Waits|Clock|Random|Adds) == 0 && r.Duration >= 0 {
 			t.Errorf("%+v: a duration, but no role that has one", r)
 		}
+	}
+}
+
+// TestStream: Recv of a generated stream of gRPC fails for ever once it has failed.
+func TestStream(t *testing.T) {
+	recvMsg := function("google.golang.org/grpc", "ClientStream", "RecvMsg")
+	recvMsg = types.NewFunc(token.NoPos, recvMsg.Pkg(), "RecvMsg", types.NewSignatureType(nil, nil, nil, nil, nil, false))
+	stream := types.NewNamed(types.NewTypeName(token.NoPos, recvMsg.Pkg(), "ClientStream", nil),
+		types.NewInterfaceType([]*types.Func{recvMsg}, nil), nil)
+	pkg := types.NewPackage("a.com/b", "b")
+	embedded := types.NewField(token.NoPos, pkg, "ClientStream", stream, true)
+	watch := types.NewNamed(types.NewTypeName(token.NoPos, pkg, "watchClient", nil),
+		types.NewStruct([]*types.Var{embedded}, nil), nil)
+	recv := types.NewVar(token.NoPos, pkg, "w", types.NewPointer(watch))
+	fn := types.NewFunc(token.NoPos, pkg, "Recv", types.NewSignatureType(recv, nil, nil, nil, nil, false))
+	if got, want := Of(fn).Role, Receives|Blocks|Persists; got != want {
+		t.Errorf("got role %b, want %b", got, want)
 	}
 }
 

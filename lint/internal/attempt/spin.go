@@ -1,0 +1,124 @@
+package attempt
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A Spin is how a failure of a daemon's operation leads back to the operation without a wait,
+// although a success waits, or the operation blocks until it succeeds.
+type Spin struct {
+	Skipped  ssa.Instruction // the wait after a success that the failure passes by, or nil
+	Persists bool            // what has failed once fails each time
+	Evidence vocab.Evidence
+}
+
+// bounds are what ends a loop after a number of iterations, or a time.
+const bounds = Count | Clock | Item | Person
+
+// Spins returns how a daemon repeats its operation at once after a failure, or nil.
+func (t *Attempt) Spins() *Spin {
+	switch {
+	case !t.IsDaemon(), !t.Fails(), t.Until == InField, t.Change != Same, !t.isInnermost():
+		return nil
+	case t.decided()&bounds != 0, t.OneClass(), !t.isHurriedDaemon():
+		return nil
+	}
+	s := &Spin{Skipped: t.skipped()}
+	s.Evidence = min(t.Evidence, t.spinEvidence(s))
+	if s.Skipped == nil && !s.Persists && !t.Blocks() {
+		return nil
+	}
+	return s
+}
+
+// spinEvidence returns the evidence that the failures come one after another.
+func (t *Attempt) spinEvidence(s *Spin) vocab.Evidence {
+	k := t.Known()
+	evidence, remote := t.remote()
+	switch {
+	case k.Is(vocab.Persists):
+		s.Persists = true
+		return k.Evidence
+	case s.Skipped != nil && (remote || k.Is(vocab.Serves)):
+		return evidence
+	case k.Is(vocab.Blocks) && remote:
+		return k.Evidence
+	case k.Is(vocab.Blocks) && t.Traps() && !t.IsSelective():
+		s.Persists = true // the end of what it is a method of is a failure that lasts
+		return k.Evidence
+	}
+	return vocab.Named
+}
+
+// Blocks reports whether the operation blocks until it succeeds.
+func (t *Attempt) Blocks() bool { return t.Known().Is(vocab.Blocks) }
+
+// isInnermost reports whether no loop within the loop of the attempt has the operation.
+func (t *Attempt) isInnermost() bool {
+	around := flow.Around(t.Op)
+	return around == nil || around.Header == t.Loop.Header
+}
+
+// skipped returns the first wait for a time that follows a success, or nil.
+func (t *Attempt) skipped() ssa.Instruction {
+	for _, w := range t.pkg.index(t.Fn).waits {
+		if w.Timed && w.Evidence >= vocab.Library && t.Loop.Has(w.At.Block()) && isOn(t.Passed, w.At.Block()) {
+			return w.At
+		}
+	}
+	return nil
+}
+
+// isHurriedDaemon reports whether some failure leads to the next execution without a pause, or a
+// call that may block.
+func (t *Attempt) isHurriedDaemon() bool {
+	if !t.Blocks() && t.pausesItself() {
+		return false
+	}
+	// What an operation returns next to its error is not set.
+	const chosen = adversary &^ Answer
+	slow := t.forced(func(b *ssa.BasicBlock, slow set) bool {
+		return t.pausesIn(b) || t.blocksIn(b) || t.isSlow(b, slow, chosen)
+	})
+	return !slow[t.Op.Block()]
+}
+
+// blocksIn reports whether an instruction of a block, besides the operation, may block.
+func (t *Attempt) blocksIn(b *ssa.BasicBlock) bool {
+	return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+		switch instr := instr.(type) {
+		case *ssa.Send:
+			return true
+		case *ssa.Call:
+			return instr != t.Op && t.pkg.mayBlock(&instr.Call)
+		}
+		return false
+	})
+}
+
+// mayBlock reports whether a call may block: it leaves the process, takes the next item, or is
+// not known.
+func (p *Package) mayBlock(call *ssa.CallCommon) bool {
+	if _, builtin := call.Value.(*ssa.Builtin); builtin || contextAsked(call) != nil {
+		return false
+	}
+	const (
+		blocking = vocab.Remote | vocab.Receives | vocab.Serves | vocab.Asks | vocab.Waits | vocab.Blocks
+		computes = vocab.Logs | vocab.Judges | vocab.Makes | vocab.Cleans | vocab.Stops
+	)
+	k, s := known(call), p.summaryOf(call)
+	switch {
+	case k.Is(blocking):
+		return true
+	case k.Evidence >= vocab.Library, flow.IsErrorLike(call.Value.Type()):
+		return false
+	case s.known:
+		return s.Waits != Never || s.Blocks || s.Is(vocab.Remote|vocab.Asks) || s.State&Unknown != 0
+	}
+	return !k.Is(computes) || k.Is(vocab.Gets)
+}
