@@ -187,7 +187,7 @@ func (p *Package) attemptUntil(l *flow.Loop, op *ssa.Call, e ending) *Attempt {
 	}
 	t.Evidence = min(t.Evidence, evidence)
 	j := &judge{p: p, run: t.Run}
-	if !t.IsByAnswer() && !t.findEnds(j) {
+	if !t.IsByAnswer() && !t.findEnds(j, e.field) {
 		return nil
 	}
 	t.Trap = t.trap(j, adversary)
@@ -217,9 +217,10 @@ func couldPoll(op *ssa.Call) bool {
 	})
 }
 
-// findEnds finds how a success ends the loop. It reports false if Op is no operation: what it
-// returns is no failure, and leaves nothing.
-func (t *Attempt) findEnds(j *judge) bool {
+// findEnds finds how a success ends the loop. A field of the result, if there is one, may say as
+// well whether the operation has failed. It reports false if Op is no operation: what it returns
+// is no failure, and leaves nothing.
+func (t *Attempt) findEnds(j *judge, field *ending) bool {
 	if !t.Fails() {
 		t.Ends = Polls
 		return t.leavesBy(j, false)
@@ -236,6 +237,10 @@ func (t *Attempt) findEnds(j *judge) bool {
 		t.Ends |= Joint
 	} else if t.leavesBy(passed, false) {
 		t.Ends |= Polls
+	}
+	if t.Ends == Polls && field != nil && !t.pkg.flow.After(t.Loop, t.Op, field.passed).Again {
+		t.Ends |= Leaves
+		t.Evidence = min(t.Evidence, field.evidence())
 	}
 	return true
 }

@@ -28,6 +28,7 @@ type ending struct {
 	answered       flow.Assumption // it succeeded, but may have returned no answer; nil: it has none
 	until          Success
 	shape          *vocab.Shape // of the result with the field, for InField
+	field          *ending      // that a field of a result says so as well; nil: there is none
 }
 
 // evidence returns how sure it is that a call may end like that.
@@ -54,7 +55,9 @@ func (p *Package) endings(call *ssa.Call) []ending {
 			e.answered = errorAnd(n-1, flow.Nil, flow.Top)
 		}
 		if shaped := p.byField(call); shaped != nil && e.answered != nil {
-			return append([]ending{ofError(n)}, append(shaped, e)...)
+			both := ofError(n)
+			both.field = &shaped[0]
+			return append([]ending{both}, append(shaped, e)...)
 		}
 		return []ending{e}
 	case n == 1 && answers:
