@@ -42,8 +42,8 @@ func runUnboundedRetry(pass *analysis.Pass, r *report) {
 	for _, pos := range order {
 		e := best[pos]
 		why, rules := whyEndless(pass.Fset, e)
-		if inTest(pass, pos) || pass.Pkg.Name() == "main" {
-			e.Evidence = Named // the go command stops tests, their user stops programs
+		if inTest(pass, pos) || pass.Pkg.Name() == "main" && !e.LeavesProcess() {
+			e.Evidence = Named // the go command stops tests, their user stops programs that ask nobody else
 		}
 		d := analysis.Diagnostic{
 			Pos:     pos,

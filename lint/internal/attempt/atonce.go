@@ -44,6 +44,12 @@ func (t *Attempt) remote() (vocab.Evidence, bool) {
 	return vocab.Library, t.pkg.summaryOf(call).Is(vocab.Remote)
 }
 
+// LeavesProcess reports whether the operation is known to reach the network, or another process.
+func (t *Attempt) LeavesProcess() bool {
+	evidence, leaves := t.remote()
+	return leaves && evidence >= vocab.Library || t.Known().Is(vocab.Serves)
+}
+
 // pausesItself reports whether the operation may wait before it returns. What is given a
 // connection may wait for the peer.
 func (t *Attempt) pausesItself() bool {

@@ -39,15 +39,12 @@ func (t *Attempt) Spins() *Spin {
 // spinEvidence returns the evidence that the failures come one after another.
 func (t *Attempt) spinEvidence(s *Spin) vocab.Evidence {
 	k := t.Known()
-	evidence, remote := t.remote()
 	switch {
 	case k.Is(vocab.Persists):
 		s.Persists = true
 		return k.Evidence
-	case s.Skipped != nil && (remote || k.Is(vocab.Serves)):
-		return evidence
-	case k.Is(vocab.Blocks) && remote:
-		return k.Evidence
+	case t.LeavesProcess() && (s.Skipped != nil || k.Is(vocab.Blocks)):
+		return vocab.Library
 	case k.Is(vocab.Blocks) && t.Traps() && !t.IsSelective():
 		s.Persists = true // the end of what it is a method of is a failure that lasts
 		return k.Evidence
