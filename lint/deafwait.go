@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/astutil"
@@ -69,7 +70,8 @@ func findDeafWaits(p *attempt.Package) (found []*deafWaits) {
 	known := map[ssa.Instruction]bool{}
 	for _, t := range slices.Concat(p.Attempts, p.Recursions) {
 		for _, w := range t.Waits {
-			if known[w.At] || w.Heeds || w.Max < shortestDelay || t.IsInterval(w) || t.AfterEnd(w.At.Block()) {
+			if known[w.At] || w.Heeds || w.Max < shortestDelay || t.IsInterval(w) || t.AfterEnd(w.At.Block()) ||
+				isGivenTest(t.Fn) {
 				continue
 			}
 			ctx := t.Context()
@@ -83,7 +85,7 @@ func findDeafWaits(p *attempt.Package) (found []*deafWaits) {
 			}
 			d := found[i]
 			d.waits = append(d.waits, w.At)
-			d.evidence = min(d.evidence, t.Evidence, w.Evidence, evidenceOf(t))
+			d.evidence = min(d.evidence, t.Evidence, w.Evidence, evidenceOf(t, w))
 		}
 	}
 	for _, d := range found {
@@ -92,10 +94,14 @@ func findDeafWaits(p *attempt.Package) (found []*deafWaits) {
 	return found
 }
 
-// evidenceOf returns how well it is known that an attempt is none by its role: to ask a person,
-// or to receive the next item, is no retry.
-func evidenceOf(t *attempt.Attempt) Evidence {
-	if k := t.Known(); k.Is(vocab.Asks | vocab.Receives | vocab.Random) {
+// evidenceOf returns how well it is known that an attempt is none by its role, since to ask a
+// person, or to receive the next item, is no retry, and that a wait is long.
+func evidenceOf(t *attempt.Attempt, w attempt.Wait) Evidence {
+	const soon = time.Second // after the end of the context
+	switch {
+	case t.Known().Is(vocab.Asks | vocab.Receives | vocab.Random):
+		return Named
+	case w.Max == attempt.NoLimit && w.Unit() < time.Millisecond, w.Max < soon && t.AsksContext():
 		return Named
 	}
 	return Proven

@@ -47,7 +47,7 @@ const multiplied = "%d attempts of %s, which makes %d at %s, are %d calls: retry
 // counted reports a call of a library that multiplies with the attempts of what it tries.
 func (r *report) counted(n *nesting, l *level, file *ast.File, most int) {
 	inner := n.facts[l.op]
-	if inner == nil || inner.Attempts <= 1 || l.within*inner.Attempts <= most {
+	if inner == nil || inner.Attempts <= 1 || inner.Hidden || l.within*inner.Attempts <= most {
 		return
 	}
 	r.at(callStart(file, l.call.Pos()), l.call.Pos(), Proven, "RL401", multiplied,
@@ -64,7 +64,7 @@ func (r *report) nested(n *nesting, l *level, file *ast.File, most int) {
 	}
 	switch {
 	case callee != nil && callee == l.call.Parent():
-	case callee != nil && inner.Attempts > 1 && l.around*inner.Attempts > most:
+	case callee != nil && inner.Attempts > 1 && !inner.Hidden && l.around*inner.Attempts > most:
 		r.at(pos, token.NoPos, evidence, "RL401", multiplied,
 			l.around, nameOfFunction(callee), inner.Attempts, inner.Where, l.around*inner.Attempts)
 	case l.around > most && len(l.loops) > 1 && !l.loops[0].StaysInside():

@@ -39,6 +39,7 @@ type retrying struct {
 	Where    string // the place of the innermost level but one
 	Wrapper  bool   // it is generated, or written as if: its policy retries
 	Depth    int    // how many calls lie between
+	Hidden   bool   // that they all failed is no failure of the function
 }
 
 // most is what attempts are counted to: levels that multiply exceed any number.
@@ -162,13 +163,18 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 			if f.Attempts == 1 && l.loops[0].StaysInside() {
 				continue // what stays inside of the program may be tried often
 			}
-			f = retrying{Attempts: times(l.around, f.Attempts), Again: times(l.around, f.Again), Where: n.position(call.Pos())}
+			around := l.around
+			if f.Hidden {
+				around = 1 // this loop never sees a failure
+			}
+			f = retrying{Attempts: times(around, f.Attempts), Again: times(around, f.Again), Where: n.position(call.Pos())}
 		case f.Depth == farthest:
 			continue
 		default:
 			f.Depth, f.Wrapper = f.Depth+1, false
 		}
 		if f.Attempts > best.Attempts {
+			f.Hidden = f.Hidden || !n.found.FailsWith(call)
 			best, n.origins[fn] = f, call
 		}
 	}

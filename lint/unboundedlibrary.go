@@ -13,6 +13,7 @@ import (
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // UnboundedLibrary reports RL201 and RL202.
@@ -56,6 +57,9 @@ func (r *report) unlimited(file *ast.File, found *attempt.Package, c *retrier) {
 		limit += " (" + c.Limit + ")"
 	}
 	text, rules := "pass "+limit, []string{"RL201"}
+	if stop := stopChannel(c.call); stop != "" {
+		text = fmt.Sprintf("end it when %s is closed, or pass %s", stop, limit)
+	}
 	var fixes []analysis.SuggestedFix
 	// One that it is given already, for another reason, does not help.
 	ctx := found.LiveContext(c.call)
@@ -65,7 +69,7 @@ func (r *report) unlimited(file *ast.File, found *attempt.Package, c *retrier) {
 		fixes = contextFix(r.pass, file, c, ctx)
 	}
 	evidence := Library
-	if inTest(r.pass, common.Pos()) {
+	if inTest(r.pass, common.Pos()) || isGivenTest(c.call.Parent()) {
 		evidence = Named // the go command stops tests
 	}
 	name := ""
@@ -79,6 +83,19 @@ func (r *report) unlimited(file *ast.File, found *attempt.Package, c *retrier) {
 		Message:        fmt.Sprintf("%s retries until it succeeds, without a limit: %s", name, text),
 		SuggestedFixes: fixes,
 	}, evidence, rules...)
+}
+
+// stopChannel returns the name of a parameter that a call is not given, and that asks its function
+// to stop: a channel of nothing; or an empty string.
+func stopChannel(call ssa.CallInstruction) string {
+	for fn := call.Parent(); fn != nil; fn = fn.Parent() {
+		for _, p := range fn.Params {
+			if vocab.IsStopChannel(p.Type()) && !slices.Contains(call.Common().Args, ssa.Value(p)) {
+				return p.Name()
+			}
+		}
+	}
+	return ""
 }
 
 // continues reports a call that continues after a context has ended.

@@ -42,7 +42,7 @@ func runUnboundedRetry(pass *analysis.Pass, r *report) {
 	for _, pos := range order {
 		e := best[pos]
 		why, rules := whyEndless(pass.Fset, e)
-		if inTest(pass, pos) || pass.Pkg.Name() == "main" && !e.LeavesProcess() {
+		if inTest(pass, pos) || isGivenTest(e.Fn) || pass.Pkg.Name() == "main" && !e.LeavesProcess() {
 			e.Evidence = Named // the go command stops tests, their user stops programs that ask nobody else
 		}
 		d := analysis.Diagnostic{

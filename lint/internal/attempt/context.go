@@ -61,6 +61,13 @@ func (t *Attempt) Context() ssa.Value {
 	return t.pkg.ScopeContext(t.Fn)
 }
 
+// AsksContext reports whether the loop asks a context that may end between any two attempts.
+func (t *Attempt) AsksContext() bool {
+	return slices.ContainsFunc(t.contextUses(), func(use contextUse) bool {
+		return use.asks && t.Run.IsPassed(use.call.Block()) && !t.pkg.NeverEnds(use.ctx)
+	})
+}
+
 // contextUses returns the calls of the loop that use a context.
 func (t *Attempt) contextUses() []contextUse {
 	return slices.DeleteFunc(slices.Clone(t.pkg.index(t.Fn).contexts), func(use contextUse) bool {

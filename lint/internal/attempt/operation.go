@@ -147,6 +147,16 @@ func (p *Package) findAnswers(o *Operation, fn *ssa.Function) {
 	}
 }
 
+// FailsWith reports whether a function may return an error, or something besides an error, after a
+// call in it has failed.
+func (p *Package) FailsWith(call *ssa.Call) bool {
+	p.operations.Lock()
+	defer p.operations.Unlock()
+	sig := call.Parent().Signature
+	return !flow.ReturnsError(call.Call.Signature()) || !flow.ReturnsError(sig) || sig.Results().Len() > 1 ||
+		p.mayReturnError(call)
+}
+
 // mayReturnError reports whether a function may return an error after a call has failed.
 func (p *Package) mayReturnError(call *ssa.Call) bool {
 	if !flow.ReturnsError(call.Call.Signature()) {

@@ -186,6 +186,19 @@ func Longest(v ssa.Value) time.Duration {
 	return NoLimit
 }
 
+// Unit returns what the duration of a wait is a multiple of, as time.Second, or an hour if that
+// is not known.
+func (w Wait) Unit() time.Duration {
+	if product, ok := flow.Source(w.Delay, flow.Renamed|flow.Converted).(*ssa.BinOp); ok && product.Op == token.MUL {
+		for _, factor := range []ssa.Value{product.X, product.Y} {
+			if n, ok := flow.IntOf(factor); ok {
+				return time.Duration(n)
+			}
+		}
+	}
+	return time.Hour
+}
+
 // parameter returns the index of the parameter of its function that says how long it waits, or -1.
 func (w Wait) parameter() int {
 	p, _ := flow.Source(w.Delay, flow.Renamed|flow.Converted).(*ssa.Parameter)

@@ -175,6 +175,17 @@ func IsSignal(t types.Type) bool {
 	return ok && IsType(ch.Elem(), "os", "Signal")
 }
 
+// IsStopChannel reports whether values of type t are received from when they are closed: nothing
+// is sent on them.
+func IsStopChannel(t types.Type) bool {
+	ch, ok := t.Underlying().(*types.Chan)
+	if !ok || ch.Dir() == types.SendOnly {
+		return false
+	}
+	empty, ok := ch.Elem().Underlying().(*types.Struct)
+	return ok && empty.NumFields() == 0
+}
+
 // IsTime reports whether t is time.Time, or points to one.
 func IsTime(t types.Type) bool { return IsType(t, "time", "Time") }
 

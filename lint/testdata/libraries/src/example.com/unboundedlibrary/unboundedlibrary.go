@@ -21,6 +21,10 @@ func constant() {
 	backoff.Retry(ping, backoff.NewConstantBackOff(time.Second)) // want `Retry retries until it succeeds, without a limit: pass a limit \(WithMaxRetries, or a MaxElapsedTime above 0\) \(RL201`
 }
 
+func stopped(stop <-chan struct{}) {
+	backoff.Retry(ping, backoff.NewConstantBackOff(time.Second)) // want `end it when stop is closed, or pass a limit \(WithMaxRetries, .* \(RL201`
+}
+
 func zero(ctx context.Context) {
 	backoff.RetryNotify(ping, &backoff.ZeroBackOff{}, nil) // want `pass ctx, or a limit \(WithMaxRetries, or a MaxElapsedTime above 0\) \(RL201, RL202`
 }
