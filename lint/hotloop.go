@@ -5,12 +5,14 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
 // HotLoop reports RL115.
-var HotLoop = newRule("hotloop", runHotLoop, []string{"RL115"}, attempts)
+var HotLoop = newRule("hotloop", runHotLoop, []string{"RL115"}, ssaForm, attempts)
 
 func runHotLoop(pass *analysis.Pass, r *report) {
 	reported := map[token.Pos]bool{}
@@ -29,6 +31,31 @@ func runHotLoop(pass *analysis.Pass, r *report) {
 		}
 		reported[pos] = true
 		r.finding(spinDiagnostic(pass, t, s, pos), s.Evidence, "RL115")
+	}
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		reportDrains(pass, r, fn)
+	}
+}
+
+// reportDrains reports cases of a select, and receives, that a loop repeats at once for ever.
+func reportDrains(pass *analysis.Pass, r *report, fn *ssa.Function) {
+	if isGivenTest(fn) {
+		return
+	}
+	reported := map[token.Pos]bool{} // an outer loop drains what an inner one does
+	for _, d := range pass.ResultOf[attempts].(*attempt.Package).Drains(fn) {
+		if handwritten(pass, d.Pos) == nil || reported[d.Pos] {
+			continue
+		}
+		reported[d.Pos] = true
+		if d.Context != nil {
+			r.at(d.Pos, token.NoPos, d.Evidence, "RL115",
+				"after %s has ended this case repeats without end: leave the loop, which break in a select does not",
+				nameOfContext(d.Context))
+		} else {
+			r.at(d.Pos, token.NoPos, d.Evidence, "RL115",
+				"after the channel is closed this receive repeats without end: leave the loop if nothing was received")
+		}
 	}
 }
 

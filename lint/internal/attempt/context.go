@@ -159,7 +159,10 @@ func carriesContext(t types.Type) bool {
 }
 
 // isFromBefore reports whether a context, or what it belongs to, is from before the loop.
-func (t *Attempt) isFromBefore(ctx ssa.Value) bool {
+func (t *Attempt) isFromBefore(ctx ssa.Value) bool { return !t.Loop.Contains(origin(ctx)) }
+
+// origin returns what a context, or what it belongs to, comes from.
+func origin(ctx ssa.Value) ssa.Value {
 	ctx = Root(ctx)
 	if call, ok := ctx.(*ssa.Call); ok && attaches(&call.Call) {
 		ctx = call.Call.Value
@@ -167,7 +170,7 @@ func (t *Attempt) isFromBefore(ctx ssa.Value) bool {
 			ctx = call.Call.Args[0]
 		}
 	}
-	return !t.Loop.Contains(flow.Source(ctx, flow.Addressed|flow.Loaded))
+	return flow.Source(ctx, flow.Addressed|flow.Loaded)
 }
 
 // DerivedFrom returns what a context is derived from, so that it ends with that, or nil.

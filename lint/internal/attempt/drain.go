@@ -1,0 +1,205 @@
+package attempt
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A Drain is a receive in a loop from a channel that stays ready: of a context that has ended, or
+// one that is closed. What follows leads back to the receive without a wait, and never leaves
+// the loop.
+type Drain struct {
+	Pos      token.Pos
+	Context  ssa.Value // whose channel it is, or nil: the channel is closed
+	Evidence vocab.Evidence
+}
+
+// Drains returns the drains of a function.
+func (p *Package) Drains(fn *ssa.Function) (found []Drain) {
+	for _, l := range flow.Loops(fn) {
+		for instr := range flow.Instructions(l.List) {
+			switch instr := instr.(type) {
+			case *ssa.Select:
+				for _, d := range p.cases(l, instr) {
+					found = d.appendTo(found)
+				}
+			case *ssa.UnOp:
+				if instr.Op == token.ARROW && instr.CommaOk {
+					d := drain{p: p, loop: l, at: instr, ch: instr.X, ok: result(instr, 1), pos: instr.Pos()}
+					found = d.appendTo(found)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// cases returns the receives that a select which blocks chooses from.
+func (p *Package) cases(l *flow.Loop, s *ssa.Select) (all []drain) {
+	index, ok := result(s, 0), result(s, 1)
+	if !s.Blocking || index == nil {
+		return nil
+	}
+	for _, ref := range flow.Refs(index) {
+		branch := flow.Branch(ref.Block())
+		cmp, isCmp := ref.(*ssa.BinOp)
+		if !isCmp || branch == nil || branch.Cond != ssa.Value(cmp) {
+			continue
+		}
+		k, isConst := flow.IntOf(cmp.Y)
+		if !isConst || s.States[k].Dir != types.RecvOnly {
+			continue
+		}
+		d := drain{p: p, loop: l, at: s, start: branch.Block().Succs[0], ch: s.States[k].Chan, pos: s.States[k].Pos}
+		if ok != nil && slices.ContainsFunc(flow.Refs(ok), func(ref ssa.Instruction) bool {
+			return d.start.Dominates(ref.Block())
+		}) {
+			d.ok = ok // the cases share it
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// result returns result i of an instruction that has several, or nil if nothing uses it.
+func result(tuple ssa.Value, i int) ssa.Value {
+	for _, ref := range flow.Refs(tuple) {
+		if x, ok := ref.(*ssa.Extract); ok && x.Index == i && len(flow.Refs(x)) > 0 {
+			return x
+		}
+	}
+	return nil
+}
+
+// A drain is a receive that may be a Drain.
+type drain struct {
+	p     *Package
+	loop  *flow.Loop
+	at    ssa.Instruction // the receive, or the select that it is a case of
+	start *ssa.BasicBlock // of the case; nil: what follows at
+	ch    ssa.Value
+	ok    ssa.Value // whether something was received, or nil
+	pos   token.Pos
+
+	acts bool // what follows may do something that ends the loop elsewhere
+}
+
+func (d *drain) appendTo(found []Drain) []Drain {
+	var ctx ssa.Value
+	if call, ok := d.ch.(*ssa.Call); ok {
+		if ctx = contextAsked(&call.Call); ctx == nil || d.p.NeverEnds(ctx) || d.loop.Contains(origin(ctx)) {
+			return found
+		}
+	} else if d.ok == nil || !d.isSame() {
+		return found
+	}
+	if !d.returns() || ctx == nil && d.acts {
+		return found // another channel may be received from
+	}
+	evidence := vocab.Proven
+	if d.acts {
+		evidence = vocab.Named
+	}
+	return append(found, Drain{Pos: d.pos, Context: ctx, Evidence: evidence})
+}
+
+// isSame reports whether each iteration receives from the same channel.
+func (d *drain) isSame() bool {
+	if !d.loop.Contains(d.ch) {
+		return true
+	}
+	load, ok := d.ch.(*ssa.UnOp)
+	if !ok || load.Op != token.MUL || d.loop.Contains(flow.Source(load.X, flow.Addressed|flow.Loaded)) {
+		return false
+	}
+	for instr := range flow.Instructions(d.loop.List) {
+		if store, ok := instr.(*ssa.Store); ok && types.Identical(store.Val.Type(), d.ch.Type()) {
+			return false
+		}
+	}
+	return true
+}
+
+// returns reports whether all paths lead back to the receive, and none waits.
+func (d *drain) returns() bool {
+	again := false
+	seen := set{}
+	var work []*ssa.BasicBlock
+	enter := func(b *ssa.BasicBlock) {
+		if !seen[b] {
+			seen[b] = true
+			work = append(work, b)
+		}
+	}
+	if d.start != nil {
+		enter(d.start)
+	} else {
+		b := d.at.Block()
+		if !d.passes(b.Instrs[slices.Index(b.Instrs, d.at)+1:]) {
+			return false
+		}
+		for _, s := range d.next(b) {
+			enter(s)
+		}
+	}
+	for len(work) > 0 {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		instrs := b.Instrs
+		if b == d.at.Block() {
+			again = true
+			instrs = instrs[:slices.Index(instrs, d.at)]
+		}
+		if !d.loop.Has(b) || !d.passes(instrs) {
+			return false
+		}
+		if b != d.at.Block() {
+			for _, s := range d.next(b) {
+				enter(s)
+			}
+		}
+	}
+	return again
+}
+
+// next returns where a block leads to when nothing was received.
+func (d *drain) next(b *ssa.BasicBlock) []*ssa.BasicBlock {
+	branch := flow.Branch(b)
+	if branch == nil || d.ok == nil {
+		return b.Succs
+	}
+	if not, ok := branch.Cond.(*ssa.UnOp); ok && not.Op == token.NOT && not.X == d.ok {
+		return b.Succs[:1]
+	}
+	if branch.Cond == d.ok {
+		return b.Succs[1:]
+	}
+	return b.Succs
+}
+
+// passes reports whether some instructions neither wait nor end the function.
+func (d *drain) passes(instrs []ssa.Instruction) bool {
+	for _, instr := range instrs {
+		if _, waits := d.p.wait(instr); waits {
+			return false
+		}
+		switch instr := instr.(type) {
+		case *ssa.Return, *ssa.Panic, *ssa.Send, *ssa.Go:
+			return false
+		case *ssa.Call:
+			if d.p.mayStop(&instr.Call) {
+				return false
+			}
+			d.acts = d.acts || d.p.mayBlock(&instr.Call) || d.p.effects.Acts(instr)
+		default:
+			d.acts = d.acts || d.p.effects.Acts(instr)
+		}
+	}
+	return true
+}
