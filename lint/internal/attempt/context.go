@@ -175,11 +175,34 @@ func origin(ctx ssa.Value) ssa.Value {
 
 // DerivedFrom returns what a context is derived from, so that it ends with that, or nil.
 func DerivedFrom(ctx ssa.Value) ssa.Value {
+	if of := embedding(ctx); of != nil {
+		return of
+	}
 	call, ok := flow.Source(ctx, flow.Unpacked).(*ssa.Call)
 	if !ok || !known(&call.Call).Is(vocab.Derives) {
 		return nil
 	}
 	return GivenContext(&call.Call)
+}
+
+// embedding returns the context of a type of its own that a context is, or is embedded in, or nil.
+func embedding(ctx ssa.Value) (of ssa.Value) {
+	switch ctx := ctx.(type) {
+	case *ssa.MakeInterface:
+		of = ctx.X
+	case *ssa.ChangeInterface:
+		of = ctx.X
+	case *ssa.Field:
+		of = ctx.X
+	case *ssa.UnOp:
+		if field, ok := ctx.X.(*ssa.FieldAddr); ok && flow.FieldOf(field) != nil && flow.FieldOf(field).Embedded() {
+			of = field.X
+		}
+	}
+	if of == nil || !vocab.IsContext(of.Type()) {
+		return nil
+	}
+	return of
 }
 
 // Root returns what a context was derived from, of a captured parameter the parameter.
@@ -204,8 +227,8 @@ func CapturedParameter(v ssa.Value) *ssa.Parameter {
 // function around it while that runs, or nil.
 func (p *Package) ScopeContext(fn *ssa.Function) ssa.Value {
 	for ; fn != nil; fn = fn.Parent() {
-		for _, param := range fn.Params {
-			if vocab.IsContext(param.Type()) && param.Name() != "_" && param.Name() != "" {
+		for i, param := range fn.Params {
+			if (i > 0 || fn.Signature.Recv() == nil) && vocab.IsNamedContext(param.Type()) && param.Name() != "_" && param.Name() != "" {
 				return param
 			}
 		}

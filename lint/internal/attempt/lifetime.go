@@ -125,6 +125,9 @@ func (w *walk) all(values []ssa.Value) (l Lifetime) {
 
 // of is lifetime for a value that is visited.
 func (w *walk) of(ctx ssa.Value) Lifetime {
+	if of := embedding(ctx); of != nil {
+		return w.lifetime(of)
+	}
 	switch ctx := ctx.(type) {
 	case *ssa.Const:
 		return Lifetime{made: true} // nil

@@ -4,6 +4,7 @@ import (
 	"go/types"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A Role is what a function does, as far as that is known without its body: a set.
@@ -149,11 +150,34 @@ func EndsByName(name string) bool { return ends.MatchString(name) }
 
 var ends = regexp.MustCompile(`(?i)closed|shutdown|shuttingdown|stopp|cancel|terminat|exit|quit|EOF|done`)
 
-// IsContext reports whether t is context.Context.
+// IsContext reports whether t is context.Context, or a type that embeds it, or points to one: its
+// channel is the channel of the context in it.
 func IsContext(t types.Type) bool {
-	_, pointer := types.Unalias(t).(*types.Pointer)
-	return !pointer && IsType(t, "context", "Context")
+	obj := TypeName(t)
+	if obj == nil || obj.Pkg() == nil {
+		return false
+	}
+	if obj.Pkg().Path() == "context" {
+		_, pointer := types.Unalias(t).(*types.Pointer)
+		return obj.Name() == "Context" && !pointer
+	}
+	if is, ok := contexts.Load(obj); ok {
+		return is.(bool)
+	}
+	done, _, _ := types.LookupFieldOrMethod(obj.Type(), true, obj.Pkg(), "Done")
+	is := done != nil && done.Pkg() != nil && done.Pkg().Path() == "context"
+	contexts.Store(obj, is)
+	return is
 }
+
+var contexts sync.Map // by *types.TypeName: whether values of the type are contexts
+
+// IsNamedContext reports whether t is a context, and its name says so.
+func IsNamedContext(t types.Type) bool {
+	return IsContext(t) && namedContext.MatchString(TypeName(t).Name())
+}
+
+var namedContext = regexp.MustCompile(`(?i)(context|ctx)$`)
 
 // IsTimer reports whether t is a time.Timer or time.Ticker, or points to one.
 func IsTimer(t types.Type) bool { return IsType(t, "time", "Timer") || IsTicker(t) }
