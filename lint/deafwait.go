@@ -23,10 +23,12 @@ import (
 // DeafWait reports RL102.
 var DeafWait = newRule("deafwait", runDeafWait, []string{"RL102"}, attempts)
 
-// deafWaits are the waits between attempts of one loop that go on after a context has ended.
+// deafWaits are the waits between attempts of one loop that go on after a context has ended, or
+// after a channel was closed that asks the loop to stop.
 type deafWaits struct {
 	loop     *flow.Loop
-	ctx      ssa.Value
+	ctx      ssa.Value     // or nil
+	stop     *attempt.Stop // if there is no context
 	waits    []ssa.Instruction
 	evidence Evidence
 }
@@ -43,9 +45,14 @@ func runDeafWait(pass *analysis.Pass, r *report) {
 		file := fileOf(pass, first.Pos())
 		diagnostic := analysis.Diagnostic{
 			Pos: waitStart(file, first), End: first.Pos(),
-			Message: fmt.Sprintf("this wait continues after %s has ended: use a select with its Done channel",
-				nameOfContext(d.ctx)),
-			SuggestedFixes: selectFix(pass, file, first, d.ctx),
+		}
+		if d.ctx != nil {
+			diagnostic.Message = fmt.Sprintf("this wait continues after %s has ended: use a select with its Done channel",
+				nameOfContext(d.ctx))
+			diagnostic.SuggestedFixes = selectFix(pass, file, first, d.ctx)
+		} else {
+			diagnostic.Message = fmt.Sprintf("this wait continues after %s is closed: wait in a select with it",
+				cmp.Or(d.stop.Name, "the channel that stops the loop"))
 		}
 		for _, more := range d.waits[1:] {
 			diagnostic.Related = append(diagnostic.Related, analysis.RelatedInformation{
@@ -70,22 +77,25 @@ func findDeafWaits(p *attempt.Package) (found []*deafWaits) {
 	known := map[ssa.Instruction]bool{}
 	for _, t := range slices.Concat(p.Attempts, p.Recursions) {
 		for _, w := range t.Waits {
-			if known[w.At] || w.Heeds || w.Max < shortestDelay || t.IsInterval(w) || t.AfterEnd(w.At.Block()) ||
-				isGivenTest(t.Fn) {
+			if known[w.At] || !isDeaf(t, w) {
 				continue
 			}
-			ctx := t.Context()
-			if ctx == nil {
+			d := &deafWaits{loop: t.Loop, ctx: t.Context()}
+			if d.ctx != nil {
+				d.ctx, d.evidence = attempt.Root(d.ctx), p.EndEvidence(d.ctx)
+			} else if d.stop = t.Stop(); d.stop == nil || w.Heeds {
 				continue
+			} else {
+				d.evidence = d.stop.Evidence
 			}
 			known[w.At] = true
 			i := slices.IndexFunc(found, func(d *deafWaits) bool { return d.loop == t.Loop })
 			if i < 0 {
-				i, found = len(found), append(found, &deafWaits{loop: t.Loop, ctx: attempt.Root(ctx), evidence: p.EndEvidence(ctx)})
+				i, found = len(found), append(found, d)
 			}
-			d := found[i]
+			d = found[i]
 			d.waits = append(d.waits, w.At)
-			d.evidence = min(d.evidence, t.Evidence, w.Evidence, evidenceOf(t, w))
+			d.evidence = min(d.evidence, t.Evidence, w.Evidence, evidenceOf(t, w, d.stop))
 		}
 	}
 	for _, d := range found {
@@ -94,15 +104,26 @@ func findDeafWaits(p *attempt.Package) (found []*deafWaits) {
 	return found
 }
 
+// isDeaf reports whether a wait between attempts is long, and does not end with a context.
+func isDeaf(t *attempt.Attempt, w attempt.Wait) bool {
+	longest := w.Max
+	if w.Heeds {
+		longest = t.Interrupts(w)
+	}
+	return longest >= shortestDelay && !t.IsInterval(w) && !t.AfterEnd(w.At.Block()) && !isGivenTest(t.Fn)
+}
+
 // evidenceOf returns how well it is known that an attempt is none by its role, since to ask a
 // person, or to receive the next item, is no retry, and that a wait is long.
-func evidenceOf(t *attempt.Attempt, w attempt.Wait) Evidence {
+func evidenceOf(t *attempt.Attempt, w attempt.Wait, stop *attempt.Stop) Evidence {
 	const soon = time.Second // after the end of the context
 	switch {
 	case t.Known().Is(vocab.Asks | vocab.Receives | vocab.Random):
 		return Named
-	case w.Max == attempt.NoLimit && w.Unit() < time.Millisecond, w.Max < soon && t.AsksContext():
+	case w.Max == attempt.NoLimit && w.Unit() < time.Millisecond, w.Max < soon && (t.AsksContext() || stop != nil && stop.Always):
 		return Named
+	case w.Heeds:
+		return Library // what else it ends with is no request to stop
 	}
 	return Proven
 }

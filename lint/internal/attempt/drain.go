@@ -27,7 +27,9 @@ func (p *Package) Drains(fn *ssa.Function) (found []Drain) {
 			switch instr := instr.(type) {
 			case *ssa.Select:
 				for _, d := range p.cases(l, instr) {
-					found = d.appendTo(found)
+					if instr.Blocking {
+						found = d.appendTo(found)
+					}
 				}
 			case *ssa.UnOp:
 				if instr.Op == token.ARROW && instr.CommaOk {
@@ -40,10 +42,10 @@ func (p *Package) Drains(fn *ssa.Function) (found []Drain) {
 	return found
 }
 
-// cases returns the receives that a select which blocks chooses from.
+// cases returns the receives that a select chooses from.
 func (p *Package) cases(l *flow.Loop, s *ssa.Select) (all []drain) {
 	index, ok := result(s, 0), result(s, 1)
-	if !s.Blocking || index == nil {
+	if index == nil {
 		return nil
 	}
 	for _, ref := range flow.Refs(index) {

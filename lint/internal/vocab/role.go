@@ -150,6 +150,12 @@ func EndsByName(name string) bool { return ends.MatchString(name) }
 
 var ends = regexp.MustCompile(`(?i)closed|shutdown|shuttingdown|stopp|cancel|terminat|exit|quit|EOF|done`)
 
+// StopsByName reports whether the name of a channel suggests that it is closed to ask what
+// receives from it to end.
+func StopsByName(name string) bool { return stops.MatchString(name) }
+
+var stops = regexp.MustCompile(`(?i)stop|quit|done|exit|clos|shutdown|terminat|cancel|kill`)
+
 // IsContext reports whether t is context.Context, or a type that embeds it, or points to one: its
 // channel is the channel of the context in it.
 func IsContext(t types.Type) bool {

@@ -1,0 +1,137 @@
+package attempt
+
+import (
+	"slices"
+	"time"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A Stop is a channel that asks a loop to end when it is closed.
+type Stop struct {
+	Channel  ssa.Value
+	Name     string // of the parameter or the field, or an empty string
+	Always   bool   // the loop asks it between any two attempts
+	Evidence vocab.Evidence
+}
+
+// Stop returns the channel that asks the loop to end: one that it receives from to leave, else a
+// parameter of the function whose name says so; or nil.
+func (t *Attempt) Stop() *Stop {
+	for instr := range flow.Instructions(t.Loop.List) {
+		s, ok := instr.(*ssa.Select)
+		if !ok || !t.Run.IsReached(s.Block()) {
+			continue
+		}
+		for _, c := range t.pkg.cases(t.Loop, s) {
+			if vocab.IsStopChannel(c.ch.Type()) && !t.Loop.Contains(flow.Source(c.ch, flow.Addressed|flow.Loaded)) &&
+				t.leadsOut(c.start) {
+				return &Stop{c.ch, channelName(c.ch), t.Run.IsPassed(s.Block()), vocab.Proven}
+			}
+		}
+	}
+	for _, p := range t.Fn.Params {
+		if vocab.IsStopChannel(p.Type()) && vocab.StopsByName(p.Name()) {
+			return &Stop{p, p.Name(), false, vocab.Library}
+		}
+	}
+	return nil
+}
+
+// channelName returns what the code calls a channel.
+func channelName(ch ssa.Value) string {
+	switch ch := ch.(type) {
+	case *ssa.Parameter, *ssa.FreeVar:
+		return ch.Name()
+	case *ssa.UnOp:
+		switch x := ch.X.(type) {
+		case *ssa.FieldAddr:
+			return flow.FieldOf(x).Name()
+		case *ssa.Alloc:
+			return x.Comment
+		case *ssa.FreeVar, *ssa.Global:
+			return x.Name()
+		}
+	}
+	return ""
+}
+
+// leadsOut reports whether a block may lead out of the loop before the next attempt.
+func (t *Attempt) leadsOut(start *ssa.BasicBlock) bool {
+	seen := set{}
+	for work := []*ssa.BasicBlock{start}; len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		switch {
+		case !t.Loop.Has(b), t.mayStop(b), len(b.Succs) == 0:
+			return true
+		case seen[b], b == t.Op.Block():
+			continue
+		}
+		seen[b] = true
+		work = append(work, b.Succs...)
+	}
+	return false
+}
+
+// Interrupts returns how long a wait lasts at most that only ends early with channels whose cases
+// go on as the timer's does, or 0: it ends with a context, or may end the loop.
+func (t *Attempt) Interrupts(w Wait) (most time.Duration) {
+	s, ok := w.At.(*ssa.Select)
+	if !ok || !w.Timed {
+		return 0
+	}
+	cases := t.pkg.cases(t.Loop, s)
+	i := slices.IndexFunc(cases, func(c drain) bool { _, timed := delayOf(c.ch); return timed })
+	if i < 0 || len(cases) < len(s.States) {
+		return 0
+	}
+	timeout := cases[i].start
+	after := flow.Reachable(timeout, func(b *ssa.BasicBlock, _ int) bool { return b != t.Op.Block() })
+	after[timeout] = true
+	for _, c := range cases {
+		call, ok := c.ch.(*ssa.Call)
+		switch delay, timed := delayOf(c.ch); {
+		case timed:
+			most = max(most, Longest(delay))
+		case ok && contextAsked(&call.Call) != nil, !t.joins(c.start, after):
+			return 0
+		}
+	}
+	return most
+}
+
+// joins reports whether a block leads to one of some others, and does nothing on the way that makes
+// a difference there.
+func (t *Attempt) joins(b *ssa.BasicBlock, others map[*ssa.BasicBlock]bool) bool {
+	var from *ssa.BasicBlock
+	seen := set{}
+	for ; !others[b]; seen[from] = true {
+		if seen[b] || len(b.Succs) != 1 || !t.Loop.Has(b) || slices.ContainsFunc(b.Instrs, t.pkg.changes) {
+			return false
+		}
+		from, b = b, b.Succs[0]
+	}
+	for _, instr := range b.Instrs {
+		phi, ok := instr.(*ssa.Phi)
+		if !ok || from == nil {
+			break
+		}
+		brought := phi.Edges[slices.Index(b.Preds, from)]
+		for i, pred := range b.Preds {
+			if t.Loop.Has(pred) && phi.Edges[i] != brought {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// changes reports whether an instruction changes a variable, or something that others can see.
+func (p *Package) changes(instr ssa.Instruction) bool {
+	_, stores := instr.(*ssa.Store)
+	return stores || p.effects.Acts(instr)
+}

@@ -1,0 +1,102 @@
+package deafwait
+
+import (
+	"context"
+	"time"
+)
+
+// The parameter is ignored.
+func stopIgnored(stop <-chan struct{}, ping func() error) {
+	for range 10 {
+		if ping() == nil {
+			return
+		}
+		time.Sleep(time.Second) // want `this wait continues after stop is closed: wait in a select with it`
+	}
+}
+
+type poller struct {
+	halt chan struct{}
+	ping func() error
+}
+
+// It is asked, but not by the wait.
+func (p *poller) stopAsked() {
+	for {
+		select {
+		case <-p.halt:
+			return
+		default:
+		}
+		if p.ping() == nil {
+			return
+		}
+		time.Sleep(5 * time.Second) // want `this wait continues after halt is closed: wait in a select with it`
+	}
+}
+
+func (p *poller) nopeStopHeeded() {
+	for {
+		if p.ping() == nil {
+			return
+		}
+		select {
+		case <-p.halt:
+			return
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+func (p *poller) nopeStopSoon() {
+	for {
+		select {
+		case <-p.halt:
+			return
+		default:
+		}
+		if p.ping() == nil {
+			return
+		}
+		time.Sleep(500 * time.Millisecond) // want `RL102; named`
+	}
+}
+
+// What wakes it up is no request to stop.
+func (p *poller) nopeWakes(wake <-chan struct{}) {
+	for range 10 {
+		if p.ping() == nil {
+			return
+		}
+		select {
+		case <-wake:
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+// Another channel ends the wait early, and the end of the context does not.
+func otherChannel(ctx context.Context, wake <-chan struct{}, ping func(context.Context) error) {
+	for range 10 {
+		if ping(ctx) == nil {
+			return
+		}
+		select { // want `this wait continues after ctx has ended`
+		case <-wake:
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+func nopeOtherChannelEnds(ctx context.Context, stop <-chan struct{}, ping func(context.Context) error) {
+	for range 10 {
+		if ping(ctx) == nil {
+			return
+		}
+		select {
+		case <-stop:
+			return
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
