@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -264,8 +265,8 @@ func TestMigration(t *testing.T) {
 	if err := increment(); err != nil {
 		t.Errorf("got error %v, want that older programs may write", err)
 	}
-	const update = "UPDATE retry.retry_meta SET value = '6' WHERE key = 'oldest_writer'"
-	if _, err := s.pool.Exec(t.Context(), update); err != nil {
+	const update = "UPDATE retry.retry_meta SET value = $1 WHERE key = 'oldest_writer'"
+	if _, err := s.pool.Exec(t.Context(), update, strconv.Itoa(firstFormat+1)); err != nil {
 		t.Fatal(err)
 	}
 	before := n

@@ -71,11 +71,11 @@ func TestSchemas(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, test := range []struct{ name, change, want string }{
 		{
-			"newer format", "UPDATE retry.retry_meta SET value = '7' WHERE key = 'oldest_writer'",
-			"written by a newer version, format 7: this program knows formats up to 5; upgrade it",
+			"newer format", "UPDATE retry.retry_meta SET value = '8' WHERE key = 'oldest_writer'",
+			"written by a newer version, format 8: this program knows formats up to 6; upgrade it",
 		}, {
-			"older format", "UPDATE retry.retry_meta SET value = '4' WHERE key IN ('format', 'oldest_writer')",
-			"written by an older version, format 4, and this program knows 5: use the version of the program that writes it",
+			"older format", "UPDATE retry.retry_meta SET value = '5' WHERE key IN ('format', 'oldest_writer')",
+			"written by an older version, format 5, and this program knows 6: use the version of the program that writes it",
 		}, {
 			"format is no number", "UPDATE retry.retry_meta SET value = 'x' WHERE key = 'format'",
 			`format in retry_meta is "x" and not a number: restore a backup`,

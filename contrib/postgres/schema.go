@@ -29,7 +29,7 @@ var firstSQL string
 
 // firstFormat is the format to which the first migration leads. No release has written
 // an older one: such schemas are refused.
-const firstFormat = 5
+const firstFormat = 6
 
 // latest returns the format to which migrations lead.
 func latest(migrations []migration) int { return firstFormat - 1 + len(migrations) }

@@ -1,31 +1,33 @@
--- Format 5. The names are found in the schema of the store through search_path.
+-- Format 6. The names are found in the schema of the store through search_path.
 CREATE TABLE retry_meta (key text PRIMARY KEY, value text NOT NULL);
--- Runs.
+-- Runs. An update logs what is between the first and the last byte that it changes, if the new row is on the same page.
+-- So what the claim and the end of a run leave alone comes first, then what only the claim changes; half of a page is left
+-- free for them.
 CREATE TABLE retry_run (
 	kind      smallint    NOT NULL,
 	space     text        COLLATE "C" NOT NULL,
 	run       text        COLLATE "C" NOT NULL,
 	id        text        COLLATE "C" NOT NULL,
-	version   bigint      NOT NULL,
-	fence     bigint      NOT NULL,
 	created   timestamptz,
-	due       timestamptz,
-	claimed   timestamptz,
-	ended     timestamptz,
-	deadline  timestamptz,
 	bucket    date        NOT NULL,
-	status    smallint    NOT NULL,
 	priority  smallint    NOT NULL,
 	attention boolean     NOT NULL,
-	awaited   boolean     NOT NULL,
-	owner     text        COLLATE "C" NOT NULL,
 	handler   text        COLLATE "C" NOT NULL,
 	label     text        COLLATE "C" NOT NULL,
 	input     bytea,
+	fence     bigint      NOT NULL,
+	claimed   timestamptz,
+	deadline  timestamptz,
+	version   bigint      NOT NULL,
+	due       timestamptz,
+	ended     timestamptz,
+	status    smallint    NOT NULL,
+	awaited   boolean     NOT NULL,
+	owner     text        COLLATE "C" NOT NULL,
 	result    bytea,
 	body      bytea,
 	PRIMARY KEY (space, run, id)
-) WITH (fillfactor = 85);
+) WITH (fillfactor = 50);
 -- Runs that workers claim, in the order in which they do: a sort would read the whole backlog. They are open (1) or
 -- parked (5).
 CREATE INDEX retry_run_handler   ON retry_run (space, handler, priority DESC, due, run, id)

@@ -20,16 +20,18 @@ import (
 // are the same for all runs of a handler until they end, so that a store can write them
 // without decoding anything.
 type Job struct {
-	Step     string `json:"step,omitempty"` // its id; "": it depends on the input
-	Name     string `json:"name"`
-	Function string `json:"function,omitempty"`
-	Policy   string `json:"policy"` // its name
-
+	Step string `json:"step,omitempty"` // its id; "": it depends on the input
 	// Owner has made the attempt, which began at Started. They are set when the run may
 	// get another owner: before, they are the Owner and the Claimed of the run.
 	Owner   string        `json:"owner,omitempty"`
 	Started time.Time     `json:"started,omitzero"`
 	Took    time.Duration `json:"took,omitempty"` // of an attempt that has succeeded
+
+	// What follows is the same from the claim to the end, and so are the last bytes of the
+	// body: a store may write only what differs.
+	Name     string `json:"name"`
+	Function string `json:"function,omitempty"`
+	Policy   string `json:"policy"` // its name
 }
 
 // JobToken is the token of attempt 1 of a step that its run stands for.
