@@ -81,11 +81,11 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 			{storage.Query{Kind: storage.KindRun, Order: oldest, Status: ended, From: created}, "", "retry_run_created"},
 			{
 				storage.Query{Kind: storage.KindRun, Order: newest, Status: all, Handlers: []string{"h"}}, "",
-				"retry_run_handler_created",
+				"retry_run_created",
 			},
 			{
 				storage.Query{Kind: storage.KindRun, Order: newest, Status: failed, Handlers: []string{"h"}, From: created}, "",
-				"retry_run_handler_created",
+				"retry_run_created",
 			},
 			{
 				storage.Query{
@@ -124,9 +124,9 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 			if strings.Contains(plan, "Seq Scan on") && order != byKey {
 				t.Errorf("%s\ngot\n%s\nwant an index", text, plan)
 			}
-			sorts := strings.Count(plan, "Sort  ")
+			sorts := strings.Count(plan, "Sort  ") - strings.Count(plan, "Incremental Sort  ") // of those with one time
 			if merged(test.query) && strings.Contains(plan, "retry_run_owner") {
-				sorts-- // the runs that have an owner are few
+				sorts -= 2 // the runs that have an owner are few, and so are the pages of the handlers
 			}
 			if !strings.Contains(plan, test.want) || sorts > 0 && order != byKey {
 				t.Errorf("%s\ngot\n%s\nwant %s in its order", text, plan, test.want)

@@ -35,8 +35,7 @@ func listOrder(q storage.Query) string {
 
 // querySQL returns the statement of a query in an order, with a clause that locks
 // records, and its arguments, without the last one, the limit. The text depends only on
-// which fields are set and, in the order of creation, on the number of statuses. It is
-// empty for a query that selects nothing.
+// which fields are set. It is empty for a query that selects nothing.
 func (s *Store) querySQL(q storage.Query, order, locking string) (string, []any, error) {
 	if !isText(q.Space) || !isText(q.Run) || !isText(q.Owner) || !isText(q.Label) {
 		return "", nil, nil
@@ -47,9 +46,12 @@ func (s *Store) querySQL(q storage.Query, order, locking string) (string, []any,
 		list = table.brief
 	}
 	w := &where{args: []any{int16(q.Kind), q.Space}}
-	var runs []string
-	if order == byKey {
+	var runs, handlers []string
+	switch {
+	case order == byKey:
 		runs, q.Runs = q.Runs, nil
+	case merged(q):
+		handlers, q.Handlers = q.Handlers, nil
 	}
 	if err := w.fields(q); err != nil {
 		return "", nil, err
@@ -68,21 +70,27 @@ func (s *Store) querySQL(q storage.Query, order, locking string) (string, []any,
 		}
 		return text, w.args, nil
 	}
-	// In the index, the statuses follow one another, and it has no record with an owner.
-	// PostgreSQL merges the parts, and needs the order in each to see that an index has it.
-	statuses := slices.Compact(slices.Sorted(slices.Values(q.Status)))
-	order += fmt.Sprintf(" LIMIT $%d", len(w.args)+len(statuses)+2)
-	w.args = append(w.args, numbers(statuses))
+	return w.ofHandlers(handlers, q.Status, table.handlers, list, order), w.args, nil
+}
+
+// ofHandlers returns the statement of a query in the order of creation, for some handlers or
+// those that all finds. It has the first records of each handler and status, which its index
+// has in this order, and of those that have an owner, which are few and not in that index.
+func (w *where) ofHandlers(handlers []string, statuses []storage.Status, all, list, order string) string {
+	of, named := all, ""
+	if len(handlers) > 0 {
+		w.args = append(w.args, slices.Compact(slices.Sorted(slices.Values(onlyText(handlers)))))
+		of = fmt.Sprintf("handlers AS (SELECT unnest($%d::text[]) AS handler)", len(w.args))
+		named = fmt.Sprintf(" AND handler = ANY ($%d)", len(w.args))
+	}
+	w.args = append(w.args, numbers(slices.Compact(slices.Sorted(slices.Values(statuses)))))
+	order += fmt.Sprintf(" LIMIT $%d", len(w.args)+1)
 	from := list + w.text.String()
-	text := fmt.Sprintf("(%s AND owner > '' AND owner <> '' AND status = ANY ($%d)%s)", from, len(w.args), order)
-	if q.Kind == storage.KindRun && len(q.Handlers) != 1 {
-		from += " AND kind = 2" // the predicate of an index: see schema.sql
-	}
-	for _, status := range statuses {
-		w.args = append(w.args, int16(status))
-		text += fmt.Sprintf(" UNION ALL (%s AND owner = '' AND status = $%d%s)", from, len(w.args), order)
-	}
-	return text + order, w.args, nil
+	return fmt.Sprintf(`WITH RECURSIVE %s
+(%s%s AND owner > '' AND owner <> '' AND status = ANY ($%d)%s)
+UNION ALL (SELECT r.* FROM handlers AS h CROSS JOIN unnest($%[4]d::smallint[]) AS s (status)
+	CROSS JOIN LATERAL (%[2]s AND owner = '' AND handler = h.handler AND status = s.status%[5]s) AS r)%[5]s`,
+		of, from, named, len(w.args), order)
 }
 
 // ofEach returns the statement of a query in the order of keys for some runs, one after the
@@ -98,15 +106,15 @@ func (w *where) ofEach(runs []string, list, locking string, statuses []storage.S
 		list + w.text.String() + " AND run = k.run" + byKey + limit + locking + ") AS r" + limit
 }
 
-// merged reports whether the records of each status of q are read in its order. With
-// one of the other fields, its index finds few records, which are sorted.
+// merged reports whether the records of each handler and status of q are read in its order.
+// With one of the other fields, its index finds few records, which are sorted.
 func merged(q storage.Query) bool {
 	return q.Order.ByCreation() && len(q.Status) > 0 &&
 		q.Run == "" && len(q.Runs) == 0 && q.Owner == "" && q.Label == "" && q.DueBy.IsZero()
 }
 
 // noSort is a setting for a query that is merged. Without statistics, PostgreSQL expects
-// a few records and may sort all.
+// few records of a handler and a status, and may sort all.
 const noSort = `SELECT set_config('enable_sort', 'off', true)`
 
 // A where is the condition of a query, after the kind and the namespace.

@@ -34,18 +34,14 @@ CREATE INDEX retry_run_handler   ON retry_run (space, handler, priority DESC, du
 	WHERE due IS NOT NULL AND handler <> '' AND status IN (1, 5);
 -- Runs that are due to be deleted: neither open nor parked. A claim cannot use it, and so not read the backlog of other
 -- handlers.
-CREATE INDEX retry_run_ended     ON retry_run (space, due, run, id)
+CREATE INDEX retry_run_ended     ON retry_run (space, due)
 	WHERE due IS NOT NULL AND status <> 1 AND status <> 5;
 CREATE INDEX retry_run_owner     ON retry_run (space, owner)   WHERE owner <> '';
 CREATE INDEX retry_run_attention ON retry_run (space, run, id) WHERE attention;
--- Lists in the order of creation, for each status by itself: the lists of several are merged, and those of the few runs
--- that have an owner are sorted. So a claim does not write to these indexes. The condition kind = 2, which all runs
--- satisfy, is in the queries of all handlers alone: without statistics PostgreSQL may prefer the first index for those of
--- one handler.
-CREATE INDEX retry_run_created   ON retry_run (space, status, created, run, id)
-	WHERE created IS NOT NULL AND owner = '' AND kind = 2;
-CREATE INDEX retry_run_handler_created ON retry_run (space, handler, status, created, run, id)
-	WHERE created IS NOT NULL AND owner = '' AND handler <> '';
+-- Lists in the order of creation, for each handler and status by itself: the first ones of several are sorted, and those
+-- of the few runs that have an owner. So a claim does not write to this index. It and retry_run_ended have no ids, which
+-- would be most of their bytes: few runs have one time, at most those that one statement has started, and are sorted.
+CREATE INDEX retry_run_created   ON retry_run (space, handler, status, created) WHERE created IS NOT NULL AND owner = '';
 -- Other records, except those of steps. Updates stay on their page (HOT): no index names a column that they change often.
 CREATE TABLE retry_record (
 	kind      smallint    NOT NULL,

@@ -76,13 +76,18 @@ type table struct {
 	list   string // begins a query
 	brief  string // begins a query with Brief
 	levels string // the priorities, as a part of a query for the due runs of the handler $3
-	move   string // changes the bucket, and with it the partition
+	// handlers are those of the records that have a time of creation and no owner, as a part
+	// of a query.
+	handlers string
+	move     string // changes the bucket, and with it the partition
 }
 
 const (
 	isKey  = `kind = $1 AND space = $2 AND run = $3 AND id = $4`
 	isDue  = `space = $2 AND status IN (1, 5) AND handler = $3 AND handler <> '' AND due IS NOT NULL`
 	ofRuns = `space = $1 AND run = ANY ($2)`
+	// isIdle is the predicate of the index for lists in the order of creation.
+	isIdle = `space = $2 AND created IS NOT NULL AND owner = ''`
 	isOf   = `kind = k.kind AND space = k.space AND run = k.run AND id = k.id`
 )
 
@@ -193,6 +198,13 @@ FROM ` + unnest(all) + ` AS k (` + names(all) + `) WHERE ` + qualified("r", isOf
 		SELECT priority FROM ` + name + ` WHERE ` + isKind + ` AND ` + isDue + ` AND priority < levels.n
 		ORDER BY priority DESC LIMIT 1
 	) FROM levels WHERE levels.n IS NOT NULL)`,
+		handlers: `handlers AS (
+	(SELECT handler FROM ` + name + ` WHERE ` + isKind + ` AND ` + isIdle + ` ORDER BY handler LIMIT 1)
+	UNION ALL
+	SELECT (
+		SELECT handler FROM ` + name + ` WHERE ` + isKind + ` AND ` + isIdle + ` AND handler > handlers.handler
+		ORDER BY handler LIMIT 1
+	) FROM handlers WHERE handlers.handler IS NOT NULL)`,
 		list:  `SELECT run, id, ` + names(columns) + ` FROM ` + name + ` WHERE ` + isKind + ` AND space = $2`,
 		brief: `SELECT run, id, ` + briefColumns + ` FROM ` + name + ` WHERE ` + isKind + ` AND space = $2`,
 		move:  `UPDATE ` + name + ` SET bucket = $5 WHERE ` + isKey,

@@ -60,7 +60,7 @@ var runStatuses = []storage.Status{
 // client sets Kind and Space of the query. An error ends the sequence.
 //
 // In [storage.OrderNewest] and [storage.OrderOldest], a page is found at once among
-// any number of runs, also with Status or with one of Handlers. Runs that are created
+// any number of runs, also with Status or with Handlers. Runs that are created
 // meanwhile change no page after a [storage.Cursor].
 func (c *Client) List(ctx context.Context, q storage.Query) iter.Seq2[RunInfo, error] {
 	q.Kind, q.Space = storage.KindRun, c.ns.Space

@@ -148,9 +148,9 @@ type Query struct {
 	CreatedBefore time.Time // created earlier than this
 
 	// Order is the order of the results of [Store.List]. [OrderNewest] and
-	// [OrderOldest] select only records with a time of creation: runs. Indexes have
-	// those of each Status, with and without one of Handlers: a query that names every
-	// Status reads no more than its page. [OrderDue] selects only records that are due at
+	// [OrderOldest] select only records with a time of creation: runs. An index has
+	// those of each handler and Status: a query that names every Status reads no more
+	// than a page of each. [OrderDue] selects only records that are due at
 	// some time: of runs that have ended, a query reads no more than its page.
 	Order Order
 	From  Cursor // where the page before ended, or ""
