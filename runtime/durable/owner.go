@@ -48,7 +48,7 @@ func (e *Engine) ensureOwner(ctx context.Context) (*owner, error) {
 	if o, err := e.currentOwner(); o != nil || err != nil {
 		return o, err
 	}
-	o := &owner{e: e, id: record.Token(16), begun: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
+	o := &owner{e: e, id: record.Token(8), begun: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
 	if live, ok := e.ns.Store.(storage.Liveness); ok {
 		release, err := live.Hold(o.id)
 		if err != nil {
