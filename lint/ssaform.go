@@ -2,7 +2,6 @@ package lint
 
 import (
 	"reflect"
-	"regexp"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
@@ -11,16 +10,16 @@ import (
 )
 
 // ssaForm is buildssa, except for packages on which that panics, about which nothing
-// is reported, and for the standard library: it has no retry that is worth a fact,
-// and go vet asks for the facts of everything that is imported. SrcFuncs has the function
-// that gives the variables of the package their values as well, with the literals in it.
+// is reported, and for dependencies, as drivers ask for the facts of everything that is
+// imported. SrcFuncs has the function that gives the variables of the package their values
+// as well, with the literals in it.
 var ssaForm = &analysis.Analyzer{
 	Name:       "retryssa",
 	Doc:        "retryssa: build the SSA form of a package, if that can be done",
 	Requires:   []*analysis.Analyzer{ctrlflow.Analyzer},
 	ResultType: reflect.TypeFor[*buildssa.SSA](),
 	Run: func(pass *analysis.Pass) (result any, err error) {
-		if inStandardLibrary(pass) {
+		if isDependency(pass) {
 			return new(buildssa.SSA), nil
 		}
 		defer func() {
@@ -48,12 +47,3 @@ func appendWithin(fns []*ssa.Function, fn *ssa.Function) []*ssa.Function {
 	}
 	return fns
 }
-
-// inStandardLibrary reports whether the package is of no module, and its path
-// begins as in the standard library.
-func inStandardLibrary(pass *analysis.Pass) bool {
-	return (pass.Module == nil || pass.Module.Path == "") && standard.MatchString(pass.Pkg.Path())
-}
-
-var standard = regexp.MustCompile(
-	`^(archive|bufio|bytes|cmd|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|internal|io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|unicode|unique|unsafe|vendor|weak)(/|$)`)

@@ -1,0 +1,30 @@
+package lint
+
+import (
+	"regexp"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// Dependencies makes the analyzers look into the modules that the main module requires, too.
+// By default they do not: the functions of such modules are known from tables, and a driver that
+// asks for the facts of all that is imported would pay for the source code of each. Programs that
+// choose the packages themselves set it before they run the suite.
+var Dependencies bool
+
+// isDependency reports whether a package is of the standard library, which has no retry that is
+// worth a fact, or of a module whose source code is not the user's: neither a main module, nor
+// one that a folder replaces.
+func isDependency(pass *analysis.Pass) bool {
+	m := pass.Module
+	switch {
+	case m == nil || m.Path == "":
+		return standard.MatchString(pass.Pkg.Path())
+	case Dependencies || m.Main || m.Version == "":
+		return false
+	}
+	return m.Replace == nil || m.Replace.Version != ""
+}
+
+var standard = regexp.MustCompile(
+	`^(archive|bufio|bytes|cmd|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|internal|io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|unicode|unique|unsafe|vendor|weak)(/|$)`)
