@@ -9,7 +9,6 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -76,7 +75,7 @@ func runTool(args []string) {
 	if !strings.HasSuffix(name, ".cfg") {
 		unitchecker.Main(lint.Suite...)
 	}
-	debug.SetGCPercent(400) // the process is too short-lived to need much memory
+	collectLater()
 	unit, err := readUnit(name)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "retrylint: %s: %v\n", name, err)
