@@ -120,7 +120,9 @@ func evidenceOf(t *attempt.Attempt, w attempt.Wait, stop *attempt.Stop) Evidence
 	switch {
 	case t.Known().Is(vocab.Asks | vocab.Receives | vocab.Random):
 		return Named
-	case w.Max == attempt.NoLimit && w.Unit() < time.Millisecond, w.Max < soon && (t.AsksContext() || stop != nil && stop.Always):
+	case w.Max == attempt.NoLimit && w.Unit() < time.Millisecond:
+		return Named
+	case w.Max < soon && (t.AsksContext() || stop != nil && stop.Always):
 		return Named
 	case w.Heeds:
 		return Library // what else it ends with is no request to stop

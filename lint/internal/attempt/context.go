@@ -228,7 +228,8 @@ func CapturedParameter(v ssa.Value) *ssa.Parameter {
 func (p *Package) ScopeContext(fn *ssa.Function) ssa.Value {
 	for ; fn != nil; fn = fn.Parent() {
 		for i, param := range fn.Params {
-			if (i > 0 || fn.Signature.Recv() == nil) && vocab.IsNamedContext(param.Type()) && param.Name() != "_" && param.Name() != "" {
+			if receiver := i == 0 && fn.Signature.Recv() != nil; !receiver && vocab.IsNamedContext(param.Type()) &&
+				param.Name() != "_" && param.Name() != "" {
 				return param
 			}
 		}

@@ -46,7 +46,12 @@ func (p *Package) Drains(fn *ssa.Function) (found []Drain) {
 func (p *Package) cases(l *flow.Loop, s *ssa.Select) (all []drain) {
 	index, ok := result(s, 0), result(s, 1)
 	if index == nil {
-		return nil
+		for _, state := range s.States { // all go on in the same way
+			if state.Dir == types.RecvOnly {
+				all = append(all, drain{p: p, loop: l, at: s, ch: state.Chan, pos: state.Pos})
+			}
+		}
+		return all
 	}
 	for _, ref := range flow.Refs(index) {
 		branch := flow.Branch(ref.Block())

@@ -28,7 +28,7 @@ func (t *Attempt) Stop() *Stop {
 		}
 		for _, c := range t.pkg.cases(t.Loop, s) {
 			if vocab.IsStopChannel(c.ch.Type()) && !t.Loop.Contains(flow.Source(c.ch, flow.Addressed|flow.Loaded)) &&
-				t.leadsOut(c.start) {
+				c.start != nil && t.leadsOut(c.start) {
 				return &Stop{c.ch, channelName(c.ch), t.Run.IsPassed(s.Block()), vocab.Proven}
 			}
 		}
@@ -90,6 +90,9 @@ func (t *Attempt) Interrupts(w Wait) (most time.Duration) {
 		return 0
 	}
 	timeout := cases[i].start
+	if timeout == nil {
+		timeout = s.Block()
+	}
 	after := flow.Reachable(timeout, func(b *ssa.BasicBlock, _ int) bool { return b != t.Op.Block() })
 	after[timeout] = true
 	for _, c := range cases {
@@ -97,7 +100,7 @@ func (t *Attempt) Interrupts(w Wait) (most time.Duration) {
 		switch delay, timed := delayOf(c.ch); {
 		case timed:
 			most = max(most, Longest(delay))
-		case ok && contextAsked(&call.Call) != nil, !t.joins(c.start, after):
+		case ok && contextAsked(&call.Call) != nil, c.start != nil && !t.joins(c.start, after):
 			return 0
 		}
 	}

@@ -115,6 +115,9 @@ func (s *solution) execute(b *ssa.BasicBlock) {
 		case *ssa.Phi:
 		case *ssa.If:
 			cond := s.value(instr.Cond, b)
+			if isImpossible(b.Succs[1]) {
+				cond = Bool(true)
+			}
 			if taken, known := cond.Truth(); known {
 				s.leave(b, taken)
 			} else if cond.kind != bottom {
@@ -134,6 +137,17 @@ func (s *solution) execute(b *ssa.BasicBlock) {
 			s.raise(instr, s.g.transfer(s, instr))
 		}
 	}
+}
+
+// isImpossible reports whether a block is what the SSA form adds for a select that blocks and has
+// taken none of its cases.
+func isImpossible(b *ssa.BasicBlock) bool {
+	last, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Panic)
+	if !ok || last.Pos().IsValid() {
+		return false
+	}
+	text, ok := Source(last.X, Boxed).(*ssa.Const)
+	return ok && text.Value != nil && text.Value.ExactString() == `"blocking select matched no case"`
 }
 
 // first returns the first of some results, or Top.

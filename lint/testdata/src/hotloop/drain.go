@@ -166,3 +166,13 @@ func nopeInner(ctx context.Context, jobs <-chan int) {
 		}
 	}
 }
+
+// It is the same if no case does anything.
+func empty(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done(): // want `after ctx has ended this case repeats without end`
+		case <-time.After(time.Second):
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package unboundedretry
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -243,7 +244,7 @@ func nopeAnotherPort() net.Listener {
 
 // Each attempt is asked for.
 func nopeAskedFor(c caller, asked <-chan struct{}, events <-chan string, handle func(string)) {
-	for {
+	for { // want `RL101; named`
 		select {
 		case e := <-events:
 			handle(e)
@@ -414,5 +415,19 @@ func (c *counting) ping() error {
 func pingsCounting(c *counting) {
 	for c.ping() != nil { // want `retry of ping .*RL101\)`
 		time.Sleep(time.Second)
+	}
+}
+
+// Neither case ends the loop.
+func doneStays(ctx context.Context, c caller) {
+	for { // want `retry of Ping never stops`
+		if c.Ping() == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			break
+		case <-time.After(time.Second):
+		}
 	}
 }
