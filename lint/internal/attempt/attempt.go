@@ -238,11 +238,37 @@ func (t *Attempt) findEnds(j *judge, field *ending) bool {
 	} else if t.leavesBy(passed, false) {
 		t.Ends |= Polls
 	}
-	if t.Ends == Polls && field != nil && !t.pkg.flow.After(t.Loop, t.Op, field.passed).Again {
+	switch {
+	case t.Ends != Polls:
+	case field != nil && !t.pkg.flow.After(t.Loop, t.Op, field.passed).Again:
 		t.Ends |= Leaves
 		t.Evidence = min(t.Evidence, field.evidence())
+	case t.isJudgedWhole(passed):
+		t.Ends |= Leaves
+		t.Evidence = min(t.Evidence, vocab.Library)
 	}
 	return true
+}
+
+// isJudgedWhole reports whether the loop is left by what a call says that is given the error of the
+// operation and what it returned besides: what it repeats for is a failure.
+func (t *Attempt) isJudgedWhole(j *judge) bool {
+	for branch := range j.run.Branches() {
+		call, ok := flow.Source(branch.Cond, flow.Unpacked|flow.Negated).(*ssa.Call)
+		if !ok || call == t.Op || !t.leavesAt(j, branch, false) {
+			continue
+		}
+		results := 0
+		for _, arg := range call.Call.Args {
+			if x, ok := arg.(*ssa.Extract); ok && x.Tuple == ssa.Value(t.Op) {
+				results++
+			}
+		}
+		if results > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // leavesBy reports whether the loop is left by a branch on what Op returned, or, if joint, on

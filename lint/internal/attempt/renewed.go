@@ -11,31 +11,29 @@ import (
 )
 
 // state returns what the result of a call depends on besides its arguments, and apart from that
-// what starts again in each iteration: what the callee keeps in an object that the iteration
-// makes.
-func (j *judge) state(call *ssa.Call) (state, renewed Why) {
+// what is in objects: those that the iteration makes start again, and those that the operation
+// has returned are its answer.
+func (j *judge) state(call *ssa.Call) (state, inObjects Why) {
 	state = j.p.summaryOf(&call.Call).State
 	const kept = Count | Flag
-	if j.run == nil || state&kept == 0 || state&Clock != 0 || !j.keepsInOwn(call) {
+	if j.run == nil || state&kept == 0 || state&Clock != 0 {
 		return state, 0
 	}
-	return state &^ kept, Renewed
-}
-
-// keepsInOwn reports whether all memory that a call depends on is in objects that each
-// iteration makes, settings aside.
-func (j *judge) keepsInOwn(call *ssa.Call) bool {
-	own := false
 	for r := range j.p.effects.At(call).Regions(effect.Reads) {
 		switch {
 		case !r.Kind.IsMemory() || j.p.effects.IsSetting(r):
+		case r.From.Value != nil && r.From.Value == ssa.Value(j.op()):
+			inObjects |= Class | Answer
 		case j.isOwnObject(r.From.Value):
-			own = true
+			inObjects |= Renewed
 		default:
-			return false
+			return state, 0
 		}
 	}
-	return own
+	if inObjects == 0 {
+		return state, 0
+	}
+	return state &^ kept, inObjects
 }
 
 // isOwnObject reports whether each iteration makes an object that leads to no other, and that the

@@ -210,6 +210,9 @@ func (t *Attempt) OneClass() bool {
 	j := &judge{p: t.pkg, run: t.Run}
 	for branch := range t.Run.Branches() {
 		b := branch.Block()
+		if !t.Run.Takes(b, 0) || !t.Run.Takes(b, 1) {
+			continue // all failures take one edge
+		}
 		if k := t.included(b, j.why(branch.Cond)); k >= 0 && t.mayLeave(b.Succs[1-k]) {
 			return true
 		}

@@ -55,19 +55,19 @@ func (j *judge) context(ctx ssa.Value) Why {
 func (j *judge) result(at *ssa.Call, k vocab.Known, w Why, ofError bool) Why {
 	call := &at.Call
 	known := j.p.summaryOf(call).known
-	state, renewed := j.state(at)
+	state, inObjects := j.state(at)
 	switch {
 	case ofError && !call.IsInvoke() && call.StaticCallee() == nil:
 		return Class | Unknown // a function value that judges the error, perhaps by more
 	case k.Is(vocab.Pure), known && state == 0:
-		if renewed == 0 && (ofError || w&Outcome != 0) {
+		if inObjects == 0 && (ofError || w&Outcome != 0) {
 			return Class
 		}
-		return renewed
+		return inObjects
 	case ofError && (call.IsInvoke() || !known && call.Signature().Recv() == nil):
 		return Class // a method of the error, or a function of another module that judges it
 	case known:
-		return state | renewed
+		return state | inObjects
 	case w&Answer != 0 && w&^adversary == 0:
 		return 0 // asked of the answer
 	}

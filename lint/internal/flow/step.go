@@ -21,6 +21,7 @@ const (
 	Loaded                     // what is at an address
 	Unpacked                   // one of several results
 	Kept                       // what a variable of the function always holds
+	Negated                    // the opposite of a truth value
 	Captured                   // what a function around it has: a variable, or what one always holds
 )
 
@@ -94,8 +95,11 @@ func madeOf(v ssa.Value) (ssa.Value, Step) {
 	case *ssa.TypeAssert:
 		return x.X, Asserted
 	case *ssa.UnOp:
-		if x.Op == token.MUL {
+		switch x.Op {
+		case token.MUL:
 			return x.X, Loaded
+		case token.NOT:
+			return x.X, Negated
 		}
 	case *ssa.Extract:
 		return x.Tuple, Unpacked

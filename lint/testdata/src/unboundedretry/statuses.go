@@ -52,3 +52,66 @@ func nopeUntilGone(url string) error {
 		time.Sleep(time.Second)
 	}
 }
+
+func shouldRetry(resp *http.Response, err error) bool {
+	if err != nil {
+		return true
+	}
+	return resp.StatusCode >= http.StatusInternalServerError
+}
+
+// A helper judges the response with the error.
+func judged(c *http.Client, url string) (*http.Response, error) {
+	for { // want `retry of Get never stops`
+		resp, err := c.Get(url)
+		if !shouldRetry(resp, err) {
+			return resp, err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+var errSpent = errors.New("attempts are spent")
+
+func judgedAtOnce(c *http.Client, url string) (*http.Response, error) {
+	for range 5 { // want `Get is retried without a wait`
+		resp, err := c.Get(url)
+		if !shouldRetry(resp, err) {
+			return resp, err
+		}
+	}
+	return nil, errSpent
+}
+
+func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	return err != nil || resp.StatusCode == http.StatusTooManyRequests, nil
+}
+
+// The end of the context ends it.
+func nopeJudgedWithContext(ctx context.Context, c *http.Client, url string) (*http.Response, error) {
+	for {
+		resp, err := c.Get(url)
+		again, stopped := checkRetry(ctx, resp, err)
+		if stopped != nil {
+			return nil, stopped
+		}
+		if !again {
+			return resp, err
+		}
+		time.Sleep(time.Second) // want `this wait continues after ctx has ended`
+	}
+}
+
+// A page is no failure.
+func nopeJudgedPage(c *http.Client, url string, more func(*http.Response, error) bool) {
+	for {
+		resp, err := c.Get(url)
+		if !more(resp, err) {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
