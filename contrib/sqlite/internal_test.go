@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -278,12 +277,9 @@ func explain(t *testing.T, s *Store, q storage.Query, order string) (plan []stri
 		args = append(args, 0)
 	}
 	if err == nil {
-		err = s.write.session.query(func(rows *sql.Rows) error {
-			var id, parent, unused int
-			var detail string
-			err := rows.Scan(&id, &parent, &unused, &detail)
-			plan = append(plan, detail)
-			return err
+		err = s.write.session.query(func(r *row) error {
+			plan = append(plan, r.text(3))
+			return r.err
 		}, "EXPLAIN QUERY PLAN "+text, append(args, 10)...)
 	}
 	if err != nil || len(plan) == 0 {

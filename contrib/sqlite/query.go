@@ -75,7 +75,7 @@ func querySQL(q storage.Query, order string) (string, []any, error) {
 	if err := w.fields(q); err != nil {
 		return "", nil, err
 	}
-	selected, _ := columnsOf(q.Kind)
+	selected := columnsOf(q.Kind)
 	if q.Brief {
 		selected = briefColumns
 	}

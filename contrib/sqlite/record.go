@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"bytes"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math"
@@ -51,57 +53,35 @@ WHERE kind = ? AND space = ? AND run = ? AND id = ? AND (attempt, part) > (?, ?)
 WHERE kind = ? AND space = ? AND (run, id, attempt, part) > (?, ?, ?, ?) ORDER BY run, id, attempt, part LIMIT ?`
 )
 
-// columnsOf returns the columns of the records of a kind, and their number.
-func columnsOf(kind storage.Kind) (list string, n int) {
+// columnsOf returns the columns of the records of a kind.
+func columnsOf(kind storage.Kind) string {
 	if kind == storage.KindRun {
-		return runColumns, 20
+		return runColumns
 	}
-	return columns, 14
+	return columns
 }
 
-// A row is a buffer for one row of a result. It converts the values itself, because
-// the conversions of database/sql take as long as reading a row.
+// A row is a buffer for one row of a result.
 type row struct {
-	values [20]any
-	into   [20]any // pointers to values
-	err    error
-}
-
-func newRow() *row {
-	r := &row{}
-	for i := range r.values {
-		r.into[i] = &r.values[i]
-	}
-	return r
+	values [20]driver.Value
+	err    error // of a conversion
 }
 
 // record reads a row of getSQL or of a query. Kind and Space are those of key.
-func (r *row) record(rows *sql.Rows, key storage.Key) (storage.Record, error) {
-	_, n := columnsOf(key.Kind)
-	record, err := r.first(rows, key, n)
-	if err != nil {
-		return record, err
-	}
+func (r *row) record(key storage.Key) (storage.Record, error) {
+	record, _ := r.brief(key)
 	record.Owner, record.Fence, record.Handler, record.Due = r.text(5), uint64(r.integer(6)), r.text(7), r.time(8)
 	record.Attention, record.Bucket = r.integer(9) != 0, r.time(10)
 	record.Label, record.Priority, record.Created = r.text(11), int16(r.integer(12)), r.time(13)
-	if n > 14 {
+	if key.Kind == storage.KindRun {
 		record.Awaited, record.Claimed, record.Ended, record.Deadline = r.integer(14) != 0, r.time(15), r.time(16), r.time(17)
 		record.Input, record.Result = r.bytes(18), r.bytes(19)
 	}
 	return record, r.err
 }
 
-// brief reads a row of a query with Brief.
-func (r *row) brief(rows *sql.Rows, key storage.Key) (storage.Record, error) {
-	return r.first(rows, key, 5)
-}
-
-// first reads columns of a row, and converts briefColumns, which are the first ones.
-func (r *row) first(rows *sql.Rows, key storage.Key, columns int) (storage.Record, error) {
-	if err := rows.Scan(r.into[:columns]...); err != nil {
-		return storage.Record{}, err
-	}
+// brief reads briefColumns, which are the first ones of any row.
+func (r *row) brief(key storage.Key) (storage.Record, error) {
 	key.Run, key.ID = r.text(0), r.text(1)
 	record := storage.Record{
 		Key: key, Version: uint64(r.integer(2)), Status: storage.Status(r.integer(3)), Body: r.bytes(4),
@@ -109,14 +89,8 @@ func (r *row) first(rows *sql.Rows, key storage.Key, columns int) (storage.Recor
 	return record, r.err
 }
 
-// entry reads a row of historySQL, or one of entriesSQL, which has the step, too.
-func (r *row) entry(rows *sql.Rows, step storage.Key, columns int) (storage.Entry, error) {
-	if err := rows.Scan(r.into[:columns]...); err != nil {
-		return storage.Entry{}, err
-	}
-	if columns > 6 {
-		step.Run, step.ID = r.text(6), r.text(7)
-	}
+// entry reads a row of historySQL.
+func (r *row) entry(step storage.Key) (storage.Entry, error) {
 	entry := storage.Entry{
 		Step: step, Attempt: int(r.integer(0)), Part: int(r.integer(1)), At: r.time(2), Bucket: r.time(3), Body: r.bytes(4),
 	}
@@ -143,8 +117,8 @@ func (r *row) bytes(i int) []byte {
 		return nil
 	case string:
 		return []byte(v)
-	case []byte: // database/sql has copied it
-		return v
+	case []byte:
+		return bytes.Clone(v)
 	}
 	r.mismatch(i)
 	return nil
@@ -176,15 +150,15 @@ func (r *row) mismatch(i int) {
 
 // get returns the records of keys, in their order.
 func (c *session) get(keys []storage.Key) ([]storage.Record, error) {
-	records, row := make([]storage.Record, len(keys)), newRow()
+	records := make([]storage.Record, len(keys))
 	for i, key := range keys {
 		records[i].Key = key
 		text := getSQL
 		if key.Kind == storage.KindRun {
 			text = getRunSQL
 		}
-		err := c.query(func(rows *sql.Rows) (err error) {
-			records[i], err = row.record(rows, key)
+		err := c.query(func(r *row) (err error) {
+			records[i], err = r.record(key)
 			return err
 		}, text, key.Kind, key.Space, key.Run, key.ID)
 		if err != nil {
@@ -309,15 +283,14 @@ func (c *session) matching(
 	if err != nil {
 		return nil, err
 	}
-	row, key := newRow(), storage.Key{Kind: q.Kind, Space: q.Space}
-	read := row.record
+	key, read := storage.Key{Kind: q.Kind, Space: q.Space}, (*row).record
 	if q.Brief {
-		read = row.brief
+		read = (*row).brief
 	}
 	c.page = c.page[:0]
-	err = c.query(func(rows *sql.Rows) error {
-		r, err := read(rows, key)
-		c.page = append(c.page, r)
+	err = c.query(func(r *row) error {
+		record, err := read(r, key)
+		c.page = append(c.page, record)
 		return err
 	}, text, append(append(args, orderArgs...), limit)...)
 	records = slices.Clone(c.page)
@@ -335,9 +308,8 @@ func (c *session) history(step storage.Key, from storage.Cursor) ([]storage.Entr
 		}
 	}
 	var entries []storage.Entry
-	row := newRow()
-	err := c.query(func(rows *sql.Rows) error {
-		e, err := row.entry(rows, step, 6)
+	err := c.query(func(r *row) error {
+		e, err := r.entry(step)
 		entries = append(entries, e)
 		return err
 	}, historySQL, step.Kind, step.Space, step.Run, step.ID, attempt, part, storage.MaxPage+1)
@@ -350,9 +322,11 @@ func (c *session) history(step storage.Key, from storage.Cursor) ([]storage.Entr
 
 // entries returns at most limit entries that follow one.
 func (c *session) entries(after storage.Entry, limit int) (entries []storage.Entry, err error) {
-	row, key := newRow(), after.Step
-	err = c.query(func(rows *sql.Rows) error {
-		e, err := row.entry(rows, key, 8)
+	key := after.Step
+	err = c.query(func(r *row) error {
+		step := key
+		step.Run, step.ID = r.text(6), r.text(7)
+		e, err := r.entry(step)
 		entries = append(entries, e)
 		return err
 	}, entriesSQL, key.Kind, key.Space, key.Run, key.ID, after.Attempt, after.Part, pageSize(limit))

@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/retrygen/retrygen/runtime/durable/storage"
@@ -13,12 +15,33 @@ import (
 // A session is a connection to the database with its prepared statements. Closing a
 // nil session does nothing.
 type session struct {
-	db         *sql.DB
-	conn       *sql.Conn
-	statements map[string]*sql.Stmt // by their text
+	db   *sql.DB // of conn alone
+	conn *sql.Conn
+	// driver is the connection of conn without package database/sql, whose locks and
+	// conversions take as long as a small statement. Both are used by one goroutine.
+	driver     driver.ConnPrepareContext
+	statements map[string]statement // by their text
+	args       []driver.NamedValue  // a buffer for the arguments of a statement
+	row        row                  // a buffer for a row of a result
 	file       os.FileInfo          // of the database when it was opened
 	page       []storage.Record     // a buffer for the records of a query
 }
+
+// A statement is a prepared statement of the driver.
+type statement interface {
+	io.Closer
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// A connector connects to the database with a connection that is open.
+type connector struct {
+	driver.Conn
+	driver driver.Driver
+}
+
+func (c connector) Connect(context.Context) (driver.Conn, error) { return c.Conn, nil }
+func (c connector) Driver() driver.Driver                        { return c.driver }
 
 // background is the context of statements. Their only waits, those for locks,
 // are in [Store.whenFree].
@@ -27,16 +50,23 @@ var background = context.Background()
 // openSession opens a connection to the database at path. mode is "rw", or "rwc" to
 // create the database. It reads and writes nothing.
 func openSession(path, mode string) (*session, error) {
-	db, err := sql.Open("sqlite", dataSource(path, mode))
+	source := dataSource(path, mode)
+	registered, err := sql.Open("sqlite", source)
 	if err != nil {
 		return nil, err
 	}
+	opened, err := registered.Driver().Open(source)
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector{opened, registered.Driver()})
 	db.SetMaxOpenConns(1)
 	conn, err := db.Conn(background)
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, opened.Close(), db.Close())
 	}
-	return &session{db: db, conn: conn, statements: map[string]*sql.Stmt{}}, nil
+	prepare := opened.(driver.ConnPrepareContext)
+	return &session{db: db, conn: conn, driver: prepare, statements: map[string]statement{}}, nil
 }
 
 // isOpen reports whether the session is connected to the file that is at path now.
@@ -57,58 +87,88 @@ func (c *session) close() error {
 	for _, statement := range c.statements { // SQLite keeps the database open for them
 		err = errors.Join(err, statement.Close())
 	}
+	c.statements, c.driver = nil, nil
 	return errors.Join(err, c.conn.Close(), c.db.Close())
 }
 
-// prepare returns the statement with this text. There are few texts: lists are
-// single parameters.
-func (c *session) prepare(text string) (*sql.Stmt, error) {
+// prepare returns the statement with this text, and its arguments until the next call.
+// There are few texts: lists are single parameters.
+func (c *session) prepare(text string, args []any) (statement, []driver.NamedValue, error) {
+	c.args = c.args[:0]
+	for i, arg := range args {
+		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: value})
+	}
 	if statement := c.statements[text]; statement != nil {
-		return statement, nil
+		return statement, c.args, nil
 	}
-	statement, err := c.conn.PrepareContext(background, text)
+	if c.driver == nil {
+		return nil, nil, sql.ErrConnDone
+	}
+	prepared, err := c.driver.PrepareContext(background, text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c.statements[text] = statement
-	return statement, nil
+	c.statements[text] = prepared.(statement)
+	return c.statements[text], c.args, nil
 }
 
 func (c *session) exec(text string, args ...any) error {
-	statement, err := c.prepare(text)
+	statement, values, err := c.prepare(text, args)
 	if err != nil {
 		return err
 	}
-	_, err = statement.ExecContext(background, args...)
+	_, err = statement.ExecContext(background, values)
 	return err
 }
 
-// query calls scan for each row.
-func (c *session) query(scan func(*sql.Rows) error, text string, args ...any) error {
-	statement, err := c.prepare(text)
+// query calls scan for each row, which it may use until it returns.
+func (c *session) query(scan func(*row) error, text string, args ...any) error {
+	statement, values, err := c.prepare(text, args)
 	if err != nil {
 		return err
 	}
-	rows, err := statement.QueryContext(background, args...)
+	rows, err := statement.QueryContext(background, values)
 	if err != nil {
 		return err
 	}
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return errors.Join(err, rows.Close())
+	c.row.err = nil
+	columns := c.row.values[:len(rows.Columns())]
+	for {
+		if err = rows.Next(columns); err == nil {
+			err = scan(&c.row)
+		}
+		if err != nil {
+			break
 		}
 	}
-	return errors.Join(rows.Err(), rows.Close())
+	clear(columns)
+	if err == io.EOF {
+		err = nil
+	}
+	return errors.Join(err, rows.Close())
 }
 
-// value returns the only column of the only row, or sql.ErrNoRows.
-func value[T any](c *session, text string, args ...any) (T, error) {
-	var v T
-	statement, err := c.prepare(text)
-	if err != nil {
-		return v, err
+// value returns the first column of the only row, or sql.ErrNoRows.
+func value[T int | string](c *session, text string, args ...any) (v T, err error) {
+	found := false
+	err = c.query(func(r *row) error {
+		found = true
+		switch p := any(&v).(type) {
+		case *int:
+			*p = int(r.integer(0))
+		case *string:
+			*p = r.text(0)
+		}
+		return r.err
+	}, text, args...)
+	if err == nil && !found {
+		err = sql.ErrNoRows
 	}
-	return v, statement.QueryRowContext(background, args...).Scan(&v)
+	return v, err
 }
 
 // transact calls f in a transaction that begins with the statement begin. It

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -237,13 +236,9 @@ func (s *Store) checkpoint() error {
 	if size <= max(walLimit, s.write.checkpointAt) {
 		return nil
 	}
-	busy, err := false, error(nil)
-	err = s.write.session.query(func(rows *sql.Rows) error {
-		var pages, copied int
-		return rows.Scan(&busy, &pages, &copied)
-	}, "PRAGMA wal_checkpoint(TRUNCATE)")
+	busy, err := value[int](s.write.session, "PRAGMA wal_checkpoint(TRUNCATE)")
 	s.write.checkpointAt = 0
-	if busy {
+	if busy != 0 {
 		s.write.checkpointAt = size + walLimit/16
 	}
 	return err
