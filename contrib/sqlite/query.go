@@ -76,7 +76,10 @@ func querySQL(q storage.Query, order string) (string, []any, error) {
 		return "", nil, err
 	}
 	selected := columnsOf(q.Kind)
-	if q.Brief {
+	switch {
+	case q.Brief && q.Run != "":
+		selected = briefOfRun
+	case q.Brief:
 		selected = briefColumns
 	}
 	if !merged(q) {

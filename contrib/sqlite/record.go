@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -14,10 +13,14 @@ import (
 )
 
 const (
-	// briefColumns are what a query with Brief reads of records.
-	briefColumns = `run, id, version, status, body`
-	columns      = briefColumns + `, owner, fence, handler, due, attention, bucket, label, priority, created`
-	runColumns   = columns + `, awaited, claimed, ended, deadline, input, result`
+	columns    = `run, id, version, status, body, owner, fence, handler, due, attention, bucket, label, priority, created`
+	runColumns = columns + `, awaited, claimed, ended, deadline, input, result`
+
+	// briefColumns are what a query with Brief reads of records. As a BLOB, a body is copied
+	// once.
+	briefColumns = `run, ` + briefOfStep
+	briefOfRun   = `NULL, ` + briefOfStep // of a run that is known
+	briefOfStep  = `id, version, status, CAST(body AS BLOB)`
 
 	getSQL    = `SELECT ` + columns + ` FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
 	getRunSQL = `SELECT ` + runColumns + ` FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
@@ -80,9 +83,12 @@ func (r *row) record(key storage.Key) (storage.Record, error) {
 	return record, r.err
 }
 
-// brief reads briefColumns, which are the first ones of any row.
+// brief reads the first columns of a row, as a query with Brief reads them.
 func (r *row) brief(key storage.Key) (storage.Record, error) {
-	key.Run, key.ID = r.text(0), r.text(1)
+	if run := r.text(0); run != "" {
+		key.Run = run
+	}
+	key.ID = r.text(1)
 	record := storage.Record{
 		Key: key, Version: uint64(r.integer(2)), Status: storage.Status(r.integer(3)), Body: r.bytes(4),
 	}
@@ -117,8 +123,8 @@ func (r *row) bytes(i int) []byte {
 		return nil
 	case string:
 		return []byte(v)
-	case []byte:
-		return bytes.Clone(v)
+	case []byte: // the driver has copied it
+		return v
 	}
 	r.mismatch(i)
 	return nil
@@ -283,18 +289,25 @@ func (c *session) matching(
 	if err != nil {
 		return nil, err
 	}
-	key, read := storage.Key{Kind: q.Kind, Space: q.Space}, (*row).record
+	key, read := storage.Key{Kind: q.Kind, Space: q.Space, Run: q.Run}, (*row).record
 	if q.Brief {
 		read = (*row).brief
 	}
-	c.page = c.page[:0]
+	args = append(append(args, orderArgs...), limit)
+	records = c.page[:0]
+	if q.From != "" { // most pages that follow another are full
+		records = make([]storage.Record, 0, limit)
+	}
 	err = c.query(func(r *row) error {
 		record, err := read(r, key)
-		c.page = append(c.page, record)
+		records = append(records, record)
 		return err
-	}, text, append(append(args, orderArgs...), limit)...)
-	records = slices.Clone(c.page)
-	clear(c.page)
+	}, text, args...)
+	if q.From == "" {
+		c.page = records
+		records = slices.Clone(records)
+		clear(c.page)
+	}
 	return records, err
 }
 
