@@ -135,6 +135,34 @@ func TestPanicOfStep(t *testing.T) {
 	})
 }
 
+// The text of the panic of a step is recorded with the crash of its process, also if the
+// function of the run has recovered it.
+func TestPanicOfStepIsRecorded(t *testing.T) {
+	for name, s := range map[string]*genapi.StepPolicy{
+		"recorded": idempotent("call", 3, time.Second), "unrecorded": unrecorded("call", 3, time.Second),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := memory.New()
+				p := startProcess(t, m)
+				go func() {
+					_ = p.run("one", func(ctx context.Context) error {
+						defer p.kill() // before the next renewal
+						defer func() { _ = recover() }()
+						return oneStep(s, func(context.Context) (int, error) { panic(errors.New("a bug")) })(ctx)
+					})
+				}()
+				next := startProcess(t, m)
+				time.Sleep(time.Minute)
+				_ = next.run("one", func(context.Context) error { return errors.New("not yet") })
+				if r := wantRun(t, next.Engine, "one", storage.StatusFailed); r.Panic != "a bug" || r.Failure() != "not yet" {
+					t.Errorf("got panic %q and failure %q", r.Panic, r.Failure())
+				}
+			})
+		})
+	}
+}
+
 // A handler that panics is counted for all workers.
 func TestPanickingHandlerIsPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
