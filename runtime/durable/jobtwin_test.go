@@ -134,7 +134,7 @@ func (w *twin) note(format string, args ...any) {
 
 var (
 	timestamp   = regexp.MustCompile(`[0-9]{4}-[0-9-]{5}[T ][0-9:.]*(Z| \+0000 UTC)`)
-	owners      = regexp.MustCompile(`[0-9a-f]{32}`)
+	owners      = regexp.MustCompile(`[0-9a-f]{16}`)
 	duration    = regexp.MustCompile(`took [^ ]* of [^ ,]*|"(Total|Max)":[0-9]+`)
 	hundredths  = regexp.MustCompile(`\.0[0-9]*|(\.[1-9])[0-9]+`)
 	nanoseconds = regexp.MustCompile(`\b([0-9]+)[0-9]{8}\b`)
