@@ -410,11 +410,11 @@ var knowsNames = map[string]string{
 	"sharedbackoff.go":    "go-retry and cenkalti/backoff: what counts",
 	"unboundedlibrary.go": "libraries: what marks permanent errors",
 	// Names of this module, and of the go command.
+	"dependency.go":    "paths of the standard library",
 	"directives.go":    "comments of this linter",
 	"place.go":         "files of tests",
 	"policyliteral.go": "the runtime: fields of policies",
 	"rules.go":         "rules of this linter",
-	"ssaform.go":       "paths of the standard library",
 	"stalecode.go":     "comments of the generator",
 	"steploop.go":      "package durable: what calls a step",
 }
