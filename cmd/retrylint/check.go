@@ -23,35 +23,34 @@ func check(config checkConfig, stdout, stderr io.Writer) (found int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	findings, err := config.find(dir, stderr)
-	if left := new(uncompiled); errors.As(err, &left) && (left.checked > 0 || len(findings) > 0) && !config.changes() {
-		return len(findings), errors.Join(config.print(findings, stdout, stderr, dir), err)
+	r, err := config.find(dir, stderr)
+	if left := new(uncompiled); errors.As(err, &left) && (left.checked > 0 || len(r.findings) > 0) && !config.changes() {
+		return len(r.findings), errors.Join(config.print(r, stdout, stderr, dir), err)
 	}
 	if err != nil {
 		return 0, err
 	}
 	if config.fix || config.diff {
-		fixed, err := fix(findings, config.diff, stdout, dir)
+		fixed, err := fix(r.findings, config.diff, stdout, dir)
 		if err != nil || config.diff {
-			return len(findings), err
+			return len(r.findings), err
 		}
-		if findings, err = config.findAgain(findings, fixed, dir, stderr); err != nil {
+		if r, err = config.findAgain(r, fixed, dir, stderr); err != nil {
 			return 0, err
 		}
 	}
-	return len(findings), config.print(findings, stdout, stderr, dir)
+	return len(r.findings), config.print(r, stdout, stderr, dir)
 }
 
 // changes reports whether the program writes to files that findings are about, or that
 // record them: that is done only if everything was checked.
 func (config checkConfig) changes() bool { return config.fix || config.diff || config.baseline != "" }
 
-// findAgain reports which files were fixed, and returns the findings after that. The
-// others are on other lines then.
-func (config checkConfig) findAgain(findings []finding, fixed []string, dir string,
-	stderr io.Writer) ([]finding, error) {
+// findAgain reports which files were fixed, and returns what is found after that. The
+// other findings are on other lines then.
+func (config checkConfig) findAgain(r result, fixed []string, dir string, stderr io.Writer) (result, error) {
 	if len(fixed) == 0 {
-		return findings, nil
+		return r, nil
 	}
 	for _, file := range fixed {
 		fmt.Fprintln(stderr, "retrylint: fixed", relative(file, dir))

@@ -41,9 +41,14 @@ type finder struct {
 	filter
 }
 
-// find returns the sorted findings to report. If the error is *uncompiled, they are
-// the findings in the packages that compile.
-func (f finder) find(dir string, stderr io.Writer) ([]finding, error) {
+// A result is what is found, sorted.
+type result struct {
+	findings []finding // to report
+	withheld []finding // with weaker evidence, or for information
+}
+
+// find returns what is found. If the error is *uncompiled, that is in the packages that compile.
+func (f finder) find(dir string, stderr io.Writer) (result, error) {
 	var files, patterns []string
 	for _, arg := range f.args {
 		if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" {
@@ -59,13 +64,13 @@ func (f finder) find(dir string, stderr io.Writer) ([]finding, error) {
 	defer progress.End()
 	findings, err := checkPolicies(files, dir)
 	if err != nil {
-		return nil, err
+		return result{}, err
 	}
 	var left *uncompiled
 	if len(files) == 0 || len(patterns) > 0 {
 		inGo, err := checkPackages(f, patterns, dir, progress, stderr)
 		if err != nil && !errors.As(err, &left) {
-			return nil, err
+			return result{}, err
 		}
 		findings = append(findings, inGo...)
 	}
@@ -75,16 +80,24 @@ func (f finder) find(dir string, stderr io.Writer) ([]finding, error) {
 			cmp.Compare(a.at.Column, b.at.Column), strings.Compare(a.text, b.text),
 		)
 	})
-	findings = f.without(findings)
-	if left != nil {
-		return findings, left
-	}
-	if f.baseline != "" {
-		if findings, err = newFindings(f.baseline, findings, dir, stderr); err != nil {
-			return nil, fmt.Errorf("-baseline: %w", err)
+	var r result
+	for _, found := range f.without(findings) {
+		if f.selects(found) {
+			r.findings = append(r.findings, found)
+		} else {
+			r.withheld = append(r.withheld, found)
 		}
 	}
-	return findings, nil
+	if left != nil {
+		return r, left
+	}
+	if f.baseline != "" {
+		if r.findings, err = newFindings(f.baseline, r.findings, dir, stderr); err != nil {
+			return result{}, fmt.Errorf("-baseline: %w", err)
+		}
+		r.withheld = nil // what is new is asked for
+	}
+	return r, nil
 }
 
 // checkPolicies returns the problems of policy files, as retrygen check does.
@@ -132,7 +145,6 @@ func checkPackages(f finder, patterns []string, dir string,
 		w.verbose = stderr
 	}
 	findings, err := vetCompiled(ctx, f, patterns, dir, w)
-	findings = slices.DeleteFunc(findings, func(found finding) bool { return !f.selects(found) })
 	w.end()
 	switch left := new(uncompiled); {
 	case ctx.Err() != nil:

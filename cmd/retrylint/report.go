@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/cli"
@@ -22,7 +24,8 @@ type printer struct {
 }
 
 // print prints the findings in the forms that the flags select.
-func (p printer) print(findings []finding, stdout, stderr io.Writer, dir string) error {
+func (p printer) print(r result, stdout, stderr io.Writer, dir string) error {
+	findings := r.findings
 	if p.sarif != "" {
 		if err := writeSARIF(p.sarif, stdout, findings, dir); err != nil || p.sarif == "-" {
 			return err
@@ -33,6 +36,7 @@ func (p printer) print(findings []finding, stdout, stderr io.Writer, dir string)
 	}
 	if !p.github {
 		printText(findings, dir, p.color.On(stdout), stdout, stderr)
+		printWithheld(stderr, r)
 		return nil
 	}
 	for _, f := range findings {
@@ -80,6 +84,34 @@ func printText(findings []finding, dir string, color bool, stdout, stderr io.Wri
 		list = append(list, d)
 	}
 	fmt.Fprintln(stderr, "retrylint:", diagnostic.Summary(list))
+}
+
+// printWithheld prints how many findings are not reported, and how to see them.
+func printWithheld(stderr io.Writer, r result) {
+	weaker, ids := 0, map[string]bool{}
+	for _, f := range r.withheld {
+		if informs(f.rule) {
+			ids[f.rule] = true
+		} else {
+			weaker++
+		}
+	}
+	var hints []string
+	if weaker > 0 {
+		hints = append(hints, fmt.Sprintf("%d with weaker evidence: -confidence named shows them", weaker))
+	}
+	if n := len(r.withheld) - weaker; n > 0 {
+		hints = append(hints, fmt.Sprintf("%d for information: -enable %s shows them", n,
+			strings.Join(slices.Sorted(maps.Keys(ids)), ",")))
+	}
+	if len(hints) == 0 {
+		return
+	}
+	found := "not reported"
+	if len(r.findings) == 0 {
+		found = "no findings; not reported"
+	}
+	fmt.Fprintf(stderr, "retrylint: %s: %s\n", found, strings.Join(hints, "; "))
 }
 
 // width returns the number of bytes to underline: 1 if the finding ends on another
