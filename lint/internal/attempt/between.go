@@ -13,14 +13,10 @@ import (
 // Defers returns the defers that are executed between any two executions of the operation.
 // None of them runs before the function ends. A poll has them after answers as well.
 func (t *Attempt) Defers() (found []*ssa.Defer) {
-	for _, b := range t.Loop.List {
-		if !t.Run.IsPassed(b) && !(t.Ends&Polls != 0 && t.Passed.IsPassed(b)) {
-			continue
-		}
-		for _, instr := range b.Instrs {
-			if d, ok := instr.(*ssa.Defer); ok {
-				found = append(found, d)
-			}
+	for instr := range flow.Instructions(t.Loop.List) {
+		d, ok := instr.(*ssa.Defer)
+		if ok && (t.Run.IsPassed(d.Block()) || t.Ends&Polls != 0 && t.Passed.IsPassed(d.Block())) {
+			found = append(found, d)
 		}
 	}
 	return found
