@@ -41,7 +41,10 @@ func (t *Attempt) remote() (vocab.Evidence, bool) {
 	if k := known(call); k.Is(vocab.Remote) {
 		return k.Evidence, true
 	}
-	return vocab.Library, t.pkg.summaryOf(call).Is(vocab.Remote)
+	if t.pkg.summaryOf(call).Is(vocab.Remote) {
+		return vocab.Library, true
+	}
+	return t.pkg.leavesBehind(call)
 }
 
 // LeavesProcess reports whether the operation is known to reach the network, or another process.
@@ -54,12 +57,18 @@ func (t *Attempt) LeavesProcess() bool {
 // connection may wait for the peer.
 func (t *Attempt) pausesItself() bool {
 	s := t.pkg.summaryOf(&t.Op.Call)
-	if s.known && (s.Waits != Never || s.Blocks) {
+	if s.known && (s.Waits != Never || s.Blocks) || slices.ContainsFunc(t.pkg.implementations(&t.Op.Call), t.pkg.pauses) {
 		return true
 	}
 	return slices.ContainsFunc(t.Op.Call.Operands(nil), func(operand *ssa.Value) bool {
 		return *operand != nil && vocab.IsConn((*operand).Type())
 	})
+}
+
+// pauses reports whether a function may wait.
+func (p *Package) pauses(fn *ssa.Function) bool {
+	s := p.summary(flow.Generic(fn))
+	return s.Waits != Never || s.Blocks
 }
 
 // pausesIn reports whether a block waits, or may change what the operation depends on.

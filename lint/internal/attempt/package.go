@@ -30,6 +30,7 @@ type Package struct {
 	facts     sync.Map // by *types.Func: the summaries of other packages
 	complete  bool     // summaries and indexes do not change any more
 
+	methods    methods
 	operations operations
 	lifetimes  lifetimes
 }
