@@ -42,8 +42,15 @@ func reportDrains(pass *analysis.Pass, r *report, fn *ssa.Function) {
 	if isGivenTest(fn) {
 		return
 	}
+	found := pass.ResultOf[attempts].(*attempt.Package)
+	for _, send := range found.PutsBack(fn) {
+		if handwritten(pass, send.Pos()) != nil {
+			r.at(send.Pos(), token.NoPos, Proven, "RL115",
+				"this puts a failed item back at once, so the loop spins while it fails: wait, or count how often it fails")
+		}
+	}
 	reported := map[token.Pos]bool{} // an outer loop drains what an inner one does
-	for _, d := range pass.ResultOf[attempts].(*attempt.Package).Drains(fn) {
+	for _, d := range found.Drains(fn) {
 		if handwritten(pass, d.Pos) == nil || reported[d.Pos] {
 			continue
 		}

@@ -33,7 +33,7 @@ func (p *Package) Drains(fn *ssa.Function) (found []Drain) {
 				}
 			case *ssa.UnOp:
 				if instr.Op == token.ARROW && instr.CommaOk {
-					d := drain{p: p, loop: l, at: instr, ch: instr.X, ok: result(instr, 1), pos: instr.Pos()}
+					d := drain{p: p, loop: l, at: instr, after: instr, ch: instr.X, ok: result(instr, 1), pos: instr.Pos()}
 					found = d.appendTo(found)
 				}
 			}
@@ -48,7 +48,7 @@ func (p *Package) cases(l *flow.Loop, s *ssa.Select) (all []drain) {
 	if index == nil {
 		for _, state := range s.States { // all go on in the same way
 			if state.Dir == types.RecvOnly {
-				all = append(all, drain{p: p, loop: l, at: s, ch: state.Chan, pos: state.Pos})
+				all = append(all, drain{p: p, loop: l, at: s, after: s, ch: state.Chan, pos: state.Pos})
 			}
 		}
 		return all
@@ -89,7 +89,8 @@ type drain struct {
 	p     *Package
 	loop  *flow.Loop
 	at    ssa.Instruction // the receive, or the select that it is a case of
-	start *ssa.BasicBlock // of the case; nil: what follows at
+	start *ssa.BasicBlock // of the case; nil: what follows after
+	after ssa.Instruction // the receive, or what follows it
 	ch    ssa.Value
 	ok    ssa.Value // whether something was received, or nil
 	pos   token.Pos
@@ -147,8 +148,8 @@ func (d *drain) returns() bool {
 	if d.start != nil {
 		enter(d.start)
 	} else {
-		b := d.at.Block()
-		if !d.passes(b.Instrs[slices.Index(b.Instrs, d.at)+1:]) {
+		b := d.after.Block()
+		if !d.passes(b.Instrs[slices.Index(b.Instrs, d.after)+1:]) {
 			return false
 		}
 		for _, s := range d.next(b) {

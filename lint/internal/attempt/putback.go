@@ -1,0 +1,99 @@
+package attempt
+
+import (
+	"go/token"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+)
+
+// PutsBack returns the sends of a function that put an item back into the channel that it was
+// received from whenever something failed, so that it is received again at once.
+func (p *Package) PutsBack(fn *ssa.Function) (found []*ssa.Send) {
+	for _, l := range flow.Loops(fn) {
+		for instr := range flow.Instructions(l.List) {
+			send, ok := instr.(*ssa.Send)
+			if !ok || slices.Contains(found, send) {
+				continue
+			}
+			if at := receiveOf(send.X); at != nil && l.Has(at.Block()) && isSameChannel(at, send.Chan) &&
+				onlyFailed(at, send) && !p.pausesBetween(l, send, at) {
+				found = append(found, send)
+			}
+		}
+	}
+	return found
+}
+
+// receiveOf returns the receive of a value, or nil: an instruction with the channel as an operand.
+func receiveOf(v ssa.Value) ssa.Instruction {
+	switch at := flow.Source(v, flow.Unpacked|flow.Renamed).(type) {
+	case *ssa.UnOp:
+		if at.Op == token.ARROW {
+			return at
+		}
+	case *ssa.Select:
+		return at
+	}
+	return nil
+}
+
+// isSameChannel reports whether a receive is from a channel: the same value, or read from the same
+// place.
+func isSameChannel(receive ssa.Instruction, ch ssa.Value) bool {
+	return slices.ContainsFunc(receive.Operands(nil), func(operand *ssa.Value) bool {
+		if *operand == ch {
+			return true
+		}
+		a, ok := (*operand).(*ssa.UnOp)
+		b, both := ch.(*ssa.UnOp)
+		if !ok || !both || a.Op != token.MUL || b.Op != token.MUL {
+			return false
+		}
+		from, known := flow.CellAt(a.X)
+		to, knownTo := flow.CellAt(b.X)
+		return known && knownTo && from == to || a.X == b.X
+	})
+}
+
+// onlyFailed reports whether the failure of a call alone decides that an item that was received is
+// sent: nothing counts how often.
+func onlyFailed(receive ssa.Instruction, send *ssa.Send) (failed bool) {
+	for b := send.Block(); b != receive.Block(); b = b.Idom() {
+		if b.Idom() == nil {
+			return false
+		}
+		branch := flow.Branch(b.Idom())
+		if branch == nil {
+			continue
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		switch {
+		case isPartOf(branch.Cond, receive), ok && isPartOf(cmp.X, receive): // it was received
+		case !ok || !flow.IsError(cmp.X.Type()) || !flow.IsNil(cmp.Y):
+			return false
+		case flow.IsFailure(cmp.X, b):
+			failed = true
+		}
+	}
+	return failed
+}
+
+// isPartOf reports whether a value is one of the results of an instruction.
+func isPartOf(v ssa.Value, of ssa.Instruction) bool {
+	x, ok := v.(*ssa.Extract)
+	return ok && x.Tuple == of.(ssa.Value)
+}
+
+// pausesBetween reports whether anything in the loop waits besides a receive, or may leave the loop
+// between a send and that.
+func (p *Package) pausesBetween(l *flow.Loop, send *ssa.Send, receive ssa.Instruction) bool {
+	others := func(w Wait) bool { return w.At != receive && l.Has(w.At.Block()) }
+	if slices.ContainsFunc(p.index(send.Parent()).waits, others) {
+		return true
+	}
+	d := &drain{p: p, loop: l, at: receive, after: send}
+	return !d.returns() || d.acts
+}
