@@ -22,7 +22,7 @@ type Drain struct {
 
 // Drains returns the drains of a function.
 func (p *Package) Drains(fn *ssa.Function) (found []Drain) {
-	for _, l := range flow.Loops(fn) {
+	for _, l := range loopsOf(fn, receives) {
 		for instr := range flow.Instructions(l.List) {
 			switch instr := instr.(type) {
 			case *ssa.Select:
@@ -40,6 +40,27 @@ func (p *Package) Drains(fn *ssa.Function) (found []Drain) {
 		}
 	}
 	return found
+}
+
+// loopsOf returns the loops of a function, if it has an instruction that matters.
+func loopsOf(fn *ssa.Function, matters func(ssa.Instruction) bool) []*flow.Loop {
+	for instr := range flow.Instructions(fn.Blocks) {
+		if matters(instr) {
+			return flow.Loops(fn)
+		}
+	}
+	return nil
+}
+
+// receives reports whether an instruction receives from channels, and knows whether it did.
+func receives(instr ssa.Instruction) bool {
+	switch instr := instr.(type) {
+	case *ssa.Select:
+		return instr.Blocking
+	case *ssa.UnOp:
+		return instr.Op == token.ARROW && instr.CommaOk
+	}
+	return false
 }
 
 // cases returns the receives that a select chooses from.

@@ -12,7 +12,8 @@ import (
 // PutsBack returns the sends of a function that put an item back into the channel that it was
 // received from whenever something failed, so that it is received again at once.
 func (p *Package) PutsBack(fn *ssa.Function) (found []*ssa.Send) {
-	for _, l := range flow.Loops(fn) {
+	sends := func(instr ssa.Instruction) bool { _, ok := instr.(*ssa.Send); return ok }
+	for _, l := range loopsOf(fn, sends) {
 		for instr := range flow.Instructions(l.List) {
 			send, ok := instr.(*ssa.Send)
 			if !ok || slices.Contains(found, send) {
