@@ -61,6 +61,7 @@ type Attempt struct {
 	Trap
 	Waits     []Wait     // on the way to the next execution, in the order of the function
 	Recursion *Recursion // nil: Loop is a loop
+	ByField   *Attempt   // of a daemon: the same if a field of the result reports the failure; or nil
 
 	pkg *Package
 }
@@ -159,12 +160,20 @@ func known(call *ssa.CallCommon) vocab.Known { return flow.Known(call) }
 
 // attempt returns what a call is in a loop, or nil if it is no attempt.
 func (p *Package) attempt(l *flow.Loop, op *ssa.Call) *Attempt {
+	var daemon *Attempt
 	for _, e := range p.endings(op) {
-		if t := p.attemptUntil(l, op, e); t != nil {
+		t := p.attemptUntil(l, op, e)
+		switch {
+		case t == nil:
+		case daemon == nil && t.IsDaemon() && t.Until == NoError:
+			daemon = t
+		case daemon == nil:
 			return t
+		case t.IsDaemon() && t.Until == InField:
+			daemon.ByField = t
 		}
 	}
-	return nil
+	return daemon
 }
 
 // attemptUntil is attempt if a success of the call is what e says.

@@ -22,8 +22,17 @@ const bounds = Count | Clock | Item | Person
 
 // Spins returns how a daemon repeats its operation at once after a failure, or nil.
 func (t *Attempt) Spins() *Spin {
+	s := t.spins()
+	if s == nil && t.ByField != nil {
+		s = t.ByField.spins()
+	}
+	return s
+}
+
+// spins is Spins for one kind of failure.
+func (t *Attempt) spins() *Spin {
 	switch {
-	case !t.IsDaemon(), !t.Fails(), t.Until == InField, t.Change != Same, !t.isInnermost():
+	case !t.IsDaemon(), !t.Fails(), t.Change != Same, !t.isInnermost():
 		return nil
 	case t.decided()&bounds != 0, t.OneClass(), !t.isHurriedDaemon():
 		return nil

@@ -343,3 +343,35 @@ func nopeReceives(ctx context.Context, q queue) {
 		time.Sleep(time.Second)
 	}
 }
+
+// A status of 503 skips the wait, and an error does not.
+func skippedByStatus(url string) {
+	for {
+		resp, err := http.Get(url) // want `a failure of Get skips the wait at line \d+, so the loop spins while it fails`
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			log.Print(resp.Status)
+			continue
+		}
+		time.Sleep(time.Minute)
+	}
+}
+
+func nopeStatusWaits(url string) {
+	for {
+		resp, err := http.Get(url)
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			log.Print(resp.Status)
+		}
+		time.Sleep(time.Minute)
+	}
+}
