@@ -1,0 +1,38 @@
+package namespace
+
+import (
+	"context"
+	"slices"
+
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// A Decision is what an update decides about the records of some keys.
+type Decision struct {
+	Keys   []storage.Key
+	Decide func(storage.Tx) (storage.Writes, error)
+}
+
+// UpdateBoth is [Namespace.Update] for two decisions in one transaction, in which the
+// second one sees what the first one has written. If the first one returns an error,
+// nothing is written, and the second one is not asked. If the second one returns an error,
+// what the first one has written stays. UpdateBoth reports whether the first decision is
+// committed.
+func (n *Namespace) UpdateBoth(ctx context.Context, first, second Decision) (committed bool, err error) {
+	one, two := &item{keys: first.Keys, decide: first.Decide}, &item{keys: second.Keys, decide: second.Decide}
+	keys := slices.Concat(first.Keys, second.Keys)
+	slices.SortFunc(keys, storage.Key.Compare)
+	var refused error
+	err = n.Update(ctx, slices.Compact(keys), func(tx storage.Tx) (storage.Writes, error) {
+		v := newView(tx)
+		if err := v.apply(one); err != nil {
+			return storage.Writes{}, err
+		}
+		refused = v.apply(two)
+		return v.writes(), nil
+	})
+	if err != nil {
+		return false, err
+	}
+	return true, refused
+}
