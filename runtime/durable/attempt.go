@@ -127,6 +127,9 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	if recorded {
 		return x.start(ctx, c, false)
 	}
+	if err := x.flush(ctx); err != nil {
+		return next{}, err
+	}
 	if err := x.ready(ctx); err != nil {
 		return next{}, err
 	}
@@ -212,7 +215,7 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 		in.refused, in.inputs = &f, inputs
 	}
 	var n next
-	err := x.e.ns.Update(ctx, x.keys(c), func(tx storage.Tx) (storage.Writes, error) {
+	err := x.update(ctx, x.keys(c), func(tx storage.Tx) (storage.Writes, error) {
 		w, answer, err := x.decideStart(tx, c, &in)
 		n = answer.after(n)
 		return w, err
@@ -265,6 +268,9 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 		end.timeouts = c.attempt.timeouts()
 		if end.unstarted || job && x.job.holds(end) {
 			return next{kind: nextReturn, result: &result}, nil // not recorded, or later
+		}
+		if n, ok, err := x.deferEnd(ctx, c, end); ok {
+			return n, err
 		}
 	default:
 		x.inspect(ctx, c, call, end, err)

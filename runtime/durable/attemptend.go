@@ -39,7 +39,7 @@ func (x *execution) insist(
 	patient, cancel := namespace.WithGrace(ctx)
 	defer cancel()
 	for delay := retryStore; ; delay = min(2*delay, time.Second) {
-		err := x.e.ns.Update(patient, keys, decide)
+		err := x.update(patient, keys, decide)
 		if err == nil || !isStoreError(err) {
 			return err
 		}

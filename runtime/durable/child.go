@@ -31,10 +31,10 @@ func (x *execution) withOthers(
 			keys = append(keys, x.e.ns.Key(storage.KindRun, run, ""))
 		}
 		var err error
-		if keys = append(keys, x.memberKeys()...); len(keys) == 1 && x.known.Version > 0 {
+		if keys = append(keys, x.memberKeys()...); len(keys) == 1 && x.known.Version > 0 && x.deferred.Load() == nil {
 			err = x.e.ns.UpdateKnown(ctx, namespace.Known{Record: x.known, Now: x.owner.now}, decide)
 		} else {
-			err = x.e.ns.Update(ctx, keys, decide)
+			err = x.update(ctx, keys, decide)
 		}
 		missing, ok := errors.AsType[*missingError](err)
 		if !ok {

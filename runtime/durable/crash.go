@@ -83,7 +83,7 @@ func (x *execution) awaiting(ctx context.Context) error {
 		return nil
 	}
 	run := x.e.ns.Key(storage.KindRun, x.id, "")
-	err := x.e.ns.Update(ctx, []storage.Key{run}, func(tx storage.Tx) (storage.Writes, error) {
+	err := x.update(ctx, []storage.Key{run}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(run)
 		b, err := record.Decode[record.Run](r)
 		if err != nil || r.Owner != x.owner.id || r.Fence != x.fence {
@@ -131,7 +131,7 @@ func (x *execution) blame(
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.e.ns.Lease/3)
 	defer cancel()
 	owner, run := x.owner.key(), x.e.ns.Key(storage.KindRun, x.id, "")
-	return x.e.ns.Update(ctx, []storage.Key{owner, run}, func(tx storage.Tx) (w storage.Writes, err error) {
+	return x.update(ctx, []storage.Key{owner, run}, func(tx storage.Tx) (w storage.Writes, err error) {
 		o, r := tx.Record(owner), tx.Record(run)
 		if o.Version == 0 || r.Owner != x.owner.id || r.Fence != x.fence {
 			return w, nil

@@ -57,6 +57,8 @@
 //     attempts of it.
 //   - A shared budget is not over-spent, and the grant for a retry counts once.
 //   - A step has one idempotency key for ever.
+//   - No crash replaces a result that the function of a run has seen, except with
+//     genapi.RecordFailures, and between steps with [Hold].
 //   - A wait survives a restart, and is never longer than decided.
 //   - After an error of the store nothing is executed or acknowledged.
 //

@@ -21,6 +21,9 @@ func (x *execution) left(ctx context.Context) (keys []storage.Key, more bool, er
 	case known:
 		q.FromID, q.BeforeID = record.InGroups, record.AfterGroups
 	}
+	if err := x.flush(ctx); unusable(err) { // or the store lists its step
+		return nil, false, err
+	}
 	return x.e.ns.Page(ctx, q)
 }
 

@@ -35,6 +35,9 @@ type execution struct {
 	job     *jobCall // of the step that the run is, if the claim has started it, or nil
 	awaits  []string // runs until whose end the execution is parked
 
+	holds    bool                        // ends of attempts may wait: see Hold
+	deferred atomic.Pointer[deferredEnd] // the one that waits, or nil
+
 	claimed atomic.Bool   // fence and run are set
 	gaps    atomic.Uint64 // of the owner, after which the run was still owned
 
@@ -243,6 +246,7 @@ type ending struct {
 func (x *execution) finish(
 	outer, ctx, inner context.Context, result record.Payload, fnErr error,
 ) (record.Payload, error) {
+	defer func() { _ = x.flush(ctx) }() // if no transaction below has recorded that end
 	end := x.ending(outer, inner, result, fnErr)
 	if end.status == 0 { // nothing of this execution is recorded any more
 		x.settled(ctx, 0)

@@ -43,7 +43,7 @@ func (c *runContext) First(
 	}
 	l := c.ledger()
 	now := time.Since(x.owner.begun)
-	if ctx.Err() != nil || !x.safeAt(now) || !l.isUnrecorded(s) && !x.admits(ctx, l, s, id) {
+	if ctx.Err() != nil || x.deferred.Load() != nil || !x.safeAt(now) || !l.isUnrecorded(s) && !x.admits(ctx, l, s, id) {
 		x.gate.leave()
 		return nil
 	}

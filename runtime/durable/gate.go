@@ -35,6 +35,9 @@ func (g *gate) leave() {
 	}
 }
 
+// alone reports whether the gate is open and exactly one step is inside.
+func (g *gate) alone() bool { return g.inside.Load() == 1 }
+
 // close lets nobody in any more. It must be called once.
 func (g *gate) close() { g.inside.Add(gateClosed) }
 

@@ -69,7 +69,7 @@ func (g *groupCall) update(
 		keys = append(keys, g.unitKey(id))
 	}
 	var t *groupTx
-	err := x.e.ns.Update(ctx, append(keys, others...), func(tx storage.Tx) (w storage.Writes, err error) {
+	err := x.update(ctx, append(keys, others...), func(tx storage.Tx) (w storage.Writes, err error) {
 		t = &groupTx{Tx: tx, run: tx.Record(runKey), record: tx.Record(g.key())}
 		for _, id := range ids {
 			t.units = append(t.units, tx.Record(g.unitKey(id)))

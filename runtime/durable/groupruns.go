@@ -61,7 +61,7 @@ func newStarter(e *Engine, handler string, options []RunOption) (*starter, error
 		return nil, err
 	}
 	s := &starter{handler: key, options: e.startOptions(key, options)}
-	return s, s.options.check()
+	return s, s.options.checkStart()
 }
 
 // startPage is the number of runs that one transaction starts.
@@ -175,7 +175,7 @@ func (g *groupCall) found(ctx context.Context, unit storage.Key, run storage.Rec
 		return err
 	}
 	var a groupAnswer
-	err = g.x.e.ns.Update(ctx, g.unitKeys(unit, letters), func(tx storage.Tx) (storage.Writes, error) {
+	err = g.x.update(ctx, g.unitKeys(unit, letters), func(tx storage.Tx) (storage.Writes, error) {
 		return g.decideUnit(tx, unit, end, &a)
 	})
 	if err != nil {

@@ -27,6 +27,7 @@ type runOptions struct {
 	at              time.Time
 	correlation     string // of the caller
 	priority        *int   // nil: the priority of the parent, or 0
+	hold            bool   // ends of attempts wait for other transactions
 }
 
 func newRunOptions(options []RunOption) (o runOptions) {
@@ -96,6 +97,14 @@ func (o *runOptions) check() error {
 		return fmt.Errorf("priority %d is not between %d and %d", *o.priority, math.MinInt16, math.MaxInt16)
 	}
 	return nil
+}
+
+// checkStart is check for runs that are not executed here.
+func (o *runOptions) checkStart() error {
+	if o.hold {
+		return fmt.Errorf("Hold is an option of Run and Handle: %w", ErrConflict)
+	}
+	return o.check()
 }
 
 // rank returns the priority of a new run, where inherited is the priority of the run
@@ -174,6 +183,9 @@ func (e *Engine) run(
 	if !o.at.IsZero() {
 		return record.Payload{}, fmt.Errorf("run %q: StartAt is an option of Start: %w", id, ErrConflict)
 	}
+	if err := flushOuter(ctx); err != nil {
+		return record.Payload{}, err
+	}
 	owner, err := e.ensureOwner(ctx)
 	if err != nil {
 		return record.Payload{}, err
@@ -183,6 +195,7 @@ func (e *Engine) run(
 		return record.Payload{}, err
 	}
 	defer e.deactivate(x)
+	x.holds = o.hold
 	recorded, err := x.claimWait(x.ctx, &o)
 	if recorded != nil {
 		return *recorded, err

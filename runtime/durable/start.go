@@ -24,9 +24,12 @@ func (e *Engine) newStart(ctx context.Context, name string, options []RunOption)
 	if err != nil {
 		return nil, err
 	}
+	if err := flushOuter(ctx); err != nil {
+		return nil, err
+	}
 	s := &start{e: e, handler: key, options: e.startOptions(key, options)}
 	s.options.correlation = e.spanID(ctx)
-	if err := s.options.check(); err != nil {
+	if err := s.options.checkStart(); err != nil {
 		return nil, fmt.Errorf("runs of handler %q: %w", key, err)
 	}
 	if parent := fromContext(ctx); parent != nil && parent.x.e == e {

@@ -369,6 +369,7 @@ func (w *worker) execute(x *execution, returned func()) {
 	e.mu.Lock()
 	h := e.handlers[x.handler]
 	e.mu.Unlock()
+	x.holds = h.options.hold
 	err := x.adopt(x.ctx, h)
 	if err == nil {
 		err = x.openJob(x.ctx, h)

@@ -1,0 +1,168 @@
+package durable
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/internal/namespace"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+// This file has the ends of attempts that wait for another transaction. An execution has
+// at most one of them. Every transaction in which the execution changes its run records
+// it before its own decision, both or neither: see update. What executes a function
+// without such a transaction records it before: see flush.
+
+// Hold lets the success of an idempotent step wait in the process until the next
+// transaction of its run, which records it together with the start of the next step, or
+// with the end of the run. A run with n such steps then takes n + 2 transactions instead
+// of 2n + 2. Without Hold, a step returns when its success is recorded.
+//
+// A crash before that transaction loses the attempt, although the function of the run has
+// seen its result: the step is executed again, with the same idempotency key, and may
+// return another result. No later step was executed with the first one, but code between
+// the steps may have shown it to somebody. So use Hold for functions whose code between
+// the steps has no effects of its own.
+//
+// A success waits for 5ms at the most. It does not wait while other steps of the run are
+// executed, or within a group, and it is recorded before the run executes something whose
+// start is not recorded: a step with genapi.RecordFailures or without a policy, or a start
+// of another run.
+//
+// Hold is an option of [Run] and [Handle] for the executions in their process, and is not
+// recorded. [Start] returns an error that matches [ErrConflict].
+func Hold() RunOption { return func(o *runOptions) { o.hold = true } }
+
+// holdMost is how long a success waits for another transaction.
+const holdMost = 5 * time.Millisecond
+
+// A deferredEnd is the success of a step that the function of the run has seen, and that
+// the next transaction of the run records.
+type deferredEnd struct {
+	ctx   context.Context // of the call, for events
+	call  *stepCall
+	end   *attemptEnd
+	timer *time.Timer
+	turn  chan struct{} // has an element while no transaction records the end
+}
+
+// deferEnd keeps the end of an attempt for the next transaction, if it may wait, and
+// returns what follows.
+func (x *execution) deferEnd(ctx context.Context, c *stepCall, end *attemptEnd) (n next, ok bool, err error) {
+	if !x.holds || end.unstarted || c.unit != nil || onLost(c.policy) != genapi.OnLostRetry {
+		return n, false, nil
+	}
+	end.fence, end.owner = x.fence, x.owner.id
+	d := &deferredEnd{
+		ctx: context.WithoutCancel(ctx), call: c, end: end, turn: make(chan struct{}, 1),
+		timer: time.AfterFunc(holdMost, x.flushLate),
+	}
+	d.turn <- struct{}{}
+	if !x.deferred.CompareAndSwap(nil, d) {
+		d.timer.Stop()
+		return n, false, nil
+	}
+	if !x.gate.alone() { // another step may already use what this one has done
+		err = x.flush(ctx)
+	}
+	n = next{kind: nextFinished, record: storage.Record{Key: c.key, Status: storage.StatusSucceeded}}
+	n.body = record.Step{Function: c.policy.Function, Arguments: c.digest, Attempts: end.number, Result: &end.result}
+	return n, true, err
+}
+
+// take waits until no other transaction records the deferred end, and returns it, or nil
+// if there is none. The caller gives the turn back.
+func (x *execution) take(ctx context.Context) (*deferredEnd, error) {
+	for {
+		d := x.deferred.Load()
+		if d == nil {
+			return nil, nil
+		}
+		select {
+		case <-d.turn:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", storage.ErrStore, ctx.Err())
+		}
+		if x.deferred.Load() == d {
+			return d, nil
+		}
+		d.turn <- struct{}{} // it is recorded
+	}
+}
+
+// update changes records of the run in one transaction, which records the deferred end
+// before. An end that is refused does not keep decide from being asked, which finds that
+// the run belongs to somebody else. If decide is nil, there is only the end.
+func (x *execution) update(
+	ctx context.Context, keys []storage.Key, decide func(storage.Tx) (storage.Writes, error),
+) error {
+	d, err := x.take(ctx)
+	switch {
+	case err != nil || d == nil && decide == nil:
+		return err
+	case d == nil:
+		return x.e.ns.Update(ctx, keys, decide)
+	}
+	defer func() { d.turn <- struct{}{} }()
+	var n next
+	end := namespace.Decision{Keys: x.keys(d.call), Decide: func(tx storage.Tx) (storage.Writes, error) {
+		w, answer, err := x.decideEnd(tx, d.call, d.end)
+		n = answer.after(n)
+		return w, err
+	}}
+	recorded := true
+	if decide == nil {
+		err = x.e.ns.Update(ctx, end.Keys, end.Decide)
+		recorded = err == nil
+	} else {
+		recorded, err = x.e.ns.UpdateBoth(ctx, end, namespace.Decision{Keys: keys, Decide: decide})
+	}
+	if !recorded {
+		return err // it stays deferred
+	}
+	d.timer.Stop()
+	x.deferred.Store(nil)
+	x.emit(d.ctx, d.call, &n)
+	if n.kind == nextFenced {
+		if x.halt(ErrFenced); decide == nil {
+			return ErrFenced
+		}
+	}
+	return err
+}
+
+// flush records the deferred end, if there is one, as insistently as an end is recorded that
+// does not wait.
+func (x *execution) flush(ctx context.Context) error {
+	d := x.deferred.Load()
+	if d == nil {
+		return nil
+	}
+	return x.insist(ctx, d.call.key, nil, nil)
+}
+
+// flushOuter records the end that the run in ctx has deferred, if there is one, before it
+// starts another run.
+func flushOuter(ctx context.Context) error {
+	if outer := fromContext(ctx); outer != nil {
+		return outer.x.flush(ctx)
+	}
+	return nil
+}
+
+// flushLate records an end for which there was no other transaction. While the store fails,
+// it tries again, until the execution is halted: then the end of the run is another one.
+func (x *execution) flushLate() {
+	if !x.gate.enter() {
+		return
+	}
+	defer x.gate.leave()
+	if err := x.update(x.ctx, nil, nil); isStoreError(err) {
+		x.e.ns.Event(x.ctx, events.Event{Kind: events.EventStoreError, Run: x.id, Err: err})
+		time.AfterFunc(time.Second, x.flushLate)
+	}
+}
