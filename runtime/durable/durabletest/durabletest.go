@@ -39,7 +39,8 @@ func Run(t *testing.T, open Open) {
 		testEntries, testEntriesRepeated, testDelete, testClear, testHistoryPages, testEntriesAcross,
 		testSwap, testClaimNew, testInsert, testInsertAtOnce,
 		testReopen, testShared, testLiveness, testNotifications, testClose,
-		testHistory01CrashAnywhere, testHistory02LostReplies, testHistory03ClaimDuringWrite,
+		testHistory01CrashAnywhere, testHistory02LostReplies, testHoldCrashAnywhere, testHoldLostReplies,
+		testHistory03ClaimDuringWrite,
 		testHistory12SharedTransaction, testHistory29Results, testHistory37Deleted,
 		testSignals, testLargeRunSucceeds, testLargeRunExpires,
 	} {

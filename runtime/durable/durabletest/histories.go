@@ -21,7 +21,20 @@ import (
 // testHistory01CrashAnywhere: a process dies before and after each commit, in
 // each call and in each wait. Another one completes the run: no attempt number
 // is executed twice, and each retry takes one grant.
-func testHistory01CrashAnywhere(t *testing.T, p *place) {
+func testHistory01CrashAnywhere(t *testing.T, p *place) { p.crashAnywhere(crash{}) }
+
+// testHistory02LostReplies: each reply of the store is lost once, before and
+// after the commit. The run completes, and nothing is repeated.
+func testHistory02LostReplies(t *testing.T, p *place) { p.loseReplies(crash{}) }
+
+// testHoldCrashAnywhere is testHistory01CrashAnywhere for a run with durable.Hold. No
+// step is executed with a result that another one replaces.
+func testHoldCrashAnywhere(t *testing.T, p *place) { p.crashAnywhere(crash{hold: true}) }
+
+// testHoldLostReplies is testHistory02LostReplies for a run with durable.Hold.
+func testHoldLostReplies(t *testing.T, p *place) { p.loseReplies(crash{hold: true}) }
+
+func (p *place) crashAnywhere(how crash) {
 	s := p.store()
 	ctx := s.limited()
 	survive := func(c crash) bool {
@@ -30,34 +43,40 @@ func testHistory01CrashAnywhere(t *testing.T, p *place) {
 		e := v.recover(ctx)
 		v.check(ctx, e)
 		if err := e.Close(ctx); err != nil {
-			t.Errorf("%v: closing the engine: %v", c, err)
+			p.t.Errorf("%v: closing the engine: %v", c, err)
 		}
 		return died
 	}
-	waves(func(n int) bool { return survive(crash{point: n}) })
-	waves(func(n int) bool { return survive(crash{call: n}) })
-	waves(func(n int) bool { return survive(crash{wait: n}) })
+	for _, at := range []func(*crash, int){
+		func(c *crash, n int) { c.point = n }, func(c *crash, n int) { c.call = n }, func(c *crash, n int) { c.wait = n },
+	} {
+		waves(func(n int) bool {
+			c := how
+			at(&c, n)
+			return survive(c)
+		})
+	}
 }
 
-// testHistory02LostReplies: each reply of the store is lost once, before and
-// after the commit. The run completes, and nothing is repeated.
-func testHistory02LostReplies(t *testing.T, p *place) {
+func (p *place) loseReplies(how crash) {
 	s := p.store()
 	ctx := s.limited()
 	waves(func(n int) bool {
-		v := s.victim(crash{point: n, reply: true})
+		c := how
+		c.point, c.reply = n, true
+		v := s.victim(c)
 		e := v.engine(v.f)
 		_, err := v.run(ctx, e)
 		if errors.Is(err, storage.ErrUnknown) { // the first lease, or the end of the run
 			_, err = v.run(ctx, e)
 		}
 		if err != nil {
-			t.Errorf("%v: %v", v.crash, err)
+			p.t.Errorf("%v: %v", v.crash, err)
 		}
 		v.check(ctx, e)
-		for step, want := range map[string][]int{"orders": {1}, "fetch": {1, 2, 3}, "charge": {1}} {
+		for step, want := range map[string][]int{"orders": {1}, "fetch": {1, 2, 3}, "charge": {1}, "mail": {1}} {
 			if got := v.numbers(step); !slices.Equal(got, want) {
-				t.Errorf("%v: attempts %v of %s were called, want %v", v.crash, got, step, want)
+				p.t.Errorf("%v: attempts %v of %s were called, want %v", v.crash, got, step, want)
 			}
 		}
 		failed := v.f.Failed() // the end of the lease is not of interest

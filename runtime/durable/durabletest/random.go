@@ -56,6 +56,7 @@ type world struct {
 type worldCall struct {
 	durable.Info
 	order int // in which calls began; several may begin at one instant
+	given int // the result of the step before
 	err   error
 }
 
@@ -103,6 +104,17 @@ func (w *world) byWorkers() bool { return w.seed%2 == 1 }
 // be in doubt, b.
 func (w *world) byJob() bool { return w.byWorkers() && w.seed%8 >= 4 }
 
+// holds reports whether successes wait for other transactions.
+func (w *world) holds() bool { return w.seed%3 == 0 }
+
+// options returns those of an execution. Workers have them from Handle.
+func (w *world) options() []durable.RunOption {
+	if w.holds() {
+		return []durable.RunOption{w.budgetOption(), durable.Hold()}
+	}
+	return []durable.RunOption{w.budgetOption()}
+}
+
 // budgetOption returns the budget of the run.
 func (w *world) budgetOption() durable.RunOption {
 	return durable.Budget(job.BudgetPolicy{Retries: w.budget, PerUnit: 5})
@@ -110,16 +122,20 @@ func (w *world) budgetOption() durable.RunOption {
 
 // work is the function of the run.
 func (w *world) work(ctx context.Context) error {
+	given := 0
 	for _, name := range []string{"a", "b"} {
-		if _, err := genapi.Call(ctx, w.policy[name], genapi.ID(), genapi.Arguments(), w.step); err != nil {
+		step := func(ctx context.Context) (int, error) { return w.step(ctx, given) }
+		result, err := genapi.Call(ctx, w.policy[name], genapi.ID(), genapi.Arguments(), step)
+		if err != nil {
 			return err
 		}
+		given = result
 	}
 	return nil
 }
 
-// step is the function of each step.
-func (w *world) step(ctx context.Context) (int, error) {
+// step is the function of each step. given is the result of the step before.
+func (w *world) step(ctx context.Context, given int) (int, error) {
 	info, _ := durable.Current(ctx)
 	w.mu.Lock()
 	w.begun++
@@ -141,7 +157,7 @@ func (w *world) step(ctx context.Context) (int, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.calls = append(w.calls, worldCall{info, order, err})
+	w.calls = append(w.calls, worldCall{info, order, given, err})
 	return info.Attempt, err
 }
 
@@ -206,7 +222,7 @@ func (w *world) finish() bool {
 // complete lets the last process execute the run, for a while if it is a worker.
 func (w *world) complete(last *worldProcess) error {
 	if !w.byWorkers() {
-		return last.Run(last.ctx, worldRun, w.work, w.budgetOption())
+		return last.Run(last.ctx, worldRun, w.work, w.options()...)
 	}
 	ctx, cancel := context.WithTimeout(last.ctx, 3*worldLease)
 	defer cancel()
@@ -259,10 +275,15 @@ func (w *world) process(s storage.Store) *worldProcess {
 	}
 	w.t.Cleanup(cancel)
 	if w.byJob() {
-		step := func(ctx context.Context, _ struct{}) (int, error) { return w.step(ctx) }
+		step := func(ctx context.Context, _ struct{}) (int, error) { return w.step(ctx, 0) }
 		durable.Job(p.Engine, "work", w.policy[[]string{"a", "b"}[w.seed/8%2]], nil, step)
 	} else {
-		durable.Handle(p.Engine, "work", func(ctx context.Context, _ struct{}) (int, error) { return 0, w.work(ctx) })
+		var options []durable.HandleOption
+		if w.holds() {
+			options = append(options, durable.Hold())
+		}
+		work := func(ctx context.Context, _ struct{}) (int, error) { return 0, w.work(ctx) }
+		durable.Handle(p.Engine, "work", work, options...)
 	}
 	return p
 }
@@ -314,7 +335,7 @@ func (w *world) execute(p *worldProcess) bool {
 		w.attend(p, ctx)
 		return true
 	}
-	err := p.Run(ctx, worldRun, w.work, w.budgetOption())
+	err := p.Run(ctx, worldRun, w.work, w.options()...)
 	_, failed := errors.AsType[*durable.StepError](err)
 	return err != nil && !failed
 }

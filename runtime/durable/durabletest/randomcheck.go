@@ -69,7 +69,20 @@ func (w *world) checkStep(e *durable.Engine, name string, s admin.StepInfo) (gra
 		w.fail("step %s has failed %d times, at most %d are allowed", name, s.Failures, p.Policy.MaxAttempts)
 	}
 	w.checkCalls(name, s, outcomes)
+	if name == "a" {
+		w.checkGiven(s, succeeded)
+	}
 	return grants
+}
+
+// checkGiven checks that step b was only called with the result of step a that is
+// recorded: the number of the attempt that has succeeded.
+func (w *world) checkGiven(a admin.StepInfo, succeeded int) {
+	for _, c := range w.calls {
+		if c.Step == "b" && c.given != succeeded {
+			w.fail("step b was called with the result %d of step a, which is %v with %d", c.given, a.Status, succeeded)
+		}
+	}
 }
 
 // checkCalls checks the calls of the function of a step.

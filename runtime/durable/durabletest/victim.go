@@ -24,13 +24,18 @@ import (
 type crash struct {
 	point, call, wait int  // from 1; 0: not there
 	reply             bool // only the reply of the store is lost
+	hold              bool // successes wait for other transactions: see durable.Hold
 }
 
 func (c crash) String() string {
-	if c.reply {
-		return fmt.Sprintf("reply%d", c.point)
+	hold := ""
+	if c.hold {
+		hold = "hold-"
 	}
-	return fmt.Sprintf("point%d-call%d-wait%d", c.point, c.call, c.wait)
+	if c.reply {
+		return fmt.Sprintf("%sreply%d", hold, c.point)
+	}
+	return fmt.Sprintf("%spoint%d-call%d-wait%d", hold, c.point, c.call, c.wait)
 }
 
 // call calls a step without an id of its own.
@@ -44,9 +49,10 @@ type victim struct {
 	crash crash
 	f     *Faulty
 
-	mu    sync.Mutex
-	calls map[string][]int // numbers of the attempts, by step
-	waits int
+	mu      sync.Mutex
+	calls   map[string][]int // numbers of the attempts, by step
+	charged string           // the result of fetch with which charge was called
+	waits   int
 }
 
 func (s *tester) victim(c crash) *victim {
@@ -118,10 +124,11 @@ func victimPolicy(name string, idempotent bool) *genapi.StepPolicy {
 var (
 	fetchPolicy  = victimPolicy("fetch", true)
 	chargePolicy = victimPolicy("charge", false)
+	mailPolicy   = victimPolicy("mail", true)
 )
 
 // work is the function of the run: a step without a policy, an idempotent one
-// that fails twice, and one that must not be repeated.
+// that fails twice, one that must not be repeated, and an idempotent one.
 func (v *victim) work(ctx context.Context) (string, error) {
 	orders, err := durable.Step(ctx, "orders", nil, func(ctx context.Context) ([]string, error) {
 		v.called(ctx)
@@ -135,20 +142,34 @@ func (v *victim) work(ctx context.Context) (string, error) {
 		if len(v.numbers("fetch")) <= 2 {
 			return "", errors.New("unavailable")
 		}
-		return "fetched", nil
+		return fmt.Sprint("fetched", len(v.numbers("fetch"))), nil
 	})
 	if err != nil {
 		return "", err
 	}
 	receipt, err := call(ctx, chargePolicy, func(ctx context.Context) (string, error) {
+		v.mu.Lock()
+		v.charged = fetched
+		v.mu.Unlock()
 		v.called(ctx)
 		return "receipt", nil
 	})
-	return fmt.Sprint(orders, fetched, receipt), err
+	if err != nil {
+		return "", err
+	}
+	mailed, err := call(ctx, mailPolicy, func(ctx context.Context) (string, error) {
+		v.called(ctx)
+		return "mailed", nil
+	})
+	return fmt.Sprint(orders, fetched, receipt, mailed), err
 }
 
 func (v *victim) run(ctx context.Context, e *durable.Engine) (string, error) {
-	return durable.Run(ctx, e, "job", v.work, durable.Budget(job.BudgetPolicy{Retries: 20, PerUnit: 5}))
+	options := []durable.RunOption{durable.Budget(job.BudgetPolicy{Retries: 20, PerUnit: 5})}
+	if v.crash.hold {
+		options = append(options, durable.Hold())
+	}
+	return durable.Run(ctx, e, "job", v.work, options...)
 }
 
 // die executes the run until it ends or the process dies, and reports whether
@@ -182,8 +203,8 @@ func (v *victim) recover(ctx context.Context) *durable.Engine {
 	for range 5 {
 		got, err := v.run(ctx, e)
 		if err == nil {
-			if want := "[a b]fetchedreceipt"; got != want {
-				v.t.Errorf("%v: the run returned %q, want %q", v.crash, got, want)
+			if want := "[a b]" + v.charged + "receiptmailed"; got != want {
+				v.t.Errorf("%v: the run returned %q, want %q: what charge was called with must stay", v.crash, got, want)
 			}
 			return e
 		}
@@ -208,7 +229,7 @@ func (v *victim) recover(ctx context.Context) *durable.Engine {
 
 // check checks what must hold after all crashes.
 func (v *victim) check(ctx context.Context, e *durable.Engine) {
-	for _, step := range []string{"fetch", "charge"} {
+	for _, step := range []string{"fetch", "charge", "mail"} {
 		calls := v.numbers(step)
 		if !slices.IsSorted(calls) || len(slices.Compact(slices.Clone(calls))) != len(calls) {
 			v.t.Errorf("%v: attempts %v of %s were called: a number twice", v.crash, calls, step)
@@ -217,23 +238,7 @@ func (v *victim) check(ctx context.Context, e *durable.Engine) {
 	if calls := v.numbers("charge"); len(calls) != 1 {
 		v.t.Errorf("%v: charge was called in attempts %v, want once", v.crash, calls)
 	}
-	grants, last := 0, 0
-	var outcomes []string
-	for a, err := range e.Admin().Attempts(ctx, "job", "fetch") {
-		if err != nil {
-			v.t.Fatal(err)
-		}
-		if a.Attempt != last+1 {
-			v.t.Errorf("%v: attempt %d of fetch follows %d in its history", v.crash, a.Attempt, last)
-		}
-		last = a.Attempt
-		if outcomes = append(outcomes, string(a.Outcome)); a.Wait > 0 {
-			grants++
-		}
-	}
-	if n := strings.Count(fmt.Sprint(outcomes), "succeeded"); n != 1 {
-		v.t.Errorf("%v: the outcomes of fetch are %v, want one success", v.crash, outcomes)
-	}
+	grants := v.checkHistory(ctx, e, "fetch") + v.checkHistory(ctx, e, "mail")
 	budget := storage.Key{Kind: storage.KindBudget, Space: v.crash.String(), Run: "job"}
 	records, err := v.Get(ctx, []storage.Key{budget})
 	if err != nil {
@@ -243,6 +248,29 @@ func (v *victim) check(ctx context.Context, e *durable.Engine) {
 	if err := json.Unmarshal(records[0].Body, &body); err != nil || body.Consumed != grants {
 		v.t.Errorf("%v: the budget has counted %d retries, %v; the history has %d", v.crash, body.Consumed, err, grants)
 	}
+}
+
+// checkHistory checks the history of an idempotent step, and returns the number of its
+// retries.
+func (v *victim) checkHistory(ctx context.Context, e *durable.Engine, step string) (grants int) {
+	last := 0
+	var outcomes []string
+	for a, err := range e.Admin().Attempts(ctx, "job", step) {
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		if a.Attempt != last+1 {
+			v.t.Errorf("%v: attempt %d of %s follows %d in its history", v.crash, a.Attempt, step, last)
+		}
+		last = a.Attempt
+		if outcomes = append(outcomes, string(a.Outcome)); a.Wait > 0 {
+			grants++
+		}
+	}
+	if n := strings.Count(fmt.Sprint(outcomes), "succeeded"); n != 1 {
+		v.t.Errorf("%v: the outcomes of %s are %v, want one success", v.crash, step, outcomes)
+	}
+	return grants
 }
 
 // waves calls f for 1, 2, … in waves of 16 at once, until f returns false.
