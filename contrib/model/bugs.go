@@ -19,5 +19,7 @@ var bugs = []bugInfo{
 	{"norepeat", "a repeated start finds that it has taken place"},
 	{"norepeatend", "a repeated end finds that it has taken place"},
 	{"stale", "an update sees what the updates before it in the same transaction have written"},
+	{"late", "a held end is recorded with the start of the next attempt, and not after it"},
+	{"blind", "an update that records a held end keeps it when it writes its own decision"},
 	{"silent", "an end that somebody waits for is not recorded in one statement, which notifies nobody"},
 }

@@ -31,6 +31,17 @@ func (w *world) call(x *execution, step, attempt int) {
 	case x.owns(r) && r.steps[step].status != open:
 		w.fail("%+v is called after its step has ended", k)
 	}
+	w.checkSeen(x, r, fmt.Sprintf("%+v is called", k))
+}
+
+// checkSeen checks that the results are recorded that the function of a run has seen before
+// it does something that stays.
+func (w *world) checkSeen(x *execution, r *runRow, what string) {
+	for i, result := range x.seen {
+		if s := &r.steps[i]; s.status != succeeded || s.attempts[len(s.attempts)-1].result != result {
+			w.fail("%s with the result %d of step %d of run %d, which is %+v", what, result, i, x.run, s)
+		}
+	}
 }
 
 // fail notes the first promise that is broken.

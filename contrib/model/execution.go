@@ -18,6 +18,16 @@ type execution struct {
 	waiting bool
 	called  bool // attempt 1, which the claim has started
 	now     *started
+	held    *heldEnd
+	seen    map[int]int // results that the function of the run has seen, by step
+}
+
+// A heldEnd is a success that the function of the run has seen, and that the next update of
+// the run records.
+type heldEnd struct {
+	started
+	decide      func(t *tx, r *runRow) error
+	acknowledge func()
 }
 
 // A started attempt is one whose start is recorded, or whose function has returned.
@@ -33,6 +43,8 @@ func (x *execution) advance() {
 		x.call()
 	case x.e.w.rand.IntN(100) == 0 && !x.e.w.quiet: // it reads the store, which fails
 		x.e.leave(x)
+	case x.held != nil && x.e.w.rand.IntN(4) == 0: // it has waited for long enough
+		x.update(nil, func(*tx, *runRow) error { return nil }, func() {})
 	case x.record.folded && x.fence > 1:
 		x.update(nil, x.unfold, func() {})
 	case x.record.folded && !x.called:
@@ -64,6 +76,9 @@ func (x *execution) unfold(_ *tx, r *runRow) error {
 // next starts an attempt of the first step that has not ended, or ends the run.
 func (x *execution) next() {
 	for i := range x.record.steps {
+		if x.held != nil && x.held.step == i {
+			continue
+		}
 		if x.record.steps[i].status == open {
 			x.start(i)
 			return
@@ -75,17 +90,52 @@ func (x *execution) next() {
 	x.update(nil, x.finishRun, func() { x.e.leave(x) })
 }
 
-// update puts an update into the queue. The execution ends if it is refused.
+// update puts an update into the queue, which records the held end before. The execution
+// ends if it is refused.
 func (x *execution) update(known *runRow, decide func(t *tx, r *runRow) error, then func()) {
 	x.waiting = true
-	x.e.enqueue(&item{run: x.run, known: known, decide: decide, done: func(err error) {
+	h, late := x.held, x.e.w.bug == "late"
+	var refused error
+	both := decide
+	if x.held = nil; h != nil && !late {
+		both = func(t *tx, r *runRow) (err error) {
+			refused, err = x.both(h, decide, t, r)
+			return err
+		}
+	}
+	x.e.enqueue(&item{run: x.run, known: known, decide: both, done: func(err error) {
 		x.waiting = false
-		if err != nil {
+		if err == nil && h != nil && !late {
+			h.acknowledge()
+			x.e.w.counts.Held++
+		}
+		if err != nil || refused != nil {
 			x.e.leave(x)
 			return
 		}
+		if h != nil && late {
+			x.e.enqueue(&item{run: x.run, decide: h.decide, done: func(error) {}})
+		}
 		then()
 	}})
+}
+
+// both records a held end and decides after that. A decision that is refused leaves the end.
+func (x *execution) both(
+	h *heldEnd, decide func(t *tx, r *runRow) error, t *tx, r *runRow,
+) (refused, err error) {
+	before := r.clone()
+	if err := h.decide(t, r); err != nil {
+		return nil, err
+	}
+	if x.e.w.bug == "blind" {
+		*r = before
+	}
+	recorded := r.clone()
+	if refused = decide(t, r); refused != nil {
+		*r = recorded
+	}
+	return refused, nil
 }
 
 // owns reports whether the run is owned under this claim.
@@ -145,14 +195,34 @@ func (x *execution) call() {
 	acknowledge := func() {
 		if outcome == "succeeded" {
 			w.acknowledged[[2]int{x.run, a.step}] = result
+			x.see(a.step, result)
 		}
 	}
 	if a.token == 0 { // the claim has started it
 		x.endFolded(outcome, result, acknowledge)
 		return
 	}
-	token := w.token()
-	x.update(nil, func(t *tx, r *runRow) error {
+	decide := x.ends(a, w.token(), outcome, result)
+	if outcome == "succeeded" && w.store.runs[x.run].holds {
+		x.see(a.step, result) // before it is acknowledged
+		x.held = &heldEnd{a, decide, acknowledge}
+		return
+	}
+	x.update(nil, decide, acknowledge)
+}
+
+// see notes the result of a step that the function of the run has seen.
+func (x *execution) see(step, result int) {
+	if x.seen == nil {
+		x.seen = map[int]int{}
+	}
+	x.seen[step] = result
+}
+
+// ends decides about the end of an attempt. token identifies the decision.
+func (x *execution) ends(a started, token int, outcome string, result int) func(t *tx, r *runRow) error {
+	w := x.e.w
+	return func(t *tx, r *runRow) error {
 		s := &r.steps[a.step]
 		started := s.attempts[a.number-1]
 		defer func() { x.record = r.clone() }()
@@ -166,7 +236,7 @@ func (x *execution) call() {
 		s.last = token
 		t.end(s, outcome, result)
 		return nil
-	}, acknowledge)
+	}
 }
 
 // endFolded records the end of attempt 1 of a run of one row: that of the run, if it has
@@ -227,6 +297,7 @@ func (x *execution) finishRun(_ *tx, r *runRow) error {
 		return nil
 	}
 	r.status = succeeded
+	x.e.w.checkSeen(x, r, "the run ends")
 	for i := range r.steps {
 		switch r.steps[i].status {
 		case failed:

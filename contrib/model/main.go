@@ -19,6 +19,8 @@
 //   - Claims of new runs in one statement, claims of other runs with locks, ends in one
 //     statement under the version that the claim has stored, and with locks if that has
 //     changed; starts and ends of attempts in transactions.
+//   - Held ends: a success that waits in the process for the next update of its run, which
+//     records it before its own decision, in the same transaction.
 //   - Attempts that fail or are lost, steps that may not be repeated after a loss, and a
 //     budget of retries that all runs share.
 //   - Replies that are lost after a commit, repeats, claims and ends that reach the store
@@ -34,7 +36,7 @@
 //
 // Two attempts of a run at the same time, groups, children, parked runs, deadlines, shared
 // breakers, requeues and resolved steps, periodic runs, limits of handlers, retention and
-// months, imports, held ends, and the time that an end in one statement records.
+// months, imports, and the time that an end in one statement records.
 package main
 
 import (

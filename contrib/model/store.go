@@ -48,6 +48,7 @@ type runRow struct {
 	claim          // the owner is 0 if there is none
 	job     bool   // its function is its only step
 	repeats bool   // lost attempts may be repeated
+	holds   bool   // successes wait for the next update
 	steps   []step // rows; not yet written, while their attempts are empty
 	status  status
 	hold    bool // paused by an operator

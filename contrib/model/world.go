@@ -33,13 +33,13 @@ type key struct{ run, step, attempt int }
 
 // Counts are what histories have covered.
 type counts struct {
-	Calls, Folded, GivenBack, Lost, Uncalled, Swapped, Shared, LostReplies int
-	Succeeded, Failed, Canceled, InDoubt                                   int
+	Calls, Folded, GivenBack, Lost, Uncalled, Swapped, Shared, LostReplies, Held int
+	Succeeded, Failed, Canceled, InDoubt                                         int
 }
 
 func (c *counts) fields() []*int {
 	return []*int{
-		&c.Calls, &c.Folded, &c.GivenBack, &c.Lost, &c.Uncalled, &c.Swapped, &c.Shared, &c.LostReplies,
+		&c.Calls, &c.Folded, &c.GivenBack, &c.Lost, &c.Uncalled, &c.Swapped, &c.Shared, &c.LostReplies, &c.Held,
 		&c.Succeeded, &c.Failed, &c.Canceled, &c.InDoubt,
 	}
 }
@@ -53,8 +53,9 @@ func (c *counts) add(o *counts) {
 func (c *counts) String() string {
 	return fmt.Sprintf(`%d calls, %d attempts lost, %d recorded and not called, %d given back
 %d runs of one row to the end, %d ends in one statement, %d updates shared a transaction, %d replies lost after a commit
+%d held ends recorded with another decision
 runs: %d succeeded, %d failed, %d canceled, %d in doubt
-`, c.Calls, c.Lost, c.Uncalled, c.GivenBack, c.Folded, c.Swapped, c.Shared, c.LostReplies,
+`, c.Calls, c.Lost, c.Uncalled, c.GivenBack, c.Folded, c.Swapped, c.Shared, c.LostReplies, c.Held,
 		c.Succeeded, c.Failed, c.Canceled, c.InDoubt)
 }
 
@@ -69,7 +70,7 @@ func newWorld(seed uint64, bug string) *world {
 	for i := range w.store.runs {
 		r := &w.store.runs[i]
 		r.version, r.status, r.job, r.repeats = 1, open, w.rand.IntN(3) > 0, w.rand.IntN(4) > 0
-		r.steps = make([]step, 2)
+		r.steps, r.holds = make([]step, 2), r.repeats && w.rand.IntN(2) == 0
 		if r.job {
 			r.steps = r.steps[:1]
 		}
