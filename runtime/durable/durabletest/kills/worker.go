@@ -48,11 +48,12 @@ const (
 	stepsHandler  = "steps"  // steps that fail once
 	jobHandler    = "job"    // jobs; every fifth fails once
 	chargeHandler = "charge" // jobs that must not be repeated
+	heldHandler   = "held"   // steps whose successes wait: see durable.Hold
 )
 
-var handlers = []string{stepsHandler, jobHandler, jobHandler, chargeHandler, jobHandler, jobHandler}
+var handlers = []string{stepsHandler, jobHandler, jobHandler, chargeHandler, heldHandler, jobHandler}
 
-// stepsOfRun is the number of steps of a run of stepsHandler.
+// stepsOfRun is the number of steps of a run of stepsHandler or heldHandler.
 const stepsOfRun = 3
 
 // schedule is short.
@@ -71,6 +72,7 @@ var manyRetries = job.BudgetPolicy{Retries: 1000, PerUnit: 1000, MaxRetries: 100
 func register(e *durable.Engine, out io.Writer) {
 	w := worker{out}
 	durable.Handle(e, stepsHandler, w.steps, durable.Budget(manyRetries))
+	durable.Handle(e, heldHandler, w.held, durable.Hold())
 	durable.Job(e, jobHandler, &unit, func(n int) genapi.StepID { return genapi.ID(n) },
 		func(ctx context.Context, n int) (int, error) { return w.call(ctx, n, n%5 == 0) })
 	durable.Job(e, chargeHandler, &charge, nil,
@@ -115,3 +117,25 @@ func (w worker) steps(ctx context.Context, n int) (int, error) {
 	}
 	return n, nil
 }
+
+// held is the function of a run with several steps, each of which is called with the result
+// of the one before. The result of the run says which attempts these results are of: see
+// chain.
+func (w worker) held(ctx context.Context, _ int) (result int, err error) {
+	for i := range stepsOfRun {
+		given := result
+		result, err = genapi.Call(ctx, &unit, genapi.ID(i), genapi.Arguments(), func(ctx context.Context) (int, error) {
+			info, _ := durable.Current(ctx)
+			_, err := w.call(ctx, i, i == 1)
+			return chain(given, info.Attempt), err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return result, nil
+}
+
+// chain returns the result of an attempt of a step of heldHandler that was called with the
+// result of the step before.
+func chain(given, attempt int) int { return given*1000 + attempt }
