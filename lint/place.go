@@ -36,6 +36,18 @@ func callStart(file *ast.File, paren token.Pos) token.Pos {
 	return paren
 }
 
+// expressionStart returns where the expression begins whose operator, or left parenthesis, is at
+// pos, which is the position that the SSA form has.
+func expressionStart(file *ast.File, pos token.Pos) token.Pos {
+	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
+	for _, n := range path {
+		if x, ok := n.(*ast.BinaryExpr); ok && x.OpPos == pos {
+			return x.Pos()
+		}
+	}
+	return callStart(file, pos)
+}
+
 // loopStart returns where the statement of a loop begins, or, if a goto makes the loop, the
 // call in it.
 func loopStart(file *ast.File, loop *flow.Loop, call *ssa.Call) token.Pos {

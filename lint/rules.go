@@ -42,6 +42,7 @@ var Rules = []rules.Rule{
 	{ID: "RL504", Severity: rules.Warning},
 	{ID: "RL507", Severity: rules.Warning},
 	{ID: "RL508", Severity: rules.Warning},
+	{ID: "RL510", Severity: rules.Warning},
 }
 
 // RuleByID returns a rule about Go code or policies, or nil.

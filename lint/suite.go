@@ -25,7 +25,7 @@ var reporting = []*analysis.Analyzer{
 	EndlessConflict, HotLoop,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeLimits, DeferInRetry,
-	NestedRetry, WrapperCall, StaleCode, DirectCall, StepLoop,
+	NestedRetry, WrapperCall, StaleCode, DirectCall, DurableRun,
 	PolicyLiteral,
 }
 

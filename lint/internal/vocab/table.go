@@ -52,7 +52,10 @@ var Table = []Row{
 		"regexp|unique|net/url|net/netip|net/textproto|encoding/(json|hex|base64|binary|xml)|" +
 		"github.com/pkg/errors|golang.org/x/xerrors|crypto/(sha256|sha512|sha1|md5)",
 		".*", ".*", Pure, -1, Library},
+	{DurableGenapiPath, "", ".*ID|Arguments", Pure, -1, Library},
 	{"math/rand(/v2)?", ".*", ".*", Random, -1, Library},
+	{".*/uuid|.*/ulid|.*/xid", ".+", "String|Bytes|MarshalText|Hex", Pure, -1, Library},
+	{".*/uuid|.*/ulid|.*/xid", "", "(Must)?Parse.*|From.*|Must", Pure, -1, Library},
 	{"crypto/rand|.*/uuid|.*/ulid|.*/xid", ".*", ".*", Random, -1, Library},
 	{"k8s.io/apimachinery/pkg/util/wait", "", "Jitter", Random, 0, Library},
 
@@ -61,6 +64,7 @@ var Table = []Row{
 	{"context", "", "WithTimeout.*|WithDeadline.*", Pure | Makes | Derives | Limits, -1, Library},
 	{"context", "", "With.*", Pure | Makes | Derives, -1, Library},
 	{"context", "", "Cause", Pure | Ends, -1, Library},
+	{DurablePath, "", "Scope", Pure | Makes | Derives, -1, Library},
 	{"context", "Context", "Done|Err", Pure | Ends, -1, Library},
 	{"context", ".*", ".*", Pure | Makes, -1, Library},
 	{"os/signal", "", "NotifyContext", Makes | Attaches, -1, Library},

@@ -1,0 +1,137 @@
+package lint
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"reflect"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+
+	"github.com/retrygen/retrygen/lint/internal/durablerun"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// DurableRun reports RL508 and RL510.
+var DurableRun = newRule("durablerun", runDurableRun,
+	[]string{"RL508", "RL510"}, ssaForm, durableRuns)
+
+func runDurableRun(pass *analysis.Pass, r *report) {
+	p := pass.ResultOf[durableRuns].(*durablerun.Package)
+	if p == nil {
+		return
+	}
+	d := durableReport{report: r, p: p, seen: map[token.Pos]bool{}}
+	for _, s := range p.Steps {
+		d.step(s)
+	}
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		for _, found := range p.Decisions(fn) {
+			d.differs(found)
+		}
+	}
+}
+
+// A durableReport reports what is wrong with the runs of a package.
+type durableReport struct {
+	*report
+	p    *durablerun.Package
+	seen map[token.Pos]bool // calls that are reported
+}
+
+// at reports a rule at a call, or another expression, unless something is reported there.
+func (d *durableReport) at(pos token.Pos, evidence Evidence, rule, format string, args ...any) {
+	d.finding(analysis.Diagnostic{Pos: pos, Message: fmt.Sprintf(format, args...)}, evidence, rule)
+}
+
+// finding reports a diagnostic whose position is the one that the SSA form has.
+func (d *durableReport) finding(found analysis.Diagnostic, evidence Evidence, rule string) {
+	file := handwritten(d.pass, found.Pos)
+	if file == nil || d.seen[found.Pos] {
+		return
+	}
+	d.seen[found.Pos] = true
+	found.Pos, found.End = expressionStart(file, found.Pos), found.Pos
+	d.report.finding(found, evidence, rule)
+}
+
+// step reports what is wrong with one call of a step.
+func (d *durableReport) step(s *durablerun.Step) {
+	if d.p.IsRepeated(s) {
+		d.at(s.Call.Pos(), Proven, "RL508", "each iteration calls the same step of %s: put what differs "+
+			"into its id, or into the context by durable.Scope", s.Name())
+	}
+	if found := d.p.Difference(s); found != nil {
+		d.differs(found)
+	}
+}
+
+// differences are what differs in each execution of a run, by its kind.
+var differences = map[durablerun.Kind]struct{ what, remedy string }{
+	durablerun.Time:     {"the time", "read the time in a step"},
+	durablerun.Random:   {"a random value", "draw the value in a step"},
+	durablerun.MapOrder: {"the order of a map", "sort the keys"},
+}
+
+// differs reports a step that a resumed run calls differently.
+func (d *durableReport) differs(found *durablerun.Difference) {
+	what, remedy, text := differences[found.Kind].what, differences[found.Kind].remedy, ""
+	switch found.Use {
+	case durablerun.ForID:
+		text = fmt.Sprintf("the id of %s depends on %s: a resumed run calls another step; %s", found.Step, what, remedy)
+	case durablerun.ForArgument:
+		text = fmt.Sprintf("an argument of %s depends on %s: a resumed run passes another one, and the call fails; %s",
+			found.Step, what, remedy)
+	case durablerun.ForDecision:
+		text = fmt.Sprintf("%s decides whether the run calls %s: a resumed run may decide otherwise; %s", what, found.Step,
+			remedy)
+	}
+	diagnostic := analysis.Diagnostic{Pos: found.At, Message: text}
+	if found.Source != nil && found.Source.Pos().IsValid() {
+		diagnostic.Related = []analysis.RelatedInformation{{Pos: found.Source.Pos(), Message: what}}
+	}
+	d.finding(diagnostic, found.Evidence, "RL510")
+}
+
+// durableRuns finds durable runs and their steps, and exports which functions call steps. Its result
+// is nil for packages without any.
+var durableRuns = &analysis.Analyzer{
+	Name:       "durableruns",
+	Doc:        "durableruns: find durable runs and their steps",
+	Requires:   []*analysis.Analyzer{ssaForm},
+	FactTypes:  []analysis.Fact{new(durablerun.Fact), new(callsSteps)},
+	ResultType: reflect.TypeFor[*durablerun.Package](),
+	Run: func(pass *analysis.Pass) (any, error) {
+		if !imports(pass, vocab.DurablePath) && !imports(pass, vocab.DurableGenapiPath) && len(pass.AllPackageFacts()) == 0 {
+			return (*durablerun.Package)(nil), nil
+		}
+		fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
+		p := durablerun.New(fns, func(fn *types.Func) *durablerun.Fact {
+			fact := new(durablerun.Fact)
+			if fn.Pkg() == pass.Pkg || !pass.ImportObjectFact(fn, fact) {
+				return nil
+			}
+			return fact
+		})
+		exports := false
+		for _, fn := range fns {
+			if obj := fn.Object(); obj != nil && obj.Exported() {
+				if fact := p.Fact(fn); fact != nil {
+					pass.ExportObjectFact(obj, fact)
+					exports = true
+				}
+			}
+		}
+		if exports {
+			pass.ExportPackageFact(new(callsSteps))
+		}
+		return p, nil
+	},
+}
+
+// callsSteps is a fact about a package: functions of it call steps.
+type callsSteps struct{}
+
+// AFact marks a fact.
+func (*callsSteps) AFact() {}

@@ -1,0 +1,321 @@
+package durablerun
+
+import (
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/effect"
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A Kind is why a value may differ in the next execution of a run.
+type Kind uint8
+
+// The kinds.
+const (
+	Time     Kind = iota // it is the time, or measured with it
+	Random               // it is drawn
+	MapOrder             // it is in the order of an iteration over a map
+)
+
+// A Source is an instruction whose result differs from one execution of a run to the next.
+type Source struct {
+	Kind     Kind
+	At       ssa.Instruction
+	Evidence vocab.Evidence
+}
+
+// A trace is what some values are computed from.
+type trace struct {
+	p       *Package
+	isKnown bool               // leaves are all that the values depend on
+	found   map[ssa.Value]bool // parameters, and what function literals capture
+	sources []Source
+	seen    map[ssa.Value]bool
+	depth   int
+}
+
+// maxDepth limits how deep the functions of the package are followed whose results are used.
+const maxDepth = 3
+
+// trace returns what some values of one function are computed from.
+func (p *Package) trace(values ...ssa.Value) *trace { return p.traceAt(0, values...) }
+
+func (p *Package) traceAt(depth int, values ...ssa.Value) *trace {
+	t := &trace{p: p, isKnown: true, found: map[ssa.Value]bool{}, seen: map[ssa.Value]bool{}, depth: depth}
+	t.all(values...)
+	return t
+}
+
+// leaves returns what the values are computed from.
+func (t *trace) leaves() []ssa.Value {
+	return slices.SortedFunc(maps.Keys(t.found), func(a, b ssa.Value) int { return int(a.Pos()) - int(b.Pos()) })
+}
+
+func (t *trace) all(values ...ssa.Value) {
+	for _, v := range values {
+		t.of(v)
+	}
+}
+
+// of adds what a value is computed from.
+func (t *trace) of(v ssa.Value) {
+	if v == nil || t.seen[v] {
+		return
+	}
+	t.seen[v] = true
+	switch v := v.(type) {
+	case *ssa.Const, *ssa.Function, *ssa.Builtin:
+	case *ssa.Parameter:
+		t.found[v] = true
+	case *ssa.Call:
+		t.call(v, 0)
+	case *ssa.Extract:
+		switch tuple := v.Tuple.(type) {
+		case *ssa.Call:
+			t.call(tuple, v.Index)
+		case *ssa.Next:
+			t.isKnown = false // another item in each iteration
+		default:
+			t.of(tuple)
+		}
+	case *ssa.Phi:
+		t.phi(v)
+	case *ssa.UnOp:
+		if v.Op == token.MUL {
+			t.load(v)
+		} else {
+			t.of(v.X)
+			t.isKnown = t.isKnown && v.Op != token.ARROW
+		}
+	case *ssa.Alloc:
+		t.content(v)
+	case *ssa.Slice:
+		if list := variadic(v); list != nil {
+			for _, store := range flow.Stores(list) {
+				t.of(store.Val)
+			}
+			return
+		}
+		t.all(v.X, v.Low, v.High, v.Max)
+	case *ssa.BinOp, *ssa.Convert, *ssa.ChangeType, *ssa.ChangeInterface, *ssa.MakeInterface, *ssa.Field, *ssa.Index,
+		*ssa.TypeAssert, *ssa.SliceToArrayPointer, *ssa.MultiConvert:
+		for _, operand := range v.(ssa.Instruction).Operands(nil) {
+			t.of(*operand)
+		}
+	default:
+		t.isKnown = false
+	}
+}
+
+// phi adds what a variable may hold. A number that an iteration over a map counts says how far
+// that is.
+func (t *trace) phi(v *ssa.Phi) {
+	t.all(v.Edges...)
+	loop := flow.Around(v)
+	if loop == nil || loop.Header != v.Block() {
+		return
+	}
+	t.isKnown = false
+	counted := slices.ContainsFunc(v.Edges, func(e ssa.Value) bool {
+		sum, ok := e.(*ssa.BinOp)
+		_, constant := flow.IntOf(sumOf(sum, v))
+		return ok && constant
+	})
+	if next := mapIteration(loop); next != nil && counted {
+		t.sources = append(t.sources, Source{MapOrder, next, vocab.Proven})
+	}
+}
+
+// sumOf returns what a sum adds to a value, or nil.
+func sumOf(sum *ssa.BinOp, v ssa.Value) ssa.Value {
+	switch {
+	case sum == nil || sum.Op != token.ADD:
+		return nil
+	case sum.X == v:
+		return sum.Y
+	case sum.Y == v:
+		return sum.X
+	}
+	return nil
+}
+
+// mapIteration returns the instruction that takes the next item of a map in the header of a loop,
+// or nil.
+func mapIteration(loop *flow.Loop) *ssa.Next {
+	for _, instr := range loop.Header.Instrs {
+		if next, ok := instr.(*ssa.Next); ok && !next.IsString {
+			return next
+		}
+	}
+	return nil
+}
+
+// load adds what is read from memory.
+func (t *trace) load(v *ssa.UnOp) {
+	cell, ok := flow.CellAt(v.X)
+	variable := flow.Declared(cell.Base)
+	switch {
+	case !ok || variable == nil:
+		t.isKnown = false
+	case variable.Parent() != v.Parent():
+		t.captured(variable)
+	case v.X == ssa.Value(variable):
+		t.content(variable)
+	default:
+		t.isKnown = false
+		for _, store := range flow.Stores(variable) {
+			if to, ok := flow.CellAt(store.Addr); ok && to == cell {
+				t.of(store.Val)
+			}
+		}
+	}
+}
+
+// captured adds a variable of a function around this one.
+func (t *trace) captured(variable *ssa.Alloc) {
+	only := flow.OnlyStored(variable)
+	switch {
+	case only == nil:
+		t.isKnown = false
+		t.found[variable] = true
+	case t.isSource(only):
+		t.of(only)
+	default:
+		t.found[only] = true
+	}
+}
+
+// variadic returns the array with the last arguments of a call that a slice is, or nil.
+func variadic(v *ssa.Slice) *ssa.Alloc {
+	list, ok := v.X.(*ssa.Alloc)
+	if !ok || len(flow.Refs(v)) != 1 {
+		return nil
+	}
+	for _, ref := range flow.Refs(list) {
+		if element, ok := ref.(*ssa.IndexAddr); ref != ssa.Instruction(v) && (!ok || flow.UseOf(element) != flow.Assigned) {
+			return nil
+		}
+	}
+	return list
+}
+
+// isSource reports whether a value of a function around this one differs in each execution.
+func (t *trace) isSource(v ssa.Value) bool { return len(t.p.traceAt(maxDepth, v).sources) > 0 }
+
+// content adds what is stored in a local variable, or in parts of it.
+func (t *trace) content(variable *ssa.Alloc) {
+	for _, store := range flow.Stores(variable) {
+		t.of(store.Val)
+	}
+	t.isKnown = t.isKnown && !flow.Escapes(variable)
+}
+
+// call adds what a result of a call is computed from. The result of a step is recorded.
+func (t *trace) call(call *ssa.Call, result int) {
+	obj, _ := flow.StaticCallee(&call.Call)
+	builtin, _ := call.Call.Value.(*ssa.Builtin)
+	if obj != nil && vocab.DurableOf(obj) == nil && t.source(call, obj) {
+		return
+	}
+	if len(t.p.stepsOf(call)) > 0 {
+		t.isKnown = false
+		return
+	}
+	switch {
+	case builtin != nil:
+		t.all(call.Call.Args...)
+		t.appended(call, builtin)
+	case obj != nil && vocab.Of(obj).Is(vocab.Pure) && vocab.Of(obj).Evidence >= vocab.Library:
+		t.all(call.Call.Args...)
+		if call.Call.IsInvoke() {
+			t.of(call.Call.Value)
+		}
+	case !t.results(call, result):
+		t.isKnown = false
+	}
+}
+
+// source adds a call whose result differs each time, and reports whether it is one.
+func (t *trace) source(call *ssa.Call, obj *types.Func) bool {
+	kind := Time
+	switch {
+	case vocab.IsNow(obj):
+	case vocab.IsDrawn(obj):
+		kind = Random
+	case vocab.IsMapOrder(obj) && !isSorted(call):
+		kind = MapOrder
+	default:
+		return false
+	}
+	t.isKnown = false
+	t.sources = append(t.sources, Source{kind, call, vocab.Of(obj).Evidence})
+	return true
+}
+
+// appended adds the source of a list that an iteration over a map fills.
+func (t *trace) appended(call *ssa.Call, builtin *ssa.Builtin) {
+	loop := flow.Around(call)
+	if builtin.Name() != "append" || loop == nil {
+		return
+	}
+	t.isKnown = false
+	if next := mapIteration(loop); next != nil && !isSorted(call) {
+		t.sources = append(t.sources, Source{MapOrder, next, vocab.Proven})
+	}
+}
+
+// isSorted reports whether something sorts a list that a value becomes, or that is made of it.
+func isSorted(v ssa.Value) bool {
+	seen := map[ssa.Value]bool{}
+	var sorted func(v ssa.Value) bool
+	sorted = func(v ssa.Value) bool {
+		if seen[v] {
+			return false
+		}
+		seen[v] = true
+		return slices.ContainsFunc(flow.Refs(v), func(ref ssa.Instruction) bool {
+			if call, ok := ref.(*ssa.Call); ok {
+				obj, _ := flow.StaticCallee(&call.Call)
+				if obj != nil && vocab.IsSort(obj) {
+					return true
+				}
+			}
+			if store, ok := ref.(*ssa.Store); ok && store.Val == v {
+				variable, ok := store.Addr.(*ssa.Alloc)
+				return ok && sorted(variable)
+			}
+			made, ok := ref.(ssa.Value)
+			return ok && sorted(made)
+		})
+	}
+	return sorted(v)
+}
+
+// results adds what a function of the package returns, and reports whether that is known.
+func (t *trace) results(call *ssa.Call, result int) bool {
+	fn := effect.Callee(&call.Call)
+	if fn == nil || t.depth >= maxDepth || len(fn.Blocks) == 0 || len(fn.Params) != len(call.Call.Args) {
+		return false
+	}
+	for ret := range flow.Returns(fn) {
+		within := t.p.traceAt(t.depth+1, ret.Results[result])
+		t.isKnown = t.isKnown && within.isKnown
+		t.sources = append(t.sources, within.sources...)
+		for _, leaf := range within.leaves() {
+			if i := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return p == leaf }); i >= 0 {
+				t.of(call.Call.Args[i])
+			} else {
+				t.found[leaf] = true
+			}
+		}
+	}
+	// Which of several values it returns may depend on more.
+	t.isKnown = t.isKnown && len(fn.Blocks) == 1
+	return true
+}
