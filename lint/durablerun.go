@@ -13,9 +13,9 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// DurableRun reports RL508 and RL510.
+// DurableRun reports RL508 to RL510.
 var DurableRun = newRule("durablerun", runDurableRun,
-	[]string{"RL508", "RL510"}, ssaForm, durableRuns)
+	[]string{"RL508", "RL509", "RL510"}, ssaForm, durableRuns)
 
 func runDurableRun(pass *analysis.Pass, r *report) {
 	p := pass.ResultOf[durableRuns].(*durablerun.Package)
@@ -58,7 +58,11 @@ func (d *durableReport) finding(found analysis.Diagnostic, evidence Evidence, ru
 
 // step reports what is wrong with one call of a step.
 func (d *durableReport) step(s *durablerun.Step) {
-	if d.p.IsRepeated(s) {
+	switch {
+	case d.p.LacksRun(s):
+		d.at(s.Call.Pos(), Proven, "RL509",
+			"%s needs a run, and this context never has one: call it in the function of a run, with its context", s.Name())
+	case d.p.IsRepeated(s):
 		d.at(s.Call.Pos(), Proven, "RL508", "each iteration calls the same step of %s: put what differs "+
 			"into its id, or into the context by durable.Scope", s.Name())
 	}

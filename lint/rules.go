@@ -42,6 +42,7 @@ var Rules = []rules.Rule{
 	{ID: "RL504", Severity: rules.Warning},
 	{ID: "RL507", Severity: rules.Warning},
 	{ID: "RL508", Severity: rules.Warning},
+	{ID: "RL509", Severity: rules.Error},
 	{ID: "RL510", Severity: rules.Warning},
 }
 

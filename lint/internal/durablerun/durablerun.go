@@ -16,7 +16,7 @@
 // derived from context.Background, or is the context of a request that a server handles. Of other
 // contexts, nothing is known.
 //
-// Rules are queries: [Package.IsRepeated], [Package.Difference] and
+// Rules are queries: [Package.IsRepeated], [Package.LacksRun], [Package.Difference] and
 // [Package.Decisions].
 package durablerun
 
