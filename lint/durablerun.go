@@ -8,14 +8,15 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/durablerun"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// DurableRun reports RL508 to RL510.
+// DurableRun reports RL508 to RL511.
 var DurableRun = newRule("durablerun", runDurableRun,
-	[]string{"RL508", "RL509", "RL510"}, ssaForm, durableRuns)
+	[]string{"RL508", "RL509", "RL510", "RL511"}, ssaForm, durableRuns)
 
 func runDurableRun(pass *analysis.Pass, r *report) {
 	p := pass.ResultOf[durableRuns].(*durablerun.Package)
@@ -25,6 +26,18 @@ func runDurableRun(pass *analysis.Pass, r *report) {
 	d := durableReport{report: r, p: p, seen: map[token.Pos]bool{}}
 	for _, s := range p.Steps {
 		d.step(s)
+		if call, ok := s.Call.(*ssa.Call); ok && s.Body != nil {
+			d.lost(call, s.Body, "a resumed run does not execute this step again, and %s is not set: return it from the step")
+		}
+	}
+	for _, run := range p.Runs {
+		text := "a finished run is not executed again, and %s is not set: return it, by durable.Run"
+		if run.Units {
+			text = "a resumed run does not execute finished units again, and %s lacks them: return the result of a unit"
+		}
+		if run.Waits {
+			d.lost(run.Call, run.Fn, text)
+		}
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, found := range p.Decisions(fn) {
@@ -96,6 +109,13 @@ func (d *durableReport) differs(found *durablerun.Difference) {
 		diagnostic.Related = []analysis.RelatedInformation{{Pos: found.Source.Pos(), Message: what}}
 	}
 	d.finding(diagnostic, found.Evidence, "RL510")
+}
+
+// lost reports a variable that a call does not set if the result of what it executes is recorded.
+func (d *durableReport) lost(call *ssa.Call, executed ssa.Value, format string) {
+	if variable := d.p.Lost(call, executed); variable != nil {
+		d.at(call.Pos(), Proven, "RL511", format, variable.Comment)
+	}
 }
 
 // durableRuns finds durable runs and their steps, and exports which functions call steps. Its result

@@ -16,8 +16,8 @@
 // derived from context.Background, or is the context of a request that a server handles. Of other
 // contexts, nothing is known.
 //
-// Rules are queries: [Package.IsRepeated], [Package.LacksRun], [Package.Difference] and
-// [Package.Decisions].
+// Rules are queries: [Package.IsRepeated], [Package.LacksRun], [Package.Difference],
+// [Package.Decisions] and [Package.Lost].
 package durablerun
 
 import (
