@@ -11,12 +11,13 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/durablerun"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// DurableRun reports RL508 to RL511.
+// DurableRun reports RL508 to RL512.
 var DurableRun = newRule("durablerun", runDurableRun,
-	[]string{"RL508", "RL509", "RL510", "RL511"}, ssaForm, durableRuns)
+	[]string{"RL508", "RL509", "RL510", "RL511", "RL512"}, ssaForm, durableRuns)
 
 func runDurableRun(pass *analysis.Pass, r *report) {
 	p := pass.ResultOf[durableRuns].(*durablerun.Package)
@@ -42,6 +43,11 @@ func runDurableRun(pass *analysis.Pass, r *report) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, found := range p.Decisions(fn) {
 			d.differs(found)
+		}
+		for instr := range flow.Instructions(fn.Blocks) {
+			if start, ok := instr.(*ssa.Go); ok {
+				d.outlives(start)
+			}
 		}
 	}
 }
@@ -115,6 +121,14 @@ func (d *durableReport) differs(found *durablerun.Difference) {
 func (d *durableReport) lost(call *ssa.Call, executed ssa.Value, format string) {
 	if variable := d.p.Lost(call, executed); variable != nil {
 		d.at(call.Pos(), Proven, "RL511", format, variable.Comment)
+	}
+}
+
+// outlives reports a goroutine that calls a step after the function of its run.
+func (d *durableReport) outlives(start *ssa.Go) {
+	if s := d.p.Outlives(start); s != nil {
+		d.at(start.Pos(), Proven, "RL512",
+			"nothing waits for this goroutine: when the run has returned, %s fails with durable.ErrNoRun", s.Name())
 	}
 }
 

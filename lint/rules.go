@@ -45,6 +45,7 @@ var Rules = []rules.Rule{
 	{ID: "RL509", Severity: rules.Error},
 	{ID: "RL510", Severity: rules.Warning},
 	{ID: "RL511", Severity: rules.Warning},
+	{ID: "RL512", Severity: rules.Warning},
 }
 
 // RuleByID returns a rule about Go code or policies, or nil.

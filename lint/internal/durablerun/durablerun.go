@@ -17,7 +17,7 @@
 // contexts, nothing is known.
 //
 // Rules are queries: [Package.IsRepeated], [Package.LacksRun], [Package.Difference],
-// [Package.Decisions] and [Package.Lost].
+// [Package.Decisions], [Package.Lost] and [Package.Outlives].
 package durablerun
 
 import (
