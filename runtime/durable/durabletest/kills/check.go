@@ -5,7 +5,6 @@ package kills
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -35,7 +34,7 @@ func (p *place) check(ctx context.Context) error {
 		grants[s.Run] += n
 	}
 	for n := range p.runs {
-		if err := p.checkRun(ctx, n, grants, recorded); err != nil {
+		if err := p.checkRun(ctx, n, grants); err != nil {
 			return err
 		}
 	}
@@ -96,9 +95,7 @@ func (p *place) checkStep(
 }
 
 // checkRun checks that a run has ended with its result, and what its budget has counted.
-func (p *place) checkRun(
-	ctx context.Context, n int, grants map[string]int, recorded map[attempt]events.Outcome,
-) error {
+func (p *place) checkRun(ctx context.Context, n int, grants map[string]int) error {
 	handler := handlers[n%len(handlers)]
 	id := runID(handler, n)
 	step := storage.Key{Kind: storage.KindStep, Run: id, ID: charge.Name}
@@ -123,14 +120,10 @@ func (p *place) checkRun(
 		p.report.add("%s was started, and is %s", id, run.Status)
 		return nil
 	}
-	want := n
-	if handler == heldHandler {
-		want = chainOf(id, recorded)
+	if got, err := durable.Await[int](ctx, p.engine, id); err != nil || got != n {
+		p.report.add("the result of %s is %d, %v, want %d", id, got, err, n)
 	}
-	if got, err := durable.Await[int](ctx, p.engine, id); err != nil || got != want {
-		p.report.add("the result of %s is %d, %v, want %d", id, got, err, want)
-	}
-	if handler != stepsHandler && handler != heldHandler && records[2].Version == 0 {
+	if handler != stepsHandler && records[2].Version == 0 {
 		p.report.OneRecord++
 	}
 	if handler == stepsHandler {
@@ -140,24 +133,6 @@ func (p *place) checkRun(
 		}
 	}
 	return nil
-}
-
-// chainOf returns the result of a run of heldHandler each of whose steps was called with the
-// result that is recorded of the one before.
-func chainOf(run string, recorded map[attempt]events.Outcome) (result int) {
-	for i := range stepsOfRun {
-		for n := 1; ; n++ {
-			outcome, ok := recorded[attempt{run, fmt.Sprintf("%s/%d", unit.Name, i), n}]
-			if !ok {
-				return -1
-			}
-			if outcome == events.OutcomeSucceeded {
-				result = chain(result, n)
-				break
-			}
-		}
-	}
-	return result
 }
 
 // checkLedger compares the ledger with the attempts that are recorded.

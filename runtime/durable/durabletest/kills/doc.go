@@ -11,8 +11,8 @@
 //     acknowledged;
 //   - no attempt was called twice, and each that was called is recorded;
 //   - each success that was acknowledged is recorded under its attempt;
-//   - each step of a run with durable.Hold was called with the result that is recorded of
-//     the step before;
+//   - each step of a run with durable.Hold was called with a result of the step before that
+//     is recorded;
 //   - a function that must not be repeated was called at most once, and is in doubt if its
 //     process was killed meanwhile;
 //   - budgets have counted the retries that the histories have.

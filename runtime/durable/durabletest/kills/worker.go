@@ -118,24 +118,23 @@ func (w worker) steps(ctx context.Context, n int) (int, error) {
 	return n, nil
 }
 
-// held is the function of a run with several steps, each of which is called with the result
-// of the one before. The result of the run says which attempts these results are of: see
-// chain.
-func (w worker) held(ctx context.Context, _ int) (result int, err error) {
+// held is the function of a run with several steps. The result of a step is the number of its
+// attempt, which is acknowledged when the next step is called with it.
+func (w worker) held(ctx context.Context, n int) (int, error) {
+	given := 0
 	for i := range stepsOfRun {
-		given := result
-		result, err = genapi.Call(ctx, &unit, genapi.ID(i), genapi.Arguments(), func(ctx context.Context) (int, error) {
+		result, err := genapi.Call(ctx, &unit, genapi.ID(i), genapi.Arguments(), func(ctx context.Context) (int, error) {
 			info, _ := durable.Current(ctx)
+			if i > 0 {
+				fmt.Fprintf(w.out, "done %s %s/%d %d\n", info.Run, unit.Name, i-1, given)
+			}
 			_, err := w.call(ctx, i, i == 1)
-			return chain(given, info.Attempt), err
+			return info.Attempt, err
 		})
 		if err != nil {
 			return 0, err
 		}
+		given = result
 	}
-	return result, nil
+	return n, nil
 }
-
-// chain returns the result of an attempt of a step of heldHandler that was called with the
-// result of the step before.
-func chain(given, attempt int) int { return given*1000 + attempt }
