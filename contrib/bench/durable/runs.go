@@ -32,8 +32,16 @@ func openJobs(ctx context.Context, url string, b *board, engines, slots int) (jo
 }
 
 // openTwoSteps opens a system whose runs have two steps.
-func openTwoSteps(ctx context.Context, url string, b *board, engines, slots int) (jobSystem, error) {
-	settle := func(ctx context.Context, unit int) (receipt, error) {
+func openTwoSteps(options ...durable.HandleOption) jobOpener {
+	return func(ctx context.Context, url string, b *board, engines, slots int) (jobSystem, error) {
+		register := func(e *durable.Engine) { durable.Handle(e, chargeJob, settleTwice(b), options...) }
+		return openRuns(ctx, url, b, engines, slots, register)
+	}
+}
+
+// settleTwice returns the function of runs with two steps.
+func settleTwice(b *board) func(ctx context.Context, unit int) (receipt, error) {
+	return func(ctx context.Context, unit int) (receipt, error) {
 		reserve := func(context.Context) (receipt, error) { return b.receipt(unit), nil }
 		_, err := genapi.Call(ctx, &charge, genapi.ID("reserve"), genapi.Arguments("amount", amount), reserve)
 		if err != nil {
@@ -42,7 +50,6 @@ func openTwoSteps(ctx context.Context, url string, b *board, engines, slots int)
 		do := func(context.Context) (receipt, error) { return b.do(unit, 1) }
 		return genapi.Call(ctx, &charge, genapi.ID("capture"), genapi.Arguments("amount", amount), do)
 	}
-	return openRuns(ctx, url, b, engines, slots, func(e *durable.Engine) { durable.Handle(e, chargeJob, settle) })
 }
 
 func openRuns(

@@ -1,5 +1,7 @@
 package main
 
+import "github.com/retrygen/retrygen/runtime/durable"
+
 // sqliteTables are the tables that need nothing but a disk.
 func sqliteTables() []table {
 	systems := func(fails, callers int) []contender {
@@ -27,6 +29,7 @@ const (
 	repeatsExecuting = "jobs that were executing"
 	repeatsFinished  = "these, and jobs that finished within the last 250 ms"
 	repeatsStep      = "the step that was executing"
+	repeatsHeld      = "this, or the one whose result the function has just got"
 )
 
 // postgresTables are the tables that need a server.
@@ -51,7 +54,9 @@ func postgresTables(s *server) []table {
 	}
 	workflows := func(slots int) []contender {
 		return []contender{
-			s.jobs("retrygen", repeatsStep, openTwoSteps, 1, slots), s.jobs("DBOS", repeatsStep, openDBOSTwoSteps, 1, slots),
+			s.jobs("retrygen", repeatsStep, openTwoSteps(), 1, slots),
+			s.jobs("retrygen, `durable.Hold`", repeatsHeld, openTwoSteps(durable.Hold()), 1, slots),
+			s.jobs("DBOS", repeatsStep, openDBOSTwoSteps, 1, slots),
 		}
 	}
 	steps := []column{cpuColumn, serverColumn, wallColumn, allocsColumn}
