@@ -375,7 +375,8 @@ func TestHoldOperated(t *testing.T) {
 }
 
 // The process of a held success cannot reach the store, and another one executes the run:
-// the success is kept as evidence, and nothing follows it. A function that waits is told.
+// the success is kept as evidence, and nothing follows it. The context of a function that
+// waits ends.
 func TestHoldFenced(t *testing.T) {
 	for name, want := range map[string]error{"goes on": storage.ErrStore, "waits": durable.ErrFenced} {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { holdFenced(t, want) }) })
