@@ -375,3 +375,15 @@ func nopeStatusWaits(url string) {
 		time.Sleep(time.Minute)
 	}
 }
+
+// By its name it blocks until there is an item.
+func nopeReceivesByName(ctx context.Context, q queue) {
+	for ctx.Err() == nil {
+		item, err := q.Receive(ctx) // want `Receive blocks only while it succeeds.*RL115; named`
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		log.Print(item)
+	}
+}
