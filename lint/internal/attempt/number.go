@@ -248,10 +248,26 @@ func (x *numbers) call(call *ssa.Call, n int) constant.Value {
 	case builtin != nil:
 	case known(&call.Call).Is(vocab.Random) && (x.most || x.wraps != nil):
 		return x.random(call, args)
+	case x.most && known(&call.Call).Is(vocab.Clock) && vocab.IsDuration(call.Type()):
+		return x.until(call, n)
 	case fn != nil && !x.most && len(fn.Params) == len(args) && fn.Signature.Results().Len() == 1:
 		return x.body(fn, args)
 	}
 	return nil
+}
+
+// until returns how long it is at most until a time that is a duration after another, if that is not
+// in the future.
+func (x *numbers) until(call *ssa.Call, n int) constant.Value {
+	i := known(&call.Call).Duration
+	if i < 0 {
+		return nil
+	}
+	add, ok := flow.Arguments(&call.Call)[i].(*ssa.Call)
+	if !ok || !known(&add.Call).Is(vocab.Adds) {
+		return nil
+	}
+	return x.of(flow.Arguments(&add.Call)[known(&add.Call).Duration], n)
 }
 
 // random returns how large a random number is at most: as what it is given last, or as a duration

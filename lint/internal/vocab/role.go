@@ -48,7 +48,7 @@ const (
 type Row struct {
 	Pkg, Recv, Name string
 	Role            Role
-	Duration        int // the index of the duration, not counting the receiver; -1 if there is none
+	Duration        int // the index of the duration, or the time until which it returns one; -1 if there is none
 	Evidence        Evidence
 }
 

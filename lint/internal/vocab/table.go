@@ -19,7 +19,8 @@ var Table = []Row{
 	// Time.
 	{"time", "", "Sleep", Waits, 0, Library},
 	{"time", "", "After|Tick|NewTimer|NewTicker|AfterFunc", Clock, 0, Library},
-	{"time", "", "Now|Since|Until", Clock, -1, Library},
+	{"time", "", "Until", Clock, 0, Library},
+	{"time", "", "Now|Since", Clock, -1, Library},
 	{"time", "Time", "Add", Pure | Adds, 0, Library},
 	{"time", "Time|Duration", ".*", Pure, -1, Library},
 	{"time", "Timer|Ticker", "Reset", Clock, 0, Library},

@@ -83,3 +83,14 @@ func nopeSeenSoon(ctx context.Context, c client) error {
 	}
 	return errors.New("no answer")
 }
+
+// It waits until ten milliseconds after the last attempt.
+func nopeUntil(ctx context.Context, c client, last time.Time) error {
+	for range 5 {
+		if ctx.Err() != nil || c.Ping() == nil {
+			return ctx.Err()
+		}
+		time.Sleep(time.Until(last.Add(10 * time.Millisecond)))
+	}
+	return errors.New("no answer")
+}
