@@ -217,7 +217,7 @@ func (o *operands) call(call *ssa.Call) Change {
 			o.evidence = min(o.evidence, max(k.Evidence, vocab.Library))
 		}
 		return args
-	case args >= Counted:
+	case args >= Counted, fn == nil && o.isDrawn(o.t.pkg.summaryOf(common)):
 		return Changed
 	case fn != nil:
 	case !common.IsInvoke() && common.StaticCallee() == nil:
@@ -235,6 +235,10 @@ func (o *operands) isNew(fn *ssa.Function) bool {
 	s := o.t.pkg.summary(fn)
 	return s.Is(vocab.Random) || s.State&(Clock|Count) != 0 && !s.Is(vocab.Remote)
 }
+
+// isDrawn reports whether a function of another package returns what it draws at random. One that
+// leaves the process may do so for other reasons.
+func (o *operands) isDrawn(s *Summary) bool { return s.Is(vocab.Random) && !s.Is(vocab.Remote) }
 
 // isWritten reports whether the run writes to what an operand points to.
 func (o *operands) isWritten() bool {

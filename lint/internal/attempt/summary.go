@@ -341,5 +341,5 @@ func (p *Package) Exported() iter.Seq2[*types.Func, *Summary] {
 // isInformative reports whether a summary says more than that nothing is known.
 func (s *Summary) isInformative() bool {
 	return s.Exits || s.FalseOnError || s.NilOnError || s.State&Unknown == 0 || s.Waits != Never || s.Blocks ||
-		s.Is(vocab.Remote|vocab.Asks|vocab.Locks)
+		s.Is(vocab.Remote|vocab.Random|vocab.Asks|vocab.Locks)
 }

@@ -3,6 +3,7 @@ package helper
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
@@ -225,3 +226,6 @@ func Collect(f func() (text string, last bool, err error)) (all []string) {
 	}
 	return all
 }
+
+// Port returns another port each time.
+func Port() int { return 30000 + rand.IntN(10000) }
