@@ -71,16 +71,22 @@ func (p *Package) pauses(fn *ssa.Function) bool {
 	return s.Waits != Never || s.Blocks
 }
 
-// pausesIn reports whether a block waits, or may change what the operation depends on.
-func (t *Attempt) pausesIn(b *ssa.BasicBlock) bool {
-	return slices.ContainsFunc(t.Waits, func(w Wait) bool { return w.At.Block() == b }) ||
-		t.pkg.effects.Repairs(slices.Values(b.Instrs), t.Op)
+// pausing returns a function that reports whether a block waits, or may change what the operation
+// depends on.
+func (t *Attempt) pausing() func(*ssa.BasicBlock) bool {
+	waits := set{}
+	for _, w := range t.Waits {
+		waits[w.At.Block()] = true
+	}
+	repairs := t.pkg.effects.RepairsIn(t.Op)
+	return func(b *ssa.BasicBlock) bool { return waits[b] || repairs(b) }
 }
 
 // isHurried reports whether some failure leads to the next execution without a pause each time: it
 // is not forced to a pause.
 func (t *Attempt) isHurried() bool {
-	slow := t.forced(func(b *ssa.BasicBlock, slow set) bool { return t.pausesIn(b) || t.isSlow(b, slow, adversary) })
+	pauses := t.pausing()
+	slow := t.forced(func(b *ssa.BasicBlock, slow set) bool { return pauses(b) || t.isSlow(b, slow, adversary) })
 	return !slow[t.Op.Block()]
 }
 

@@ -88,8 +88,9 @@ func (t *Attempt) isHurriedDaemon() bool {
 	}
 	// What an operation returns next to its error is not set.
 	const chosen = adversary &^ Answer
+	pauses := t.pausing()
 	slow := t.forced(func(b *ssa.BasicBlock, slow set) bool {
-		return t.pausesIn(b) || t.blocksIn(b) || t.isSlow(b, slow, chosen)
+		return pauses(b) || t.blocksIn(b) || t.isSlow(b, slow, chosen)
 	})
 	return !slow[t.Op.Block()]
 }

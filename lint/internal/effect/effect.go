@@ -10,6 +10,7 @@ package effect
 
 import (
 	"go/types"
+	"sync"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -88,6 +89,7 @@ type Package struct {
 	effects map[*ssa.Function]*Effects
 	callers map[*ssa.Function]map[*ssa.Function]bool
 	writes  map[Region][]Write // by Kind and Name; of a Cell, by variable
+	blocks  sync.Map           // by *ssa.BasicBlock: its changes
 	path    string
 }
 

@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"iter"
 	"maps"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -13,12 +14,42 @@ import (
 // Repairs reports whether the instructions between two attempts of an operation may write what
 // the operation, or the evaluation of its operands, reads.
 func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) bool {
-	reads := p.At(op).Regions(Reads)
-	seen := map[ssa.Value]bool{}
-	for _, v := range op.Call.Operands(nil) {
-		p.operand(*v, reads, seen)
+	return p.changes(between).repair(op, p.readBy(op))
+}
+
+// RepairsIn returns a function that reports whether the instructions of a block may write what an
+// operation, or the evaluation of its operands, reads.
+func (p *Package) RepairsIn(op *ssa.Call) func(*ssa.BasicBlock) bool {
+	reads := p.readBy(op)
+	return func(b *ssa.BasicBlock) bool {
+		list, known := p.blocks.Load(b)
+		if !known {
+			list = p.changes(slices.Values(b.Instrs))
+			p.blocks.Store(b, list)
+		}
+		return list.(changes).repair(op, reads)
 	}
-	made := map[ssa.Value]bool{} // variables that each attempt has for itself
+}
+
+// A change is an instruction, and what it writes.
+type change struct {
+	by      ssa.Instruction
+	written Set
+}
+
+type changes []change
+
+// repair reports whether an instruction besides an operation writes something of what is read.
+func (list changes) repair(op *ssa.Call, reads Set) bool {
+	return slices.ContainsFunc(list, func(c change) bool {
+		return c.by != ssa.Instruction(op) && c.written.Overlaps(reads)
+	})
+}
+
+// changes returns what some instructions write, except for variables that they make themselves:
+// each attempt has its own.
+func (p *Package) changes(between iter.Seq[ssa.Instruction]) (list changes) {
+	made := map[ssa.Value]bool{}
 	for i := range between {
 		if variable, ok := i.(*ssa.Alloc); ok {
 			made[variable] = true
@@ -26,16 +57,25 @@ func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) bool 
 	}
 	for i := range between {
 		e := p.Instr(i)
-		if e == nil || i == ssa.Instruction(op) {
+		if e == nil {
 			continue
 		}
 		written := e.Regions(Writes)
 		maps.DeleteFunc(written, func(r Region, _ bool) bool { return made[r.From.Value] })
-		if written.Overlaps(reads) {
-			return true
+		if len(written) > 0 {
+			list = append(list, change{i, written})
 		}
 	}
-	return false
+	return list
+}
+
+// readBy returns what an operation, or the evaluation of its operands, reads.
+func (p *Package) readBy(op *ssa.Call) Set {
+	reads, seen := p.At(op).Regions(Reads), map[ssa.Value]bool{}
+	for _, v := range op.Call.Operands(nil) {
+		p.operand(*v, reads, seen)
+	}
+	return reads
 }
 
 // operand adds what is read where an operand is computed.
