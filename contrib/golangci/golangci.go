@@ -1,25 +1,8 @@
 // Package golangci is retrylint as a module plugin of golangci-lint v2.
 //
-// To build a golangci-lint with the plugin, run golangci-lint custom with this
-// .custom-gcl.yml:
-//
-//	version: v2.5.0
-//	plugins:
-//	  - module: github.com/retrygen/retrygen/contrib/golangci
-//	    version: latest
-//
-// Enable it in .golangci.yml:
-//
-//	linters:
-//	  enable: [retrylint]
-//	  settings:
-//	    custom:
-//	      retrylint:
-//	        type: module
-//	        settings:
-//	          disable: [RL103]
-//	          enable: [P303]
-//	          confidence: named
+// The README has the files .custom-gcl.yml, with which golangci-lint custom builds a
+// golangci-lint with the plugin, and .golangci.yml, which enables it. [Settings] are the
+// settings there.
 package golangci
 
 import (
