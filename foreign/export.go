@@ -22,7 +22,8 @@ func Export(to *Kind, name string, text []byte) (out []byte, losses []Loss, prob
 	if f == nil {
 		return nil, nil, policy.AtLeast(rules.Error, problems)
 	}
-	e := &encoder{file: f, kind: to, binds: bindComments(text), taken: map[*policy.Policy]map[rules.Field]bool{}}
+	e := &encoder{file: f, kind: to, binds: bindComments(text), taken: map[*policy.Policy]map[rules.Field]bool{},
+		bound: map[string]bool{}}
 	to.encode(e)
 	e.untaken()
 	sortLosses(e.losses)
@@ -34,6 +35,7 @@ type encoder struct {
 	file   *policy.File
 	kind   *Kind
 	binds  map[string][]string // by policy: see bindComments
+	bound  map[string]bool     // that are written, in formats that have each once
 	out    bytes.Buffer
 	losses []Loss
 	taken  map[*policy.Policy]map[rules.Field]bool

@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -52,19 +51,36 @@ func isGRPCConfig(n *syntax.Node) bool {
 }
 
 func decodeGRPC(d *decoder, doc *value) {
+	g := &grpcParser{report: d.problem}
+	part := syntax.Entry{Key: "retryPolicy", At: doc.at, Value: doc.n}
 	switch {
 	case isGRPCPolicy(doc.n): // a part of a config, as in documentation
+		g.retryPolicy(part, true)
 		d.grpcRetries(d.policy("default", grpcWords, doc), doc)
-		return
 	case isGRPCPolicy(at(doc.n, "retryPolicy")) && !isGRPCConfig(doc.n):
+		g.method(part, true)
 		d.grpcMethods(doc)
-		return
+	default:
+		g.config(doc.n)
+		d.grpcConfig(doc)
 	}
+}
+
+// grpcConfig converts a service config.
+func (d *decoder) grpcConfig(doc *value) {
 	doc.get("retryPolicy").mistake("P101", "gRPC clients ignore retryPolicy here: %s", grpcPlace)
 	doc.skip("loadBalancingPolicy", "loadBalancingConfig", "healthCheckConfig")
 	doc.get("retryThrottling").lose("a client stops retrying while more calls fail than maxTokens and tokenRatio allow; " +
 		"a budget with a ratio is similar")
 	for _, m := range doc.get("methodConfig").items() {
+		if m.n.IsNull() {
+			m.skip()
+			continue
+		}
+		if len(m.get("name").items()) == 0 && m.has("retryPolicy") {
+			d.problem(m.get("retryPolicy").at, "P101", rules.Error,
+				`gRPC clients ignore a retryPolicy without methods: write "name": [{}] next to it, for every method`)
+		}
 		d.grpcMethods(m)
 	}
 }
@@ -92,48 +108,31 @@ func (d *decoder) grpcMethods(m *value) {
 	d.grpcRetries(p, r)
 }
 
+// grpcRetries converts a retryPolicy. Rules do not judge the fields that are missing or refused.
 func (d *decoder) grpcRetries(p *Policy, r *value) {
-	n := grpcAnyCase(r, "maxAttempts")
-	if n == nil {
-		p.MaxAttempts = retry.Unlimited
-		r.note("maxAttempts is absent: grpc-go refuses the config, other readers retry until the timeout")
-	} else if p.attempts(n, 0) && p.MaxAttempts > 5 {
-		n.note("gRPC clients make at most 5 attempts, unless the program raises that limit")
-	}
-	if p.MaxAttempts == 1 {
-		n.mistake("P102", "maxAttempts 1 is refused by gRPC: write at least 2, or remove retryPolicy")
+	if !p.attempts(r.get("maxAttempts"), 0) {
+		p.MaxAttempts = retry.Unlimited // for readers that accept the config: until the timeout
+		p.unknown = append(p.unknown, "max_attempts")
+	} else if p.MaxAttempts > 5 {
+		r.get("maxAttempts").note("gRPC clients make at most 5 attempts, unless the program raises that limit")
 	}
 	p.Jitter, p.JitterFactor = retry.JitterProportional, grpcJitter
-	p.duration("initial_delay", grpcAnyCase(r, "initialBackoff"), protobuf)
-	p.duration("max_delay", grpcAnyCase(r, "maxBackoff"), protobuf)
-	p.base(grpcAnyCase(r, "backoffMultiplier"))
+	if !p.duration("initial_delay", r.get("initialBackoff"), protobuf) {
+		p.unknown = append(p.unknown, "initial_delay")
+	}
+	if !p.duration("max_delay", r.get("maxBackoff"), protobuf) {
+		p.unknown = append(p.unknown, "max_delay")
+	}
+	if !p.base(r.get("backoffMultiplier")) {
+		p.unknown = append(p.unknown, "base")
+	}
 	p.duration("attempt_timeout", r.get("perAttemptRecvTimeout"), protobuf)
-	codes := grpcAnyCase(r, "retryableStatusCodes")
+	codes := r.get("retryableStatusCodes")
 	p.from("retry_on", codes)
 	d.retryCodes(p, codes, codes.items(), grpcCode)
 	if len(p.RetryOn) == 0 {
-		at := r
-		if codes != nil {
-			at = codes
-		}
-		d.problem(at.n.Span, "P108", rules.Error,
-			"there are no retryableStatusCodes, so nothing is retried: list codes, or remove retryPolicy")
 		p.Schedule = retry.Schedule{MaxAttempts: 1}
 	}
-}
-
-// grpcAnyCase returns a field of a retryPolicy, and warns of one in another case.
-func grpcAnyCase(r *value, name string) *value {
-	for _, key := range r.keys() {
-		if key != name && strings.EqualFold(key, name) && !r.has(name) {
-			f := r.get(key)
-			if f != nil {
-				r.d.problem(f.at, "P101", rules.Warning, fmt.Sprintf("only grpc-go reads %s: write %s", key, name))
-			}
-			return f
-		}
-	}
-	return r.get(name)
 }
 
 // retryCodes adds the gRPC codes of items to retry_on, in the order of their
@@ -152,26 +151,28 @@ func (d *decoder) retryCodes(p *Policy, at *value, items []*value, read func(*va
 	}
 }
 
-// grpcCode reads a status code: its name, in upper or lower case, or its number.
+// grpcCode reads a status code: its name or its number. One that is refused is null.
 func grpcCode(v *value) (string, bool) {
-	if n, ok := v.n.Value.(int64); ok && n > 0 && int(n) < len(grpcCodes) {
-		v.done = true
-		return grpcCodes[n], true
+	code := v.n.Text
+	if n, ok := v.n.Value.(int64); ok && n >= 0 && int(n) < len(grpcCodes) {
+		code = grpcCodes[n]
 	}
-	code := strings.ToUpper(v.text())
-	for _, known := range grpcCodes[1:] {
-		if code == known {
-			return code, true
-		}
+	v.done = true
+	if code == grpcCodes[0] {
+		v.mistake("P102", "%s is not a gRPC code of an error, as UNAVAILABLE", syntax.Quote(v.n.Text))
+		return "", false
 	}
-	v.mistake("P102", "%s is not a gRPC code of an error, as UNAVAILABLE", syntax.Quote(v.n.Text))
-	return "", false
+	return code, slices.Contains(grpcCodes[:], code)
 }
 
 // grpcNames reads the methods that a config is for. name is one for the policy: the
 // method, the service, or default.
 func grpcNames(list *value) (binds []string, name string) {
 	for _, item := range list.items() {
+		if item.n.IsNull() {
+			item.skip()
+			continue
+		}
 		service, method := item.get("service").text(), item.get("method").text()
 		bind := service + "/" + method
 		switch {

@@ -39,6 +39,11 @@ var retryFields = []rules.Field{
 // policy of a file is for every method.
 func (e *encoder) grpcNames(p *policy.Policy) (names []any) {
 	for _, bind := range e.binds[p.Name] {
+		if e.bound[bind] {
+			e.lose(p, "", "%s is in the config already: gRPC clients refuse it twice", bind)
+			continue
+		}
+		e.bound[bind] = true
 		service, method, _ := strings.Cut(bind, "/")
 		switch {
 		case bind == everyMethod:

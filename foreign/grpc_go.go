@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/syntax"
@@ -13,7 +13,8 @@ import (
 )
 
 // CheckGRPC reports the errors and warnings in a gRPC service config that a Go program
-// gives to grpc-go: the place in the text, the rule and the message.
+// gives to grpc-go: the place in the text, the rule and the message. What grpc-go refuses
+// has a message that begins with "grpc-go refuses".
 func CheckGRPC(text []byte, report func(line, col, width int, rule, text string)) {
 	for _, p := range checkGRPC(text) {
 		if p.Severity != rules.Info {
@@ -22,48 +23,56 @@ func CheckGRPC(text []byte, report func(line, col, width int, rule, text string)
 	}
 }
 
-// checkGRPC judges a service config as [Check] does. grpc-go reads JSON only, and names of
-// fields in any case. An empty text has no problems.
-func checkGRPC(text []byte) []policy.Problem {
-	r := newReader(new(File))
-	var value json.RawMessage
-	var bad *json.SyntaxError
-	if errors.As(json.Unmarshal(text, &value), &bad) {
-		if len(bytes.TrimSpace(text)) > 0 {
-			before := text[:min(max(int(bad.Offset)-1, 0), len(text))]
-			at := syntax.Span{Line: 1 + bytes.Count(before, []byte("\n")), Width: 1,
-				Col: len(before) - bytes.LastIndexByte(before, '\n')}
-			r.problem(at, "P100", rules.Error, "grpc-go refuses this service config, which is not JSON: "+bad.Error())
-		}
-		return r.problems
-	}
-	text = grpcField.ReplaceAllFunc(text, func(key []byte) []byte {
-		end := bytes.LastIndexByte(key, '"') + 1
-		return append([]byte(grpcSpelling[strings.ToLower(string(key[:end]))]), key[end:]...)
-	})
-	for _, doc := range flatten(syntax.Documents(text, func(syntax.Problem) {})) {
-		if isGRPCPolicy(doc) || isGRPCPolicy(at(doc, "retryPolicy")) {
-			r.problem(doc.Span, "P101", rules.Error,
-				"grpc-go ignores retryPolicy here: "+grpcPlace)
-			return r.problems
-		}
-	}
-	return Check("", text, &grpcKind)
+// grpcGoKind is the service config as grpc-go reads it: names of fields in any case.
+var grpcGoKind = Kind{
+	Name: grpcKind.Name, Title: grpcKind.Title,
+	decode: func(d *decoder, doc *value) {
+		(&grpcParser{report: d.problem, anyCase: true}).config(doc.n)
+		d.grpcConfig(doc)
+	},
 }
 
-// grpcSpelling has the names of fields by their lower case, in quotes.
-var grpcSpelling = map[string]string{}
+// checkGRPC judges a service config as [Check] does. grpc-go reads JSON only.
+func checkGRPC(text []byte) []policy.Problem {
+	r := newReader(new(File))
+	if at, why := grpcMap(text); why != "" {
+		r.problem(at, "P100", rules.Error, "grpc-go refuses this service config, which is "+why)
+		return r.problems
+	}
+	for _, doc := range r.documents(text) {
+		if misplaced(doc) || slices.ContainsFunc(doc.Entries, func(e syntax.Entry) bool {
+			return strings.EqualFold(e.Key, "retryPolicy") && misplaced(e.Value)
+		}) {
+			r.problem(doc.Span, "P101", rules.Error, "grpc-go ignores retryPolicy here: "+grpcPlace)
+			return r.problems
+		}
+		if doc.IsMap() {
+			r.decode(&grpcGoKind, doc)
+		}
+	}
+	return r.file.check(r.problems)
+}
 
-// grpcField matches the name of a field in any case, up to its colon.
-var grpcField = func() *regexp.Regexp {
-	names := []string{
-		"methodConfig", "name", "service", "method", "timeout", "waitForReady", "retryPolicy", "maxAttempts",
-		"initialBackoff", "maxBackoff", "backoffMultiplier", "retryableStatusCodes", "retryThrottling",
-		"hedgingPolicy", "maxRequestMessageBytes", "maxResponseMessageBytes", "loadBalancingPolicy",
-		"loadBalancingConfig", "healthCheckConfig",
+// misplaced reports whether a map has the fields of a retryPolicy, in any case.
+func misplaced(n *syntax.Node) bool {
+	return grpcHas(n, "retryableStatusCodes") && (grpcHas(n, "maxAttempts") || grpcHas(n, "initialBackoff"))
+}
+
+// grpcMap returns why a text is no map of JSON, and where.
+func grpcMap(text []byte) (at syntax.Span, why string) {
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal(text, &fields)
+	var bad *json.SyntaxError
+	var other *json.UnmarshalTypeError
+	switch {
+	case len(bytes.TrimSpace(text)) == 0:
+		return start, "empty: remove the option"
+	case errors.As(err, &bad):
+		before := text[:min(max(int(bad.Offset)-1, 0), len(text))]
+		return syntax.Span{Line: 1 + bytes.Count(before, []byte("\n")), Width: 1,
+			Col: len(before) - bytes.LastIndexByte(before, '\n')}, "not JSON: " + bad.Error()
+	case errors.As(err, &other):
+		return start, "not a map: " + other.Value
 	}
-	for _, name := range names {
-		grpcSpelling[`"`+strings.ToLower(name)+`"`] = `"` + name + `"`
-	}
-	return regexp.MustCompile(`(?i)"(?:` + strings.Join(names, "|") + `)"\s*:`)
-}()
+	return start, ""
+}

@@ -12,7 +12,9 @@ func TestCheckGRPC(t *testing.T) {
 	const retryPolicy = `"MaxAttempts": 4, "InitialBackoff": ".01s", "MaxBackoff": ".1s", "BackoffMultiplier": 2.0,
 		"RetryableStatusCodes": ["UNAVAILABLE"]`
 	for text, want := range map[string][]string{
-		``: nil,
+		``:     {"1:1: error: grpc-go refuses this service config, which is empty: remove the option [P100]"},
+		`null`: nil,
+		`[{}]`: {"1:1: error: grpc-go refuses this service config, which is not a map: array [P100]"},
 		`{"loadBalancingConfig": [{"round_robin": {}}]}`:                           nil,
 		`{"loadBalancingPolicy": "round_robin", "healthCheckConfig": {}}`:          nil,
 		`{"methodConfig": [{"name": [{}], "retryPolicy": {` + retryPolicy + `}}]}`: nil,

@@ -16,6 +16,11 @@ import (
 // fields. Losses are problems of severity Info. The problems are sorted.
 func Check(name string, text []byte, from *Kind) []policy.Problem {
 	f, problems := Read(name, text, from)
+	return f.check(problems)
+}
+
+// check adds the problems of the policies of a file, which may be nil, to those of reading it.
+func (f *File) check(problems []policy.Problem) []policy.Problem {
 	if f == nil {
 		return problems
 	}

@@ -107,6 +107,15 @@ func (n *Node) indexEntries() {
 	}
 }
 
+// Rename changes the key of the entry with an index. The map must not have the new key.
+func (n *Node) Rename(i int, key string) {
+	if n.index != nil {
+		delete(n.index, n.Entries[i].Key)
+		n.index[key] = i
+	}
+	n.Entries[i].Key = key
+}
+
 // Written returns the entry of a map under key, or nil if there is none or its
 // value is null.
 func (n *Node) Written(key string) *Entry {

@@ -87,7 +87,7 @@ func TestPlugin(t *testing.T) {
 	}
 	const (
 		endless  = "shop.go:8:2: unboundedretry: retry of Ping never stops"
-		dial     = "dial.go:5:89: policyliteral: timeout: \"5\" is no duration of protobuf"
+		dial     = "dial.go:5:89: policyliteral: grpc-go refuses \"5\" as timeout"
 		deferred = "again.go:11:3: deferinretry: this defer runs when the function returns"
 	)
 	for _, test := range []struct {

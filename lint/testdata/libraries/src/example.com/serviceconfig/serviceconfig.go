@@ -25,10 +25,10 @@ func again() grpc.DialOption { return grpc.WithDefaultServiceConfig(shorter) }
 const retryPolicy = `{"maxAttempts": 4, "initialBackoff": "1s", "maxBackoff": "2s", "backoffMultiplier": 2, "retryableStatusCodes": []}`
 
 func folded() grpc.DialOption {
-	return grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "retryPolicy": ` + retryPolicy + `}]}`) // want `there are no retryableStatusCodes, so nothing is retried.*P108`
+	return grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "retryPolicy": ` + retryPolicy + `}]}`) // want `grpc-go refuses an empty retryableStatusCodes, which retries nothing.*P108`
 }
 
-var unset = "{\"methodConfig\": [{\"name\": [{}], \"timeout\": \"5\"}]}" // want `timeout: "5" is no duration of protobuf: write seconds.*P103`
+var unset = "{\"methodConfig\": [{\"name\": [{}], \"timeout\": \"5\"}]}" // want `grpc-go refuses "5" as timeout: it has no unit s.*P103`
 
 func variable() grpc.DialOption { return grpc.WithDefaultServiceConfig(unset) }
 
