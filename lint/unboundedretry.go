@@ -27,11 +27,15 @@ func runUnboundedRetry(pass *analysis.Pass, r *report) {
 		if p := planOf(&t.Op.Call); p != nil && p.isEndless() {
 			continue // RL201 reports a library that never stops
 		}
+		pos := loopStart(file, t.Loop, t.Op)
+		if known := best[pos]; known != nil && known.Evidence == Proven {
+			continue // nothing is better evidence about the loop
+		}
 		e := t.Endless()
 		if e == nil {
 			continue
 		}
-		switch pos := loopStart(file, t.Loop, t.Op); {
+		switch {
 		case best[pos] == nil:
 			order = append(order, pos)
 			best[pos] = e

@@ -31,17 +31,17 @@ func (t *Attempt) Spins() *Spin {
 
 // spins is Spins for one kind of failure.
 func (t *Attempt) spins() *Spin {
-	switch {
-	case !t.IsDaemon(), !t.Fails(), t.Change != Same, !t.isInnermost():
-		return nil
-	case t.decided()&bounds != 0, t.OneClass(), !t.isHurriedDaemon():
+	if !t.IsDaemon() || !t.Fails() || t.Change != Same || !t.isInnermost() {
 		return nil
 	}
 	s := &Spin{Skipped: t.skipped()}
-	s.Evidence = min(t.Evidence, t.spinEvidence(s))
-	if s.Skipped == nil && !s.Persists && !t.Known().Is(vocab.Blocks|vocab.Receives) {
+	switch {
+	case s.Skipped == nil && !t.Known().Is(vocab.Persists|vocab.Blocks|vocab.Receives):
 		return nil // it may be what the loop is for, as in a test of load
+	case t.decided()&bounds != 0, t.OneClass(), !t.isHurriedDaemon():
+		return nil
 	}
+	s.Evidence = min(t.Evidence, t.spinEvidence(s))
 	return s
 }
 
@@ -52,13 +52,19 @@ func (t *Attempt) spinEvidence(s *Spin) vocab.Evidence {
 	case k.Is(vocab.Persists):
 		s.Persists = true
 		return k.Evidence
-	case t.LeavesProcess() && (s.Skipped != nil || k.Is(vocab.Blocks)):
+	case t.LeavesProcess() && k.Is(vocab.Blocks), s.Skipped != nil && t.isExternal():
 		return vocab.Library
 	case k.Is(vocab.Blocks) && t.Traps() && !t.IsSelective():
 		s.Persists = true // the end of what it is a method of is a failure that lasts
 		return k.Evidence
 	}
 	return vocab.Named
+}
+
+// isExternal reports whether the operation is known to fail for reasons that the loop does not change: it
+// leaves the process, or the table knows it, as what reads a file.
+func (t *Attempt) isExternal() bool {
+	return t.LeavesProcess() || t.Known().Evidence >= vocab.Library
 }
 
 // Blocks reports whether the operation blocks until it succeeds.

@@ -213,6 +213,9 @@ func (t *Attempt) OneClass() bool {
 		if !t.Run.Takes(b, 0) || !t.Run.Takes(b, 1) {
 			continue // all failures take one edge
 		}
+		if !t.mayLeave(b.Succs[0]) && !t.mayLeave(b.Succs[1]) {
+			continue
+		}
 		if k := t.included(b, j.why(branch.Cond)); k >= 0 && t.mayLeave(b.Succs[1-k]) {
 			return true
 		}

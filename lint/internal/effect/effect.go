@@ -85,12 +85,13 @@ func (e *Effects) join(c *Effects) {
 
 // A Package has the effects of the functions of a package.
 type Package struct {
-	facts   func(*types.Func) *Fact
-	effects map[*ssa.Function]*Effects
-	callers map[*ssa.Function]map[*ssa.Function]bool
-	writes  map[Region][]Write // by Kind and Name; of a Cell, by variable
-	blocks  sync.Map           // by *ssa.BasicBlock: its changes
-	path    string
+	facts     func(*types.Func) *Fact
+	effects   map[*ssa.Function]*Effects
+	callers   map[*ssa.Function]map[*ssa.Function]bool
+	writes    map[Region][]Write // by Kind and Name; of a Cell, by variable
+	blocks    sync.Map           // by *ssa.BasicBlock: its changes
+	writtenBy sync.Map           // by ssa.Instruction: what it writes
+	path      string
 }
 
 // New computes the effects of all functions of one package, literals included. Facts returns

@@ -56,17 +56,30 @@ func (p *Package) changes(between iter.Seq[ssa.Instruction]) (list changes) {
 		}
 	}
 	for i := range between {
-		e := p.Instr(i)
-		if e == nil {
-			continue
+		written := p.written(i)
+		if len(made) > 0 {
+			written = maps.Clone(written)
+			maps.DeleteFunc(written, func(r Region, _ bool) bool { return made[r.From.Value] })
 		}
-		written := e.Regions(Writes)
-		maps.DeleteFunc(written, func(r Region, _ bool) bool { return made[r.From.Value] })
 		if len(written) > 0 {
 			list = append(list, change{i, written})
 		}
 	}
 	return list
+}
+
+// written returns what an instruction writes. It is not to be changed: many attempts of one loop
+// ask for it.
+func (p *Package) written(i ssa.Instruction) Set {
+	if known, ok := p.writtenBy.Load(i); ok {
+		return known.(Set)
+	}
+	var written Set
+	if e := p.Instr(i); e != nil {
+		written = e.Regions(Writes)
+	}
+	p.writtenBy.Store(i, written)
+	return written
 }
 
 // readBy returns what an operation, or the evaluation of its operands, reads.

@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"sync/atomic"
 	"time"
@@ -33,7 +34,7 @@ func start([]string) {}
 // The failing path passes by the wait at the end.
 func skipped(ctx context.Context, c client) {
 	for {
-		jobs, err := c.jobs(ctx) // want `a failure of jobs skips the wait at line 42, so the loop spins while it fails`
+		jobs, err := c.jobs(ctx) // want `a failure of jobs skips the wait at line 43, so the loop spins while it fails`
 		if err != nil {
 			log.Print(err)
 			continue
@@ -48,7 +49,7 @@ func skippedTick(ctx context.Context, c client) {
 	ticker := time.NewTicker(time.Minute)
 	defer ticker.Stop()
 	for {
-		jobs, err := c.jobs(ctx) // want `a failure of jobs skips the wait at line 57`
+		jobs, err := c.jobs(ctx) // want `a failure of jobs skips the wait at line 58`
 		if err != nil {
 			fmt.Println(err)
 			continue
@@ -385,5 +386,19 @@ func nopeReceivesByName(ctx context.Context, q queue) {
 			continue
 		}
 		log.Print(item)
+	}
+}
+
+// A file that cannot be read is read again at once.
+func reloads(path string, every time.Duration, apply func([]byte)) {
+	ticker := time.NewTicker(every)
+	for {
+		text, err := os.ReadFile(path) // want `a failure of ReadFile skips the wait at line \d+.* \(RL115; library\)`
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		apply(text)
+		<-ticker.C
 	}
 }
