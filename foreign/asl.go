@@ -149,6 +149,7 @@ func (p *Policy) override(c retry.Class, own *Policy, at *value) {
 		return
 	}
 	p.PerError = append(p.PerError, retry.Override{Class: c, Schedule: own.Schedule})
+	p.unknown = append(p.unknown, own.unknown...)
 	p.from(rules.PerError(c), at)
 }
 

@@ -142,9 +142,26 @@ func (p *Policy) from(field rules.Field, v *value) {
 	}
 }
 
+// unread records that the value of a field is not known, as one that is set at run time. No rule
+// judges the field.
+func (p *Policy) unread(field rules.Field) {
+	p.unknown = append(p.unknown, field)
+	if field == "initial_delay" {
+		p.InitialDelay = time.Second // the default, rather than none
+	}
+}
+
+// isAtRunTime reports whether a value is known at run time only.
+func (v *value) isAtRunTime() bool {
+	return v != nil && !v.n.IsMap() && !v.n.IsList() && isExpression(v.n.Text)
+}
+
 // attempts reads max_attempts. extra is 1 if the system counts retries. It returns
 // false if the value is absent, or no number.
 func (p *Policy) attempts(v *value, extra int) bool {
+	if v.isAtRunTime() {
+		p.unread("max_attempts")
+	}
 	n, ok := v.int()
 	switch {
 	case !ok:
@@ -161,6 +178,9 @@ func (p *Policy) attempts(v *value, extra int) bool {
 // duration reads a duration into one of the fields of a policy. Zero means no
 // delay, or no limit. It returns false if the value is absent, or no duration.
 func (p *Policy) duration(field rules.Field, v *value, format durationFormat) bool {
+	if v.isAtRunTime() {
+		p.unread(field)
+	}
 	d, ok := v.duration(format)
 	if !ok {
 		return false
@@ -202,6 +222,9 @@ func orNone(d time.Duration) time.Duration {
 // base reads the base of exponential backoff; 1 means equal delays. It returns false
 // if the value is absent, or no number from 1.
 func (p *Policy) base(v *value) bool {
+	if v.isAtRunTime() {
+		p.unread("base")
+	}
 	f, ok := v.float()
 	switch {
 	case !ok:
