@@ -10,7 +10,9 @@ import (
 )
 
 // serverlessKind is the retry of the Serverless Workflow DSL 1.0:
-// serverlessworkflow/specification, dsl-reference.md.
+// serverlessworkflow/specification, dsl-reference.md. What the specification leaves open is
+// as its implementations have it: serverlessworkflow/sdk-java, impl/executors/retry, and
+// serverlessworkflow/synapse, TryTaskExecutor.
 var serverlessKind = Kind{
 	Name: "serverless", Title: "Serverless Workflow",
 	recognize: func(doc *syntax.Node) bool {
@@ -21,7 +23,7 @@ var serverlessKind = Kind{
 }
 
 var serverlessWords = words{
-	"max_attempts": "limit.attempt.count", "initial_delay": "delay",
+	countsRetries: "limit.attempt.count", "initial_delay": "delay",
 	fullJitter:        "jitter",
 	fixedBackoff:      "backoff: {constant: {}}",
 	"attempt_timeout": "limit.attempt.duration", "timeout": "limit.duration",
@@ -70,7 +72,7 @@ func (d *decoder) serverlessPolicy(name string, r *value) *Policy {
 	r.get("exceptWhen").lose("an expression decides which errors are retried")
 	p.Backoff, p.InitialDelay, p.MaxDelay, p.MaxAttempts = retry.BackoffFixed, retry.None, retry.None, retry.Unlimited
 	limit := r.get("limit")
-	p.attempts(limit.get("attempt").get("count"), 0)
+	p.attempts(limit.get("attempt").get("count"), 1)
 	p.serverlessDuration("attempt_timeout", limit.get("attempt").get("duration"))
 	p.serverlessDuration("timeout", limit.get("duration"))
 	p.serverlessDuration("initial_delay", r.get("delay"))
@@ -89,6 +91,9 @@ func (d *decoder) serverlessBackoff(p *Policy, b *value) {
 	switch {
 	case b.has("exponential"):
 		p.Backoff = retry.BackoffExponential
+		if p.InitialDelay > 0 {
+			p.InitialDelay = times(p.InitialDelay, 2) // sdk-java doubles the delay before the first retry, too
+		}
 	case b.has("linear"):
 		p.Backoff, p.Increment = retry.BackoffLinear, max(p.InitialDelay, 0)
 		p.serverlessDuration("increment", b.get("linear").get("increment"))
@@ -100,6 +105,8 @@ func (d *decoder) serverlessBackoff(p *Policy, b *value) {
 func (p *Policy) serverlessDuration(field rules.Field, v *value) {
 	if d, ok := serverlessTime(v); ok {
 		p.setDuration(field, d, v)
+	} else if v != nil {
+		p.unread(field)
 	}
 }
 
