@@ -137,8 +137,8 @@ func envoyGatewayTargets(spec *value) (binds []string) {
 	return binds
 }
 
-// envoyGatewayOn reads the conditions of a policy; the defaults are those of Istio,
-// without 503 if other statuses are written: internal/xds/translator/route.go.
+// envoyGatewayOn reads the conditions of a policy. The defaults are those of Istio, with 503
+// if no statuses are written: internal/xds/translator/route.go.
 func (d *decoder) envoyGatewayOn(p *Policy, on *value) {
 	triggers, statuses := on.get("triggers"), on.get("httpStatusCodes")
 	c := conditions{}
@@ -147,8 +147,9 @@ func (d *decoder) envoyGatewayOn(p *Policy, on *value) {
 	}
 	if len(c) == 0 {
 		c = maps.Clone(istioRetryOn)
-		if statuses != nil {
-			delete(c, "503")
+		if statuses == nil {
+			c["503"] = nil
+		} else {
 			c["retriable-status-codes"] = nil
 		}
 	}

@@ -24,10 +24,9 @@ var istioWords = words{
 	"timeout": "timeout", "max_delay": fixed + "10 times backoff",
 }
 
-// istioRetryOn are the conditions of a route without retryOn.
-var istioRetryOn = conditions{
-	"connect-failure": nil, "refused-stream": nil, "unavailable": nil, "cancelled": nil, "503": nil,
-}
+// istioRetryOn are the conditions of a route without retryOn. Before 1.24, 503 was one of them:
+// defaultPolicy in retry.go has it only without EXCLUDE_UNSAFE_503_FROM_DEFAULT_RETRY.
+var istioRetryOn = conditions{"connect-failure": nil, "refused-stream": nil, "unavailable": nil, "cancelled": nil}
 
 // isIstioPart reports whether a map is a route, or has routes, without the kind of
 // the resource, as in documentation.
