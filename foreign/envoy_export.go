@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,24 +152,47 @@ func (e *encoder) namesCodes(p *policy.Policy) bool {
 // encodeIstio writes a VirtualService for each policy.
 func encodeIstio(e *encoder) {
 	for _, p := range e.policies() {
-		hosts := e.binds[p.Name]
-		if len(hosts) == 0 {
-			hosts = []string{p.Name}
+		name := strings.ReplaceAll(p.Name, "_", "-")
+		hosts := e.istioHosts(p)
+		destination := hosts[0]
+		if strings.HasPrefix(destination, "*") {
+			e.lose(p, "", "requests go to a service, and %s is none: replace the destination %s", destination, name)
+			destination = name
 		}
-		host := strings.ReplaceAll(p.Name, "_", "-")
 		route := object{}.add("name", p.Name)
 		e.take(p, "timeout")
 		if p.Timeout > 0 {
 			route = route.add("timeout", goText(p.Timeout))
 		}
 		route = route.add("retries", e.istioRetries(p)).add("route", []any{
-			object{}.add("destination", object{}.add("host", hosts[0]))})
+			object{}.add("destination", object{}.add("host", destination))})
 		e.writeYAML(object{}.
 			add("apiVersion", "networking.istio.io/v1").
 			add("kind", "VirtualService").
-			add("metadata", object{}.add("name", host)).
+			add("metadata", object{}.add("name", name)).
 			add("spec", object{}.add("hosts", anys(hosts)).add("http", []any{route})))
 	}
+}
+
+// istioHost matches the hosts that Istio accepts: istio/istio,
+// pkg/config/validation/agent/validation.go, ValidateWildcardDomain.
+var istioHost = regexp.MustCompile(`^(?:\*|(?:\*[.-]?)?[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?` +
+	`(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*\.?)$`)
+
+// istioHosts returns the hosts that the bind comments of a policy name, or else its name.
+func (e *encoder) istioHosts(p *policy.Policy) (hosts []string) {
+	for _, bind := range e.binds[p.Name] {
+		if istioHost.MatchString(bind) {
+			hosts = append(hosts, bind)
+		} else {
+			e.lose(p, "", "%s is no host", bind)
+		}
+	}
+	if hosts == nil {
+		hosts = []string{strings.ReplaceAll(p.Name, "_", "-")}
+		e.lose(p, "", "no host is known: replace %s, or write # bind: HOST above the policy", hosts[0])
+	}
+	return hosts
 }
 
 func (e *encoder) istioRetries(p *policy.Policy) object {
