@@ -343,7 +343,7 @@ func (d *decoder) unread(v *value) {
 	switch {
 	case v.done, (v.n.IsMap() || v.n.IsList()) && len(v.n.Entries)+len(v.n.Items) == 0:
 		return
-	case !v.n.IsMap() && v.list == nil, v.n.IsMap() && v.asked == nil:
+	case !v.n.IsMap() && v.list == nil, v.n.IsMap() && v.asked == nil && v.absent == nil:
 		d.lose(v, false, "nothing reads it here")
 		return
 	}
@@ -363,11 +363,27 @@ func (d *decoder) unread(v *value) {
 // a field is a warning.
 func (d *decoder) unknown(v *value, e syntax.Entry) {
 	why := d.kind.Title + " has no such field here"
-	near := spelling.Nearest(e.Key, slices.Collect(maps.Keys(v.asked)))
+	near := spelling.Nearest(e.Key, slices.AppendSeq(spelledAs(e.Key, v.absent), maps.Keys(v.asked)))
 	if near != "" {
 		why = fmt.Sprintf("%s has no field %s here: did you mean %s?", d.kind.Title, syntax.Quote(e.Key), near)
 	}
 	d.lose(v.child(e), near != "", why)
+}
+
+// spelledAs returns names in the spelling of a key: maximum_attempts, maximum-attempts,
+// MaximumAttempts or maximumAttempts.
+func spelledAs(key string, names []string) (spelled []string) {
+	for _, name := range names {
+		i := strings.IndexAny(key, "_-")
+		switch {
+		case i >= 0:
+			name = strings.ReplaceAll(nameOf(name), "_", key[i:i+1])
+		case key != "" && 'A' <= key[0] && key[0] <= 'Z':
+			name = strings.ToUpper(name[:1]) + name[1:]
+		}
+		spelled = append(spelled, name)
+	}
+	return spelled
 }
 
 // child returns the value of an entry that was not read.

@@ -84,6 +84,9 @@ func fieldFolded(v *value, name string) *value {
 			return v.get(key)
 		}
 	}
+	if v != nil {
+		v.absent = append(v.absent, name)
+	}
 	return nil
 }
 

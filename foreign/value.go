@@ -21,6 +21,7 @@ type value struct {
 	path   string            // from the root: methodConfig[0].timeout
 	at     syntax.Span       // of the key; of an item, of the value
 	asked  map[string]bool   // keys of fields that may be in the map
+	absent []string          // names of fields that may be in the map in any spelling, and are not
 	fields map[string]*value // those that are
 	list   []*value
 	done   bool     // read as a whole
