@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -30,6 +32,13 @@ var daprWords = words{
 	"max_elapsed": fixed + "maxElapsedTime", "breaker": "circuitBreaker",
 	"failures": "consecutiveFailures",
 }
+
+// daprExponential are the words for exponential retries, whose first delay is 500ms.
+var daprExponential = func() words {
+	w := maps.Clone(daprWords)
+	w["initial_delay"] = fixed + "the first delay"
+	return w
+}()
 
 // The values that Dapr uses for exponential retries. A resource cannot change them,
 // except maxInterval.
@@ -105,8 +114,14 @@ func daprTargets(targets *value) (uses []*daprUse) {
 	}
 	components := targets.get("components")
 	for _, name := range components.keys() {
+		c := components.get(name)
+		for _, key := range []string{"retry", "timeout", "circuitBreaker"} {
+			if c.has(key) {
+				c.get(key).mistake("P101", "Dapr ignores %s here: write it below outbound or inbound of the component", key)
+			}
+		}
 		for _, direction := range []string{"inbound", "outbound"} {
-			add("components/"+name+"/"+direction, components.get(name).get(direction))
+			add("components/"+name+"/"+direction, c.get(direction))
 		}
 	}
 	return uses
@@ -150,9 +165,15 @@ func (d *decoder) daprPolicy(u *daprUse, r *value) *Policy {
 			v.skip()
 		}
 	case "exponential":
+		p.words = daprExponential
 		p.Base, p.InitialDelay, p.MaxDelay = daprMultiplier, daprInitial, time.Minute
 		p.Jitter, p.JitterFactor, p.MaxElapsed = retry.JitterProportional, daprJitter, daprMaxElapsed
-		p.duration("max_delay", r.get("maxInterval"), daprDuration)
+		if most := r.get("maxInterval"); p.duration("max_delay", most, daprDuration) && p.MaxDelay < daprInitial {
+			// ExponentialBackOff of cenkalti/backoff compares with MaxInterval as it grows.
+			most.warn("P201", "the first delay is %s all the same: maxInterval limits the later ones",
+				duration.Format(daprInitial))
+			p.InitialDelay, p.unknown = p.MaxDelay, append(p.unknown, "initial_delay")
+		}
 		if v := r.get("duration"); v != nil {
 			v.warn("P109", "duration is not read by the policy exponential, which begins with 500ms: remove it")
 			v.skip()

@@ -70,7 +70,10 @@ func (e *encoder) daprRetry(p *policy.Policy) object {
 	grows := s.Backoff != retry.BackoffFixed && s.MaxAttempts > 2
 	switch {
 	case s.Backoff == retry.BackoffExponential && (grows || s.Jitter != retry.JitterNone):
-		r = r.add("policy", "exponential").add("maxInterval", goText(daprCap(p)))
+		r = r.add("policy", "exponential").add("maxInterval", goText(max(daprCap(p), daprInitial)))
+		if daprCap(p) < daprInitial {
+			e.lose(p, "max_delay", "exponential delays of Dapr are no shorter than 500ms")
+		}
 		if s.InitialDelay != daprInitial {
 			e.lose(p, "initial_delay", "exponential delays of Dapr begin with 500ms")
 		}
