@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -23,10 +24,17 @@ var conductorWords = words{
 }
 
 // isConductor reports whether a map is a task definition with retries. Its schema
-// has maps under the same keys.
+// has maps under the same keys. Programs count retries under the same name, so
+// retryCount alone needs a field that only a task definition has.
 func isConductor(n *syntax.Node) bool {
 	has := func(key string) bool { return n.Get(key) != nil && !n.Get(key).Value.IsMap() }
-	return has("retryLogic") || has("retryDelaySeconds") || has("retryCount") && has("timeoutPolicy")
+	return has("retryLogic") || has("retryDelaySeconds") ||
+		has("retryCount") && slices.ContainsFunc(conductorOwn, has)
+}
+
+var conductorOwn = []string{
+	"timeoutPolicy", "responseTimeoutSeconds", "totalTimeoutSeconds", "pollTimeoutSeconds", "ownerEmail", "inputKeys",
+	"concurrentExecLimit", "rateLimitPerFrequency",
 }
 
 // conductorOther are the fields of a task definition that have nothing to do with
@@ -91,7 +99,13 @@ func (p *Policy) conductorLimits(v *value) {
 		p.AttemptTimeout = conductorResponse
 		p.remarks = append(p.remarks, "P405") // nobody wrote the limit
 	}
-	if t := v.get("timeoutSeconds"); t != nil && t.n.Text != "0" {
+	t := v.get("timeoutSeconds")
+	if d, ok := t.duration(in(time.Second)); ok && d > 0 && p.AttemptTimeout > d && v.has("responseTimeoutSeconds") {
+		// TaskTimeoutConstraint of Conductor.
+		v.get("responseTimeoutSeconds").mistake("P102", "Conductor refuses responseTimeoutSeconds %s above timeoutSeconds %s",
+			duration.Format(p.AttemptTimeout), duration.Format(d))
+	}
+	if t != nil && t.n.Text != "0" {
 		t.lose("it limits an attempt that reports progress, which responseTimeoutSeconds does not end")
 	} else {
 		t.skip()
