@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -25,6 +26,14 @@ var envoyWords = words{
 	countsRetries: "num_retries", "initial_delay": "base_interval", "max_delay": "max_interval", "retry_on": "retry_on",
 	"attempt_timeout": "per_try_timeout", "timeout": "timeout",
 }
+
+// emissaryWords are the words for a Mapping of Emissary-ingress. Without timeout_ms it has the
+// timeout of its Module: emissary-ingress/emissary, python/ambassador/envoy/v3/v3route.py.
+var emissaryWords = func() words {
+	w := maps.Clone(envoyWords)
+	w["timeout"] = "timeout_ms"
+	return w
+}()
 
 // The delays of Envoy, which systems on top of it keep: exponential by 2, with full
 // jitter.
@@ -60,8 +69,8 @@ func hasFolded(n *syntax.Node, names ...string) bool {
 // envoyRoute converts the retry_policy of a route or a virtual host.
 func (d *decoder) envoyRoute(name string, route *value) {
 	r := fieldFolded(route, "retryPolicy")
-	if cluster := fieldFolded(route, "cluster"); cluster != nil {
-		name = cluster.text()
+	if target := cmp.Or(fieldFolded(route, "cluster"), fieldFolded(route, "service")); target != nil {
+		name = target.text()
 	}
 	if name == "" {
 		name = "default"
@@ -73,10 +82,14 @@ func (d *decoder) envoyRoute(name string, route *value) {
 	b := fieldFolded(r, "retryBackOff")
 	p.envoyDelays(fieldFolded(b, "baseInterval"), fieldFolded(b, "maxInterval"), protobuf)
 	d.envoyRetryOn(p, fieldFolded(r, "retryOn"), fieldFolded(r, "retriableStatusCodes"), conditions{})
-	if hasFolded(route.n, envoyTargets...) || fieldFolded(route, "timeout") != nil {
+	switch {
+	case fieldFolded(route, "timeoutMs") != nil: // of a Mapping of Emissary-ingress, which is a route
+		p.words = emissaryWords
+		p.duration("timeout", fieldFolded(route, "timeoutMs"), in(time.Millisecond))
+	case hasFolded(route.n, envoyTargets...) || fieldFolded(route, "timeout") != nil:
 		p.Timeout = envoyTimeout
 		p.duration("timeout", fieldFolded(route, "timeout"), protobuf)
-	} else {
+	default:
 		p.unknown = append(p.unknown, "timeout") // each route has its own
 	}
 	for _, lost := range envoyLost {
