@@ -80,10 +80,13 @@ func (d *document) subject(f *rules.Finding) subject {
 }
 
 // ignores reports whether a rule reads a field of the policy that another place
-// decides.
+// decides, or is applied elsewhere.
 func (p *Policy) ignores(rule string) bool {
 	r := policy.RuleByID(rule)
-	return p != nil && r != nil && slices.ContainsFunc(r.Reads, func(f rules.Field) bool {
+	if p == nil || r == nil {
+		return false
+	}
+	return slices.Contains(p.judged, rule) || slices.ContainsFunc(r.Reads, func(f rules.Field) bool {
 		return slices.Contains(p.unknown, f)
 	})
 }

@@ -28,6 +28,7 @@ type Policy struct {
 	words   words
 	unknown []rules.Field          // fields that another place decides: rules that read them are silent
 	remarks []string               // ids of rules whose findings are information here
+	judged  []string               // ids of rules that the decoder applies, by what a policy file cannot say
 	roots   []*value               // the parts of the document that it consists of
 	places  map[rules.Field]*value // where fields are written
 }

@@ -1,10 +1,15 @@
 package foreign
 
 import (
+	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -25,11 +30,9 @@ var pollyWords = words{
 	"min_calls": "MinimumThroughput",
 }
 
-// The widths of Polly's jitter, as fractions of the delay.
-const (
-	pollyJitter            = 0.25
-	pollyExponentialJitter = 0.5
-)
+// pollyJitter is the width of Polly's jitter, as a fraction of the delay. Exponential delays have
+// another one: see pollyBegin.
+const pollyJitter = 0.25
 
 // The limits of the standard handler of Microsoft.Extensions.Http.Resilience:
 // dotnet/extensions, HttpStandardResilienceOptions. Its retries are exponential, with
@@ -100,6 +103,7 @@ func (d *decoder) pollyPart(name string, v *value) {
 	}
 	p.duration("timeout", pollyTimeout(total), timeSpan)
 	p.duration("attempt_timeout", pollyTimeout(attempt), timeSpan)
+	d.pollyBegin(p)
 	if b := fieldFolded(v, "circuitBreaker"); b != nil {
 		p.breaker = d.pollyBreaker(name, b)
 	}
@@ -127,28 +131,31 @@ func (d *decoder) pollyPolicy(name string, r, around *value) *Policy {
 	p.duration("initial_delay", fieldFolded(r, "delay"), timeSpan)
 	p.duration("max_delay", fieldFolded(r, "maxDelay"), timeSpan)
 	p.Backoff = retry.BackoffFixed
-	width, standard := pollyJitter, isPollyHTTP(around.n)
+	standard := isPollyHTTP(around.n)
 	if standard {
-		p.Backoff, width = retry.BackoffExponential, pollyExponentialJitter
+		p.Backoff = retry.BackoffExponential
 	}
 	if kind := fieldFolded(r, "backoffType"); kind != nil {
 		p.from("backoff", kind)
 		switch kind.text() {
 		case "Constant":
-			p.Backoff, width = retry.BackoffFixed, pollyJitter
+			p.Backoff = retry.BackoffFixed
 		case "Linear":
-			p.Backoff, p.Increment, width = retry.BackoffLinear, max(p.InitialDelay, 0), pollyJitter
+			p.Backoff, p.Increment = retry.BackoffLinear, max(p.InitialDelay, 0)
 		case "Exponential":
-			p.Backoff, width = retry.BackoffExponential, pollyExponentialJitter
+			p.Backoff = retry.BackoffExponential
 		default:
 			kind.mistake("P102", "BackoffType is Constant, Linear or Exponential, not %s", syntax.Quote(kind.n.Text))
 		}
 	}
 	if j := fieldFolded(r, "useJitter"); j.bool() || j == nil && standard {
-		p.Jitter, p.JitterFactor = retry.JitterProportional, width
 		p.from("jitter", j)
-		if j != nil && p.Backoff == retry.BackoffExponential {
-			j.note("Polly varies exponential delays by a formula of its own: here by half, which is about as wide")
+		if p.Backoff == retry.BackoffExponential {
+			p.Jitter = retry.JitterFull
+			j.note("Polly varies exponential delays by a formula of its own, from none to twice as long: full jitter waits " +
+				"half as long on average")
+		} else {
+			p.Jitter, p.JitterFactor = retry.JitterProportional, pollyJitter
 		}
 	}
 	if v := fieldFolded(r, "shouldRetryAfterHeader"); v != nil && v.bool() {
@@ -158,6 +165,45 @@ func (d *decoder) pollyPolicy(name string, r, around *value) *Policy {
 		fieldFolded(r, field).lose("a function of the program decides")
 	}
 	return p
+}
+
+// pollyBegin is rule P404 for exponential delays with jitter, whose sum varies less than each of
+// them: DecorrelatedJitterBackoffV2 returns the difference of two values of a growing curve, at
+// the number of the retry plus a random fraction. A limit on single delays changes the sums: then
+// nothing is certain.
+func (d *decoder) pollyBegin(p *Policy) {
+	if p.Backoff != retry.BackoffExponential || p.Jitter != retry.JitterFull {
+		return
+	}
+	p.judged = append(p.judged, "P404")
+	if p.InitialDelay <= 0 || p.MaxDelay > 0 || p.Timeout <= 0 || slices.Contains(p.unknown, "initial_delay") ||
+		slices.Contains(p.unknown, "max_attempts") || slices.Contains(p.unknown, "max_delay") {
+		return
+	}
+	begin := func(fraction float64) (retries int) {
+		for retries < p.MaxAttempts-1 {
+			t := float64(retries) + fraction
+			sum := math.Pow(2, t) * math.Tanh(math.Sqrt(4*t)) / 1.4 * float64(p.InitialDelay)
+			if sum >= float64(p.Timeout) {
+				break
+			}
+			retries++
+		}
+		return retries
+	}
+	n, severity, when := begin(0), rules.Error, ""
+	if n == p.MaxAttempts-1 {
+		n, severity, when = begin(1), rules.Warning, "with the longest waits of its jitter, "
+	}
+	if n > 0 && p.MaxAttempts > 10 { // as many as fit, as in P404 for other policies
+		severity = rules.Info
+	}
+	if n < p.MaxAttempts-1 {
+		at := cmp.Or(p.written("timeout"), p.root())
+		d.problem(at.span(), "P404", severity, fmt.Sprintf(
+			"%sonly %d of %d attempts can begin within TotalRequestTimeout %s: raise TotalRequestTimeout, lower "+
+				"MaxRetryAttempts, or shorten the delays", when, n+1, p.MaxAttempts, duration.Format(p.Timeout)))
+	}
 }
 
 func (d *decoder) pollyBreaker(name string, v *value) *circuit {
