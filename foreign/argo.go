@@ -28,8 +28,11 @@ var argoWords = words{
 // isArgoPart reports whether a map has a retryStrategy, or templates with one, as
 // parts of workflows in documentation do.
 func isArgoPart(n *syntax.Node) bool {
-	return at(n, "retryStrategy").IsMap() ||
-		slices.ContainsFunc(at(n, "templates").Items, func(t *syntax.Node) bool { return at(t, "retryStrategy").IsMap() })
+	retries := func(t *syntax.Node) bool {
+		s := at(t, "retryStrategy")
+		return s.IsMap() && !isBatchStrategy(s) // AWS Batch has a field with the same name
+	}
+	return retries(n) || slices.ContainsFunc(at(n, "templates").Items, retries)
 }
 
 func decodeArgo(d *decoder, doc *value) {

@@ -44,9 +44,9 @@ type Kind struct {
 // Kinds returns all kinds, in the order in which they are listed in messages.
 func Kinds() []*Kind {
 	return []*Kind{
-		&grpcKind, &daprKind, &aslKind, &temporalKind, &argoKind, &istioKind, &linkerdKind, &gatewayKind, &envoyGatewayKind,
-		&kumaKind, &resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &serverlessKind, &prodigyKind, &flowKind,
-		&envoyKind,
+		&grpcKind, &daprKind, &aslKind, &temporalKind, &batchKind, &argoKind, &istioKind, &linkerdKind, &gatewayKind,
+		&envoyGatewayKind, &contourKind, &kumaKind, &resilience4jKind, &pollyKind, &conductorKind, &gcpKind,
+		&serverlessKind, &prodigyKind, &flowKind, &envoyKind,
 	}
 }
 

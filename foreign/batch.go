@@ -1,0 +1,125 @@
+package foreign
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// batchKind is the retryStrategy of AWS Batch, in job definitions, submitted jobs and
+// templates of CloudFormation: AWS Batch User Guide, Automated job retries and Job timeouts.
+var batchKind = Kind{
+	Name: "batch", Title: "AWS Batch job definition",
+	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isBatch) },
+	decode:    func(d *decoder, doc *value) { d.search("", doc, isBatch, d.batchJob) },
+}
+
+var batchWords = words{"max_attempts": "attempts", "attempt_timeout": "attemptDurationSeconds"}
+
+// The limits of AWS Batch.
+const (
+	batchAttempts = 10
+	batchExits    = 5
+	batchTimeout  = time.Minute // the shortest
+)
+
+// batchOwn are the folded fields of a job or a job definition, next to retryStrategy.
+var batchOwn = []string{
+	"jobdefinitionname", "jobdefinition", "jobqueue", "containerproperties", "ecsproperties", "eksproperties",
+	"nodeproperties",
+}
+
+// isBatch reports whether a map is a job with retries, or a resource of CloudFormation around one.
+func isBatch(n *syntax.Node) bool {
+	if properties := n.Child("Properties"); properties != nil && at(n, "Type").Text == "AWS::Batch::JobDefinition" {
+		return hasFolded(properties, "retrystrategy")
+	}
+	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
+		return folded(e.Key) == "retrystrategy" && isBatchStrategy(e.Value) &&
+			(hasFolded(n, batchOwn...) || hasFolded(e.Value, "evaluateonexit"))
+	})
+}
+
+// isBatchStrategy reports whether a map has the fields of AWS Batch, and not those of others
+// with the same name.
+func isBatchStrategy(n *syntax.Node) bool { return hasFolded(n, "attempts", "evaluateonexit") }
+
+// batchJob converts a job, or the resource around one.
+func (d *decoder) batchJob(name string, job *value) {
+	if job.n.Child("Properties") != nil {
+		job.skipOthers("Properties")
+		job = job.get("Properties")
+	}
+	for _, key := range job.keys() {
+		if !slices.Contains([]string{"retrystrategy", "timeout", "jobdefinitionname", "jobname"}, folded(key)) {
+			job.skip(key)
+		}
+	}
+	own := cmp.Or(fieldFolded(job, "jobDefinitionName"), fieldFolded(job, "jobName"))
+	if text := own.text(); text != "" {
+		name = text
+	}
+	r := fieldFolded(job, "retryStrategy")
+	p := d.policy(cmp.Or(name, "default"), batchWords, r, job)
+	// A retry waits in the queue, for a time that no rule can know.
+	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
+	p.unknown = append(p.unknown, "initial_delay")
+	p.MaxAttempts = 1
+	attempts, exits := fieldFolded(r, "attempts"), fieldFolded(r, "evaluateOnExit")
+	switch {
+	case attempts == nil && exits != nil:
+		exits.mistake("P102", "AWS Batch refuses evaluateOnExit without attempts: write attempts, from 1 to %d",
+			batchAttempts)
+	case batchDeployed(attempts):
+		p.MaxAttempts = batchAttempts
+	case p.attempts(attempts, 0) && p.MaxAttempts > batchAttempts:
+		attempts.mistake("P102", "AWS Batch refuses attempts %d: write 1 to %d", p.MaxAttempts, batchAttempts)
+	}
+	d.batchExits(exits)
+	limit := fieldFolded(fieldFolded(job, "timeout"), "attemptDurationSeconds")
+	if !batchDeployed(limit) && p.duration("attempt_timeout", limit, in(time.Second)) && p.AttemptTimeout < batchTimeout {
+		limit.mistake("P102", "AWS Batch refuses attemptDurationSeconds %s: write at least 60", limit.n.Text)
+	}
+}
+
+// batchDeployed reports whether a value is a function of CloudFormation, as !Ref Attempts, whose
+// result is known when the template is deployed.
+func batchDeployed(v *value) bool {
+	if v == nil || isNumber(v.n) || v.n.Form.Quoted {
+		return false
+	}
+	v.lose("it is known at deployment only")
+	return true
+}
+
+// batchExits reads evaluateOnExit. A failure that matches none of its conditions is retried.
+func (d *decoder) batchExits(list *value) {
+	if list == nil || list.done {
+		return
+	}
+	items := list.items()
+	if len(items) > batchExits {
+		list.mistake("P102", "AWS Batch refuses more than %d conditions of evaluateOnExit", batchExits)
+	}
+	exits := false
+	for _, item := range items {
+		switch action := fieldFolded(item, "action"); strings.ToUpper(action.text()) {
+		case "EXIT":
+			exits = true
+		case "RETRY":
+		default:
+			cmp.Or(action, item).mistake("P102", "action is RETRY or EXIT, not %s", cmp.Or(action, item).n.Describe())
+			exits = true
+		}
+		item.skip(item.keys()...)
+	}
+	if len(items) > 0 && !exits {
+		list.warn("P109", "evaluateOnExit has no effect without an EXIT, since what matches none is retried, too: "+
+			"end it with {action: EXIT, onReason: \"*\"}")
+	}
+	list.lose("it selects the failures that are retried: here every error is")
+}
