@@ -270,7 +270,11 @@ func (p *Policy) list(field rules.Field, list *[]retry.Class, name retry.Class, 
 
 // grpc returns the class of a gRPC status code, as UNAVAILABLE.
 func (d *decoder) grpc(code string) retry.Class {
-	return d.class(class{name: strings.ToLower(code), word: code, grpc: []string{code}})
+	name := strings.ToLower(code)
+	if slices.Contains(policy.BuiltinClasses(), name) {
+		name = "grpc_" + name // UNKNOWN
+	}
+	return d.class(class{name: name, word: code, grpc: []string{code}})
 }
 
 // http returns the class of a range of HTTP statuses.
@@ -301,11 +305,6 @@ func (d *decoder) class(c class) retry.Class {
 		d.classes[tests] = name
 	}
 	return name
-}
-
-// builtin are the classes that the policy language defines.
-var builtin = []string{
-	"network", "timeout", "server_error", "rate_limit", "canceled", "breaker_open", "transient", "any",
 }
 
 // ofRequest reports whether the class has a status that is never retried unless

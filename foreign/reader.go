@@ -27,7 +27,7 @@ func newReader(file *File) *reader {
 	r := &reader{file: file, policyNames: names{}, breakerNames: names{}, classNames: names{},
 		scopeNames: names{}, groupNames: names{}}
 	r.classes = map[string]retry.Class{}
-	for _, name := range builtin {
+	for _, name := range policy.BuiltinClasses() {
 		r.classNames[name] = 1
 	}
 	return r

@@ -51,6 +51,9 @@ type class struct {
 var builtinClasses = []string{"network", "timeout", "server_error", "rate_limit", "canceled", "breaker_open",
 	"transient", "unknown", "any"}
 
+// BuiltinClasses returns the names of the classes that the runtime defines, and a file cannot.
+func BuiltinClasses() []string { return slices.Clone(builtinClasses) }
+
 var classKeys = []string{"is", "as", "http", "grpc", "pattern", "retryable", "unprocessed", "action"}
 
 // errorClasses reads the section errors.
