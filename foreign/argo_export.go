@@ -51,8 +51,15 @@ func (e *encoder) argoStrategy(p *policy.Policy) object {
 	if s.Jitter != retry.JitterNone {
 		e.lose(p, "jitter", "Argo does not vary delays")
 	}
-	if p.Timeout > 0 {
+	switch { // the time since the first attempt, after which none begins
+	case p.Timeout > 0:
 		b = b.add("maxDuration", goText(p.Timeout))
+	case p.MaxElapsed > 0:
+		e.take(p, "max_elapsed")
+		b = b.add("maxDuration", goText(p.MaxElapsed))
+	case p.DelayBudget > 0:
+		e.lose(p, "delay_budget", "maxDuration includes the time of attempts")
+		b = b.add("maxDuration", goText(p.DelayBudget))
 	}
 	if len(p.RetryOn) > 0 {
 		e.lose(p, "retry_on", "Argo selects failures by the state of their pods only")

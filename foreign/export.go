@@ -16,7 +16,8 @@ import (
 
 // Export converts a policy file to a document of another system. The losses are the
 // settings that the system does not have, at their positions in the policy file.
-// If the file has errors, Export returns them and no document.
+// If the file has errors, or no policies, or if [Check] finds an error in the document,
+// Export returns these and no document.
 func Export(to *Kind, name string, text []byte) (out []byte, losses []Loss, problems []policy.Problem) {
 	f, problems := policy.Check(name, text)
 	if f == nil {
@@ -24,10 +25,52 @@ func Export(to *Kind, name string, text []byte) (out []byte, losses []Loss, prob
 	}
 	e := &encoder{file: f, kind: to, binds: bindComments(text), taken: map[*policy.Policy]map[rules.Field]bool{},
 		bound: map[string]bool{}}
+	if len(f.Policies) == 0 {
+		return nil, nil, []policy.Problem{e.problem(policy.Pos{Line: 1, Col: 1}, "P100",
+			"there is nothing to export: the file has no policies")}
+	}
 	to.encode(e)
 	e.untaken()
+	if problems := e.refused(); problems != nil {
+		return nil, nil, problems
+	}
 	sortLosses(e.losses)
 	return e.out.Bytes(), e.losses, nil
+}
+
+func (e *encoder) problem(at policy.Pos, rule, text string) policy.Problem {
+	return policy.Problem{File: e.file.Name, Pos: at, Width: 1, Rule: rule, Severity: rules.Error, Text: text}
+}
+
+// refused returns the errors that the document has, at the policies that cause them: a setting
+// that is lost may be the one that ends the retries.
+func (e *encoder) refused() (problems []policy.Problem) {
+	f, found := Read(e.file.Name, e.out.Bytes(), e.kind)
+	for _, p := range policy.AtLeast(rules.Error, f.check(found)) {
+		at := policy.Pos{Line: 1, Col: 1}
+		for _, imported := range f.policiesTo(p.Line) {
+			for _, own := range e.policies() {
+				if own.Name == imported.Name {
+					at = own.Pos
+				}
+			}
+		}
+		problems = append(problems, e.problem(at, p.Rule, fmt.Sprintf("the %s would have an error: %s", e.kind.Title, p.Text)))
+	}
+	return problems
+}
+
+// policiesTo returns the policies that begin on a line or before it.
+func (f *File) policiesTo(line int) (list []*Policy) {
+	if f == nil {
+		return nil
+	}
+	for _, p := range f.Policies {
+		if p.Pos().Line <= line {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // An encoder writes the policies of a file as a document of another system.
