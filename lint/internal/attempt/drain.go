@@ -84,7 +84,8 @@ func (p *Package) cases(l *flow.Loop, s *ssa.Select) (all []drain) {
 		if !isConst || s.States[k].Dir != types.RecvOnly {
 			continue
 		}
-		d := drain{p: p, loop: l, at: s, start: branch.Block().Succs[0], ch: s.States[k].Chan, pos: s.States[k].Pos}
+		d := drain{p: p, loop: l, at: s, start: branch.Block().Succs[0], ch: s.States[k].Chan, pos: s.States[k].Pos,
+			used: result(s, receivedBy(s, int(k))) != nil}
 		if ok != nil && slices.ContainsFunc(flow.Refs(ok), func(ref ssa.Instruction) bool {
 			return d.start.Dominates(ref.Block())
 		}) {
@@ -93,6 +94,17 @@ func (p *Package) cases(l *flow.Loop, s *ssa.Select) (all []drain) {
 		all = append(all, d)
 	}
 	return all
+}
+
+// receivedBy returns which result of a select is what case k receives.
+func receivedBy(s *ssa.Select, k int) int {
+	i := 2 // after the index of the case, and whether something was received
+	for _, state := range s.States[:k] {
+		if state.Dir == types.RecvOnly {
+			i++
+		}
+	}
+	return i
 }
 
 // result returns result i of an instruction that has several, or nil if nothing uses it.
@@ -114,6 +126,7 @@ type drain struct {
 	after ssa.Instruction // the receive, or what follows it
 	ch    ssa.Value
 	ok    ssa.Value // whether something was received, or nil
+	used  bool      // what a case of a select receives
 	pos   token.Pos
 
 	acts bool // what follows may do something that ends the loop elsewhere

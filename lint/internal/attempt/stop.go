@@ -27,9 +27,16 @@ func (t *Attempt) Stop() *Stop {
 			continue
 		}
 		for _, c := range t.pkg.cases(t.Loop, s) {
-			if vocab.IsStopChannel(c.ch.Type()) && !t.Loop.Contains(flow.Source(c.ch, flow.Addressed|flow.Loaded)) &&
-				c.start != nil && t.leadsOut(c.start) {
-				return &Stop{c.ch, channelName(c.ch), t.Run.IsPassed(s.Block()), vocab.Proven}
+			if c.start == nil || t.Loop.Contains(flow.Source(c.ch, flow.Addressed|flow.Loaded)) || !t.leadsOut(c.start) {
+				continue
+			}
+			stop := &Stop{c.ch, channelName(c.ch), t.Run.IsPassed(s.Block()), vocab.Proven}
+			switch _, timed := delayOf(c.ch); {
+			case vocab.IsStopChannel(c.ch.Type()):
+				return stop
+			case !timed && !c.used:
+				stop.Evidence = vocab.Library // that something is received says enough
+				return stop
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package deafwait
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -97,6 +98,48 @@ func nopeOtherChannelEnds(ctx context.Context, stop <-chan struct{}, ping func(c
 		case <-stop:
 			return
 		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+// What is received says nothing but to stop.
+type listener struct {
+	stop <-chan int
+	ping func() error
+}
+
+func (l *listener) stopByNumber() error {
+	failures := 5
+	for {
+		select {
+		case <-l.stop:
+			return errors.New("stopped")
+		default:
+			if failures == 0 {
+				return errors.New("too many failures")
+			}
+			if err := l.ping(); err != nil {
+				failures--
+				time.Sleep(5 * time.Second) // want `this wait continues after stop is closed: wait in a select with it \(RL102; library\)`
+				continue
+			}
+			failures = 5
+		}
+	}
+}
+
+// An answer that is used is none that asks to stop.
+func nopeAnswer(answers <-chan int, ping func() error) (int, error) {
+	for {
+		select {
+		case n := <-answers:
+			return n, nil
+		default:
+			if err := ping(); err != nil {
+				time.Sleep(5 * time.Second)
+				continue
+			}
+			return 0, nil
 		}
 	}
 }
