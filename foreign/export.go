@@ -55,7 +55,8 @@ func (e *encoder) refused() (problems []policy.Problem) {
 				}
 			}
 		}
-		problems = append(problems, e.problem(at, p.Rule, fmt.Sprintf("the %s would have an error: %s", e.kind.Title, p.Text)))
+		text := fmt.Sprintf("the %s would have an error: %s", e.kind.Title, p.Text)
+		problems = append(problems, e.problem(at, p.Rule, text))
 	}
 	return problems
 }
