@@ -18,6 +18,7 @@ import (
 
 	"github.com/retrygen/retrygen/docs"
 	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/internal/diagnostic"
 	"github.com/retrygen/retrygen/lint"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -116,7 +117,7 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 // validate returns an error for flags that exclude each other and for unknown
 // rules. It stores the rules in enable.
 func (c *checkConfig) validate(enable string) error {
-	for _, id := range splitIDs(c.disable + "," + enable) {
+	for _, id := range diagnostic.SplitRules(c.disable + "," + enable) {
 		if ruleByID(id) == nil {
 			return fmt.Errorf("there is no rule %q: retrylint explain lists them", id)
 		}
@@ -124,7 +125,7 @@ func (c *checkConfig) validate(enable string) error {
 	if c.json && (c.github || c.sarif == "-") || c.github && c.sarif == "-" {
 		return errors.New("-json, -github and -sarif - cannot be combined: use one of them")
 	}
-	c.enabled = splitIDs(enable)
+	c.enabled = diagnostic.SplitRules(enable)
 	return nil
 }
 

@@ -40,7 +40,7 @@ func (p printer) print(r result, stdout, stderr io.Writer, dir string) error {
 		return nil
 	}
 	for _, f := range findings {
-		f.annotate(stdout, dir)
+		f.diagnostic(dir).Annotate(stdout)
 	}
 	return nil
 }
@@ -121,19 +121,6 @@ func (f finding) width() int {
 		return 1
 	}
 	return f.end.Column - f.at.Column
-}
-
-// annotate prints the finding as a workflow command, which GitHub shows next to the
-// line.
-func (f finding) annotate(w io.Writer, dir string) {
-	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	command, text := [...]string{"notice", "warning", "error"}[f.severity], f.text
-	if f.evidence == lint.Named {
-		text += " [named]"
-	}
-	fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", command,
-		property.Replace(f.path(dir)), f.at.Line, f.at.Column, f.rule, message.Replace(text))
 }
 
 // printJSON writes all findings as one array.
