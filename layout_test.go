@@ -188,8 +188,8 @@ var floors = map[string][]string{
 	// YAML and JSON Schema.
 	"lint": {"docs", "internal/gensum", "lint/internal/attempt", "lint/internal/durablerun", "lint/internal/effect",
 		"lint/internal/flow", "lint/internal/policies", "lint/internal/vocab", "policy/rules", "runtime"},
-	"cmd/retrygen": {"docs", "foreign", "gen", "internal/atomicfile", "internal/cli", "internal/sarif",
-		"internal/spelling", "policy", "policy/format", "policy/rules", "schema"},
+	"cmd/retrygen": {"docs", "foreign", "gen", "internal/atomicfile", "internal/cli", "internal/diagnostic",
+		"internal/filetree", "internal/sarif", "internal/spelling", "policy", "policy/format", "policy/rules", "schema"},
 	"cmd/retrylint": {"docs", "foreign", "internal/atomicfile", "internal/cli", "internal/diagnostic",
 		"internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.

@@ -28,16 +28,19 @@ var argoWords = words{
 // isArgoPart reports whether a map has a retryStrategy, or templates with one, as
 // parts of workflows in documentation do.
 func isArgoPart(n *syntax.Node) bool {
-	retries := func(t *syntax.Node) bool {
-		s := at(t, "retryStrategy")
-		return s.IsMap() && !isBatchStrategy(s) // AWS Batch has a field with the same name
-	}
-	return retries(n) || slices.ContainsFunc(at(n, "templates").Items, retries)
+	return isArgoRetry(n) || slices.ContainsFunc(at(n, "templates").Items, isArgoRetry)
+}
+
+// isArgoRetry reports whether a map has a retryStrategy. AWS Batch has a field with the
+// same name.
+func isArgoRetry(n *syntax.Node) bool {
+	r := at(n, "retryStrategy")
+	return r.IsMap() && !isBatchStrategy(r)
 }
 
 func decodeArgo(d *decoder, doc *value) {
 	switch {
-	case at(doc.n, "retryStrategy").IsMap(): // a template
+	case isArgoRetry(doc.n): // a template
 		d.argoTemplates("default", doc)
 		return
 	case isArgoPart(doc.n):

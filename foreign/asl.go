@@ -15,6 +15,7 @@ import (
 // aslKind is the Amazon States Language: states-language.net/spec.html.
 var aslKind = Kind{
 	Name: "asl", Title: "Step Functions state machine",
+	shape:     true,
 	recognize: func(doc *syntax.Node) bool { return hasASL(doc, 0) },
 	decode:    decodeASL,
 	encode:    encodeASL,

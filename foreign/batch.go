@@ -14,6 +14,7 @@ import (
 // templates of CloudFormation: AWS Batch User Guide, Automated job retries and Job timeouts.
 var batchKind = Kind{
 	Name: "batch", Title: "AWS Batch job definition",
+	shape:     true,
 	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isBatch) },
 	decode:    func(d *decoder, doc *value) { d.search("", doc, isBatch, d.batchJob) },
 }

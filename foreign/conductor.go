@@ -13,6 +13,7 @@ import (
 // conductor-oss/conductor, TaskDef, and DeciderService for the delays.
 var conductorKind = Kind{
 	Name: "conductor", Title: "Conductor task definition",
+	shape:     true,
 	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isConductor) },
 	decode:    func(d *decoder, doc *value) { d.search("", doc, isConductor, d.conductorTask) },
 }

@@ -13,6 +13,7 @@ import (
 // the engine.
 var flowKind = Kind{
 	Name: "flow", Title: "flow spec",
+	shape:     true,
 	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isFlow) },
 	decode: func(d *decoder, doc *value) {
 		d.search("", doc, isFlow, d.flowPart)

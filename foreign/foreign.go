@@ -17,6 +17,7 @@
 package foreign
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -34,6 +35,9 @@ type Kind struct {
 
 	// recognize reports whether a document, which is a map, is of this kind.
 	recognize func(*syntax.Node) bool
+	// shape reports that recognize asks for the shape of parts, which a resource of
+	// Kubernetes with another meaning may have, too.
+	shape bool
 	// decode converts a document. It reads every field that it knows, and skips
 	// those that have nothing to do with retries.
 	decode func(d *decoder, doc *value)
@@ -68,6 +72,10 @@ type File struct {
 	Kinds    []*Kind // of its documents, without duplicates
 	Policies []*Policy
 	Losses   []Loss // sorted by position, including the losses of policies
+	// Unread says why documents cannot be read. They may have no policies.
+	Unread []policy.Problem
+	// Template reports that one of them is a Helm template.
+	Template bool
 
 	scopes    []*section
 	groups    []*section
@@ -85,7 +93,9 @@ type Loss struct {
 	Why    string  // what the field means, or why it is lost
 	Policy *Policy // to which it belongs; nil: to the document, or to a policy file
 
-	misspelled bool // the field is unknown and resembles one that is known
+	misspelled bool   // the field is unknown and resembles one that is known
+	key        string // of the field
+	open       bool   // its value is not known yet
 }
 
 // String returns the loss as file:line:col: path: why.
@@ -107,25 +117,12 @@ func (l Loss) problem() policy.Problem {
 // Read reads the policies of a file of another system. If from is nil, the kind of
 // each document is recognized by its content; documents that are no policies are
 // skipped. The problems are sorted. They include values that the other system
-// refuses. The File is nil if the text cannot be read or has no policies.
+// refuses, but not the reasons why documents cannot be read.
 func Read(name string, text []byte, from *Kind) (*File, []policy.Problem) {
 	r := newReader(&File{Name: name})
-	docs := r.documents(text)
-	if docs == nil {
-		return nil, r.problems
-	}
-	for _, doc := range docs {
-		kind := from
-		if kind == nil {
-			kind = kindOf(doc)
-		}
-		if kind != nil && doc.IsMap() {
-			r.decode(kind, doc)
-		}
-	}
-	if len(r.file.Kinds) == 0 {
-		r.unknownKind(docs, from)
-		return nil, r.problems
+	r.read(name, syntax.File(text), from, false)
+	if from != nil && len(r.file.Kinds) == 0 && len(r.file.Unread) == 0 {
+		r.problem(start, "P100", rules.Error, fmt.Sprintf("this is no %s, which is a map of fields", from.Title))
 	}
 	policy.Sort(r.problems)
 	sortLosses(r.file.Losses)
@@ -134,26 +131,28 @@ func Read(name string, text []byte, from *Kind) (*File, []policy.Problem) {
 
 // kindOf returns the kind of a document, or nil.
 func kindOf(doc *syntax.Node) *Kind {
-	if !doc.IsMap() {
+	if !doc.IsMap() || describes(doc) {
 		return nil
 	}
+	isResource := at(doc, "apiVersion").Text != "" && at(doc, "kind").Text != ""
 	for _, k := range Kinds() {
-		if k.recognize(doc) {
+		if !(k.shape && isResource) && k.recognize(doc) {
 			return k
 		}
 	}
 	return nil
 }
 
-// Recognize returns the kind of the first document with a policy of another
-// system, or nil.
-func Recognize(text []byte) *Kind {
-	for _, doc := range flatten(syntax.Documents(text, func(syntax.Problem) {})) {
-		if k := kindOf(doc); k != nil {
-			return k
-		}
-	}
-	return nil
+// hints are words of which every document with policies has one, in lower case.
+var hints = [][]byte{
+	[]byte("retr"), []byte("timeout"), []byte("attempt"), []byte("interval"), []byte("mapreduce"), []byte("error_policy"),
+}
+
+// MayHavePolicies reports whether a text may have policies. It is much faster than
+// [Read].
+func MayHavePolicies(text []byte) bool {
+	lower := bytes.ToLower(text)
+	return slices.ContainsFunc(hints, func(word []byte) bool { return bytes.Contains(lower, word) })
 }
 
 func sortLosses(list []Loss) {

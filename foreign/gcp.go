@@ -13,6 +13,7 @@ import (
 // try/retry.
 var gcpKind = Kind{
 	Name: "gcp", Title: "Google Cloud workflow",
+	shape:     true,
 	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isGCP) },
 	decode:    func(d *decoder, doc *value) { d.search("", doc, isGCP, d.gcpStep) },
 }

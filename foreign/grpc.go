@@ -13,6 +13,7 @@ import (
 // and gRFC A6.
 var grpcKind = Kind{
 	Name: "grpc", Title: "gRPC service config",
+	shape: true,
 	recognize: func(doc *syntax.Node) bool {
 		return at(doc, "methodConfig").IsList() || isGRPCPolicy(doc) || isGRPCPolicy(at(doc, "retryPolicy"))
 	},
@@ -51,17 +52,25 @@ func isGRPCConfig(n *syntax.Node) bool {
 }
 
 func decodeGRPC(d *decoder, doc *value) {
-	g := &grpcParser{report: d.problem}
+	// grpc-go reads neither the half of a config nor a template of one.
+	refuse := &grpcParser{report: d.problem}
+	isWhole := !d.partial && !hasPart(doc.n, isOpen)
 	part := syntax.Entry{Key: "retryPolicy", At: doc.at, Value: doc.n}
 	switch {
 	case isGRPCPolicy(doc.n): // a part of a config, as in documentation
-		g.retryPolicy(part, true)
+		if isWhole {
+			refuse.retryPolicy(part, true)
+		}
 		d.grpcRetries(d.policy("default", grpcWords, doc), doc)
 	case isGRPCPolicy(at(doc.n, "retryPolicy")) && !isGRPCConfig(doc.n):
-		g.method(part, true)
+		if isWhole {
+			refuse.method(part, true)
+		}
 		d.grpcMethods(doc)
 	default:
-		g.config(doc.n)
+		if isWhole {
+			refuse.config(doc.n)
+		}
 		d.grpcConfig(doc)
 	}
 }
@@ -77,7 +86,7 @@ func (d *decoder) grpcConfig(doc *value) {
 			m.skip()
 			continue
 		}
-		if len(m.get("name").items()) == 0 && m.has("retryPolicy") {
+		if len(m.get("name").items()) == 0 && m.has("retryPolicy") && !d.partial {
 			d.problem(m.get("retryPolicy").at, "P101", rules.Error,
 				`gRPC clients ignore a retryPolicy without methods: write "name": [{}] next to it, for every method`)
 		}

@@ -39,7 +39,14 @@ func checkGRPC(text []byte) []policy.Problem {
 		r.problem(at, "P100", rules.Error, "grpc-go refuses this service config, which is "+why)
 		return r.problems
 	}
-	for _, doc := range r.documents(text) {
+	for _, document := range syntax.File(text).Documents() {
+		for _, p := range document.Problems {
+			r.problems = append(r.problems, r.problemOf(p))
+		}
+		doc := document.Root
+		if doc == nil {
+			continue
+		}
 		if misplaced(doc) || slices.ContainsFunc(doc.Entries, func(e syntax.Entry) bool {
 			return strings.EqualFold(e.Key, "retryPolicy") && misplaced(e.Value)
 		}) {

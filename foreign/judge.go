@@ -13,17 +13,20 @@ import (
 
 // Check reads a file of another system and judges its policies by the rules for
 // policy files. Problems have the positions of the file and the names of its
-// fields. Losses are problems of severity Info. The problems are sorted.
-func Check(name string, text []byte, from *Kind) []policy.Problem {
+// fields. Losses are problems of severity Info. The problems are sorted. They do not
+// include those of documents that cannot be read, which the File has.
+func Check(name string, text []byte, from *Kind) (*File, []policy.Problem) {
 	f, problems := Read(name, text, from)
-	return f.check(problems)
+	problems = f.check(problems)
+	if len(f.Kinds) > 0 {
+		problems = policy.SuppressForeign(name, text, problems)
+		policy.Sort(problems)
+	}
+	return f, problems
 }
 
-// check adds the problems of the policies of a file, which may be nil, to those of reading it.
+// check adds the problems of the policies of a file to those of reading it.
 func (f *File) check(problems []policy.Problem) []policy.Problem {
-	if f == nil {
-		return problems
-	}
 	problems = append(problems, f.judge()...)
 	for _, l := range f.Losses {
 		problems = append(problems, l.problem())
@@ -87,7 +90,7 @@ func (p *Policy) ignores(rule string) bool {
 		return false
 	}
 	return slices.Contains(p.judged, rule) || slices.ContainsFunc(r.Reads, func(f rules.Field) bool {
-		return slices.Contains(p.unknown, f)
+		return slices.Contains(p.unknown, f) || p.partial && p.written(f) == nil
 	})
 }
 

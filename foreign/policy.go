@@ -27,6 +27,7 @@ type Policy struct {
 	breaker *circuit
 	words   words
 	unknown []rules.Field          // fields that another place decides: rules that read them are silent
+	partial bool                   // another place decides every field that is not written
 	remarks []string               // ids of rules whose findings are information here
 	judged  []string               // ids of rules that the decoder applies, by what a policy file cannot say
 	roots   []*value               // the parts of the document that it consists of
@@ -73,6 +74,7 @@ type decoder struct {
 	*reader
 	kind *Kind
 
+	partial bool // what the document does not write is decided elsewhere
 	// Indexes of the first policy, loss and scope of the document in their lists.
 	first, firstLoss, firstScope int
 	job                          *section // the group of the document, or nil
@@ -334,7 +336,7 @@ func (d *decoder) lose(v *value, misspelled bool, why string) {
 	v.lost = append(v.lost, why)
 	d.file.Losses = append(d.file.Losses, Loss{
 		File: d.file.Name, Pos: policy.Pos{Line: v.at.Line, Col: v.at.Col}, Width: v.at.Width,
-		Path: v.path, Why: why, misspelled: misspelled,
+		Path: v.path, Why: why, misspelled: misspelled, key: v.key, open: isOpen(v.n),
 	})
 }
 
@@ -412,6 +414,28 @@ func (d *decoder) assign() {
 			if l.Policy = owners[path]; path == "" {
 				break
 			}
+		}
+	}
+}
+
+// open marks the fields of policies that are not known yet: those that have the value of
+// an expression, and all that a partial document does not write.
+func (d *decoder) open() {
+	for _, p := range d.file.Policies[d.first:] {
+		p.partial = d.partial
+	}
+	for _, l := range d.file.Losses[d.firstLoss:] {
+		if l.Policy == nil || !l.open {
+			continue
+		}
+		for field, name := range l.Policy.words {
+			if folded(name) != folded(l.key) {
+				continue
+			}
+			if field == countsRetries {
+				field = "max_attempts"
+			}
+			l.Policy.unknown = append(l.Policy.unknown, field)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 // and RetryHelper for the jitter.
 var pollyKind = Kind{
 	Name: "polly", Title: "Polly configuration",
+	shape:     true,
 	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isPolly) },
 	decode:    func(d *decoder, doc *value) { d.search("", doc, isPolly, d.pollyPart) },
 }

@@ -12,6 +12,7 @@ import (
 // and the time limits of a flow spec, which it may have as well.
 var prodigyKind = Kind{
 	Name: "prodigy", Title: "Prodigy workflow",
+	shape: true,
 	recognize: func(doc *syntax.Node) bool {
 		return hasPart(doc, func(n *syntax.Node) bool { return isProdigy(n) || isProdigyJob(n) })
 	},

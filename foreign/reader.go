@@ -1,9 +1,7 @@
 package foreign
 
 import (
-	"bytes"
-	"fmt"
-	"regexp"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,6 +15,7 @@ import (
 type reader struct {
 	file     *File
 	problems []policy.Problem
+	partial  bool // the document is one: what it does not write is decided elsewhere
 
 	policyNames, breakerNames, classNames names
 	scopeNames, groupNames                names
@@ -40,40 +39,70 @@ func (r *reader) problem(at syntax.Span, rule string, severity rules.Severity, t
 	})
 }
 
-// documents returns the documents of a file, with Kubernetes lists replaced by
-// their items. It returns nil if the file cannot be read.
-func (r *reader) documents(text []byte) []*syntax.Node {
-	var problems []syntax.Problem
-	docs := syntax.Documents(text, func(p syntax.Problem) { problems = append(problems, p) })
-	if at, found := template(text); found && len(problems) > 0 { // valid YAML may have templates in texts
-		r.problem(at, "P100", rules.Error,
-			"this is a Helm template, which has no values yet: run helm template and check what it prints")
-		return nil
+// read reads the documents of a text, and the files that they contain.
+func (r *reader) read(name string, text *syntax.Excerpt, from *Kind, partial bool) {
+	for _, doc := range documentsOf(name, text) {
+		if doc.Root == nil {
+			doc.Place()
+			r.file.Template = r.file.Template || doc.Template
+			for _, p := range doc.Problems {
+				r.file.Unread = append(r.file.Unread, r.problemOf(p))
+			}
+			continue
+		}
+		items := flatten([]*syntax.Node{doc.Root})
+		var inner []embedded
+		for _, item := range items {
+			inner = append(inner, embeddedIn(item)...)
+		}
+		texts := make([]*syntax.Excerpt, len(inner))
+		for i, e := range inner { // before the nodes are moved
+			texts[i] = doc.Embedded(e.text)
+		}
+		doc.Place()
+		r.partial = partial || doc.Partial
+		if r.items(items, from) {
+			for _, p := range doc.Problems {
+				r.problems = append(r.problems, r.problemOf(p))
+			}
+		}
+		for i, e := range inner {
+			unread, template := r.file.Unread, r.file.Template
+			r.read(e.name, texts[i], nil, partial || doc.Partial || e.partial)
+			r.file.Unread, r.file.Template = unread, template // a text need not be a file
+		}
 	}
-	for _, p := range problems {
-		r.problem(p.Span, p.Rule, rules.Error, p.Text)
-	}
-	return flatten(docs)
 }
 
-// templateAction matches an action of a Helm template: one with a value of the
-// chart, or one at the start of a line. Other systems have {{…}} inside of values.
-var templateAction = regexp.MustCompile(
-	`(?m)^[ \t]*\{\{-?[ \t]*(?:/\*|[a-z.$])|\{\{-?[^}\n]*\.(?:Values|Release|Chart|Capabilities)\b`)
+// documentsOf returns the documents of a text. The name of its file says which format it
+// has.
+func documentsOf(name string, text *syntax.Excerpt) []syntax.Document {
+	if filepath.Ext(name) == ".properties" {
+		return text.Properties()
+	}
+	return text.Documents()
+}
 
-// template returns the place of the first action of a Helm template.
-func template(text []byte) (at syntax.Span, found bool) {
-	if len(text) > syntax.MaxBytes || !bytes.Contains(text, []byte("{{")) {
-		return at, false
+// items decodes the documents that have policies. It reports whether there is one.
+func (r *reader) items(items []*syntax.Node, from *Kind) (found bool) {
+	for _, item := range items {
+		kind := from
+		if kind == nil {
+			kind = kindOf(item)
+		}
+		if kind != nil && item.IsMap() {
+			r.decode(kind, item)
+			found = true
+		}
 	}
-	m := templateAction.FindIndex(text)
-	if m == nil {
-		return at, false
+	return found
+}
+
+func (r *reader) problemOf(p syntax.Problem) policy.Problem {
+	return policy.Problem{
+		File: r.file.Name, Pos: policy.Pos{Line: p.Span.Line, Col: p.Span.Col}, Width: p.Span.Width,
+		Rule: p.Rule, Severity: rules.Error, Text: p.Text,
 	}
-	i := m[0] + bytes.Index(text[m[0]:m[1]], []byte("{{"))
-	return syntax.Span{
-		Line: 1 + bytes.Count(text[:i], []byte("\n")), Col: i - bytes.LastIndexByte(text[:i], '\n'), Width: 2,
-	}, true
 }
 
 // flatten replaces lists, including lists of Kubernetes, by their items.
@@ -89,9 +118,6 @@ func flatten(docs []*syntax.Node) []*syntax.Node {
 		default:
 			flat = append(flat, doc)
 		}
-	}
-	if docs != nil && flat == nil {
-		flat = []*syntax.Node{}
 	}
 	return flat
 }
@@ -115,36 +141,17 @@ func resource(doc *value) (name string) {
 	return name
 }
 
-// unknownKind reports that no document has a policy.
-func (r *reader) unknownKind(docs []*syntax.Node, from *Kind) {
-	if len(docs) == 0 {
-		r.problem(syntax.Span{Line: 1, Col: 1, Width: 1}, "P100", rules.Error,
-			"the file is empty: a policy file begins with version: 1")
-		return
-	}
-	at := docs[0].Span
-	if from != nil {
-		r.problem(at, "P100", rules.Error, fmt.Sprintf("this is no %s, which is a map of fields", from.Title))
-		return
-	}
-	var names []string
-	for _, k := range Kinds() {
-		names = append(names, k.Name)
-	}
-	r.problem(at, "P100", rules.Error, fmt.Sprintf(
-		"no retry policy of a known kind is here: retrygen reads its own and %s", strings.Join(names, ", ")))
-}
-
 // decode converts one document.
 func (r *reader) decode(kind *Kind, doc *syntax.Node) {
 	if !slices.Contains(r.file.Kinds, kind) {
 		r.file.Kinds = append(r.file.Kinds, kind)
 	}
-	d := &decoder{reader: r, kind: kind, first: len(r.file.Policies), firstLoss: len(r.file.Losses),
+	d := &decoder{reader: r, kind: kind, partial: r.partial, first: len(r.file.Policies), firstLoss: len(r.file.Losses),
 		firstScope: len(r.file.scopes)}
 	root := &value{d: d, n: doc, at: doc.Span}
 	kind.decode(d, root)
 	d.unread(root)
 	d.assign()
+	d.open()
 	d.finish()
 }

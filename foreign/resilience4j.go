@@ -16,6 +16,7 @@ import (
 // and RetryConfig and CircuitBreakerConfig for the defaults.
 var resilience4jKind = Kind{
 	Name: "resilience4j", Title: "resilience4j configuration",
+	shape: true,
 	recognize: func(doc *syntax.Node) bool {
 		for _, e := range doc.Entries {
 			if e.Key == "resilience4j" || strings.HasPrefix(e.Key, "resilience4j.") {
@@ -50,18 +51,10 @@ const (
 )
 
 func decodeResilience4j(d *decoder, doc *value) {
+	doc.n = doc.n.Undotted("resilience4j")
+	doc.skipOthers("resilience4j") // the rest of the application
 	root := doc.get("resilience4j")
-	for _, key := range doc.keys() {
-		if key != "resilience4j" && !strings.HasPrefix(key, "resilience4j.") {
-			doc.skip(key) // the rest of the application
-		}
-	}
-	section := func(name string) *value {
-		if v := fieldFolded(root, name); v != nil {
-			return v
-		}
-		return fieldFolded(doc, "resilience4j."+name)
-	}
+	section := func(name string) *value { return fieldFolded(root, name) }
 	retries, breakers, limiters := section("retry"), section("circuitbreaker"), section("timelimiter")
 	for _, name := range []string{"bulkhead", "threadPoolBulkhead", "rateLimiter"} {
 		section(name).lose("it limits calls at a time or per second, not retries")
@@ -266,11 +259,14 @@ func (d *decoder) javaClasses(p *Policy, field rules.Field, list *value) {
 		add = p.abortOn
 	}
 	items := list.items
-	if list != nil && !list.n.IsList() { // one class
+	if list != nil && !list.n.IsList() { // classes in one text
 		items = func() []*value { return []*value{list} }
 	}
 	for _, item := range items() {
-		if name := item.text(); name != "" {
+		for name := range strings.SplitSeq(item.text(), ",") {
+			if name = strings.TrimSpace(name); name == "" {
+				continue
+			}
 			add(d.pattern(name[strings.LastIndexAny(name, ".$")+1:], `\b`+regexp.QuoteMeta(name)+`\b`), item)
 		}
 	}

@@ -31,11 +31,12 @@ func TestRoundTrips(t *testing.T) {
 				}
 				continue
 			}
-			if got := Recognize(document); got != kind {
+			f, problems := Check("exported", document, nil)
+			if len(f.Kinds) != 1 || f.Kinds[0] != kind {
 				t.Errorf("%s to %s: the document is not recognized:\n%s", filepath.Base(name), kind.Name, document)
 				continue
 			}
-			for _, p := range Check("exported", document, nil) {
+			for _, p := range append(problems, f.Unread...) {
 				if p.Severity == rules.Error {
 					t.Errorf("%s to %s: %v", filepath.Base(name), kind.Name, p)
 				}

@@ -16,6 +16,7 @@ import (
 // keep these in files of their own, under any names.
 var temporalKind = Kind{
 	Name: "temporal", Title: "Temporal retry policy",
+	shape:     true,
 	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isTemporal) },
 	decode:    func(d *decoder, doc *value) { d.search("", doc, isTemporal, d.temporalPart) },
 	encode:    encodeTemporal,

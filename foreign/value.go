@@ -160,6 +160,9 @@ func (v *value) scalar(what string) (string, bool) {
 	case v.n.IsMap() || v.n.IsList():
 		v.mistake("P102", "%s is %s, not %s", v.key, what, v.n.Describe())
 		return "", false
+	case syntax.IsUnknown(v.n.Text):
+		v.lose("the value of a template is known only after helm template")
+		return "", false
 	case isExpression(v.n.Text):
 		v.lose("%s is known at run time only", syntax.Quote(v.n.Text))
 		return "", false
@@ -167,6 +170,9 @@ func (v *value) scalar(what string) (string, bool) {
 	v.done = true
 	return v.n.Text, true
 }
+
+// isOpen reports whether a value is not known yet.
+func isOpen(n *syntax.Node) bool { return isExpression(n.Text) || syntax.IsUnknown(n.Text) }
 
 // isExpression reports whether a text is evaluated by the other system.
 func isExpression(text string) bool {

@@ -23,36 +23,81 @@ type ignore struct {
 }
 
 var (
-	ignoreText = regexp.MustCompile(`(?:^|\s)(# *retrygen:ignore\b *(\S*) *(.*?))\s*$`)
+	ignoreText = regexp.MustCompile(`(?:^|\s)((?:#|//) *retrygen:ignore\b *(\S*) *(.*?))\s*$`)
+	// commentStart matches a line that is a comment in YAML, properties or JSON.
+	commentStart = regexp.MustCompile(`^(?:#|//)`)
 	// Rules about the meaning of a policy can be ignored, errors of the language cannot.
-	suppressible = regexp.MustCompile(`^P([2-8][0-9][0-9]|91[34]|921)$`)
+	inPolicyFiles = suppressible{regexp.MustCompile(`^P([2-8][0-9][0-9]|91[34]|921)$`),
+		"P2… to P8…, P913, P914 and P921"}
+	// In a file of another system, the rules of our language are facts about that system.
+	inForeignFiles = suppressible{regexp.MustCompile(`^P(10[1-9]|[2-9][0-9][0-9])$`), "P101 to P999"}
 	// These rules need the Go code: see [File.Suppress].
 	needsGo = regexp.MustCompile(`^P(91[34]|921)$`)
 )
+
+// A suppressible says which rules comments can ignore.
+type suppressible struct {
+	rules *regexp.Regexp
+	list  string
+}
 
 // suppress removes the problems that comments of the file ignore, and reports the
 // problems of the comments themselves. It returns the comments about rules that
 // need the Go code.
 func suppress(r reporter, root *syntax.Node, text []byte) (withGo []*ignore) {
-	ignores := ignoresIn(root, text)
+	if !bytes.Contains(text, []byte("retrygen:ignore")) {
+		return nil
+	}
+	ignores := ignoresIn(text, syntax.NewSource(text).CommentsByLine(root))
+	return inPolicyFiles.suppress(r, ignores)
+}
+
+// SuppressForeign returns the problems of a file of another system that no comment of the
+// file ignores, and the problems of the comments: in JSON, comments begin with //.
+func SuppressForeign(name string, text []byte, problems []Problem) []Problem {
+	if !bytes.Contains(text, []byte("retrygen:ignore")) {
+		return problems
+	}
+	comments := map[int]syntax.Comment{}
+	n, start := 0, 0
+	for line := range bytes.Lines(text) {
+		n++
+		if m := ignoreText.FindSubmatchIndex(bytes.TrimRight(line, "\r\n")); m != nil {
+			comments[n] = syntax.Comment{Start: start + m[2], End: start + m[1], Text: string(line[m[2]:m[1]])}
+		} else if body := bytes.TrimLeft(line, " \t"); commentStart.Match(body) {
+			comments[n] = syntax.Comment{Start: start + len(line) - len(body)}
+		}
+		start += len(line)
+	}
+	r := newReporter(name, nil)
+	r.problems = problems
+	inForeignFiles.suppress(r, ignoresIn(text, comments))
+	return r.problems
+}
+
+// suppress removes the problems that comments ignore, and reports the problems of the
+// comments. It returns the comments about rules that need the Go code.
+func (s suppressible) suppress(r reporter, ignores []*ignore) (withGo []*ignore) {
 	if len(ignores) == 0 {
 		return nil
 	}
-	r.problems = slices.DeleteFunc(r.problems, func(p Problem) bool { return ignored(ignores, p) })
+	r.problems = slices.DeleteFunc(r.problems, func(p Problem) bool {
+		return s.rules.MatchString(p.Rule) && ignored(ignores, p)
+	})
 	failed := slices.ContainsFunc(r.problems, func(p Problem) bool {
-		return p.Severity == rules.Error && !suppressible.MatchString(p.Rule)
+		return p.Severity == rules.Error && !s.rules.MatchString(p.Rule)
 	})
 	for _, ig := range ignores {
 		meant := strings.ToUpper(strings.TrimRight(ig.rule, ",;:."))
 		switch {
-		case !suppressible.MatchString(ig.rule) && suppressible.MatchString(meant):
+		case !s.rules.MatchString(ig.rule) && s.rules.MatchString(meant):
 			r.problem(ig.at, "P002",
 				"%s is not one rule: write # retrygen:ignore %s and the reason, in one comment for each rule",
 				syntax.Quote(ig.rule),
 				meant)
-		case !suppressible.MatchString(ig.rule):
+		case !s.rules.MatchString(ig.rule):
 			r.problem(ig.at, "P002",
-				"only P2… to P8…, P913, P914 and P921 can be ignored: write # retrygen:ignore P405 and the reason")
+				"only %s can be ignored: write # retrygen:ignore P405 and the reason", s.list)
 		case ig.reason == "":
 			r.problem(ig.at, "P002", "this ignore has no reason: after %s write why the policy is right", ig.rule)
 		case needsGo.MatchString(ig.rule):
@@ -67,7 +112,7 @@ func suppress(r reporter, root *syntax.Node, text []byte) (withGo []*ignore) {
 // ignored reports whether one of the comments ignores p.
 func ignored(ignores []*ignore, p Problem) bool {
 	for _, ig := range ignores {
-		if ig.on.Line == p.Line && ig.rule == p.Rule && ig.reason != "" && suppressible.MatchString(p.Rule) {
+		if ig.on.Line == p.Line && ig.rule == p.Rule && ig.reason != "" {
 			ig.used = true
 			return true
 		}
@@ -104,13 +149,9 @@ func (f *File) Suppress(problems []Problem) []Problem {
 // bindings. It must not be called concurrently for one File.
 func (f *File) Ignores(p Problem) bool { return ignored(f.ignores, p) }
 
-// ignoresIn returns the ignore comments of a file. Quoted text and block scalars
-// are not comments.
-func ignoresIn(root *syntax.Node, text []byte) (list []*ignore) {
-	if !bytes.Contains(text, []byte("retrygen:ignore")) {
-		return nil
-	}
-	comments := syntax.NewSource(text).CommentsByLine(root)
+// ignoresIn returns the ignore comments of a file, which are among its comments by
+// line.
+func ignoresIn(text []byte, comments map[int]syntax.Comment) (list []*ignore) {
 	var pending []*ignore // on lines of their own, above the line that they apply to
 	n, start := 0, 0
 	for line := range bytes.Lines(text) {

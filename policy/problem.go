@@ -29,10 +29,10 @@ type Problem struct {
 }
 
 // String returns the problem as file:line:col: severity: text [rule].
-func (p Problem) String() string { return p.diagnostic().String() }
+func (p Problem) String() string { return p.Diagnostic().String() }
 
-// diagnostic returns the problem in the form in which it is printed.
-func (p Problem) diagnostic() diagnostic.Diagnostic {
+// Diagnostic returns the problem in the form in which it is printed.
+func (p Problem) Diagnostic() diagnostic.Diagnostic {
 	return diagnostic.Diagnostic{
 		File: p.File, Line: p.Line, Col: p.Col, Width: p.Width,
 		Severity: p.Severity, Text: p.Text, Rule: p.Rule, Paste: p.Paste,
@@ -56,7 +56,7 @@ func Sort(problems []Problem) {
 func Print(w io.Writer, problems []Problem, sources map[string][]byte, color bool) {
 	out := diagnostic.Printer{W: w, Color: color, Source: func(file string) []byte { return sources[file] }}
 	for _, p := range problems {
-		out.Print(p.diagnostic())
+		out.Print(p.Diagnostic())
 	}
 }
 
@@ -65,7 +65,7 @@ func Print(w io.Writer, problems []Problem, sources map[string][]byte, color boo
 func Summary(problems []Problem) string {
 	var list []diagnostic.Diagnostic
 	for _, p := range problems {
-		list = append(list, p.diagnostic())
+		list = append(list, p.Diagnostic())
 	}
 	return diagnostic.Summary(list)
 }

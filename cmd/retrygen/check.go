@@ -6,16 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
 
-	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/internal/diagnostic"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 )
@@ -25,6 +21,12 @@ import (
 func checkFiles(flags *flag.FlagSet) cli.Run {
 	c := checker{color: cli.ColorFlag(flags)}
 	cli.FolderFlag(flags)
+	c.from.want = anyKind
+	flags.StringVar(&c.baseline, "baseline", "", "do not report the problems of `file`; write it if it does not exist")
+	flags.StringVar(&c.disable, "disable", "", "do not report these rules: `P405,P303`")
+	flags.Func("exclude", "leave out files that match this `pattern` of .gitignore; may be repeated", c.lister.Exclude)
+	flags.Var(&c.from, "from", "the `kind` of all files, instead of what their content says; not for folders")
+	flags.BoolVar(&c.github, "github", false, "print problems as annotations of GitHub")
 	flags.BoolVar(&c.json, "json", false, "print problems as JSON, for scripts")
 	flags.StringVar(&c.sarif, "sarif", "", "also write problems as SARIF to `file`; - prints only that")
 	flags.BoolVar(&c.strict, "strict", false, "exit with 1 on warnings, too")
@@ -34,76 +36,96 @@ func checkFiles(flags *flag.FlagSet) cli.Run {
 
 // A checker holds the flags of the command check.
 type checker struct {
-	json, strict, info bool
-	sarif              string
-	color              *cli.Color
+	selector
+	json, github, strict, info bool
+	sarif, baseline, disable   string
+	color                      *cli.Color
 }
 
 func (c *checker) run(args []string, stdout, stderr io.Writer) int {
-	if c.json && c.sarif == "-" {
-		return fail(stderr, errors.New("-json and -sarif - both write to standard output: write -sarif FILE"))
+	if err := c.validate(); err != nil {
+		return fail(stderr, err)
 	}
 	if len(args) == 0 {
 		args = []string{"."}
 	}
-	found, sources, err := c.check(args, stderr)
+	t, err := c.check(args, stderr)
 	if err != nil {
 		return fail(stderr, err)
 	}
-	isMisnamed := printMisnamed(stderr, slices.Sorted(maps.Keys(sources)))
-	if c.sarif != "" {
-		if err := writeSARIF(c.sarif, stdout, found, sources); err != nil {
-			return fail(stderr, err)
+	t.problems = c.selected(t.problems)
+	if c.baseline != "" {
+		t.problems, err = diagnostic.NotIn(c.baseline, "retrygen", t.problems, func(p policy.Problem) string {
+			return p.Diagnostic().Key(t.sources[p.File])
+		}, stderr)
+		if err != nil {
+			return fail(stderr, fmt.Errorf("-baseline: %w", err))
 		}
 	}
-	switch {
-	case c.json:
-		if err := writeJSON(stdout, inJSON(found)); err != nil {
-			return fail(stderr, err)
-		}
-	case c.sarif != "-":
-		policy.Print(stdout, found, sources, c.color.On(stdout))
-		summarize(stderr, found)
+	isMisnamed := printMisnamed(stderr, t.own)
+	if err := c.print(t, stdout, stderr); err != nil {
+		return fail(stderr, err)
 	}
 	fatal := rules.Error
 	if c.strict {
 		fatal = rules.Warning
 	}
-	if isMisnamed || len(policy.AtLeast(fatal, found)) > 0 {
+	if isMisnamed || len(policy.AtLeast(fatal, t.problems)) > 0 {
 		return cli.Problems
 	}
 	return cli.OK
 }
 
-// check returns the sorted problems of files and folders, and the text of each
-// file.
-func (c *checker) check(names []string,
-	stderr io.Writer) (found []policy.Problem, sources map[string][]byte, err error) {
+// validate returns an error for flags that exclude each other and for unknown rules.
+func (c *checker) validate() error {
+	for _, id := range diagnostic.SplitRules(c.disable) {
+		if policy.RuleByID(id) == nil {
+			return fmt.Errorf("there is no rule %q: retrygen explain lists them", id)
+		}
+	}
+	if c.json && (c.github || c.sarif == "-") || c.github && c.sarif == "-" {
+		return errors.New("-json, -github and -sarif - all write to standard output: use one of them")
+	}
+	return nil
+}
+
+// selected returns the problems that the flags ask for, sorted.
+func (c *checker) selected(problems []policy.Problem) []policy.Problem {
 	least := rules.Warning
 	if c.info {
 		least = rules.Info
 	}
-	progress := cli.NewProgress("retrygen", stderr)
-	defer progress.End()
-	sources = map[string][]byte{}
-	for _, name := range names {
-		progress.Step("looking for policy files in " + name)
-		files, err := policyFiles(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, file := range files {
-			file, text, err := readFile(file)
-			if err != nil {
-				return nil, nil, err
-			}
-			sources[file] = text
-			progress.Step("checking " + file)
-			found = append(found, policy.AtLeast(least, checkText(file, text))...)
+	disabled := diagnostic.SplitRules(c.disable)
+	problems = slices.DeleteFunc(policy.AtLeast(least, problems), func(p policy.Problem) bool {
+		return slices.Contains(disabled, p.Rule)
+	})
+	policy.Sort(problems)
+	return problems
+}
+
+// print prints the problems in the forms that the flags select, and the summary.
+func (c *checker) print(t *tally, stdout, stderr io.Writer) error {
+	if c.sarif != "" {
+		if err := writeSARIF(c.sarif, stdout, t.problems, t.sources); err != nil {
+			return err
 		}
 	}
-	policy.Sort(found)
-	return found, sources, nil
+	switch {
+	case c.json:
+		if err := writeJSON(stdout, inJSON(t.problems)); err != nil {
+			return err
+		}
+	case c.github:
+		for _, p := range t.problems {
+			p.Diagnostic().Annotate(stdout)
+		}
+	case c.sarif != "-":
+		policy.Print(stdout, t.problems, t.sources, c.color.On(stdout))
+	}
+	if !c.json && c.sarif != "-" {
+		t.summarize(stderr)
+	}
+	return nil
 }
 
 // readFile returns the text of a file, or of standard input for the name -, with
@@ -119,51 +141,6 @@ func readFile(name string) (title string, text []byte, err error) {
 	}
 	text, err = os.ReadFile(name)
 	return name, text, err
-}
-
-// policyFiles returns name itself if it is a file. For a folder, it returns every
-// policy file below it: retry.yaml, the misnamed retry.yml, and other YAML files
-// that look like policy files. It is an error if there is none.
-func policyFiles(name string) (files []string, err error) {
-	if name == "-" {
-		return []string{name}, nil
-	}
-	info, err := os.Stat(name)
-	if err != nil || !info.IsDir() {
-		return []string{name}, err
-	}
-	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != name &&
-			(strings.HasPrefix(d.Name(), ".") || d.Name() == "vendor" || d.Name() == "node_modules"):
-			return fs.SkipDir
-		case !d.IsDir() && (d.Name() == gen.SourceName || d.Name() == gen.Misnamed || looksLikePolicy(path)):
-			files = append(files, path)
-		}
-		return nil
-	})
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("no %s in %s: retrygen init writes one, and files of other systems are named one by one",
-			gen.SourceName, name)
-	}
-	return files, err
-}
-
-var (
-	versionKey  = regexp.MustCompile(`(?m)^version:`)
-	policiesKey = regexp.MustCompile(`(?m)^policies:`)
-)
-
-// looksLikePolicy reports whether a file is YAML with the keys version and
-// policies.
-func looksLikePolicy(path string) bool {
-	if ext := filepath.Ext(path); ext != ".yaml" && ext != ".yml" {
-		return false
-	}
-	text, err := os.ReadFile(path)
-	return err == nil && versionKey.Match(text) && policiesKey.Match(text)
 }
 
 // A problem is a problem of a policy file, in JSON.

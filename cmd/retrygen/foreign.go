@@ -8,8 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/retrygen/retrygen/foreign"
@@ -19,22 +17,6 @@ import (
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 )
-
-// ownKey matches a key at the top of a policy file.
-var ownKey = regexp.MustCompile(
-	`(?m)^\{?(version|policies|bind|defaults|limits|scopes|errors|breakers|budgets|groups)[ \t]*:`)
-
-// checkText returns the problems of a policy file, or of a file with policies of
-// another system. The name retry.yaml, or else the content, decides which it is.
-func checkText(file string, text []byte) []policy.Problem {
-	name := filepath.Base(file)
-	own := name == gen.SourceName || name == gen.Misnamed || versionKey.Match(text) && policiesKey.Match(text)
-	if !own && (foreign.Recognize(text) != nil || !ownKey.Match(text)) {
-		return foreign.Check(file, text, nil)
-	}
-	_, problems := policy.Check(file, text)
-	return problems
-}
 
 // A kindFlag is the value of a flag that names a kind.
 type kindFlag struct {
@@ -168,14 +150,17 @@ func (c *converter) importAll(names []string) (status int, err error) {
 			return 0, err
 		}
 		sources[name] = text
-		found = append(found, policy.AtLeast(rules.Warning, foreign.Check(name, text, from))...)
-		f, _ := foreign.Read(name, text, from)
-		if f != nil && len(f.Policies) == 0 {
+		f, problems := foreign.Check(name, text, from)
+		found = append(found, policy.AtLeast(rules.Warning, append(problems, f.Unread...))...)
+		switch {
+		case len(f.Unread) > 0:
+			continue
+		case len(f.Kinds) == 0:
+			return 0, fmt.Errorf("%s has no retry policy of a known kind: retrygen reads %s", name, kindNames(anyKind))
+		case len(f.Policies) == 0:
 			return 0, fmt.Errorf("%s has no policy that retries: there is nothing to import", name)
 		}
-		if f != nil {
-			files = append(files, f)
-		}
+		files = append(files, f)
 	}
 	policy.Sort(found)
 	if len(policy.AtLeast(rules.Error, found)) > 0 {

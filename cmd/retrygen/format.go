@@ -18,7 +18,7 @@ import (
 
 // formatFiles is the command fmt. It rewrites policy files to the canonical
 // spellings, as gofmt does for Go: to standard output, as a diff, or in place. Without
-// arguments it formats the current folder, which is what check checks.
+// arguments it formats the policy files below the current folder.
 func formatFiles(flags *flag.FlagSet) cli.Run {
 	var f formatter
 	flags.BoolVar(&f.diff, "d", false, "print a diff; exit with 1 if there is any")
@@ -42,7 +42,7 @@ func formatFiles(flags *flag.FlagSet) cli.Run {
 func (f *formatter) files(args []string) int {
 	status := cli.OK
 	for _, arg := range args {
-		files, err := policyFiles(arg)
+		files, err := ownFiles(arg)
 		if err != nil {
 			return fail(f.stderr, err)
 		}

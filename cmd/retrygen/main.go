@@ -56,18 +56,25 @@ Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 func commands() []*cli.Command {
 	return []*cli.Command{
 		{
-			Name: "check", Args: "[files or folders]", Short: "check policy files without any Go code",
+			Name: "check", Args: "[files, folders or patterns]", Short: "check policy files without any Go code",
 			Long: `
-For a folder it checks all policy files below it: those named retry.yaml, and
-other YAML files with the keys version and policies. The default is the current
+For a folder it checks the files below it that have policies: those of retrygen,
+and those of other systems in YAML, JSON and Java properties. It skips what git
+ignores and the folders vendor and node_modules, and counts the files without
+policies. ** in a pattern stands for any folders. The default is the current
 folder.
 
 The file - is standard input: helm template . | retrygen check -
 
-A file may also have policies of another system, in YAML or JSON: a gRPC service
-config, for example. Its kind is recognized by its content, and problems are
-reported in the names of its fields. -info also lists the settings that are not
-checked. See retrygen help import for the kinds.`,
+A policy file of retrygen is named retry.yaml, has version: 1 and policies or
+bind, or names the schema in a comment # yaml-language-server. The kind of any
+other document is recognized by its content, and problems are reported in the
+names of its fields. -info also lists the settings that are not checked, and
+why a file cannot be read. See retrygen help import for the kinds.
+
+A comment on the line of a problem, or on the line before, suppresses it:
+
+  # retrygen:ignore P405 the reason why the policy is right`,
 			Setup: checkFiles, Files: true,
 		},
 		{

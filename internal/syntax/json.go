@@ -10,10 +10,11 @@ import (
 )
 
 // decodeJSON returns a JSON document as the node of the YAML library, or nil if the
-// text is not JSON. Some JSON is not YAML: it has other escapes, and tabs.
+// text is not JSON. Some JSON is not YAML: it has other escapes, and tabs. Comments and
+// trailing commas are allowed.
 func decodeJSON(text []byte) *yaml.Node {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	if !isJSON(text) || !json.Valid(text) {
+	if text = plainJSON(text); !isJSON(text) || !json.Valid(text) {
 		return nil
 	}
 	d := &jsonDecoder{Decoder: json.NewDecoder(bytes.NewReader(text)), text: text, line: 1, column: 1}
@@ -25,6 +26,59 @@ func decodeJSON(text []byte) *yaml.Node {
 func isJSON(text []byte) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
+}
+
+// plainJSON returns a JSON document with spaces in place of its comments and its trailing
+// commas, so that all offsets stay the same.
+func plainJSON(text []byte) []byte {
+	body := bytes.TrimLeft(text, " \t\r\n")
+	if !isJSON(text) && !bytes.HasPrefix(body, []byte("//")) && !bytes.HasPrefix(body, []byte("/*")) {
+		return text
+	}
+	out := bytes.Clone(text)
+	blank := func(from, to int) {
+		for i := from; i < to; i++ {
+			if out[i] != '\n' && out[i] != '\r' {
+				out[i] = ' '
+			}
+		}
+	}
+	end := func(i, skip int, mark string) int { // where what begins at i ends
+		n := bytes.Index(text[min(i+skip, len(text)):], []byte(mark))
+		if n < 0 {
+			return len(text)
+		}
+		return i + skip + n + len(mark)
+	}
+	comma := -1 // a comma with nothing after it so far
+	for i := 0; i < len(text); {
+		next := i + 1
+		switch rest := text[i:]; {
+		case rest[0] == '"':
+			for next < len(text) && text[next] != '"' {
+				if text[next] == '\\' {
+					next++
+				}
+				next++
+			}
+			next, comma = min(next+1, len(text)), -1
+		case bytes.HasPrefix(rest, []byte("//")):
+			next = end(i, 2, "\n")
+			blank(i, next)
+		case bytes.HasPrefix(rest, []byte("/*")):
+			next = end(i, 2, "*/")
+			blank(i, next)
+		case rest[0] == ',':
+			comma = i
+		case (rest[0] == '}' || rest[0] == ']') && comma >= 0:
+			out[comma] = ' '
+			comma = -1
+		case !IsBlank(rest[0]):
+			comma = -1
+		}
+		i = next
+	}
+	return out
 }
 
 // A jsonDecoder reads valid JSON, whose nesting package json has limited.

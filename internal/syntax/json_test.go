@@ -2,11 +2,25 @@ package syntax
 
 import "testing"
 
+// roots returns the roots of the documents of a text, which has no problems.
+func roots(t *testing.T, text string) (list []*Node) {
+	t.Helper()
+	for _, doc := range File([]byte(text)).Documents() {
+		for _, p := range doc.Problems {
+			t.Errorf("%v: %s", p.Span, p.Text)
+		}
+		if doc.Place(); doc.Root != nil {
+			list = append(list, doc.Root)
+		}
+	}
+	return list
+}
+
 // TestDocumentsReadJSON: JSON that is not YAML has the values and the positions of
 // its text.
 func TestDocumentsReadJSON(t *testing.T) {
 	text := "{\n\t\"é\": \"\\ud83d\\ude00 \\ud83d\", \"a\\/b\": [1e2,\n\ttrue, null, 12345678901234567890, {}]}\n"
-	docs := Documents([]byte(text), func(p Problem) { t.Errorf("%v: %s", p.Span, p.Text) })
+	docs := roots(t, text)
 	if len(docs) != 1 || len(docs[0].Entries) != 2 {
 		t.Fatalf("got %d documents: %+v", len(docs), docs)
 	}
@@ -31,7 +45,7 @@ func TestDocumentsReadJSON(t *testing.T) {
 // systems, of which there may be several in one file.
 func TestDocumentsKeepsText(t *testing.T) {
 	text := "# nothing\n---\n1: 2024-01-15\nb: !Ref x\nc: .inf\n---\nd: 0x10\n"
-	docs := Documents([]byte(text), func(p Problem) { t.Errorf("%v: %s", p.Span, p.Text) })
+	docs := roots(t, text)
 	if len(docs) != 2 {
 		t.Fatalf("got %d documents", len(docs))
 	}

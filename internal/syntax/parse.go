@@ -15,12 +15,12 @@ import (
 )
 
 // Limits on a policy file. They are far above the size of real files and limit the
-// time for a hostile one.
+// time for a hostile one. Files of other systems may have any size.
 const (
-	// MaxBytes is the size of the largest file that is parsed.
+	// MaxBytes is the size of the largest policy file that is parsed.
 	MaxBytes = 4 << 20
 	maxDepth = 64
-	maxNodes = 500_000 // with aliases expanded
+	maxNodes = 500_000 // with aliases expanded; of another system: that aliases expand to
 )
 
 // A Problem is a part of a file that cannot be parsed.
@@ -61,39 +61,18 @@ func Parse(text []byte, report func(Problem)) *Node {
 	return list[0]
 }
 
-// Documents returns the documents of a file of another system, or nil if it cannot
-// be read. It calls report for each problem.
-//
-// The limits are those of policy files. Values that a policy file may not contain
-// are read as their text: dates, numbers that are infinite or too large, and
-// values with a tag of an application. Keys may be any scalar.
-func Documents(text []byte, report func(Problem)) []*Node {
-	p := &parser{report: report, lines: bytes.Split(text, []byte("\n")), foreign: true}
-	return p.documents(text)
-}
-
-// documents returns the documents of a file that are not empty, or nil if it cannot
-// be read.
+// documents returns the documents of a policy file that are not empty, or nil if it
+// cannot be read.
 func (p *parser) documents(text []byte) []*Node {
-	switch {
-	case len(text) > MaxBytes:
+	if len(text) > MaxBytes {
 		p.problem(Span{1, 1, 1}, "P100", "the file is larger than %d MiB: a policy file is small", MaxBytes>>20)
 		return nil
-	case !utf8.Valid(text):
-		p.problem(p.firstInvalid(), "P100", "the file is not UTF-8 here: save it as UTF-8")
+	}
+	if !p.isText(text) {
 		return nil
 	}
-	if at, name := p.otherBreak(); name != "" {
-		p.problem(at, "P100",
-			"a line ends here with %s, for YAML but not for editors: remove it, or write a newline", name)
-		return nil
-	}
-	roots, err := p.roots(text)
-	switch {
-	case err == nil:
-	case p.foreign && p.invalidJSON(text):
-		return nil
-	default:
+	roots, err := p.decode(bytes.NewReader(text))
+	if err != nil {
 		p.syntax(text, err)
 		return nil
 	}
@@ -107,14 +86,19 @@ func (p *parser) documents(text []byte) []*Node {
 	return list
 }
 
-// roots reads the documents of a text.
-func (p *parser) roots(text []byte) ([]*yaml.Node, error) {
-	if p.foreign {
-		if root := decodeJSON(text); root != nil {
-			return []*yaml.Node{root}, nil
-		}
+// isText reports whether a text is UTF-8 whose lines end as in editors. It reports the
+// problem if it is not.
+func (p *parser) isText(text []byte) bool {
+	if !utf8.Valid(text) {
+		p.problem(p.firstInvalid(), "P100", "the file is not UTF-8 here: save it as UTF-8")
+		return false
 	}
-	return p.decode(bytes.NewReader(text))
+	if at, name := p.otherBreak(); name != "" {
+		p.problem(at, "P100",
+			"a line ends here with %s, for YAML but not for editors: remove it, or write a newline", name)
+		return false
+	}
+	return true
 }
 
 var errSecondDocument = errors.New("second document")
@@ -232,7 +216,9 @@ func (p *parser) node(y *yaml.Node, depth int) *Node {
 
 func (p *parser) content(y *yaml.Node, depth int) *Node {
 	at := p.at(y)
-	p.nodes++
+	if !p.foreign || len(p.open) > 0 { // only aliases make a small file large
+		p.nodes++
+	}
 	switch {
 	case p.failed:
 		return &Node{Span: at}

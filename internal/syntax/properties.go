@@ -1,0 +1,122 @@
+package syntax
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// Properties returns a text in the format of Java properties as one document, with its
+// dotted keys as nested maps. A line that it cannot read is skipped, as Java does.
+func (e *Excerpt) Properties() []Document {
+	root := &Node{Span: Span{1, 1, 1}, Value: map[string]any{}}
+	n := 0
+	var entries []Entry
+	seen := map[string]bool{}
+	for line := range bytes.Lines(e.bytes) {
+		n++
+		body := bytes.TrimRight(bytes.TrimLeft(line, " \t\f"), "\r\n")
+		if len(body) == 0 || body[0] == '#' || body[0] == '!' {
+			continue
+		}
+		end := bytes.IndexAny(body, "=: \t")
+		if end < 0 {
+			continue
+		}
+		value := bytes.TrimLeft(bytes.TrimLeft(body[end:], " \t"), "=:")
+		value = bytes.TrimLeft(value, " \t")
+		col := 1 + len(line) - len(bytes.TrimLeft(line, " \t\f"))
+		key := string(body[:end])
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		entries = append(entries, Entry{Key: key, At: Span{n, col, end}, Value: &Node{
+			Span: Span{n, col + len(body) - len(value), max(len(value), 1)}, Text: string(value), Value: string(value),
+		}})
+	}
+	for _, entry := range entries {
+		root.put(steps(entry.Key), entry)
+	}
+	return []Document{{Root: root, text: e}}
+}
+
+// Undotted returns a map in which nested maps replace keys with dots that begin with a
+// name: a.b.c: 1 becomes a: {b: {c: 1}}, together with what a already contains.
+func (n *Node) Undotted(name string) *Node {
+	c := &Node{Span: n.Span, Value: map[string]any{}, Form: n.Form}
+	for _, e := range n.Entries {
+		if e.Key == name || strings.HasPrefix(e.Key, name+".") {
+			c.put(steps(e.Key), e)
+		} else {
+			c.put([]string{e.Key}, e)
+		}
+	}
+	return c
+}
+
+// steps splits a key at its dots and brackets: a.b[0].c has the steps a, b, [0] and c.
+func steps(key string) (list []string) {
+	for part := range strings.SplitSeq(key, ".") {
+		name, rest, found := strings.Cut(part, "[")
+		if name != "" || !found {
+			list = append(list, name)
+		}
+		for found && rest != "" {
+			var inner string
+			inner, rest, _ = strings.Cut(rest, "]")
+			list = append(list, "["+inner+"]")
+			rest = strings.TrimPrefix(rest, "[")
+		}
+	}
+	return list
+}
+
+// put adds an entry to a map, at the end of a path. Maps at the same path are joined; of
+// other values the first one stays.
+func (n *Node) put(path []string, e Entry) {
+	step := path[0]
+	inside := strings.TrimSuffix(strings.TrimPrefix(step, "["), "]")
+	if i, err := strconv.Atoi(inside); err == nil && inside != step && len(n.Entries) == 0 && i <= len(n.Items) {
+		if n.Items == nil {
+			n.Value = []any{}
+		}
+		if i == len(n.Items) {
+			n.Items = append(n.Items, &Node{Span: e.Value.Span, Value: map[string]any{}})
+		}
+		if len(path) == 1 {
+			n.Items[i] = e.Value
+		} else if n.Items[i].IsMap() {
+			n.Items[i].put(path[1:], e)
+		}
+		return
+	}
+	if len(path) == 1 && !e.Value.IsMap() {
+		if n.Get(inside) == nil {
+			n.add(Entry{Key: inside, At: e.At, Value: e.Value})
+		}
+		return
+	}
+	child := n.Get(inside)
+	if child == nil {
+		n.add(Entry{Key: inside, At: e.At, Value: &Node{Span: e.Value.Span, Value: map[string]any{}}})
+		child = n.Get(inside)
+	}
+	switch {
+	case !child.Value.IsMap() && !child.Value.IsList():
+	case len(path) > 1:
+		child.Value.put(path[1:], e)
+	default:
+		for _, inner := range e.Value.Entries {
+			child.Value.put([]string{inner.Key}, inner)
+		}
+	}
+}
+
+// add adds an entry to a map.
+func (n *Node) add(e Entry) {
+	n.Entries = append(n.Entries, e)
+	n.Value.(map[string]any)[e.Key] = e.Value.Value
+	n.index = nil
+	n.indexEntries()
+}

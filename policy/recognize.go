@@ -1,0 +1,36 @@
+package policy
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+)
+
+var (
+	// schemaComment matches the comment that names the schema of a file for editors.
+	schemaComment = regexp.MustCompile(`(?m)^#[ \t]*yaml-language-server:[ \t]*\$schema=(\S+)`)
+	versionLine   = regexp.MustCompile(`(?m)^version:[ \t]*1[ \t\r]*(?:#.*)?$`)
+	sectionLine   = regexp.MustCompile(`(?m)^(?:policies|bind):`)
+)
+
+// Recognize reports whether a text is a policy file whatever its name: a comment for
+// editors names the schema of policy files, or it has version: 1 together with policies
+// or bind. Many other files have one of these keys.
+func Recognize(text []byte) bool {
+	if m := schemaComment.FindSubmatch(text); m != nil {
+		return strings.Contains(string(m[1]), "retrygen") || path.Base(string(m[1])) == "policy.schema.json"
+	}
+	hasSection := bytes.Contains(text, []byte("policies")) || bytes.Contains(text, []byte("bind"))
+	if len(text) > syntax.MaxBytes || !hasSection || !bytes.Contains(text, []byte("version")) {
+		return false
+	}
+	root := syntax.Parse(text, func(syntax.Problem) {})
+	if root == nil { // which is not reason enough to ignore it
+		return versionLine.Match(text) && sectionLine.Match(text) && !bytes.Contains(text, []byte("\n---"))
+	}
+	version := root.Get("version")
+	return version != nil && version.Value.Value == int64(1) && (root.Get("policies") != nil || root.Get("bind") != nil)
+}
