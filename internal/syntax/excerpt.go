@@ -12,6 +12,7 @@ import (
 // outermost file.
 type Excerpt struct {
 	bytes   []byte
+	lines   *Source // of bytes; nil: not needed so far
 	file    *Source
 	base    int   // where the text begins in the file, if offsets is nil
 	offsets []int // where each byte of the text, and its end, is in the file
@@ -150,8 +151,7 @@ func (e *Excerpt) split() (parts []*Excerpt) {
 // called before Place.
 func (d *Document) Embedded(n *Node) *Excerpt {
 	inner := &Excerpt{bytes: []byte(n.Text), file: d.text.file}
-	outer := NewSource(d.text.bytes)
-	start := outer.offset(n.Line, n.Col)
+	start := d.text.source().offset(n.Line, n.Col)
 	offsets, ok := align(d.text.bytes, start, n)
 	if !ok {
 		offsets = make([]int, len(n.Text)+1)
@@ -171,8 +171,7 @@ func (d *Document) Place() {
 	if d.text.offsets == nil && d.text.base == 0 {
 		return
 	}
-	lines := NewSource(d.text.bytes)
-	move := func(at Span) Span { return d.text.span(lines, at) }
+	move := d.text.span
 	for i := range d.Problems {
 		d.Problems[i].Span = move(d.Problems[i].Span)
 	}
@@ -200,9 +199,17 @@ func (e *Excerpt) inFile(i int) int {
 	return e.base + i
 }
 
-// span returns where a span of the text is in the file. lines is the text.
-func (e *Excerpt) span(lines *Source, at Span) Span {
-	i := lines.offset(at.Line, at.Col)
+// source returns the lines of the text.
+func (e *Excerpt) source() *Source {
+	if e.lines == nil {
+		e.lines = NewSource(e.bytes)
+	}
+	return e.lines
+}
+
+// span returns where a span of the text is in the file.
+func (e *Excerpt) span(at Span) Span {
+	i := e.source().offset(at.Line, at.Col)
 	from := e.inFile(i)
 	to := max(e.inFile(min(i+at.Width, len(e.bytes))), from+1)
 	line := e.file.Line(from)

@@ -55,7 +55,8 @@ func (n *Node) Undotted(name string) *Node {
 	return c
 }
 
-// steps splits a key at its dots and brackets: a.b[0].c has the steps a, b, [0] and c.
+// steps splits a key at its dots and brackets: a.b[0].c has the steps a, b, [0] and c. A
+// key that is nested too deep is one step.
 func steps(key string) (list []string) {
 	for part := range strings.SplitSeq(key, ".") {
 		name, rest, found := strings.Cut(part, "[")
@@ -69,47 +70,59 @@ func steps(key string) (list []string) {
 			rest = strings.TrimPrefix(rest, "[")
 		}
 	}
+	if len(list) == 0 || len(list) > maxDepth {
+		return []string{key}
+	}
 	return list
 }
 
-// put adds an entry to a map, at the end of a path. Maps at the same path are joined; of
-// other values the first one stays.
+// put adds an entry to a map or a list, at the end of a path. Maps at the same path are
+// joined; of other values the first one stays. What fits nowhere is dropped.
 func (n *Node) put(path []string, e Entry) {
 	step := path[0]
-	inside := strings.TrimSuffix(strings.TrimPrefix(step, "["), "]")
-	if i, err := strconv.Atoi(inside); err == nil && inside != step && len(n.Entries) == 0 && i <= len(n.Items) {
-		if n.Items == nil {
-			n.Value = []any{}
-		}
-		if i == len(n.Items) {
-			n.Items = append(n.Items, &Node{Span: e.Value.Span, Value: map[string]any{}})
-		}
-		if len(path) == 1 {
-			n.Items[i] = e.Value
-		} else if n.Items[i].IsMap() {
-			n.Items[i].put(path[1:], e)
+	name := strings.TrimSuffix(strings.TrimPrefix(step, "["), "]")
+	i, err := strconv.Atoi(name)
+	if isIndex := err == nil && name != step && len(n.Entries) == 0; isIndex || n.IsList() {
+		if isIndex {
+			n.putItem(i, path[1:], e)
 		}
 		return
 	}
 	if len(path) == 1 && !e.Value.IsMap() {
-		if n.Get(inside) == nil {
-			n.add(Entry{Key: inside, At: e.At, Value: e.Value})
+		if n.Get(name) == nil {
+			n.add(Entry{Key: name, At: e.At, Value: e.Value})
 		}
 		return
 	}
-	child := n.Get(inside)
-	if child == nil {
-		n.add(Entry{Key: inside, At: e.At, Value: &Node{Span: e.Value.Span, Value: map[string]any{}}})
-		child = n.Get(inside)
+	if n.Get(name) == nil {
+		n.add(Entry{Key: name, At: e.At, Value: &Node{Span: e.Value.Span, Value: map[string]any{}}})
 	}
+	child := n.Get(name).Value
 	switch {
-	case !child.Value.IsMap() && !child.Value.IsList():
+	case !child.IsMap() && !child.IsList():
 	case len(path) > 1:
-		child.Value.put(path[1:], e)
+		child.put(path[1:], e)
 	default:
 		for _, inner := range e.Value.Entries {
-			child.Value.put([]string{inner.Key}, inner)
+			child.put([]string{inner.Key}, inner)
 		}
+	}
+}
+
+// putItem adds an entry to item i of a list, at the end of a path. A list begins as an
+// empty map. Items must be in their order.
+func (n *Node) putItem(i int, path []string, e Entry) {
+	switch {
+	case i < 0 || i > len(n.Items):
+		return
+	case i == len(n.Items):
+		n.Items = append(n.Items, &Node{Span: e.Value.Span, Value: map[string]any{}})
+		n.Value = []any{} // of which nothing reads the items
+	}
+	if len(path) == 0 {
+		n.Items[i] = e.Value
+	} else if item := n.Items[i]; item.IsMap() || item.IsList() {
+		item.put(path, e)
 	}
 }
 
