@@ -77,8 +77,11 @@ func (r *reader) read(name string, text *syntax.Excerpt, from *Kind, partial boo
 // documentsOf returns the documents of a text. The name of its file says which format it
 // has.
 func documentsOf(name string, text *syntax.Excerpt) []syntax.Document {
-	if filepath.Ext(name) == ".properties" {
+	switch filepath.Ext(name) {
+	case ".properties":
 		return text.Properties()
+	case ".tf":
+		return text.Terraform()
 	}
 	return text.Documents()
 }

@@ -88,7 +88,9 @@ func (v *value) items() []*value {
 		return v.cachedItems()
 	}
 	if !v.n.IsList() {
-		v.mistake("P102", "%s is a list, not %s", v.key, v.n.Describe())
+		if _, ok := v.scalar("a list"); ok {
+			v.mistake("P102", "%s is a list, not %s", v.key, v.n.Describe())
+		}
 		return nil
 	}
 	for i, n := range v.n.Items {

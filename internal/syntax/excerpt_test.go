@@ -114,7 +114,9 @@ func walk(n *Node, f func(text string, at Span)) {
 func FuzzExcerpt(f *testing.F) {
 	for _, text := range []string{
 		"file: |\n  a: 1\n", `{"file": "a: \"b\"\n"}`, "file: >-\n  a: b\n\n  c: d", "file: 'it''s: a'\n",
-		"a: {{ .Values.x }}\n{{- if x }}\nb: 1\n{{ end }}", "a.b[0].c=1\n# x\na.b[1]=2", "{\"a\": 1, // x\n}", "%YAML 1.2\n---\na: 1",
+		"a: {{ .Values.x }}\n{{- if x }}\nb: 1\n{{ end }}", "a.b[0].c=1\n# x\na.b[1]=2", "{\"a\": 1, // x\n}",
+		"x = jsonencode({a = [1, \"b\", f(c)] })",
+		"x = <<-EOF\n{\"a\": 1}\nEOF\n", "%YAML 1.2\n---\na: 1",
 	} {
 		f.Add([]byte(text))
 	}
@@ -150,5 +152,6 @@ func FuzzExcerpt(f *testing.F) {
 		}
 		read(File(text).Documents(), 0)
 		read(File(text).Properties(), 0)
+		read(File(text).Terraform(), 0)
 	})
 }
