@@ -104,3 +104,23 @@ func describes(doc *syntax.Node) bool {
 		doc.Get("openapi") != nil || doc.Get("swagger") != nil ||
 		strings.Contains(at(doc, "$schema").Text, "json-schema.org") && at(doc, "properties").IsMap()
 }
+
+// PatchFiles returns the names of the files that a kustomization.yaml applies as patches,
+// relative to its folder, or nothing if the text is no kustomization.yaml.
+func PatchFiles(text []byte) (names []string) {
+	for _, doc := range syntax.File(text).Documents() {
+		if doc.Root == nil || !isKustomization(doc.Root) {
+			continue
+		}
+		list := slices.Clone(at(doc.Root, "patchesStrategicMerge").Items)
+		for _, p := range at(doc.Root, "patches").Items {
+			list = append(list, at(p, "path"))
+		}
+		for _, n := range list {
+			if n.Text != "" && !strings.Contains(n.Text, "\n") {
+				names = append(names, n.Text)
+			}
+		}
+	}
+	return names
+}

@@ -45,7 +45,7 @@ func (e *encoder) problem(at policy.Pos, rule, text string) policy.Problem {
 // refused returns the errors that the document has, at the policies that cause them: a setting
 // that is lost may be the one that ends the retries.
 func (e *encoder) refused() (problems []policy.Problem) {
-	f, found := Read(e.file.Name, e.out.Bytes(), e.kind)
+	f, found := Read(e.file.Name, e.out.Bytes(), Options{From: e.kind})
 	for _, p := range policy.AtLeast(rules.Error, f.check(found)) {
 		at := policy.Pos{Line: 1, Col: 1}
 		for _, imported := range f.policiesTo(p.Line) {
@@ -63,9 +63,6 @@ func (e *encoder) refused() (problems []policy.Problem) {
 
 // policiesTo returns the policies that begin on a line or before it.
 func (f *File) policiesTo(line int) (list []*Policy) {
-	if f == nil {
-		return nil
-	}
 	for _, p := range f.Policies {
 		if p.Pos().Line <= line {
 			list = append(list, p)

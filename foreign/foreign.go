@@ -114,15 +114,23 @@ func (l Loss) problem() policy.Problem {
 	return p
 }
 
-// Read reads the policies of a file of another system. If from is nil, the kind of
-// each document is recognized by its content; documents that are no policies are
-// skipped. The problems are sorted. They include values that the other system
+// Options say what is known about a file in addition to its text.
+type Options struct {
+	// From is the kind of its documents. If it is nil, the kind of each document is
+	// recognized by its content; documents that are no policies are skipped.
+	From *Kind
+	// Patch reports that the documents change others: what they do not write is decided
+	// there, so no rule judges it.
+	Patch bool
+}
+
+// Read reads the policies of a file of another system. The problems are sorted. They include values that the other system
 // refuses, but not the reasons why documents cannot be read.
-func Read(name string, text []byte, from *Kind) (*File, []policy.Problem) {
+func Read(name string, text []byte, o Options) (*File, []policy.Problem) {
 	r := newReader(&File{Name: name})
-	r.read(name, syntax.File(text), from, false)
-	if from != nil && len(r.file.Kinds) == 0 && len(r.file.Unread) == 0 {
-		r.problem(start, "P100", rules.Error, fmt.Sprintf("this is no %s, which is a map of fields", from.Title))
+	r.read(name, syntax.File(text), o.From, o.Patch)
+	if o.From != nil && len(r.file.Kinds) == 0 && len(r.file.Unread) == 0 {
+		r.problem(start, "P100", rules.Error, fmt.Sprintf("this is no %s, which is a map of fields", o.From.Title))
 	}
 	policy.Sort(r.problems)
 	sortLosses(r.file.Losses)

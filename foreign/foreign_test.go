@@ -89,7 +89,7 @@ func result(t *testing.T, name string, text []byte) []byte {
 		}
 	}
 	var found bytes.Buffer
-	f, problems := Check(name, text, nil)
+	f, problems := Check(name, text, Options{})
 	for _, p := range append(problems, f.Unread...) {
 		if len(p.Text) > 200 {
 			t.Errorf("this message is longer than 200 characters: %s", p.Text)
@@ -136,7 +136,7 @@ var comments = regexp.MustCompile(`(?m)^ *# (Imported|lost).*\n`)
 // document lost a part of them, only a further export must be the same.
 func sameAgain(t *testing.T, k *Kind, own, exported []byte, lossless bool) {
 	t.Helper()
-	again, problems := Read("again", exported, nil)
+	again, problems := Read("again", exported, Options{})
 	if len(again.Kinds) == 0 {
 		t.Fatalf("the exported document cannot be read: %v", problems)
 	}
@@ -169,7 +169,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		lines := bytes.Split(text, []byte("\n"))
-		file, problems := Check("fuzz", text, nil)
+		file, problems := Check("fuzz", text, Options{})
 		for _, p := range append(problems, file.Unread...) {
 			if p.Line < 1 || p.Line > len(lines) || p.Col < 1 || p.Col > len(lines[p.Line-1])+1 {
 				t.Errorf("the position of %v is not in the text", p)

@@ -44,7 +44,7 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			var all strings.Builder
-			f, problems := Check("f", []byte(tt.text), nil)
+			f, problems := Check("f", []byte(tt.text), Options{})
 			for _, p := range append(problems, f.Unread...) {
 				fmt.Fprintln(&all, p)
 			}

@@ -15,8 +15,8 @@ import (
 // policy files. Problems have the positions of the file and the names of its
 // fields. Losses are problems of severity Info. The problems are sorted. They do not
 // include those of documents that cannot be read, which the File has.
-func Check(name string, text []byte, from *Kind) (*File, []policy.Problem) {
-	f, problems := Read(name, text, from)
+func Check(name string, text []byte, o Options) (*File, []policy.Problem) {
+	f, problems := Read(name, text, o)
 	problems = f.check(problems)
 	if len(f.Kinds) > 0 {
 		problems = policy.SuppressForeign(name, text, problems)

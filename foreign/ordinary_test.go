@@ -22,7 +22,7 @@ func TestOrdinaryFiles(t *testing.T) {
 		if policy.Recognize(file.Data) {
 			t.Errorf("%s is taken for a policy file", file.Name)
 		}
-		f, problems := Check(file.Name, file.Data, nil)
+		f, problems := Check(file.Name, file.Data, Options{})
 		for _, k := range f.Kinds {
 			t.Errorf("%s is taken for a %s", file.Name, k.Title)
 		}

@@ -31,7 +31,7 @@ func TestRoundTrips(t *testing.T) {
 				}
 				continue
 			}
-			f, problems := Check("exported", document, nil)
+			f, problems := Check("exported", document, Options{})
 			if len(f.Kinds) != 1 || f.Kinds[0] != kind {
 				t.Errorf("%s to %s: the document is not recognized:\n%s", filepath.Base(name), kind.Name, document)
 				continue

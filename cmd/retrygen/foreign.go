@@ -150,7 +150,7 @@ func (c *converter) importAll(names []string) (status int, err error) {
 			return 0, err
 		}
 		sources[name] = text
-		f, problems := foreign.Check(name, text, from)
+		f, problems := foreign.Check(name, text, foreign.Options{From: from})
 		found = append(found, policy.AtLeast(rules.Warning, append(problems, f.Unread...))...)
 		switch {
 		case len(f.Unread) > 0:

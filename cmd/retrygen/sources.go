@@ -82,6 +82,8 @@ type tally struct {
 	sources  map[string][]byte // texts of files with problems, by name
 	own      []string          // policy files of retrygen
 
+	patches patches // of Kustomize
+
 	walked   bool // files of folders were checked
 	files    int
 	policies int
@@ -98,7 +100,7 @@ func (c *checker) check(args []string, stderr io.Writer) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tally{sources: map[string][]byte{}, systems: map[string]bool{}, walked: walked}
+	t := &tally{sources: map[string][]byte{}, systems: map[string]bool{}, patches: patches{}, walked: walked}
 	for _, s := range list {
 		progress.Step("checking " + s.name)
 		name, text, err := readFile(s.name)
@@ -135,7 +137,7 @@ func (t *tally) add(s source, text []byte, from *foreign.Kind) (note string) {
 	if !s.named && !foreign.MayHavePolicies(text) {
 		return ""
 	}
-	f, problems := foreign.Check(s.name, text, from)
+	f, problems := foreign.Check(s.name, text, foreign.Options{From: from, Patch: t.patches.has(s.name)})
 	t.problems = append(t.problems, problems...)
 	t.policies += len(f.Policies)
 	for _, k := range f.Kinds {

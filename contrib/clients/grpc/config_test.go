@@ -95,7 +95,7 @@ func namesOtherPolicy(text string) bool {
 }
 
 func checkFile(text []byte) (problems []string) {
-	f, found := foreign.Check("config.json", text, foreign.ByName("grpc"))
+	f, found := foreign.Check("config.json", text, foreign.Options{From: foreign.ByName("grpc")})
 	for _, p := range append(found, f.Unread...) {
 		if p.Severity == rules.Error {
 			problems = append(problems, p.String())
