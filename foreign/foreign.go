@@ -124,8 +124,8 @@ type Options struct {
 	Patch bool
 }
 
-// Read reads the policies of a file of another system. The problems are sorted. They include values that the other system
-// refuses, but not the reasons why documents cannot be read.
+// Read reads the policies of a file of another system. The problems are sorted. They include
+// values that the other system refuses, but not the reasons why documents cannot be read.
 func Read(name string, text []byte, o Options) (*File, []policy.Problem) {
 	r := newReader(&File{Name: name})
 	r.read(name, syntax.File(text), o.From, o.Patch)

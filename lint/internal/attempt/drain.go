@@ -145,10 +145,41 @@ func (d *drain) appendTo(found []Drain) []Drain {
 		return found // another channel may be received from
 	}
 	evidence := vocab.Proven
-	if d.acts {
+	if d.acts || ctx == nil && !d.isClosed() {
 		evidence = vocab.Named
 	}
 	return append(found, Drain{Pos: d.pos, Context: ctx, Evidence: evidence})
+}
+
+// isClosed reports whether the channel is given by others, who may close it, or the package closes
+// channels of its type. A channel that signals are sent on is never closed.
+func (d *drain) isClosed() bool {
+	switch flow.Source(d.ch, flow.Renamed|flow.Kept|flow.Captured).(type) {
+	case *ssa.MakeChan, *ssa.UnOp:
+	default:
+		return true
+	}
+	elem := d.ch.Type().Underlying().(*types.Chan).Elem()
+	return slices.ContainsFunc(d.p.closedElems(), func(t types.Type) bool { return types.Identical(t, elem) })
+}
+
+// closedElems returns the types of the elements of all channels that the package closes.
+func (p *Package) closedElems() []types.Type {
+	p.closes.once.Do(func() {
+		for _, fn := range p.fns {
+			for instr := range flow.Instructions(fn.Blocks) {
+				call, ok := instr.(ssa.CallInstruction)
+				if !ok {
+					continue
+				}
+				if b, ok := call.Common().Value.(*ssa.Builtin); ok && b.Name() == "close" {
+					ch := call.Common().Args[0].Type().Underlying().(*types.Chan)
+					p.closes.elems = append(p.closes.elems, ch.Elem())
+				}
+			}
+		}
+	})
+	return p.closes.elems
 }
 
 // isSame reports whether each iteration receives from the same channel.

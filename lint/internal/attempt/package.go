@@ -33,6 +33,10 @@ type Package struct {
 	methods    methods
 	operations operations
 	lifetimes  lifetimes
+	closes     struct {
+		once  sync.Once
+		elems []types.Type
+	}
 }
 
 // An index lists the instructions of a function that several questions ask for.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log"
 	"net/http"
+	"os"
+	"os/signal"
 	"time"
 )
 
@@ -173,6 +175,17 @@ func empty(ctx context.Context) {
 		select {
 		case <-ctx.Done(): // want `after ctx has ended this case repeats without end`
 		case <-time.After(time.Second):
+		}
+	}
+}
+
+// Nobody closes a channel of signals.
+func nopeSignals(handle func(os.Signal)) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	for {
+		for s := range signals { // want `after the channel is closed this receive repeats without end.*RL115; named\)`
+			handle(s)
 		}
 	}
 }
