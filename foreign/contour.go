@@ -59,10 +59,10 @@ func (d *decoder) contourRoute(name string, r, route *value) {
 	d.envoyStatuses(p, c, on, r.get("retriableStatusCodes"))
 	limits := route.get("timeoutPolicy")
 	p.Timeout = envoyTimeout
-	if v := limits.get("response"); v != nil {
-		if t, ok := v.duration(contourDuration); ok && (t > 0 || isForever(v.n.Text)) { // 0s is the default
-			p.setDuration("timeout", t, v)
-		}
+	response := limits.get("response")
+	p.duration("timeout", response, contourDuration)
+	if p.Timeout == 0 && !isForever(response.n.Text) { // 0s is the default
+		p.Timeout = envoyTimeout
 	}
 	limits.get("idle").lose("a call ends after this time without data")
 	limits.skip("idleConnection")
