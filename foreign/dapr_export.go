@@ -36,8 +36,12 @@ func encodeDapr(e *encoder) {
 				breakers = breakers.add(b.Name, e.daprBreaker(p, b))
 			}
 		}
+		known := false
 		for _, bind := range e.binds[p.Name] {
-			targets.add(strings.Split(bind, "/"), use)
+			known = targets.add(strings.Split(bind, "/"), use) || known
+		}
+		if !known {
+			e.lose(p, "", "no target is known: write # bind: apps/NAME above the policy, or a target in the resource")
 		}
 	}
 	policies := object{}
@@ -188,9 +192,9 @@ func goText(d time.Duration) string {
 // are added.
 type daprTargetTree struct{ apps, actors, components object }
 
-// add adds a target that a bind comment names, as apps/NAME. Other comments are
-// not for Dapr.
-func (t *daprTargetTree) add(path []string, use object) {
+// add adds a target that a bind comment names, as apps/NAME, and reports whether it does. Other
+// comments are not for Dapr.
+func (t *daprTargetTree) add(path []string, use object) bool {
 	switch {
 	case len(path) == 2 && path[0] == "apps":
 		t.apps = t.apps.add(path[1], use)
@@ -203,11 +207,14 @@ func (t *daprTargetTree) add(path []string, use object) {
 		for i := range t.components {
 			if t.components[i].key == path[1] {
 				t.components[i].value = t.components[i].value.(object).add(path[2], use)
-				return
+				return true
 			}
 		}
 		t.components = t.components.add(path[1], object{}.add(path[2], use))
+	default:
+		return false
 	}
+	return true
 }
 
 func (t *daprTargetTree) object() object {

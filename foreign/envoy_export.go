@@ -35,7 +35,12 @@ func encodeEnvoy(e *encoder) {
 // envoyRetry returns the retry_policy of a policy.
 func (e *encoder) envoyRetry(p *policy.Policy) object {
 	e.take(p, "attempt_timeout")
-	if p.MaxAttempts == 1 {
+	var on []string
+	var statuses []int
+	if p.MaxAttempts != 1 {
+		on, statuses = e.envoyConditions(p)
+	}
+	if len(on)+len(statuses) == 0 {
 		e.take(p, "max_attempts")
 		e.take(p, retryFields...)
 		r := object{}.add("retry_on", "connect-failure").add("num_retries", 0)
@@ -44,7 +49,6 @@ func (e *encoder) envoyRetry(p *policy.Policy) object {
 		}
 		return r
 	}
-	on, statuses := e.envoyConditions(p)
 	r := object{}
 	if len(statuses) > 0 {
 		on = append(on, "retriable-status-codes")
@@ -88,7 +92,8 @@ func (e *encoder) envoyRetries(p *policy.Policy) int {
 	return attempts - 1
 }
 
-// envoyConditions returns the conditions and the other statuses that make a policy retry.
+// envoyConditions returns the conditions and the other statuses that make a policy retry. It
+// loses retry_on if there are none.
 func (e *encoder) envoyConditions(p *policy.Policy) (on []string, statuses []int) {
 	e.take(p, "retry_on", "abort_on")
 	rest := e.retriedStatuses(p)
@@ -128,6 +133,9 @@ func (e *encoder) envoyConditions(p *policy.Policy) (on []string, statuses []int
 	}
 	if lost != nil && e.namesCodes(p) {
 		e.lose(p, "retry_on", "%s does not retry the gRPC codes %s", e.kind.Title, strings.Join(lost, ", "))
+	}
+	if len(on)+len(rest) == 0 {
+		e.lose(p, "retry_on", "%s has no condition for these errors, so nothing is retried", e.kind.Title)
 	}
 	return on, rest
 }
@@ -196,19 +204,25 @@ func (e *encoder) istioHosts(p *policy.Policy) (hosts []string) {
 }
 
 func (e *encoder) istioRetries(p *policy.Policy) object {
-	r := object{}.add("attempts", e.envoyRetries(p))
 	e.take(p, "attempt_timeout")
-	if p.MaxAttempts == 1 {
+	var on []string
+	var statuses []int
+	if p.MaxAttempts != 1 {
+		on, statuses = e.envoyConditions(p)
+	}
+	if len(on)+len(statuses) == 0 { // an empty retryOn has the conditions of the mesh
+		r := object{}.add("attempts", 0)
+		e.take(p, "max_attempts")
 		e.take(p, retryFields...)
 		if p.AttemptTimeout > 0 {
 			e.lose(p, "attempt_timeout", "Istio refuses perTryTimeout without retries")
 		}
 		return r
 	}
+	r := object{}.add("attempts", e.envoyRetries(p))
 	if p.AttemptTimeout > 0 {
 		r = r.add("perTryTimeout", goText(p.AttemptTimeout))
 	}
-	on, statuses := e.envoyConditions(p)
 	for _, status := range statuses {
 		on = append(on, strconv.Itoa(status))
 	}

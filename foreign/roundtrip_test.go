@@ -1,8 +1,10 @@
 package foreign
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/retrygen/retrygen/policy/rules"
@@ -41,6 +43,27 @@ func TestRoundTrips(t *testing.T) {
 					t.Errorf("%s to %s: %v", filepath.Base(name), kind.Name, p)
 				}
 			}
+		}
+	}
+}
+
+// TestExportNothing: errors for which a system has no condition are not retried, rather than
+// others that it retries where no condition is written; and what applies to nothing is a loss.
+func TestExportNothing(t *testing.T) {
+	const file = "version: 1\nerrors: {odd: {pattern: odd}}\npolicies:\n  p: {max_attempts: 3, retry_on: [odd]}\n"
+	for _, tt := range []struct{ kind, document, loss string }{
+		{"istio", "      attempts: 0\n", "has no condition for these errors, so nothing is retried"},
+		{"envoy", "num_retries: 0\n", "has no condition for these errors, so nothing is retried"},
+		{"grpc", `"methodConfig"`, "no gRPC code is retried, so the config has no retryPolicy"},
+		{"dapr", "maxRetries: 2\n", "no target is known"},
+	} {
+		document, losses, problems := Export(ByName(tt.kind), "retry.yaml", []byte(file))
+		var all strings.Builder
+		for _, l := range losses {
+			fmt.Fprintln(&all, l)
+		}
+		if !strings.Contains(string(document), tt.document) || !strings.Contains(all.String(), tt.loss) {
+			t.Errorf("%s: got %q, %s, %v; want %q, %s", tt.kind, document, all.String(), problems, tt.document, tt.loss)
 		}
 	}
 }
