@@ -49,7 +49,7 @@ type Kind struct {
 func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &temporalKind, &batchKind, &argoKind, &istioKind, &linkerdKind, &gatewayKind,
-		&envoyGatewayKind, &contourKind, &kumaKind, &resilience4jKind, &pollyKind, &conductorKind, &gcpKind,
+		&envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &resilience4jKind, &pollyKind, &conductorKind, &gcpKind,
 		&serverlessKind, &prodigyKind, &flowKind, &envoyKind,
 	}
 }

@@ -144,6 +144,9 @@ func (w words) in(classes map[string]string) rules.Words {
 			if f == "max_attempts" && w[countsRetries] != "" {
 				f = countsRetries
 			}
+			if f == theDelays {
+				return string(f), w["initial_delay"] != "" && !strings.HasPrefix(w["initial_delay"], fixed)
+			}
 			name, isFixed := strings.CutPrefix(w[f], fixed)
 			return name, name != "" && !isFixed
 		},

@@ -49,6 +49,10 @@ const fullJitter rules.Field = "jitter: full"
 // fixedBackoff is the key of what a system writes for the advice "backoff: fixed".
 const fixedBackoff rules.Field = "backoff: fixed"
 
+// theDelays is the key of the advice to change the delays as a whole. A system whose
+// documents set the first delay can follow it.
+const theDelays rules.Field = "the delays"
+
 // fixed begins the name of a field that documents cannot set.
 const fixed = "="
 

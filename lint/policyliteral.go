@@ -133,10 +133,10 @@ func goName(key rules.Field) string {
 	return b.String()
 }
 
-// inGo are the names of fields in Go code. A setting such as jitter: full is written
-// like in a policy file.
+// inGo are the names of fields in Go code. A setting such as jitter: full, and the delays as a
+// whole, are written like in a policy file.
 var inGo = rules.Words{Field: func(key rules.Field) (string, bool) {
-	if strings.Contains(string(key), ": ") {
+	if strings.Contains(string(key), " ") {
 		return string(key), true
 	}
 	return goName(key), true

@@ -16,7 +16,7 @@ func neverBegin(p *retry.Policy) (Finding, bool) {
 	if p.Timeout <= 0 || p.MaxAttempts == retry.Unlimited || waitsForever(p) {
 		return Finding{}, false
 	}
-	n, severity, when, shorten := retriesWithin(p, p.Timeout, 0, leastDelay), Error, "", "shorten the delays"
+	n, severity, when, shorten := retriesWithin(p, p.Timeout, 0, leastDelay), Error, "", "shorten `the delays`"
 	all := p.MaxAttempts - 1
 	if n == all {
 		n, severity, when = retriesWithin(p, p.Timeout, 0, greatestDelay), Warning, "with the longest waits of its jitter, "

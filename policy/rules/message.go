@@ -10,8 +10,9 @@ import (
 
 // The message of a finding is what is wrong, then what to do after the first colon:
 // alternatives, which are separated by bars. Names that Go code or another system
-// has other words for are in backquotes: `max_delay` is a field, and `jitter: full`
-// a setting. [className] and [attempts] mark arguments in the same way.
+// has other words for are in backquotes: `max_delay` is a field, `jitter: full`
+// a setting, and `the delays` are all that decide the schedule. [className] and
+// [attempts] mark arguments in the same way.
 
 // Words are the names in a message, as Go code or another system has them.
 type Words struct {
