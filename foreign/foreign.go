@@ -48,9 +48,9 @@ type Kind struct {
 // Kinds returns all kinds, in the order in which they are listed in messages.
 func Kinds() []*Kind {
 	return []*Kind{
-		&grpcKind, &daprKind, &aslKind, &temporalKind, &batchKind, &argoKind, &istioKind, &linkerdKind, &gatewayKind,
-		&envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &resilience4jKind, &pollyKind, &conductorKind, &gcpKind,
-		&serverlessKind, &prodigyKind, &flowKind, &envoyKind,
+		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &istioKind, &linkerdKind,
+		&gatewayKind, &envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &resilience4jKind, &pollyKind,
+		&conductorKind, &gcpKind, &serverlessKind, &prodigyKind, &flowKind, &envoyKind,
 	}
 }
 

@@ -1,0 +1,328 @@
+package foreign
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/duration"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// sqsKind is the redrive of SQS queues that Lambda functions consume, in templates of
+// CloudFormation and SAM, and in Terraform JSON: the AWS Lambda Developer Guide, "Creating and
+// configuring an Amazon SQS event source mapping", and AWS::SQS::Queue for the defaults.
+var sqsKind = Kind{
+	Name: "sqs", Title: "SQS queue",
+	recognize: func(doc *syntax.Node) bool {
+		return len(at(at(doc, "resource"), "aws_sqs_queue").Entries) > 0 ||
+			slices.ContainsFunc(at(doc, "Resources").Entries, func(e syntax.Entry) bool {
+				return at(e.Value, "Type").Text == "AWS::SQS::Queue"
+			})
+	},
+	decode: decodeSQS,
+}
+
+// A dialect has the names that a format of templates gives to the settings of queues,
+// functions and mappings.
+type dialect struct {
+	words                                          words
+	visibility, redrive, retention, source, target string
+	timeout, window                                string
+}
+
+var cloudFormation = dialect{
+	words: words{
+		"max_attempts": "maxReceiveCount", "initial_delay": "VisibilityTimeout", "timeout": "MessageRetentionPeriod",
+		"attempt_timeout": "Timeout",
+	},
+	visibility: "VisibilityTimeout", redrive: "RedrivePolicy", retention: "MessageRetentionPeriod",
+	source: "EventSourceArn", target: "FunctionName", timeout: "Timeout", window: "MaximumBatchingWindowInSeconds",
+}
+
+var terraform = dialect{
+	words: words{
+		"max_attempts": "maxReceiveCount", "initial_delay": "visibility_timeout_seconds",
+		"timeout": "message_retention_seconds", "attempt_timeout": "timeout",
+	},
+	visibility: "visibility_timeout_seconds", redrive: "redrive_policy", retention: "message_retention_seconds",
+	source: "event_source_arn", target: "function_name", timeout: "timeout", window: "maximum_batching_window_in_seconds",
+}
+
+// The defaults of SQS and Lambda.
+const (
+	sqsVisibility = 30 * time.Second
+	sqsRetention  = 4 * 24 * time.Hour
+	lambdaTimeout = 3 * time.Second
+)
+
+// A consumer is a function that receives the messages of a queue. Each value may be nil.
+type consumer struct {
+	queue    string // the name of its resource
+	function *value // its properties
+	defaults *value // of functions
+	mapping  *value
+}
+
+func decodeSQS(d *decoder, doc *value) {
+	t := sqsTemplate{d: d, queues: map[string]*value{}, functions: map[string]*value{}}
+	if resources := doc.get("Resources"); resources != nil {
+		t.dialect = &cloudFormation
+		t.cloudFormation(doc.get("Globals").get("Function"), resources)
+		doc.skipOthers("Resources", "Globals")
+		doc.get("Globals").skip()
+	} else {
+		t.dialect = &terraform
+		resources := doc.get("resource")
+		t.terraform(resources)
+		doc.skipOthers("resource")
+		resources.skip()
+	}
+	for _, name := range t.names {
+		t.queue(name, t.queues[name])
+	}
+}
+
+// A sqsTemplate holds the resources of a template that belong to queues.
+type sqsTemplate struct {
+	*dialect
+	d         *decoder
+	names     []string // of queues, in the order of the template
+	queues    map[string]*value
+	functions map[string]*value
+	consumers []consumer
+}
+
+func (t *sqsTemplate) cloudFormation(defaults, resources *value) {
+	var mappings []*value
+	for _, name := range resources.keys() {
+		r := resources.get(name)
+		properties := r.get("Properties")
+		if properties != nil && !properties.n.IsMap() {
+			properties = nil
+		}
+		switch r.get("Type").text() {
+		case "AWS::SQS::Queue":
+			t.names = append(t.names, name)
+			t.queues[name] = properties
+			r.skipOthers("Properties")
+			properties.skip(sqsOther...)
+			continue
+		case "AWS::Lambda::Function":
+			t.functions[name] = properties
+		case "AWS::Serverless::Function":
+			t.functions[name] = properties
+			t.events(defaults, properties)
+		case "AWS::Lambda::EventSourceMapping":
+			mappings = append(mappings, properties)
+		}
+		r.skip()
+	}
+	for _, m := range mappings {
+		t.mapping(m)
+	}
+}
+
+// sqsOther are the properties of a queue that have nothing to do with retries.
+var sqsOther = []string{
+	"QueueName", "FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit", "DelaySeconds",
+	"KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled", "MaximumMessageSize",
+	"ReceiveMessageWaitTimeSeconds", "RedriveAllowPolicy", "Tags",
+}
+
+// events reads the queues that are events of a function of SAM.
+func (t *sqsTemplate) events(defaults, function *value) {
+	events := function.get("Events")
+	for _, name := range events.keys() {
+		e := events.get(name)
+		if p := e.get("Properties"); at(e.n, "Type").Text == "SQS" && p != nil {
+			t.consumers = append(t.consumers, consumer{referred(p.get("Queue")), function, defaults, p})
+		}
+	}
+}
+
+func (t *sqsTemplate) terraform(resources *value) {
+	queues := resources.get("aws_sqs_queue")
+	t.names = queues.keys()
+	for _, name := range t.names {
+		t.queues[name] = block(queues.get(name))
+	}
+	functions := resources.get("aws_lambda_function")
+	for _, name := range functions.keys() {
+		t.functions[name] = block(functions.get(name))
+	}
+	mappings := resources.get("aws_lambda_event_source_mapping")
+	for _, name := range mappings.keys() {
+		t.mapping(block(mappings.get(name)))
+	}
+}
+
+// block returns a block of Terraform, which may be a list of one.
+func block(v *value) *value {
+	if v != nil && v.n.IsList() {
+		if list := v.items(); len(list) == 1 {
+			return list[0]
+		}
+		return nil
+	}
+	return v
+}
+
+// mapping adds the consumer of an event source mapping, if its function is in the template.
+func (t *sqsTemplate) mapping(m *value) {
+	if f := t.functions[referred(m.get(t.target))]; f != nil {
+		t.consumers = append(t.consumers, consumer{queue: referred(m.get(t.source)), function: f, mapping: m})
+	}
+}
+
+// reference matches a reference of Terraform, and the text of one of CloudFormation.
+var reference = regexp.MustCompile(`^(?:\$\{(?:aws_sqs_queue|aws_lambda_function)\.)?([A-Za-z0-9_-]+)(?:\.\w+)?\}?$`)
+
+// referred returns the name of the resource that a value refers to, as !GetAtt Orders.Arn or
+// {"Ref": "Orders"}, or "".
+func referred(v *value) string {
+	if v == nil {
+		return ""
+	}
+	n := v.n
+	for _, key := range []string{"Ref", "Fn::GetAtt"} {
+		if e := n.Get(key); e != nil {
+			n = e.Value
+		}
+	}
+	if len(n.Items) > 0 { // [Orders, Arn]
+		n = n.Items[0]
+	}
+	if m := reference.FindStringSubmatch(n.Text); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// queue adds a policy for each function that consumes a queue, or one for a queue that only
+// programs consume.
+func (t *sqsTemplate) queue(name string, q *value) {
+	var own []consumer
+	for _, c := range t.consumers {
+		if c.queue == name {
+			own = append(own, c)
+		}
+	}
+	if len(own) == 0 && q.has(t.redrive) {
+		own = []consumer{{queue: name}}
+	}
+	for _, c := range own {
+		t.policy(name, q, c)
+	}
+	if len(own) == 0 {
+		q.skip()
+	}
+}
+
+// policy adds the policy of a queue and a function. A message that is not deleted is received
+// again when it is visible: the delay begins with the attempt, so that no rule may add both.
+func (t *sqsTemplate) policy(name string, q *value, c consumer) {
+	p := t.d.policy(name, t.words, q, c.function, c.mapping)
+	p.Backoff, p.unknown = retry.BackoffFixed, append(p.unknown, "attempt_timeout")
+	hidden, known := p.seconds(q.get(t.visibility), sqsVisibility)
+	p.setDuration("initial_delay", hidden, q.get(t.visibility))
+	p.MaxDelay = p.InitialDelay
+	if !known {
+		p.unknown = append(p.unknown, "initial_delay", "max_delay")
+	}
+	retention, ok := p.seconds(q.get(t.retention), sqsRetention)
+	p.setDuration("timeout", retention, q.get(t.retention))
+	if !ok {
+		p.unknown = append(p.unknown, "timeout")
+	}
+	p.receives(q.get(t.redrive))
+	if c.function == nil {
+		return
+	}
+	limit := c.function.get(t.timeout)
+	if limit == nil {
+		limit = c.defaults.get("Timeout")
+	}
+	runs, ok := p.seconds(limit, lambdaTimeout)
+	p.setDuration("attempt_timeout", runs, limit)
+	if known && ok {
+		t.fits(q, c, limit, hidden, runs)
+	}
+}
+
+// fits reports a function that may run for longer than its messages are hidden.
+func (t *sqsTemplate) fits(q *value, c consumer, limit *value, hidden, runs time.Duration) {
+	place := q.get(t.visibility)
+	for _, v := range []*value{limit, q, c.mapping} {
+		if place == nil {
+			place = v
+		}
+	}
+	if runs > hidden {
+		place.mistake("P401", "%s %s of the function exceeds %s %s: Lambda refuses the mapping. Raise %[3]s to 6 times %[1]s",
+			t.timeout, duration.Format(runs), t.visibility, duration.Format(hidden))
+		return
+	}
+	if window, ok := writtenSeconds(c.mapping.get(t.window)); ok && window > hidden-runs {
+		place.warn("P401", "%s %s and %s %s exceed %s %s, so messages may be received again meanwhile: raise %[5]s",
+			t.window, duration.Format(window), t.timeout, duration.Format(runs), t.visibility, duration.Format(hidden))
+	}
+}
+
+// writtenSeconds returns a number of seconds, unless it is absent or known at run time only.
+func writtenSeconds(v *value) (time.Duration, bool) {
+	if v == nil || v.n.IsMap() || v.n.IsList() {
+		return 0, false
+	}
+	d, err := in(time.Second)(v.n.Text)
+	return d, err == nil
+}
+
+// seconds returns a number of seconds, or the default if it is absent. A value that another part
+// of the template or a parameter decides is a loss.
+func (p *Policy) seconds(v *value, byDefault time.Duration) (d time.Duration, known bool) {
+	if v == nil {
+		return byDefault, true
+	}
+	d, known = writtenSeconds(v)
+	if !known {
+		v.lose("the value is known at run time only")
+		return byDefault, false
+	}
+	v.done = true
+	return d, true
+}
+
+// maxReceiveCount matches the setting in the text of a redrive policy, in JSON or in a call
+// of jsonencode.
+var maxReceiveCount = regexp.MustCompile(`\bmaxReceiveCount"?\s*[:=]\s*"?(\d{1,4})\b`)
+
+// receives reads how often a message is received. Without a dead-letter queue it is received
+// until its retention ends.
+func (p *Policy) receives(redrive *value) {
+	p.MaxAttempts = retry.Unlimited
+	if redrive == nil {
+		return
+	}
+	count := redrive.get("maxReceiveCount")
+	redrive.get("deadLetterTargetArn").skip()
+	if count == nil && !redrive.n.IsMap() {
+		if m := maxReceiveCount.FindStringSubmatch(redrive.n.Text); m != nil {
+			p.MaxAttempts, _ = strconv.Atoi(m[1])
+			redrive.done = true
+			p.from("max_attempts", redrive)
+			return
+		}
+	}
+	if n, ok := writtenSeconds(count); ok && n >= time.Second {
+		p.attempts(count, 0)
+		return
+	}
+	if count == nil {
+		count = redrive
+	}
+	count.lose("the value is known at run time only")
+	p.unknown = append(p.unknown, "max_attempts")
+}
