@@ -49,8 +49,8 @@ type Kind struct {
 func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &istioKind, &linkerdKind,
-		&gatewayKind, &envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &knativeKind, &resilience4jKind,
-		&pollyKind, &conductorKind, &gcpKind, &serverlessKind, &prodigyKind, &flowKind, &envoyKind,
+		&gatewayKind, &envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &knativeKind, &connectKind,
+		&resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &serverlessKind, &prodigyKind, &flowKind, &envoyKind,
 	}
 }
 
