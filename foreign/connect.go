@@ -66,7 +66,9 @@ func (d *decoder) connector(name string, v *value) {
 	}
 	p := d.policy(name, connectWords, v)
 	p.MaxAttempts, p.InitialDelay, p.MaxDelay = retry.Unlimited, connectFirst, connectLongest
+	known := longest == nil
 	if p.duration("max_delay", longest, in(time.Millisecond)) {
+		known = true
 		p.InitialDelay = min(connectFirst, p.MaxDelay)
 		longest.note("a delay beyond it is replaced by one between 0 and it, at random")
 	}
@@ -76,7 +78,7 @@ func (d *decoder) connector(name string, v *value) {
 		return
 	}
 	p.setDuration("max_elapsed", total, limit)
-	if total < connectFirst && p.InitialDelay == connectFirst {
+	if known && total < p.InitialDelay && p.InitialDelay == connectFirst {
 		p.unknown = append(p.unknown, "max_elapsed")
 		limit.warn("P301", "%s counts milliseconds: %v is less than the first delay of %v, so it allows one retry",
 			connectTimeout, total, connectFirst)

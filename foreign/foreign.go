@@ -50,7 +50,8 @@ func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &istioKind, &linkerdKind,
 		&gatewayKind, &envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &knativeKind, &connectKind,
-		&resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &serverlessKind, &prodigyKind, &flowKind, &envoyKind,
+		&resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &cloudTasksKind, &serverlessKind, &prodigyKind,
+		&flowKind, &envoyKind,
 	}
 }
 
