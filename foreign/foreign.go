@@ -49,7 +49,7 @@ type Kind struct {
 func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &istioKind, &linkerdKind,
-		&gatewayKind, &envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &knativeKind, &connectKind,
+		&gatewayKind, &envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &knativeKind, &actionsKind, &connectKind,
 		&resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &cloudTasksKind, &serverlessKind, &prodigyKind,
 		&flowKind, &envoyKind,
 	}
