@@ -155,6 +155,7 @@ func kindOf(doc *syntax.Node) *Kind {
 // hints are words of which every document with policies has one, in lower case.
 var hints = [][]byte{
 	[]byte("retr"), []byte("timeout"), []byte("attempt"), []byte("interval"), []byte("mapreduce"), []byte("error_policy"),
+	[]byte("backoff"), []byte("deadline"), []byte("redrive"),
 }
 
 // MayHavePolicies reports whether a text may have policies. It is much faster than
