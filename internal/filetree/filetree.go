@@ -15,25 +15,20 @@ import (
 // A Lister lists files. Its zero value excludes nothing of its own. It must not be used
 // concurrently.
 type Lister struct {
-	excluded list
+	excluded []rule
 }
 
 // skipped are folders whose files belong to others.
 var skipped = []string{".git", "vendor", "node_modules"}
 
-// Exclude adds a pattern in the syntax of .gitignore, relative to the current folder:
-// what it matches is not listed.
+// Exclude adds a pattern in the syntax of .gitignore, relative to the folder that is the
+// current one when files are listed: what it matches is not listed.
 func (l *Lister) Exclude(pattern string) error {
-	dir, err := os.Getwd()
-	if err != nil {
-		return err
-	}
 	r, err := parseRule(pattern)
 	if err != nil {
 		return err
 	}
-	l.excluded.folder = filepath.ToSlash(dir)
-	l.excluded.rules = append(l.excluded.rules, r)
+	l.excluded = append(l.excluded, r)
 	return nil
 }
 
@@ -46,7 +41,11 @@ func (l *Lister) Below(folder string) (files []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w := walk{excluded: l.excluded}
+	current, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	w := walk{excluded: list{filepath.ToSlash(current), l.excluded}}
 	if err := w.folder(folder, filepath.ToSlash(abs), around(abs)); err != nil {
 		return nil, err
 	}
