@@ -7,6 +7,10 @@
 // The converted policies are judged by the rules for policy files. Problems are
 // reported at the positions of the foreign file, in the names of its fields.
 //
+// A file has documents, and a document may have texts that are files themselves, as a
+// ConfigMap has: these are read, too, and keep the positions of the outer file. What a patch
+// or a template does not write is decided elsewhere, so no rule judges it.
+//
 // To add a system: write its file with a [Kind], list it in [Kinds], and put sample
 // documents into testdata/NAME; go test -update writes what they result in. A
 // decoder reads values with get, items, text, int and duration, which report
