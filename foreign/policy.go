@@ -422,28 +422,6 @@ func (d *decoder) assign() {
 	}
 }
 
-// open marks the fields of policies that are not known yet: those that have the value of
-// an expression, and all that a partial document does not write.
-func (d *decoder) open() {
-	for _, p := range d.file.Policies[d.first:] {
-		p.partial = d.partial
-	}
-	for _, l := range d.file.Losses[d.firstLoss:] {
-		if l.Policy == nil || !l.open {
-			continue
-		}
-		for field, name := range l.Policy.words {
-			if folded(name) != folded(l.key) {
-				continue
-			}
-			if field == countsRetries {
-				field = "max_attempts"
-			}
-			l.Policy.unknown = append(l.Policy.unknown, field)
-		}
-	}
-}
-
 // finish removes what has no effect on the policies of the document: the schedule
 // of a policy that makes one attempt.
 func (d *decoder) finish() {

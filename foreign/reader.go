@@ -158,3 +158,25 @@ func (r *reader) decode(kind *Kind, doc *syntax.Node) {
 	d.open()
 	d.finish()
 }
+
+// open marks the fields of policies that are not known yet: those that have the value of
+// an expression, and all that a partial document does not write.
+func (d *decoder) open() {
+	for _, p := range d.file.Policies[d.first:] {
+		p.partial = d.partial
+	}
+	for _, l := range d.file.Losses[d.firstLoss:] {
+		if l.Policy == nil || !l.open {
+			continue
+		}
+		for field, name := range l.Policy.words {
+			if folded(name) != folded(l.key) {
+				continue
+			}
+			if field == countsRetries {
+				field = "max_attempts"
+			}
+			l.Policy.unknown = append(l.Policy.unknown, field)
+		}
+	}
+}
