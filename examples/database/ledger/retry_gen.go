@@ -45,22 +45,22 @@ var policyRead = retry.Policy{
 	Classes: errorClasses,
 }
 
-// policyWrite: up to 20 attempts, waiting 5ms, 10ms, 20ms, 40ms, …, never more
-// than 200ms, each drawn from zero to that; the waits at most 1s in total; only
-// busy errors are retried.
+// policyWrite: up to 100 attempts, waiting 5ms, 10ms, 20ms, 40ms, …, never more
+// than 200ms, each drawn from zero to that; the waits at most 10s in total;
+// only busy errors are retried.
 //
-// A transfer must not be made twice. Only errors that prove that nothing was done are retried.
+// A transfer must not be made twice. Only errors that prove that nothing was done are retried, for as long as somebody else may write.
 var policyWrite = retry.Policy{
 	Name: "write",
 	Schedule: retry.Schedule{
-		MaxAttempts:  20,
+		MaxAttempts:  100,
 		Backoff:      retry.BackoffExponential,
 		InitialDelay: 5 * time.Millisecond,
 		Base:         2.0,
 		MaxDelay:     200 * time.Millisecond,
 		Jitter:       retry.JitterFull,
 	},
-	DelayBudget: time.Second,
+	DelayBudget: 10 * time.Second,
 	RetryOn:     []retry.Class{"busy"},
 	Classes:     errorClasses,
 }
@@ -133,4 +133,4 @@ func (l *RetryLedger) Transfer(ctx context.Context, from string, to string, amou
 	}
 }
 
-// retrygen:sum ce810d89b2d6824458805e1c
+// retrygen:sum 4969eff8462a76d90b0ddc31
