@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
@@ -45,17 +46,41 @@ const (
 
 // hasConnectRetries reports whether a map has settings for retries.
 func hasConnectRetries(n *syntax.Node) bool {
-	return n.Written(connectTimeout) != nil || n.Written(connectMaxDelay) != nil
+	return isDotted(n, connectTimeout) || isDotted(n, connectMaxDelay)
 }
 
 // isConnector reports whether a map is the configuration of a connector with settings for retries.
 func isConnector(n *syntax.Node) bool {
-	return n.Written("connector.class") != nil && hasConnectRetries(n)
+	return isDotted(n, "connector.class") && hasConnectRetries(n)
+}
+
+// isDotted reports whether a map has a key with dots, or nested maps in its place, which a file of
+// properties has.
+func isDotted(n *syntax.Node, key string) bool {
+	if n.Written(key) != nil {
+		return true
+	}
+	for step := range strings.SplitSeq(key, ".") {
+		n = at(n, step)
+	}
+	return n.Text != ""
+}
+
+// dotted returns the field of a map under such a key, or nil.
+func (v *value) dotted(key string) *value {
+	if f := v.get(key); f != nil {
+		return f
+	}
+	for step := range strings.SplitSeq(key, ".") {
+		v = v.get(step)
+	}
+	return v
 }
 
 func (d *decoder) connector(name string, v *value) {
-	v.skipOthers(connectTimeout, connectMaxDelay)
-	limit, longest := v.get(connectTimeout), v.get(connectMaxDelay)
+	limit, longest := v.dotted(connectTimeout), v.dotted(connectMaxDelay)
+	v.skipOthers(connectTimeout, connectMaxDelay, "errors")
+	v.get("errors").skipOthers("retry")
 	total, ok := limit.connectLimit()
 	if !ok || total == 0 { // nothing is retried, or it is not known
 		if limit == nil {
@@ -69,8 +94,11 @@ func (d *decoder) connector(name string, v *value) {
 	known := longest == nil
 	if p.duration("max_delay", longest, in(time.Millisecond)) {
 		known = true
-		p.InitialDelay = min(connectFirst, p.MaxDelay)
-		longest.note("a delay beyond it is replaced by one between 0 and it, at random")
+		if p.MaxDelay <= connectFirst { // each delay is one between 0 and it, at random
+			p.Backoff, p.InitialDelay, p.Jitter = retry.BackoffFixed, p.MaxDelay, retry.JitterFull
+		} else {
+			longest.note("a delay beyond it is replaced by one between 0 and it, at random")
+		}
 	}
 	if total < 0 {
 		p.unknown = append(p.unknown, "max_elapsed")

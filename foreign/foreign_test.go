@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the .want files")
 func samples(t testing.TB) []string {
 	t.Helper()
 	var files []string
-	for _, pattern := range []string{"testdata/*/*.json", "testdata/*/*.yaml"} {
+	for _, pattern := range []string{"testdata/*/*.json", "testdata/*/*.yaml", "testdata/*/*.properties"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
