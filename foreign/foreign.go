@@ -52,10 +52,10 @@ type Kind struct {
 // Kinds returns all kinds, in the order in which they are listed in messages.
 func Kinds() []*Kind {
 	return []*Kind{
-		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &istioKind, &linkerdKind,
-		&gatewayKind, &envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &knativeKind, &actionsKind, &connectKind,
-		&resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &cloudTasksKind, &serverlessKind, &prodigyKind,
-		&flowKind, &envoyKind,
+		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &tektonKind, &istioKind,
+		&linkerdKind, &gatewayKind, &envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &knativeKind, &actionsKind,
+		&connectKind, &resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &cloudTasksKind, &serverlessKind,
+		&prodigyKind, &flowKind, &envoyKind,
 	}
 }
 
