@@ -52,8 +52,10 @@ func isTemporalPolicy(n *syntax.Node) bool {
 func isTemporalOptions(n *syntax.Node) bool {
 	for _, e := range n.Entries {
 		key := folded(e.Key)
-		if key == "starttoclosetimeout" || key == "scheduletoclosetimeout" ||
-			key == "retrypolicy" && isTemporalPolicy(e.Value) {
+		limit := key == "starttoclosetimeout" || key == "scheduletoclosetimeout"
+		switch {
+		case limit && (!e.Value.IsMap() || e.Value.Get("seconds") != nil), // a schema describes such fields by maps
+			key == "retrypolicy" && isTemporalPolicy(e.Value):
 			return true
 		}
 	}
