@@ -45,7 +45,7 @@ func isBatch(n *syntax.Node) bool {
 	})
 }
 
-// isBatchStrategy reports whether a map has the fields of AWS Batch, and not those of others
+// isBatchStrategy reports whether a map has the fields of AWS Batch, and not the fields of others
 // with the same name.
 func isBatchStrategy(n *syntax.Node) bool { return hasFolded(n, "attempts", "evaluateonexit") }
 

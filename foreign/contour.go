@@ -7,7 +7,7 @@ import (
 )
 
 // contourKind is the retryPolicy of Contour's HTTPProxy: projectcontour/contour,
-// apis/projectcontour/v1/httpproxy.go. The delays are those of Envoy.
+// apis/projectcontour/v1/httpproxy.go. Envoy computes the delays.
 var contourKind = Kind{
 	Name: "contour", Title: "Contour HTTPProxy",
 	recognize: func(doc *syntax.Node) bool { return isResource(doc, "projectcontour.io", "HTTPProxy") },

@@ -15,7 +15,7 @@ type embedded struct {
 	partial bool // it changes another document: what it does not write is decided there
 }
 
-// embeddedIn returns the files in a document: those of a ConfigMap, the patches of a
+// embeddedIn returns the files in a document: the texts of a ConfigMap, the patches of a
 // Kustomization, and state machines in the text of a template. Other texts are examples
 // or descriptions.
 func embeddedIn(doc *syntax.Node) (list []embedded) {

@@ -156,7 +156,7 @@ func kindOf(doc *syntax.Node) *Kind {
 	return nil
 }
 
-// hints are words of which every document with policies has one, in lower case.
+// hints are words, in lower case. Every document with policies has one of them.
 var hints = [][]byte{
 	[]byte("retr"), []byte("timeout"), []byte("attempt"), []byte("interval"), []byte("mapreduce"), []byte("error_policy"),
 	[]byte("backoff"), []byte("deadline"), []byte("redrive"),

@@ -137,7 +137,7 @@ func envoyGatewayTargets(spec *value) (binds []string) {
 	return binds
 }
 
-// envoyGatewayOn reads the conditions of a policy. The defaults are those of Istio, with 503
+// envoyGatewayOn reads the conditions of a policy. The defaults are as in Istio, with 503
 // if no statuses are written: internal/xds/translator/route.go.
 func (d *decoder) envoyGatewayOn(p *Policy, on *value) {
 	triggers, statuses := on.get("triggers"), on.get("httpStatusCodes")

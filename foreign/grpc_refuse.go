@@ -235,7 +235,7 @@ func (g *grpcParser) throttling(e syntax.Entry, inEffect bool) {
 	}
 }
 
-// balancers checks loadBalancingConfig: a list of policies, of which grpc-go takes the first that
+// balancers checks loadBalancingConfig: a list of policies. grpc-go takes the first that
 // the program has. All programs have pick_first and round_robin.
 func (g *grpcParser) balancers(e syntax.Entry) {
 	if !e.Value.IsList() {

@@ -14,7 +14,7 @@ import (
 // Check reads a file of another system and judges its policies by the rules for
 // policy files. Problems have the positions of the file and the names of its
 // fields. Losses are problems of severity Info. The problems are sorted. They do not
-// include those of documents that cannot be read, which the File has.
+// include why documents cannot be read, which the File has.
 func Check(name string, text []byte, o Options) (*File, []policy.Problem) {
 	f, problems := Read(name, text, o)
 	problems = f.check(problems)
@@ -25,7 +25,7 @@ func Check(name string, text []byte, o Options) (*File, []policy.Problem) {
 	return f, problems
 }
 
-// check adds the problems of the policies of a file to those of reading it.
+// check adds the problems of the policies of a file to what reading it has reported.
 func (f *File) check(problems []policy.Problem) []policy.Problem {
 	problems = append(problems, f.judge()...)
 	for _, l := range f.Losses {

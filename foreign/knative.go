@@ -63,7 +63,7 @@ func (d *decoder) knativeDelivery(name string, part *value) {
 	d.below(name, part, isKnative, d.knativeDelivery)
 }
 
-// knativeDelays reads the delays. Without a policy and a delay, those of the broker or of the channel
+// knativeDelays reads the delays. Without a policy and a delay, the settings of the broker or of the channel
 // may apply.
 func (p *Policy) knativeDelays(v *value) {
 	policy, delay := v.get("backoffPolicy"), v.get("backoffDelay")

@@ -91,7 +91,7 @@ func (d *decoder) tektonTasks(pipeline, limit, total *value, words words) {
 	}
 }
 
-// tektonTask converts a task with retries. Its timeout is that of each attempt.
+// tektonTask converts a task with retries. Its timeout limits each attempt.
 func (d *decoder) tektonTask(name string, task, limit *value, words words) {
 	retries := task.get("retries")
 	if retries == nil {

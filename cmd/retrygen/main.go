@@ -58,8 +58,8 @@ func commands() []*cli.Command {
 		{
 			Name: "check", Args: "[files, folders or patterns]", Short: "check policy files without any Go code",
 			Long: `
-For a folder it checks the files below it that have policies: those of retrygen,
-and those of other systems in YAML, JSON, Java properties and Terraform. It
+For a folder it checks the files below it that have policies: policy files of
+retrygen, and files of other systems in YAML, JSON, Java properties and Terraform. It
 skips what git ignores and the folders vendor and node_modules, and counts the
 files without policies. ** in a pattern stands for any folders. The default is
 the current folder.

@@ -69,7 +69,7 @@ func calledByVet(args []string) bool {
 // runTool does what go vet asks of a tool. It does not return.
 func runTool(args []string) {
 	lint.CheckServiceConfig = foreign.CheckGRPC
-	lint.Dependencies = true // of which runTool selects some by itself
+	lint.Dependencies = true // runTool selects some of them by itself
 	name := args[len(args)-1]
 	flag.String(recordFlag, "", "for retrylint: print all packages; the `value` distinguishes entries of the cache")
 	if !strings.HasSuffix(name, ".cfg") {

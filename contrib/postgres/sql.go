@@ -76,7 +76,7 @@ type table struct {
 	list   string // begins a query
 	brief  string // begins a query with Brief
 	levels string // the priorities, as a part of a query for the due runs of the handler $3
-	// handlers are those of the records that have a time of creation and no owner, as a part
+	// handlers are the handlers of the records that have a time of creation and no owner, as a part
 	// of a query.
 	handlers string
 	move     string // changes the bucket, and with it the partition

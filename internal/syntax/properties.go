@@ -117,7 +117,7 @@ func (n *Node) putItem(i int, path []string, e Entry) {
 		return
 	case i == len(n.Items):
 		n.Items = append(n.Items, &Node{Span: e.Value.Span, Value: map[string]any{}})
-		n.Value = []any{} // of which nothing reads the items
+		n.Value = []any{} // nothing reads its items
 	}
 	if len(path) == 0 {
 		n.Items[i] = e.Value

@@ -26,8 +26,8 @@ type File struct {
 	BreakersInGo      []string           // names of the breakers whose settings are in Go variables
 	BreakersInProcess []string           // names of the breakers with shared: process
 	Budgets           []string           // names of all
-	Buckets           []budget.Policy    // those of calls
-	Counts            []job.BudgetPolicy // those of jobs
+	Buckets           []budget.Policy    // of calls
+	Counts            []job.BudgetPolicy // of jobs
 	Groups            []job.GroupPolicy
 	Policies          []Policy
 	Bindings          []Binding

@@ -68,7 +68,7 @@ func compare(t *testing.T, parse func(string) error, text string) (accepted bool
 			})
 		}
 		refuses := has("grpc-go refuses")
-		// grpc-go merges fields that are written twice. It has no limits as those of P100.
+		// grpc-go merges fields that are written twice. It has no limits like P100.
 		other := has("duplicate key", "again for grpc-go") || !refuses && has("[P100]")
 		if reader.name == "retrygen check" && (!json.Valid([]byte(text)) || strings.HasPrefix(text, "[")) {
 			other = true // a file may be YAML, or a list of configs

@@ -107,7 +107,7 @@ func (w *world) byJob() bool { return w.byWorkers() && w.seed%8 >= 4 }
 // holds reports whether successes wait for other transactions.
 func (w *world) holds() bool { return w.seed%3 == 0 }
 
-// options returns those of an execution. Workers have them from Handle.
+// options returns the options of an execution. Workers have them from Handle.
 func (w *world) options() []durable.RunOption {
 	if w.holds() {
 		return []durable.RunOption{w.budgetOption(), durable.Hold()}

@@ -149,7 +149,7 @@ type Query struct {
 
 	// Order is the order of the results of [Store.List]. [OrderNewest] and
 	// [OrderOldest] select only records with a time of creation: runs. An index has
-	// those of each handler and Status: a query that names every Status reads no more
+	// the runs of each handler and Status: a query that names every Status reads no more
 	// than a page of each. [OrderDue] selects only records that are due at
 	// some time: of runs that have ended, a query reads no more than its page.
 	Order Order

@@ -160,7 +160,7 @@ func (n *Namespace) blockedSteps(runs []string) storage.Query {
 	return storage.Query{Kind: storage.KindStep, Space: n.Space, Runs: runs, Attention: true, Status: blockedStatus}
 }
 
-// Blocked returns those of some runs that do not expire before somebody has looked at
+// Blocked returns which of some runs do not expire before somebody has looked at
 // their dead letters, or at their steps in doubt.
 func (n *Namespace) Blocked(ctx context.Context, runs []string) (map[string]bool, error) {
 	blocked := map[string]bool{}
