@@ -2,8 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"go/token"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"time"
@@ -119,7 +117,7 @@ func (d *demanding) fact(fn *ssa.Function) *demands {
 		if most := f.term(one.Needed); one.Length > most.Length {
 			*most = one.term
 			if most.Where == "" {
-				most.Where = d.position(one.at.Pos())
+				most.Where = fileAndLine(d.pass, one.at.Pos())
 			}
 		}
 	}
@@ -127,12 +125,6 @@ func (d *demanding) fact(fn *ssa.Function) *demands {
 		d.facts[fn] = f
 	}
 	return d.facts[fn]
-}
-
-// position names a place by its file and line.
-func (d *demanding) position(pos token.Pos) string {
-	at := d.pass.Fset.Position(pos)
-	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
 }
 
 // term returns what is needed, or may be taken.

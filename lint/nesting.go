@@ -3,9 +3,7 @@ package lint
 import (
 	"fmt"
 	"go/constant"
-	"go/token"
 	"go/types"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -167,7 +165,8 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 			if f.Hidden {
 				around = 1 // this loop never sees a failure
 			}
-			f = retrying{Attempts: times(around, f.Attempts), Again: times(around, f.Again), Where: n.position(call.Pos())}
+			f = retrying{Attempts: times(around, f.Attempts), Again: times(around, f.Again),
+				Where: fileAndLine(n.pass, call.Pos())}
 		case f.Depth == farthest:
 			continue
 		default:
@@ -179,7 +178,7 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 		}
 	}
 	if wraps {
-		best = w.around(best, n.position(fn.Pos()))
+		best = w.around(best, fileAndLine(n.pass, fn.Pos()))
 	}
 	if best.Attempts > 1 || wraps {
 		n.facts[fn] = &best
@@ -251,7 +250,7 @@ func (n *nesting) count(call *ssa.Call) retrying {
 			return once
 		}
 		return retrying{Attempts: times(l.within, inner.Attempts), Again: times(l.within, inner.Again),
-			Where: n.position(call.Pos()), Depth: inner.Depth}
+			Where: fileAndLine(n.pass, call.Pos()), Depth: inner.Depth}
 	}
 	if callee := call.Call.StaticCallee(); callee != nil && !isSwitched(call, callee) {
 		if f := n.find(callee); f != nil {
@@ -305,12 +304,6 @@ func (w wrapper) around(inner retrying, where string) retrying {
 
 // inCycle reports whether a block may follow itself.
 func inCycle(b *ssa.BasicBlock) bool { return flow.Reachable(b, flow.EveryEdge)[b] }
-
-// position names a place by its file and line.
-func (n *nesting) position(pos token.Pos) string {
-	at := n.pass.Fset.Position(pos)
-	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
-}
 
 // wrapperOf reports whether a function begins a call under a policy, and how often that tries:
 // once if that is not known, or not limited.

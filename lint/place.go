@@ -1,9 +1,11 @@
 package lint
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -76,6 +78,12 @@ func encloses(n ast.Node, loop *flow.Loop) bool {
 		}
 	}
 	return true
+}
+
+// fileAndLine names a place for messages about another one.
+func fileAndLine(pass *analysis.Pass, pos token.Pos) string {
+	at := pass.Fset.Position(pos)
+	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
 }
 
 // inTest reports whether pos is in a file of tests, which wait and repeat as they like.

@@ -100,7 +100,7 @@ func TestBelowIsWhatGitKeeps(t *testing.T) {
 	tree(t, repository)
 	git, err := exec.LookPath("git")
 	if err != nil {
-		t.Skip("there is no git")
+		t.Fatal(err)
 	}
 	run := func(args ...string) string {
 		out, err := exec.Command(git, args...).CombinedOutput()
