@@ -12,6 +12,7 @@ import (
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/policies"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -209,10 +210,11 @@ func (d *demanding) ofLibrary(call *ssa.Call) []*demand {
 		What: "the first wait of these retries", First: true, Evidence: Library}}}
 }
 
-// ofPolicy returns what a call under a policy takes and needs.
+// ofPolicy returns what a call under a policy takes and needs. A durable step goes on in the next
+// execution of its run if its context ends.
 func (d *demanding) ofPolicy(call *ssa.Call) (found []*demand) {
 	policy := d.found.Policies.Of(&call.Call)
-	if policy == nil {
+	if policy == nil || policies.IsDurable(&call.Call) {
 		return nil
 	}
 	ctx := contextOf(call)

@@ -305,6 +305,12 @@ func policyArgument(call *ssa.CallCommon) int {
 	return slices.IndexFunc(call.Args, func(arg ssa.Value) bool { return isPointerTo(arg.Type(), name.Pkg, of) })
 }
 
+// IsDurable reports whether a call runs a function as a durable step.
+func IsDurable(call *ssa.CallCommon) bool {
+	i := policyArgument(call)
+	return i >= 0 && isPointerTo(call.Args[i].Type(), durablePath, "StepPolicy")
+}
+
 // Begins reports whether a function that is written like a generated one begins a call under a
 // policy.
 func Begins(call *ssa.CallCommon) bool {

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/genapi"
+	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
 // Made for version 1 of the runtime.
@@ -73,10 +74,23 @@ var policyInFlow = retry.Policy{
 	Timeout: 10 * time.Minute,
 }
 
+// policyKept: up to 5 attempts, waiting 10s, 10s, 10s and 10s; all of it at
+// most 1m.
+var policyKept = retry.Policy{
+	Name: "kept",
+	Schedule: retry.Schedule{
+		MaxAttempts:  5,
+		Backoff:      retry.BackoffFixed,
+		InitialDelay: 10 * time.Second,
+		MaxDelay:     30 * time.Second,
+	},
+	Timeout: time.Minute,
+}
+
 // Policies returns the policies, in the order of retry.yaml. They must not be
 // changed.
 func Policies() []*retry.Policy {
-	return []*retry.Policy{&policyQuick, &policySlow, &policyInStep, &policyInFlow}
+	return []*retry.Policy{&policyQuick, &policySlow, &policyInStep, &policyInFlow, &policyKept}
 }
 
 // RetryAround is tried under attempt_timeout: 2s.
@@ -177,4 +191,39 @@ func RetryFlow(ctx context.Context) error {
 	}
 }
 
-// retrygen:sum 8579739d69dd29a29d58d68e
+// stepRecord: a lost attempt is repeated, until 3 are lost.
+var stepRecord = genapi.StepPolicy{
+	Name:       "retrygen.lint.testdata.onrequest.timelimits.Record",
+	Function:   "github.com/retrygen/retrygen/lint/testdata/onrequest/timelimits.Record",
+	Policy:     &policyKept,
+	Idempotent: true,
+	OnLost:     genapi.OnLostRetry,
+	LostMax:    3,
+}
+
+// RetryRecord is a durable step.
+//
+// Policy: kept. It is the durable step
+// retrygen.lint.testdata.onrequest.timelimits.Record of the run in ctx, one for
+// each order.
+func RetryRecord(ctx context.Context, order string) error {
+	_, err := genapi.Call(ctx, &stepRecord, genapi.StringID(order), genapi.Arguments(),
+		func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, Record(ctx, order)
+		})
+	return err
+}
+
+// HandleRecord registers Record as the handler
+// retrygen.lint.testdata.onrequest.timelimits.Record. A run that durable.Start
+// creates with this name is one call of it: the durable step of RetryRecord.
+// See durable.Job.
+func HandleRecord(engine *durable.Engine, options ...durable.HandleOption) {
+	durable.Job(engine, "retrygen.lint.testdata.onrequest.timelimits.Record", &stepRecord,
+		func(order string) genapi.StepID { return genapi.StringID(order) },
+		func(ctx context.Context, order string) (struct{}, error) {
+			return struct{}{}, Record(ctx, order)
+		}, options...)
+}
+
+// retrygen:sum b660377f618f534fe67c9a8d

@@ -116,3 +116,13 @@ func limited(ctx context.Context) error {
 }
 
 func nopeUnknown(ctx context.Context) error { return RetryFetch(ctx) }
+
+// Record is a durable step.
+func Record(ctx context.Context, order string) error { return ping(ctx) }
+
+// The next execution of the run goes on with it.
+func nopeDurable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return RetryRecord(ctx, "1")
+}
