@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"iter"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,12 +30,13 @@ const (
 // A Policy is a retry.Policy of the package, as far as constants set its fields.
 type Policy struct {
 	retry.Policy
-	varies map[string]bool // the fields that anything else sets, by name
+	given  map[string]bool // the fields that are set, by name
+	varies map[string]bool // fields that are set to anything but one constant
 }
 
-// Knows reports whether all of some fields are constant, or not set.
+// Knows reports whether some fields are constant, or not set.
 func (p *Policy) Knows(fields ...string) bool {
-	return !slices.ContainsFunc(fields, func(name string) bool { return p.varies[name] })
+	return !slices.ContainsFunc(append(fields, whole), func(name string) bool { return p.varies[name] })
 }
 
 // A TimeLimit is a limit on time of a policy.
@@ -71,7 +73,7 @@ func (p *Policy) AttemptLimit() TimeLimit {
 // Attempts returns the most attempts of a call: 1 if that is not known, or there is no limit.
 func (p *Policy) Attempts() int {
 	n := p.Effective().MaxAttempts
-	if !p.Knows("MaxAttempts") || n == retry.Unlimited {
+	if !p.Knows("MaxAttempts", "Schedule") || n == retry.Unlimited {
 		return 1
 	}
 	return max(n, 1)
@@ -90,7 +92,7 @@ func (p *Policy) LeastWaits() (total time.Duration) {
 	var previous time.Duration
 	for k := 1; k < n; k++ {
 		least, _, _ := p.Bounds(k, previous)
-		total, previous = total+least, least
+		total, previous = total+min(least, math.MaxInt64-total), least
 	}
 	for _, limit := range []time.Duration{p.DelayBudget, p.MaxElapsed, p.Timeout} {
 		if limit > 0 {
@@ -170,7 +172,7 @@ func (s *Set) read(variable ssa.Value) *Policy {
 		}
 		return s.read(of)
 	}
-	policy := &Policy{varies: map[string]bool{}}
+	policy := &Policy{given: map[string]bool{}, varies: map[string]bool{}}
 	for field := range s.fields(variable, nil) {
 		policy.set(field.path, field.val)
 	}
@@ -225,7 +227,7 @@ func fieldOf(addr ssa.Value) (base ssa.Value, path []string) {
 	return base, append(path, flow.FieldOf(at).Name())
 }
 
-// set notes that a field is set. Of a list it is known only that there is one.
+// set notes that a field is set. A list is not read, so that a field with one varies.
 func (p *Policy) set(path []string, v ssa.Value) {
 	field := reflect.ValueOf(&p.Policy).Elem()
 	for _, name := range path {
@@ -233,19 +235,24 @@ func (p *Policy) set(path []string, v ssa.Value) {
 			return // of another version
 		}
 	}
-	last := "Policy"
+	name := whole
 	if len(path) > 0 {
-		last = path[len(path)-1]
+		name = path[len(path)-1]
 	}
-	if c, ok := v.(*ssa.Const); !ok || c.Value == nil || !SetConstant(field, c.Value) {
-		p.varies[last] = p.varies[last] || isOfTime[last]
+	c, ok := v.(*ssa.Const)
+	if again := p.given[name]; again || !ok || c.Value == nil || !SetConstant(field, c.Value) {
+		p.varies[name] = p.varies[name] || limitsTime[name]
 	}
+	p.given[name] = true
 }
 
-// isOfTime are the fields that say how often or for how long a policy retries, and whole
-// structures of them.
-var isOfTime = map[string]bool{
-	"Policy": true, "Schedule": true, "MaxAttempts": true, "Backoff": true, "InitialDelay": true, "Base": true,
+// whole stands for the fields of a policy that is set as a whole.
+const whole = "Policy"
+
+// limitsTime are the fields that say how often or for how long a policy retries, and structures
+// that have such fields. Others may vary.
+var limitsTime = map[string]bool{
+	whole: true, "Schedule": true, "MaxAttempts": true, "Backoff": true, "InitialDelay": true, "Base": true,
 	"Increment": true, "Delays": true, "MaxDelay": true, "Jitter": true, "JitterFactor": true, "PerError": true,
 	"DelayBudget": true, "MaxElapsed": true, "AttemptTimeout": true, "Timeout": true, "HardLimit": true,
 }
