@@ -16,18 +16,18 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// demanded finds how much time the functions of a package ask of the contexts that they use.
-var demanded = &analysis.Analyzer{
-	Name:       "demanded",
-	Doc:        "demanded: find how long calls may take, and how long they need",
+// timeDemands finds how much time the functions of a package ask of the contexts that they use.
+var timeDemands = &analysis.Analyzer{
+	Name:       "timedemands",
+	Doc:        "timedemands: find how long calls may take, and how long they need",
 	Requires:   []*analysis.Analyzer{ssaForm, attempts},
-	FactTypes:  []analysis.Fact{new(demands)},
-	ResultType: reflect.TypeFor[*demanding](),
-	Run:        runDemanded,
+	FactTypes:  []analysis.Fact{new(contextDemand)},
+	ResultType: reflect.TypeFor[*demandFinder](),
+	Run:        runTimeDemands,
 }
 
-// A demand is time that code asks of a context: an attempt to use it longer than it lives is cut
-// off. It is what a timeout, a retry or a call of a function asks for.
+// A demand is how long a timeout, a retry or a call of a function may use a context. If the context
+// ends earlier, they are cut off.
 type demand struct {
 	at   *ssa.Call
 	loop *attempt.Attempt // of a retry in a loop, or nil
@@ -43,42 +43,42 @@ type term struct {
 	Length   time.Duration
 	Needed   bool     // it cannot be done in less: the last attempts would not be made
 	First    bool     // it is the first wait alone
-	What     string   // that takes so long, as the subject of a sentence
+	What     string   // takes so long, as the subject of a sentence
 	Where    string   // the file and line of what sets it; "" if that is at the demand
 	Policy   bool     // a policy says so
 	Evidence Evidence // that it does
 	Depth    int      // how many calls lie between
 }
 
-// demands is a fact about a function: what it asks of its parameter that is a context. A term of
-// length 0 asks for nothing.
-type demands struct {
+// A contextDemand is a fact about a function: how long it may use its parameter that is a context.
+// A term of length 0 is none.
+type contextDemand struct {
 	Context int  // the index of the parameter
 	Takes   term // the longest timeout
 	Needs   term // the longest waits
 }
 
 // AFact marks a fact.
-func (*demands) AFact() {}
+func (*contextDemand) AFact() {}
 
 // String shows the fact to tests.
-func (d *demands) String() string {
+func (d *contextDemand) String() string {
 	return fmt.Sprintf("takes %v, needs %v of #%d", d.Takes.Length, d.Needs.Length, d.Context)
 }
 
-// demanding is what the functions of a package demand.
-type demanding struct {
+// A demandFinder holds the demands of the functions of a package.
+type demandFinder struct {
 	pass  *analysis.Pass
 	found *attempt.Package
 	loops map[*ssa.Function][]*attempt.Attempt
 	of    map[*ssa.Function][]*demand
-	facts map[*ssa.Function]*demands // nil: there is none, or it is being looked at
+	facts map[*ssa.Function]*contextDemand // nil: there is none, or it is being looked at
 }
 
-func runDemanded(pass *analysis.Pass) (any, error) {
-	d := &demanding{pass: pass, found: pass.ResultOf[attempts].(*attempt.Package),
+func runTimeDemands(pass *analysis.Pass) (any, error) {
+	d := &demandFinder{pass: pass, found: pass.ResultOf[attempts].(*attempt.Package),
 		loops: map[*ssa.Function][]*attempt.Attempt{}, of: map[*ssa.Function][]*demand{},
-		facts: map[*ssa.Function]*demands{}}
+		facts: map[*ssa.Function]*contextDemand{}}
 	for _, t := range d.found.Attempts {
 		d.loops[t.Fn] = append(d.loops[t.Fn], t)
 	}
@@ -91,20 +91,20 @@ func runDemanded(pass *analysis.Pass) (any, error) {
 }
 
 // fact returns what a function asks of its context, or nil.
-func (d *demanding) fact(fn *ssa.Function) *demands {
+func (d *demandFinder) fact(fn *ssa.Function) *contextDemand {
 	fn = flow.Generic(fn)
 	if f, known := d.facts[fn]; known {
 		return f
 	}
 	if len(fn.Blocks) == 0 {
-		f := new(demands)
+		f := new(contextDemand)
 		if fn.Object() == nil || !d.pass.ImportObjectFact(fn.Object(), f) {
 			return nil
 		}
 		return f
 	}
 	d.facts[fn] = nil // in a recursion
-	f := &demands{Context: -1}
+	f := &contextDemand{Context: -1}
 	d.of[fn] = d.find(fn)
 	for _, one := range d.of[fn] {
 		i := -1
@@ -129,7 +129,7 @@ func (d *demanding) fact(fn *ssa.Function) *demands {
 }
 
 // term returns what is needed, or may be taken.
-func (d *demands) term(needed bool) *term {
+func (d *contextDemand) term(needed bool) *term {
 	if needed {
 		return &d.Needs
 	}
@@ -137,7 +137,7 @@ func (d *demands) term(needed bool) *term {
 }
 
 // find returns what a function demands, in the order of its instructions.
-func (d *demanding) find(fn *ssa.Function) (found []*demand) {
+func (d *demandFinder) find(fn *ssa.Function) (found []*demand) {
 	for _, t := range d.loops[fn] {
 		if one := d.ofLoop(t); one != nil {
 			found = append(found, one)
@@ -153,7 +153,7 @@ func (d *demanding) find(fn *ssa.Function) (found []*demand) {
 }
 
 // ofLoop returns what a retry in a loop needs, or nil.
-func (d *demanding) ofLoop(t *attempt.Attempt) *demand {
+func (d *demandFinder) ofLoop(t *attempt.Attempt) *demand {
 	n, ctx := t.Limit(), t.GivenContext()
 	if n < 2 || ctx == nil || !t.IsRetry() || t.Change != attempt.Same {
 		return nil
@@ -192,16 +192,16 @@ func timeoutIn(loop *flow.Loop, ctx ssa.Value) *ssa.Call {
 }
 
 // ofTimeout returns how long the context may live that a call derives.
-func (d *demanding) ofTimeout(call *ssa.Call) []*demand {
+func (d *demandFinder) ofTimeout(call *ssa.Call) []*demand {
 	length, ok := attempt.Timeout(call)
 	if !ok {
 		return nil
 	}
-	return []*demand{{at: call, ctx: call.Call.Args[0], term: term{Length: length, What: "a timeout", Evidence: Proven}}}
+	return []*demand{{at: call, ctx: call.Call.Args[0], term: term{Length: length, What: "timeout", Evidence: Proven}}}
 }
 
 // ofLibrary returns what the first wait of a retry library needs.
-func (d *demanding) ofLibrary(call *ssa.Call) []*demand {
+func (d *demandFinder) ofLibrary(call *ssa.Call) []*demand {
 	p := planOf(&call.Call)
 	if p == nil || p.ctx == nil || p.firstDelay() == 0 {
 		return nil
@@ -212,7 +212,7 @@ func (d *demanding) ofLibrary(call *ssa.Call) []*demand {
 
 // ofPolicy returns what a call under a policy takes and needs. A durable step goes on in the next
 // execution of its run if its context ends.
-func (d *demanding) ofPolicy(call *ssa.Call) (found []*demand) {
+func (d *demandFinder) ofPolicy(call *ssa.Call) (found []*demand) {
 	policy := d.found.Policies.Of(&call.Call)
 	if policy == nil || policies.IsDurable(&call.Call) {
 		return nil
@@ -251,7 +251,7 @@ func contextOf(call *ssa.Call) ssa.Value {
 }
 
 // ofCall returns what a function asks for that is called, or that a call runs under a policy.
-func (d *demanding) ofCall(call *ssa.Call) (found []*demand) {
+func (d *demandFinder) ofCall(call *ssa.Call) (found []*demand) {
 	callee, ctx, under := call.Call.StaticCallee(), ssa.Value(nil), (*ssa.Call)(nil)
 	if d.found.Policies.Of(&call.Call) != nil && len(call.Call.Args) > 0 {
 		callee, under = operation(origin(call.Call.Args[len(call.Call.Args)-1])), call
@@ -277,7 +277,7 @@ func (d *demanding) ofCall(call *ssa.Call) (found []*demand) {
 }
 
 // greatest returns the demand of a function of the package that a term of its fact is of, or nil.
-func (d *demanding) greatest(fn *ssa.Function, t term) *demand {
+func (d *demandFinder) greatest(fn *ssa.Function, t term) *demand {
 	for _, one := range d.of[flow.Generic(fn)] {
 		if one.Needed == t.Needed && one.Length == t.Length && one.What == t.What {
 			return one
@@ -287,7 +287,7 @@ func (d *demanding) greatest(fn *ssa.Function, t term) *demand {
 }
 
 // lifetime returns the lifetime of the context that a demand is of.
-func (d *demanding) lifetime(one *demand) attempt.Lifetime {
+func (d *demandFinder) lifetime(one *demand) attempt.Lifetime {
 	if one.under == nil {
 		return d.found.Lifetime(one.ctx)
 	}

@@ -15,10 +15,10 @@ import (
 
 // TimeLimits reports RL301 to RL304: what is demanded of contexts against how long these live.
 var TimeLimits = newRule("timelimits", runTimeLimits, []string{"RL301", "RL302", "RL303", "RL304"}, ssaForm,
-	attempts, demanded)
+	attempts, timeDemands)
 
 func runTimeLimits(pass *analysis.Pass, r *report) {
-	d := pass.ResultOf[demanded].(*demanding)
+	d := pass.ResultOf[timeDemands].(*demandFinder)
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range callsOf(fn) {
 			r.ended(d.found, call)
@@ -52,7 +52,7 @@ func (one *demand) exceeds(limit time.Duration) bool {
 }
 
 // cut reports a demand of a context that ends earlier.
-func (r *report) cut(d *demanding, one *demand, outer attempt.Lifetime) {
+func (r *report) cut(d *demandFinder, one *demand, outer attempt.Lifetime) {
 	if attempt.IsTimed(one.at) && d.found.HasEnded(one.ctx, one.at) || d.isReportedWithin(one) {
 		return
 	}
@@ -85,7 +85,7 @@ func (one *demand) isCall() bool { return one.Depth > 0 }
 
 // shown returns where a demand is reported: what hand-written code of the package first asks for,
 // or the demand itself.
-func (d *demanding) shown(one *demand) *demand {
+func (d *demandFinder) shown(one *demand) *demand {
 	for by := one; by != nil; by = by.inner {
 		if handwritten(d.pass, by.at.Pos()) != nil {
 			return by
@@ -96,7 +96,7 @@ func (d *demanding) shown(one *demand) *demand {
 
 // isReportedWithin reports whether a function that is called demands too much of the context that
 // all of its callers give it.
-func (d *demanding) isReportedWithin(one *demand) bool {
+func (d *demandFinder) isReportedWithin(one *demand) bool {
 	for by := one.inner; by != nil; by = by.inner {
 		if handwritten(d.pass, by.at.Pos()) != nil && by.exceeds(d.lifetime(by).Limit) {
 			return true
@@ -105,53 +105,66 @@ func (d *demanding) isReportedWithin(one *demand) bool {
 	return false
 }
 
-// judge returns the rule that a demand breaks, and the evidence and the text of the finding.
-func (d *demanding) judge(one, shown *demand, outer attempt.Lifetime) (rule string, e Evidence, text string) {
-	limited, ends := d.describe(outer)
-	what, are := shown.What, "are"
-	if one.Policy {
-		are = "are at least"
+// judge returns the rule that a demand breaks, and the evidence and the text of the finding. shown is
+// where it is reported.
+func (d *demandFinder) judge(one, shown *demand, outer attempt.Lifetime) (rule string, e Evidence, text string) {
+	limit, ends := d.describe(outer)
+	switch {
+	case one.Needed:
+		return "RL302", one.Evidence, needs(one, shown, ends)
+	case one.isCall():
+		rule, e = d.mayBeCut(one, outer)
+		if shown.isCall() {
+			return rule, e, fmt.Sprintf("%s may take %v (%s, %s), but %s: raise the outer limit, or lower the inner one",
+				attempt.Name(shown.at), one.Length, shown.What, shown.Where, ends)
+		}
+		return rule, e, fmt.Sprintf("%s %v exceeds the outer %s, which ends it: raise the outer limit, or lower the inner one",
+			shown.What, one.Length, limit)
+	case attempt.IsDeferred(one.at.Parent()) && one.Length > outer.Limit:
+		text = fmt.Sprintf("inner timeout %v exceeds the outer %s, which may have ended in this deferred call: "+
+			"derive it from the parent of the outer context", one.Length, limit)
+	case one.Length == outer.Limit:
+		text = fmt.Sprintf("inner timeout %v equals the outer %s, which began earlier and ends it: shorten it, or remove it",
+			one.Length, limit)
+	default:
+		text = fmt.Sprintf("inner timeout %v exceeds the outer %s, which ends it: shorten the inner timeout or raise the "+
+			"outer one", one.Length, limit)
 	}
+	return "RL301", Proven, text
+}
+
+// needs returns the text about a retry that needs more time than its context has.
+func needs(one, shown *demand, ends string) string {
+	what, are := shown.What, "are"
 	if shown.isCall() {
 		what += " (" + shown.Where + ")"
 	}
-	switch {
-	case one.Needed && one.First:
-		return "RL302", one.Evidence, fmt.Sprintf("%s is at least %v, but %s, so nothing is retried: shorten the wait, or "+
-			"raise that timeout", what, one.Length, ends)
-	case one.Needed:
-		return "RL302", one.Evidence, fmt.Sprintf("%s %s %v, but %s: make fewer attempts, or raise that timeout",
-			what, are, one.Length, ends)
-	case one.isCall():
-		// A context may be meant to be shorter than what the function is made for.
-		rule, e = "RL304", Named
-		if one.Policy {
-			e = Proven
-		}
-		if d.found.Policies.Limiting(outer.By) != nil {
-			rule, e = "RL303", Proven
-		}
-		if shown.isCall() {
-			what = attempt.Name(shown.at) + " may take " + one.Length.String() + ", " + what
-		} else {
-			what += " of " + one.Length.String()
-		}
-		return rule, e, fmt.Sprintf("%s, but %s: raise the outer limit, or lower the inner one", what, ends)
-	case attempt.IsDeferred(one.at.Parent()) && one.Length > outer.Limit:
-		return "RL301", Proven, fmt.Sprintf("inner timeout %v exceeds the outer %s, which may have ended in this deferred "+
-			"call: derive it from the parent of the outer context", one.Length, limited)
-	case one.Length == outer.Limit:
-		return "RL301", Proven, fmt.Sprintf("inner timeout %v equals the outer %s, which began earlier and ends it: "+
-			"shorten it, or remove it", one.Length, limited)
+	if one.Policy {
+		are = "are at least"
 	}
-	return "RL301", Proven, fmt.Sprintf("inner timeout %v exceeds the outer %s, which ends it: shorten the inner timeout "+
-		"or raise the outer one", one.Length, limited)
+	if one.First {
+		return fmt.Sprintf("%s is at least %v, but %s, so nothing is retried: shorten the wait, or raise that timeout",
+			what, one.Length, ends)
+	}
+	return fmt.Sprintf("%s %s %v, but %s: make fewer attempts, or raise that timeout", what, are, one.Length, ends)
+}
+
+// mayBeCut returns the rule about a call that may take longer than its context lives. If no policy
+// says how long either is, the context may be meant to be shorter than what the function is made for.
+func (d *demandFinder) mayBeCut(one *demand, outer attempt.Lifetime) (rule string, e Evidence) {
+	switch {
+	case d.found.Policies.Limiting(outer.By) != nil:
+		return "RL303", Proven
+	case one.Policy:
+		return "RL304", Proven
+	}
+	return "RL304", Named
 }
 
 // describe returns an outer limit, in a phrase and in a sentence.
-func (d *demanding) describe(outer attempt.Lifetime) (limit, ends string) {
+func (d *demandFinder) describe(outer attempt.Lifetime) (limit, ends string) {
 	if policy := d.found.Policies.Limiting(outer.By); policy != nil {
-		limit = fmt.Sprintf("%v of %s of policy %s", outer.Limit, policy.AttemptLimit().Setting, policy.Name)
+		limit = fmt.Sprintf("%v (%s of policy %s)", outer.Limit, policy.AttemptLimit().Setting, policy.Name)
 		return limit, fmt.Sprintf("%s of policy %s ends the context after %v", policy.AttemptLimit().Setting, policy.Name,
 			outer.Limit)
 	}

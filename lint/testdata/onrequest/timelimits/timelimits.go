@@ -13,14 +13,14 @@ func ping(context.Context) error { return nil }
 
 // Around is tried under attempt_timeout: 2s.
 func Around(ctx context.Context) error {
-	return RetryFetch(ctx) // want `RetryFetch may take 1m0s, timeout of policy slow \(retry_gen.go:\d+\), but attempt_timeout of policy quick ends the context after 2s: raise the outer limit, or lower the inner one \(RL303\)`
+	return RetryFetch(ctx) // want `RetryFetch may take 1m0s \(timeout of policy slow, retry_gen.go:\d+\), but attempt_timeout of policy quick ends the context after 2s: raise the outer limit, or lower the inner one \(RL303\)`
 }
 
 func Fetch(ctx context.Context) error { return ping(ctx) }
 
 // Bound is tried under attempt_timeout: 2s.
 func Bound(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // want `a timeout of 30s, but attempt_timeout of policy quick ends the context after 2s: .* \(RL303\)`
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // want `timeout 30s exceeds the outer 2s \(attempt_timeout of policy quick\), which ends it: raise the outer limit, or lower the inner one \(RL303\)`
 	defer cancel()
 	return ping(ctx)
 }
@@ -32,7 +32,7 @@ func Far(ctx context.Context) error {
 
 // Step belongs to an inner scope.
 func Step(ctx context.Context) error {
-	return RetryFlow(ctx) // want `RetryFlow may take 10m0s, timeout of policy in_flow \(retry_gen.go:\d+\), but timeout of policy in_step ends the context after 1m0s`
+	return RetryFlow(ctx) // want `RetryFlow may take 10m0s \(timeout of policy in_flow, retry_gen.go:\d+\), but timeout of policy in_step ends the context after 1m0s`
 }
 
 func Flow(ctx context.Context) error { return ping(ctx) }
@@ -40,7 +40,7 @@ func Flow(ctx context.Context) error { return ping(ctx) }
 func derived(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	return RetryFetch(ctx) // want `RetryFetch may take 1m0s, timeout of policy slow \(retry_gen.go:\d+\), but the context from line \d+ ends after 1s`
+	return RetryFetch(ctx) // want `RetryFetch may take 1m0s \(timeout of policy slow, retry_gen.go:\d+\), but the context from line \d+ ends after 1s`
 }
 
 func derivedThere(ctx context.Context) error {
@@ -59,7 +59,7 @@ var patient = retry.Policy{Name: "patient", Timeout: 5 * time.Second, RetryUnkno
 
 func literal(ctx context.Context) error {
 	_, err := retry.Do(ctx, &patient, func(ctx context.Context) (int, error) {
-		return 0, RetryFetch(ctx) // want `RetryFetch may take 1m0s, .*, but timeout of policy patient ends the context after 5s`
+		return 0, RetryFetch(ctx) // want `RetryFetch may take 1m0s .*, but timeout of policy patient ends the context after 5s`
 	})
 	return err
 }
