@@ -118,8 +118,8 @@ func (d *demandFinder) judge(one, shown *demand, outer attempt.Lifetime) (rule s
 			return rule, e, fmt.Sprintf("%s may take %v (%s, %s), but %s: raise the outer limit, or lower the inner one",
 				attempt.Name(shown.at), one.Length, shown.What, shown.Where, ends)
 		}
-		return rule, e, fmt.Sprintf("%s %v exceeds the outer %s, which ends it: raise the outer limit, or lower the inner one",
-			shown.What, one.Length, limit)
+		return rule, e, fmt.Sprintf("%s %v exceeds the outer %s, which ends it: raise the outer limit, or lower the inner "+
+			"one", shown.What, one.Length, limit)
 	case attempt.IsDeferred(one.at.Parent()) && one.Length > outer.Limit:
 		text = fmt.Sprintf("inner timeout %v exceeds the outer %s, which may have ended in this deferred call: "+
 			"derive it from the parent of the outer context", one.Length, limit)

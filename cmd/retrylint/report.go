@@ -98,10 +98,10 @@ func printWithheld(stderr io.Writer, r result) {
 	}
 	var hints []string
 	if weaker > 0 {
-		hints = append(hints, fmt.Sprintf("%d with weaker evidence: -confidence named shows them", weaker))
+		hints = append(hints, fmt.Sprintf("%d with weaker evidence (-confidence named)", weaker))
 	}
 	if n := len(r.withheld) - weaker; n > 0 {
-		hints = append(hints, fmt.Sprintf("%d for information: -enable %s shows them", n,
+		hints = append(hints, fmt.Sprintf("%d for information (-enable %s)", n,
 			strings.Join(slices.Sorted(maps.Keys(ids)), ",")))
 	}
 	if len(hints) == 0 {
@@ -111,7 +111,7 @@ func printWithheld(stderr io.Writer, r result) {
 	if len(r.findings) == 0 {
 		found = "no findings; not reported"
 	}
-	fmt.Fprintf(stderr, "retrylint: %s: %s\n", found, strings.Join(hints, "; "))
+	fmt.Fprintf(stderr, "retrylint: %s: %s\n", found, strings.Join(hints, ", "))
 }
 
 // width returns the number of bytes to underline: 1 if the finding ends on another
