@@ -26,7 +26,7 @@ var gcpWords = words{
 // isGCP reports whether a map is a step with a retry: the fields of one, or a value of
 // the program. The schema of workflows has other maps under these keys.
 func isGCP(n *syntax.Node) bool {
-	r := n.Get("retry")
+	r := n.Written("retry")
 	if n.Get("try") == nil || r == nil {
 		return false
 	}

@@ -2,9 +2,12 @@ package foreign
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"gopkg.in/yaml.v3"
 )
 
 // nested returns lists in lists.
@@ -56,4 +59,43 @@ func TestHostile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNullValues: each sample can be checked with null in place of any one of its values.
+func TestNullValues(t *testing.T) {
+	for _, name := range samples(t) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := yaml.NewDecoder(strings.NewReader(string(text)))
+		for doc := new(yaml.Node); decoder.Decode(doc) == nil; doc = new(yaml.Node) {
+			withNulls(doc, doc.Content[0], func(text []byte) { checkNull(t, name, text) })
+		}
+	}
+}
+
+// withNulls calls check with the text of a document for each part of a value, which is null
+// in it.
+func withNulls(doc, n *yaml.Node, check func(text []byte)) {
+	for i, part := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 { // a key
+			continue
+		}
+		n.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
+		if text, err := yaml.Marshal(doc); err == nil { // or else an anchor is missing
+			check(text)
+		}
+		n.Content[i] = part
+		withNulls(doc, part, check)
+	}
+}
+
+func checkNull(t *testing.T, name string, text []byte) {
+	defer func() {
+		if failure := recover(); failure != nil {
+			t.Errorf("%s: %v in\n%s", name, failure, text)
+		}
+	}()
+	Check(name, text, Options{})
 }

@@ -46,7 +46,7 @@ func decodeServerless(d *decoder, doc *value) {
 // isServerless reports whether a map is a try task with a retry.
 func isServerless(n *syntax.Node) bool {
 	c := n.Child("catch")
-	return n.Get("try") != nil && c != nil && c.Get("retry") != nil
+	return n.Get("try") != nil && c != nil && c.Written("retry") != nil
 }
 
 func (d *decoder) serverlessTry(name string, task *value) {

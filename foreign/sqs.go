@@ -137,7 +137,7 @@ func (t *sqsTemplate) events(defaults, function *value) {
 	events := function.get("Events")
 	for _, name := range events.keys() {
 		e := events.get(name)
-		if p := e.get("Properties"); at(e.n, "Type").Text == "SQS" && p != nil {
+		if p := e.get("Properties"); p != nil && at(e.n, "Type").Text == "SQS" {
 			t.consumers = append(t.consumers, consumer{referred(p.get("Queue")), function, defaults, p})
 		}
 	}
