@@ -51,6 +51,9 @@ que?y.yaml
 trailing.yaml   
 **/deep/x.yaml
 only/
+[unclosed.yaml
+left[]-]right.yaml
+left[!]+]right.yaml
 x/**
 !x/y.yaml
 -- sub/.gitignore --
@@ -84,6 +87,11 @@ inner/*
 -- #hash.yaml --
 -- !bang.yaml --
 -- trailing.yaml --
+-- [unclosed.yaml --
+-- left]right.yaml --
+-- left-right.yaml --
+-- left+right.yaml --
+-- left=right.yaml --
 -- deep/x.yaml --
 -- q/deep/x.yaml --
 -- only/a.yaml --

@@ -1,6 +1,7 @@
 package filetree
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,8 +23,9 @@ type list struct {
 	rules  []rule
 }
 
-// parseIgnore returns the rules of a text in the format of .gitignore.
-func parseIgnore(folder, text string) (list, error) {
+// parseIgnore returns the rules of a text in the format of .gitignore. As in git, a line
+// that is not a pattern matches nothing.
+func parseIgnore(folder, text string) list {
 	l := list{folder: folder}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
@@ -33,13 +35,11 @@ func parseIgnore(folder, text string) (list, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		r, err := parseRule(line)
-		if err != nil {
-			return l, err
+		if r, err := parseRule(line); err == nil {
+			l.rules = append(l.rules, r)
 		}
-		l.rules = append(l.rules, r)
 	}
-	return l, nil
+	return l
 }
 
 func parseRule(pattern string) (r rule, err error) {
@@ -78,16 +78,17 @@ func pathPattern(pattern string) (*regexp.Regexp, error) {
 		case c == '?':
 			b.WriteString("[^/]")
 		case c == '[':
-			n := strings.IndexByte(rest[min(2, len(rest)):], ']')
+			open, class := "[", rest[1:]
+			if class != "" && (class[0] == '!' || class[0] == '^') {
+				open, class = "[^", class[1:]
+			}
+			n := strings.IndexByte(class[min(1, len(class)):], ']') // a first one is in the class
 			if n < 0 {
-				return nil, fmt.Errorf("[ is not closed")
+				return nil, errors.New("[ is not closed")
 			}
-			class := rest[1 : n+2]
-			if class[0] == '!' {
-				class = "^" + class[1:]
-			}
-			b.WriteString("[" + strings.ReplaceAll(class, "[", `\[`) + "]")
-			i += n + 2
+			class = class[:n+1]
+			b.WriteString(open + strings.ReplaceAll(class, "[", `\[`) + "]")
+			i += len(open) + len(class)
 		case c == '\\' && i+1 < len(pattern):
 			i++
 			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
@@ -125,15 +126,13 @@ func ignored(lists []list, path string, isFolder bool) bool {
 	return false
 }
 
-// readIgnore returns the lists of a .gitignore file, if there is one. As git does, it
-// skips a line that is not a pattern, and the rest.
+// readIgnore returns the list of a .gitignore file, or none if there is no such file.
 func readIgnore(file, folder string) []list {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil
 	}
-	l, _ := parseIgnore(folder, string(text))
-	return []list{l}
+	return []list{parseIgnore(folder, string(text))}
 }
 
 // around returns the lists that the folders around a folder have, up to the root of the
