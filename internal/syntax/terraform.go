@@ -127,15 +127,19 @@ func (t *terraform) skipWord() bool {
 // quoted reads a text in quotes. Its expressions are part of the text.
 func (t *terraform) quoted() (text string, ok bool) {
 	var b strings.Builder
-	depth := 0 // of braces in ${…}
+	depth := 0 // of braces in ${…} or %{…}
 	for i := t.at + 1; i < len(t.text); i++ {
-		switch c := t.text[i]; {
-		case c == '$' && depth == 0 && i+1 < len(t.text) && t.text[i+1] == '{', c == '{' && depth > 0:
+		rest := t.text[i:]
+		switch c := rest[0]; {
+		case depth == 0 && (bytes.HasPrefix(rest, []byte("$${")) || bytes.HasPrefix(rest, []byte("%%{"))): // an escape
+			b.Write(rest[1:3])
+			i += 2
+		case depth == 0 && (bytes.HasPrefix(rest, []byte("${")) || bytes.HasPrefix(rest, []byte("%{"))):
 			depth++
-			if depth == 1 {
-				b.WriteByte('$')
-				i++
-			}
+			b.Write(rest[:2])
+			i++
+		case c == '{' && depth > 0:
+			depth++
 			b.WriteByte('{')
 		case c == '}' && depth > 0:
 			depth--
@@ -159,7 +163,7 @@ func (t *terraform) quoted() (text string, ok bool) {
 	return "", false
 }
 
-// heredoc returns where the text after << or <<- is, and moves after its end.
+// heredoc returns where the text after << or <<- is, and moves to the end of its last line.
 func (t *terraform) heredoc() (from, to int, ok bool) {
 	t.at += 2
 	if t.at < len(t.text) && t.text[t.at] == '-' {
@@ -177,7 +181,7 @@ func (t *terraform) heredoc() (from, to int, ok bool) {
 			line = line[:i+1]
 		}
 		if string(bytes.TrimSpace(line)) == mark {
-			t.at = at + len(line)
+			t.at = at + len(bytes.TrimRight(line, "\n")) // a newline ends an expression
 			return from, at, true
 		}
 		at += len(line)
@@ -256,6 +260,9 @@ func (t *terraform) skipExpression() bool {
 			if _, ok := t.quoted(); !ok {
 				return false
 			}
+			continue
+		case bytes.HasPrefix(t.text[t.at:], []byte("<<")):
+			t.heredoc()
 			continue
 		case t.skipComment():
 			continue
