@@ -7,12 +7,13 @@ import (
 )
 
 // Properties returns a text in the format of Java properties as one document, with its
-// dotted keys as nested maps. A line that it cannot read is skipped, as Java does.
+// dotted keys as nested maps. As in Java, a line that it cannot read is skipped, and the last
+// value of a key counts.
 func (e *Excerpt) Properties() []Document {
 	root := &Node{Span: Span{1, 1, 1}, Value: map[string]any{}}
 	n := 0
 	var entries []Entry
-	seen := map[string]bool{}
+	index := map[string]int{} // of each key in entries
 	for line := range bytes.Lines(e.bytes) {
 		n++
 		body := bytes.TrimRight(bytes.TrimLeft(line, " \t\f"), "\r\n")
@@ -27,13 +28,15 @@ func (e *Excerpt) Properties() []Document {
 		value = bytes.TrimLeft(value, " \t")
 		col := 1 + len(line) - len(bytes.TrimLeft(line, " \t\f"))
 		key := string(body[:end])
-		if seen[key] {
+		entry := Entry{Key: key, At: Span{n, col, end}, Value: &Node{
+			Span: Span{n, col + len(body) - len(value), max(len(value), 1)}, Text: string(value), Value: string(value),
+		}}
+		if i, again := index[key]; again {
+			entries[i] = entry
 			continue
 		}
-		seen[key] = true
-		entries = append(entries, Entry{Key: key, At: Span{n, col, end}, Value: &Node{
-			Span: Span{n, col + len(body) - len(value), max(len(value), 1)}, Text: string(value), Value: string(value),
-		}})
+		index[key] = len(entries)
+		entries = append(entries, entry)
 	}
 	for _, entry := range entries {
 		root.put(steps(entry.Key), entry)
