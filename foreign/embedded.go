@@ -48,10 +48,11 @@ func filesIn(data *syntax.Node) (list []embedded) {
 	return list
 }
 
-// looksLikeFile reports whether a text has the form of a map.
+// looksLikeFile reports whether a text has the form of a map. An alias repeats a text that is
+// read where it is written.
 func looksLikeFile(n *syntax.Node) bool {
 	text, isText := n.Value.(string)
-	return isText && (strings.HasPrefix(strings.TrimSpace(text), "{") || strings.Contains(text, "\n") ||
+	return isText && !n.Form.Alias && (strings.HasPrefix(strings.TrimSpace(text), "{") || strings.Contains(text, "\n") ||
 		strings.Contains(text, "="))
 }
 
@@ -73,10 +74,8 @@ func machinesIn(doc *syntax.Node) (list []embedded) {
 			list = append(list, machinesIn(e.Value)...)
 			continue
 		}
-		for _, text := range textsIn(e.Value) {
-			if strings.Contains(text.Text, "StartAt") {
-				list = append(list, embedded{text: text})
-			}
+		if text := textIn(e.Value); strings.Contains(text.Text, "StartAt") {
+			list = append(list, embedded{text: text})
 		}
 	}
 	for _, item := range doc.Items {
@@ -85,16 +84,16 @@ func machinesIn(doc *syntax.Node) (list []embedded) {
 	return list
 }
 
-// textsIn returns a text, or the texts in the argument of a function of CloudFormation,
-// as Fn::Sub.
-func textsIn(n *syntax.Node) []*syntax.Node {
+// textIn returns a text, or the one in the argument of a function of CloudFormation, as
+// Fn::Sub.
+func textIn(n *syntax.Node) *syntax.Node {
 	if n.IsMap() && len(n.Entries) == 1 && strings.HasPrefix(n.Entries[0].Key, "Fn::") {
 		n = n.Entries[0].Value
 	}
 	if n.IsList() && len(n.Items) > 0 {
 		n = n.Items[0] // the text of Fn::Sub with its variables
 	}
-	return []*syntax.Node{n}
+	return n
 }
 
 // describes reports whether a document describes the form of others: their fields are no

@@ -21,24 +21,31 @@ func TestHostile(t *testing.T) {
 	for i := range 9 {
 		bomb += fmt.Sprintf("- name: &%c [%s*a]\n", 'b'+i, strings.Repeat(fmt.Sprintf("*%c, ", 'a'+i), 9))
 	}
+	file := "apiVersion: v1\nkind: ConfigMap\ndata:\n  a: &a |\n" + strings.Repeat("    - {retries: 1}\n", 20_000) +
+		"    - {methodConfig: [{retryPolicy: {}}]}\n"
+	for i := range 2000 {
+		file += fmt.Sprintf("  a%d: *a\n", i)
+	}
 	many := strings.Repeat(`{"name": [{"service": "a.B"}], "unknown": 1, "retryPolicy": {"maxAttempts": 3}}, `, 2000)
 	for name, tt := range map[string]struct{ text, want string }{
-		"many policies":   {`{"methodConfig": [` + many + `{}]}`, "unknown: gRPC service config has no"},
-		"no settings":     {"spec: {policies: {retries: {a: , b: {maxRetries: -1}}}}", "nothing ends these retries"},
-		"large":           {strings.Repeat("# a long comment\n", 1<<20) + "spec: {policies: {retries: {a: }}}", "1048577:"},
-		"large JSON":      {`["` + strings.Repeat("x", 5<<20) + `", ` + fmt.Sprintf(config, "{}") + `]`, "1:5242"},
-		"deep YAML":       {"methodConfig:\n- " + nested(1000), "this is nested deeper than 64 levels"},
-		"deep JSON":       {fmt.Sprintf(config, nested(5000)), "this is nested deeper than 64 levels"},
-		"deepest JSON":    {nested(2 << 20), "P100"},
-		"aliases":         {bomb, "the file has more than 500000 values"},
-		"self":            {"methodConfig: &a [*a]", "*a contains itself"},
-		"not UTF-8":       {"methodConfig: [\xff]", "1:16: error: the file is not UTF-8 here"},
-		"empty":           {"", ""},
-		"null":            {"null\n---\n---\n~\n", ""},
-		"a number":        {"42", ""},
-		"second document": {"kind: Other\n---\n{a: [", "3:1: error: this is not YAML"},
-		"duplicate keys":  {`{"methodConfig": [], "methodConfig": []}`, "1:22: error: methodConfig is a duplicate key"},
-		"wrong types":     {fmt.Sprintf(config, `[1, {"maxAttempts": {}}]`), "error"},
+		"many policies":    {`{"methodConfig": [` + many + `{}]}`, "unknown: gRPC service config has no"},
+		"no settings":      {"spec: {policies: {retries: {a: , b: {maxRetries: -1}}}}", "nothing ends these retries"},
+		"large":            {strings.Repeat("# a long comment\n", 1<<20) + "spec: {policies: {retries: {a: }}}", "1048577:"},
+		"large JSON":       {`["` + strings.Repeat("x", 5<<20) + `", ` + fmt.Sprintf(config, "{}") + `]`, "1:5242"},
+		"deep YAML":        {"methodConfig:\n- " + nested(1000), "this is nested deeper than 64 levels"},
+		"deep JSON":        {fmt.Sprintf(config, nested(5000)), "this is nested deeper than 64 levels"},
+		"deepest JSON":     {nested(2 << 20), "P100"},
+		"aliases":          {bomb, "the file has more than 500000 values"},
+		"aliases of files": {file, "20005:"},
+		"actions":          {"a: " + strings.Repeat("{{ .Values.x }}", 20_000) + "\nspec: {policies: {retries: {a: }}}", "2:"},
+		"self":             {"methodConfig: &a [*a]", "*a contains itself"},
+		"not UTF-8":        {"methodConfig: [\xff]", "1:16: error: the file is not UTF-8 here"},
+		"empty":            {"", ""},
+		"null":             {"null\n---\n---\n~\n", ""},
+		"a number":         {"42", ""},
+		"second document":  {"kind: Other\n---\n{a: [", "3:1: error: this is not YAML"},
+		"duplicate keys":   {`{"methodConfig": [], "methodConfig": []}`, "1:22: error: methodConfig is a duplicate key"},
+		"wrong types":      {fmt.Sprintf(config, `[1, {"maxAttempts": {}}]`), "error"},
 		"infinite": {"{retryableStatusCodes: [14], maxAttempts: 2, backoffMultiplier: .inf}",
 			"grpc-go refuses the text \".inf\" as backoffMultiplier"},
 		"huge": {fmt.Sprintf(config, `{"maxAttempts": 1e300}`), "grpc-go refuses the number 1e300 as maxAttempts"},

@@ -33,33 +33,42 @@ func findAction(text []byte) (at int, found bool) {
 // withoutActions returns a template in which spaces replace each action that is alone on
 // its lines, and an unknown scalar each other one. All offsets stay the same.
 func withoutActions(text []byte) []byte {
-	out := bytes.Clone(text)
-	for _, m := range action.FindAllIndex(text, -1) {
-		before := text[bytes.LastIndexByte(text[:m[0]], '\n')+1 : m[0]]
-		after := text[m[1]:]
-		if i := bytes.IndexByte(after, '\n'); i >= 0 {
-			after = after[:i]
-		}
-		part := out[m[0]:m[1]]
-		mark := []byte(string(Unknown))
-		alone := isBlank(before) && isBlank(after)
-		for i, c := range part {
-			switch {
-			case c == '\n' || c == '\r':
-			case alone:
-				part[i] = ' '
-			case i < len(mark):
-				part[i] = mark[i]
-			default:
-				part[i] = 'x'
+	actions := action.FindAllIndex(text, -1)
+	blank, out := bytes.Clone(text), bytes.Clone(text)
+	for _, m := range actions {
+		fill(blank[m[0]:m[1]], " ", ' ')
+	}
+	end, alone := 0, false // of the lines on which the last action is
+	for _, m := range actions {
+		if m[1] > end {
+			start := bytes.LastIndexByte(text[:m[0]], '\n') + 1
+			end = len(text)
+			if i := bytes.IndexByte(text[m[1]:], '\n'); i >= 0 {
+				end = m[1] + i
 			}
+			alone = len(bytes.TrimSpace(blank[start:end])) == 0
+		}
+		if alone {
+			copy(out[m[0]:m[1]], blank[m[0]:m[1]])
+		} else {
+			fill(out[m[0]:m[1]], string(Unknown), 'x')
 		}
 	}
 	return out
 }
 
-// isBlank reports whether a part of a line has nothing but actions.
-func isBlank(text []byte) bool { return len(bytes.TrimSpace(action.ReplaceAll(text, nil))) == 0 }
+// fill replaces the first bytes of a text, and then the rest, but no ends of lines.
+func fill(text []byte, first string, rest byte) {
+	for i, c := range text {
+		switch {
+		case c == '\n' || c == '\r':
+		case i < len(first):
+			text[i] = first[i]
+		default:
+			text[i] = rest
+		}
+	}
+}
 
 // IsUnknown reports whether a text contains the value of an action of a template.
 func IsUnknown(text string) bool { return strings.ContainsRune(text, Unknown) }
