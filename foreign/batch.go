@@ -75,26 +75,16 @@ func (d *decoder) batchJob(name string, job *value) {
 	case attempts == nil && exits != nil:
 		exits.mistake("P102", "AWS Batch refuses evaluateOnExit without attempts: write attempts, from 1 to %d",
 			batchAttempts)
-	case batchDeployed(attempts):
+	case attempts.isDeployed():
 		p.MaxAttempts = batchAttempts
 	case p.attempts(attempts, 0) && p.MaxAttempts > batchAttempts:
 		attempts.mistake("P102", "AWS Batch refuses attempts %d: write 1 to %d", p.MaxAttempts, batchAttempts)
 	}
 	d.batchExits(exits)
 	limit := fieldFolded(fieldFolded(job, "timeout"), "attemptDurationSeconds")
-	if !batchDeployed(limit) && p.duration("attempt_timeout", limit, in(time.Second)) && p.AttemptTimeout < batchTimeout {
+	if !limit.isDeployed() && p.duration("attempt_timeout", limit, in(time.Second)) && p.AttemptTimeout < batchTimeout {
 		limit.mistake("P102", "AWS Batch refuses attemptDurationSeconds %s: write at least 60", limit.n.Text)
 	}
-}
-
-// batchDeployed reports whether a value is a function of CloudFormation, as !Ref Attempts, whose
-// result is known when the template is deployed.
-func batchDeployed(v *value) bool {
-	if v == nil || isNumber(v.n) || v.n.Form.Quoted {
-		return false
-	}
-	v.lose("it is known at deployment only")
-	return true
 }
 
 // batchExits reads evaluateOnExit. A failure that matches none of its conditions is retried.

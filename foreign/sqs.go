@@ -8,6 +8,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -85,7 +86,7 @@ func decodeSQS(d *decoder, doc *value) {
 	}
 }
 
-// A sqsTemplate holds the resources of a template that belong to queues.
+// An sqsTemplate holds the resources of a template that belong to queues.
 type sqsTemplate struct {
 	*dialect
 	d         *decoder
@@ -226,17 +227,12 @@ func (t *sqsTemplate) queue(name string, q *value) {
 func (t *sqsTemplate) policy(name string, q *value, c consumer) {
 	p := t.d.policy(name, t.words, q, c.function, c.mapping)
 	p.Backoff, p.unknown = retry.BackoffFixed, append(p.unknown, "attempt_timeout")
-	hidden, known := p.seconds(q.get(t.visibility), sqsVisibility)
-	p.setDuration("initial_delay", hidden, q.get(t.visibility))
+	hidden, known := p.seconds("initial_delay", q.get(t.visibility), sqsVisibility)
 	p.MaxDelay = p.InitialDelay
 	if !known {
-		p.unknown = append(p.unknown, "initial_delay", "max_delay")
+		p.unknown = append(p.unknown, "max_delay")
 	}
-	retention, ok := p.seconds(q.get(t.retention), sqsRetention)
-	p.setDuration("timeout", retention, q.get(t.retention))
-	if !ok {
-		p.unknown = append(p.unknown, "timeout")
-	}
+	p.seconds("timeout", q.get(t.retention), sqsRetention)
 	p.receives(q.get(t.redrive))
 	if c.function == nil {
 		return
@@ -245,9 +241,7 @@ func (t *sqsTemplate) policy(name string, q *value, c consumer) {
 	if limit == nil {
 		limit = c.defaults.get("Timeout")
 	}
-	runs, ok := p.seconds(limit, lambdaTimeout)
-	p.setDuration("attempt_timeout", runs, limit)
-	if known && ok {
+	if runs, ok := p.seconds("attempt_timeout", limit, lambdaTimeout); known && ok {
 		t.fits(q, c, limit, hidden, runs)
 	}
 }
@@ -265,34 +259,32 @@ func (t *sqsTemplate) fits(q *value, c consumer, limit *value, hidden, runs time
 			t.timeout, duration.Format(runs), t.visibility, duration.Format(hidden))
 		return
 	}
-	if window, ok := writtenSeconds(c.mapping.get(t.window)); ok && window > hidden-runs {
+	if window, ok := c.mapping.get(t.window).seconds(); ok && window > hidden-runs {
 		place.warn("P401", "%s %s and %s %s exceed %s %s, so messages may be received again meanwhile: raise %[5]s",
 			t.window, duration.Format(window), t.timeout, duration.Format(runs), t.visibility, duration.Format(hidden))
 	}
 }
 
-// writtenSeconds returns a number of seconds, unless it is absent or known at run time only.
-func writtenSeconds(v *value) (time.Duration, bool) {
-	if v == nil || v.n.IsMap() || v.n.IsList() {
-		return 0, false
+// seconds reads a number of seconds, or the default if it is absent, into one of the fields of
+// a policy.
+func (p *Policy) seconds(field rules.Field, v *value, byDefault time.Duration) (d time.Duration, known bool) {
+	d, known = byDefault, true
+	if v != nil {
+		if d, known = v.seconds(); !known {
+			d = byDefault
+			p.unknown = append(p.unknown, field)
+		}
 	}
-	d, err := in(time.Second)(v.n.Text)
-	return d, err == nil
+	p.setDuration(field, d, v)
+	return d, known
 }
 
-// seconds returns a number of seconds, or the default if it is absent. A value that another part
-// of the template or a parameter decides is a loss.
-func (p *Policy) seconds(v *value, byDefault time.Duration) (d time.Duration, known bool) {
-	if v == nil {
-		return byDefault, true
+// seconds returns a number of seconds, unless it is absent, or known at deployment only.
+func (v *value) seconds() (time.Duration, bool) {
+	if v.isDeployed() {
+		return 0, false
 	}
-	d, known = writtenSeconds(v)
-	if !known {
-		v.lose("the value is known at run time only")
-		return byDefault, false
-	}
-	v.done = true
-	return d, true
+	return v.duration(in(time.Second))
 }
 
 // maxReceiveCount matches the setting in the text of a redrive policy, in JSON or in a call
@@ -308,21 +300,16 @@ func (p *Policy) receives(redrive *value) {
 	}
 	count := redrive.get("maxReceiveCount")
 	redrive.get("deadLetterTargetArn").skip()
-	if count == nil && !redrive.n.IsMap() {
-		if m := maxReceiveCount.FindStringSubmatch(redrive.n.Text); m != nil {
-			p.MaxAttempts, _ = strconv.Atoi(m[1])
-			redrive.done = true
-			p.from("max_attempts", redrive)
-			return
-		}
-	}
-	if n, ok := writtenSeconds(count); ok && n >= time.Second {
-		p.attempts(count, 0)
+	if m := maxReceiveCount.FindStringSubmatch(redrive.n.Text); count == nil && m != nil {
+		p.MaxAttempts, _ = strconv.Atoi(m[1])
+		redrive.done = true
+		p.from("max_attempts", redrive)
 		return
 	}
 	if count == nil {
-		count = redrive
+		redrive.lose("the value is known at run time only")
+	} else if !count.isDeployed() && p.attempts(count, 0) {
+		return
 	}
-	count.lose("the value is known at run time only")
 	p.unknown = append(p.unknown, "max_attempts")
 }

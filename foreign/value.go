@@ -176,6 +176,16 @@ func (v *value) scalar(what string) (string, bool) {
 // isOpen reports whether a value is not known yet.
 func isOpen(n *syntax.Node) bool { return isExpression(n.Text) || syntax.IsUnknown(n.Text) }
 
+// isDeployed reports whether a value is a function of CloudFormation, as !Ref Attempts, whose
+// result is known when the template is deployed. The value is a loss then.
+func (v *value) isDeployed() bool {
+	if v == nil || isNumber(v.n) || v.n.Form.Quoted {
+		return false
+	}
+	v.lose("it is known at deployment only")
+	return true
+}
+
 // isExpression reports whether a text is evaluated by the other system.
 func isExpression(text string) bool {
 	return strings.Contains(text, "{{") || strings.Contains(text, "${") || strings.HasPrefix(text, "$.") ||
