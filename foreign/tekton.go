@@ -67,12 +67,20 @@ func decodeTekton(d *decoder, doc *value) {
 
 // tektonOrder reports timeouts of a run that Tekton refuses.
 func tektonOrder(total, tasks, finally *value) {
-	all, ok := total.duration(tektonDuration)
+	all, _ := total.duration(tektonDuration)
+	var sum time.Duration
 	for _, part := range []*value{tasks, finally} {
-		limit, written := part.duration(tektonDuration)
-		if ok && written && all > 0 && limit > all {
+		limit, _ := part.duration(tektonDuration)
+		switch {
+		case all == 0: // no limit, or none that is known
+		case limit > all:
 			part.mistake("P401", "%s %s exceeds %s %s: Tekton refuses the run", part.path, duration.Format(limit),
 				total.path, duration.Format(all))
+		case limit > all-sum:
+			part.mistake("P401", "%s %s and %s %s together exceed %s %s: Tekton refuses the run", tasks.path,
+				duration.Format(sum), part.path, duration.Format(limit), total.path, duration.Format(all))
+		default:
+			sum = limit
 		}
 	}
 }
