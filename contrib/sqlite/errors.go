@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	driver "modernc.org/sqlite"
+	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/retrygen/retrygen/runtime/durable/storage"
@@ -26,7 +26,7 @@ var advice = map[int]string{
 
 // code returns the primary result code of an error of SQLite, or 0.
 func code(err error) int {
-	var failure *driver.Error
+	var failure *sqlite.Error
 	if errors.As(err, &failure) {
 		return failure.Code() & 0xff
 	}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 
+	"modernc.org/sqlite"
+
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
@@ -36,12 +38,11 @@ type statement interface {
 
 // A connector connects to the database with a connection that is open.
 type connector struct {
-	driver.Conn
-	driver driver.Driver
+	driver.Connector
+	conn driver.Conn
 }
 
-func (c connector) Connect(context.Context) (driver.Conn, error) { return c.Conn, nil }
-func (c connector) Driver() driver.Driver                        { return c.driver }
+func (c connector) Connect(context.Context) (driver.Conn, error) { return c.conn, nil }
 
 // background is the context of statements. Their only waits, those for locks,
 // are in [Store.whenFree].
@@ -50,16 +51,15 @@ var background = context.Background()
 // openSession opens a connection to the database at path. mode is "rw", or "rwc" to
 // create the database. It reads and writes nothing.
 func openSession(path, mode string) (*session, error) {
-	source := dataSource(path, mode)
-	registered, err := sql.Open("sqlite", source)
+	base, err := sqlite.NewConnector(dataSource(path, mode))
 	if err != nil {
 		return nil, err
 	}
-	opened, err := registered.Driver().Open(source)
+	opened, err := base.Connect(background)
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(connector{opened, registered.Driver()})
+	db := sql.OpenDB(connector{base, opened})
 	db.SetMaxOpenConns(1)
 	conn, err := db.Conn(background)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/retrygen/retrygen/contrib/sqlite"
@@ -221,6 +222,20 @@ func TestClosed(t *testing.T) {
 	if !store.Dead("owner") {
 		t.Error("the owner is not released")
 	}
+}
+
+// TestGoroutines: a store that is closed has left no goroutine.
+func TestGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // fails if one is left
+		s, err := sqlite.Open(filepath.Join(t.TempDir(), "state.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Get(t.Context(), []storage.Key{{Kind: storage.KindRun, Run: "one"}})
+		if err = errors.Join(err, s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestGuarantee(t *testing.T) {
