@@ -156,12 +156,15 @@ func (s *session) due(ctx context.Context, d *details, r admin.RunInfo, ended bo
 		return nil
 	}
 	o, err := s.client.Outlook(ctx, []admin.RunInfo{r})
+	if err != nil {
+		return err
+	}
 	text := s.moment(r.Due)
 	if o.Kept(r) {
 		text += ", unless a dead letter or a step in doubt is left"
 	}
 	d.text("deleted", text)
-	return err
+	return nil
 }
 
 // standing describes why a run does not go on, or returns "" if its status does.

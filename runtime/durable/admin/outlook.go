@@ -7,15 +7,16 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// An Outlook is what becomes of some runs, as far as that is not in their records. It is
-// for lists: [Client.Why] says more of one run.
+// An Outlook reports what will happen to the runs of a list, as far as their own records
+// do not say it: whether an engine executes them, whether a worker has their handler, and
+// whether they are kept for a person. [Client.Why] reports more about a single run.
 type Outlook struct {
-	engines, handlers map[string]bool // that live
+	engines, handlers map[string]bool // of live engines
 	kept              map[string]bool // runs
 }
 
-// Outlook reads the outlook of runs: the engines, and which of the runs have steps that
-// keep them. It takes two queries, or more if runs have many such steps.
+// Outlook returns the outlook of runs. It takes two queries, or more if the runs have many
+// steps that a person has to look at.
 func (c *Client) Outlook(ctx context.Context, runs []RunInfo) (o Outlook, err error) {
 	if o.engines, o.handlers, err = c.live(ctx); err != nil {
 		return o, err
@@ -30,27 +31,27 @@ func (c *Client) Outlook(ctx context.Context, runs []RunInfo) (o Outlook, err er
 	return o, err
 }
 
-// Executes reports whether an engine that lives executes a run.
+// Executes reports whether a live engine executes a run.
 func (o Outlook) Executes(r RunInfo) bool { return o.engines[r.Owner] }
 
 // Orphaned reports whether the engine of a run is dead.
 func (o Outlook) Orphaned(r RunInfo) bool { return r.Owner != "" && !o.engines[r.Owner] }
 
-// NoWorker reports whether a run would go on now or later, and no worker that lives has
-// its handler: it will not go on before one starts.
+// NoWorker reports whether a run that is to go on, now or later, has to wait until a worker
+// with its handler starts, because no live worker has that handler.
 func (o Outlook) NoWorker(r RunInfo) bool {
 	goesOn := r.Status == storage.StatusOpen || r.Status == storage.StatusParked
 	return goesOn && r.Handler != "" && !o.Executes(r) && !o.handlers[r.Handler]
 }
 
-// Kept reports whether a run that has ended is not deleted at its Due, but kept until
-// somebody has looked at its dead letters and its steps in doubt.
+// Kept reports whether a run that has ended is not deleted at its Due, but kept until a
+// person has looked at its dead letters and its steps in doubt.
 func (o Outlook) Kept(r RunInfo) bool { return o.kept[r.ID] }
 
 // deletion reports whether Due is when the results of the run are deleted.
 func (r *RunInfo) deletion() bool { return r.Status.EndsRun() && !r.Due.IsZero() }
 
-// live returns the engines that live, and the handlers of their workers.
+// live returns the live engines, and the handlers of their workers.
 func (c *Client) live(ctx context.Context) (engines, handlers map[string]bool, err error) {
 	now := time.Now()
 	engines, handlers = map[string]bool{}, map[string]bool{}

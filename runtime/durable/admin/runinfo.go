@@ -32,8 +32,8 @@ type RunInfo struct {
 	Due        time.Time // the end of a parked run's wait, or when the results of one that has ended are deleted
 	Recoveries int       // crashes that it may have caused since a step made progress
 	Error      string    // of a failed run
-	// Panic is the text of the last panic of the function or of one of its steps, or "" if
-	// there was none, a later crash was no panic, or the run has succeeded since.
+	// Panic is the text of the panic that was the last crash of the run: of its function or
+	// of one of its steps. It is "" if the last crash was no panic, and after a success.
 	Panic string
 	// Policies are the settings of the policies under which its steps were executed, by
 	// the names of the policies: several of one name after its policy file was changed,
@@ -41,9 +41,9 @@ type RunInfo struct {
 	Policies map[string][]retry.Settings
 }
 
-// Failure returns the error of the run or, if it has none, its panic after the word
-// panic. It returns "" if there is neither.
-func (r RunInfo) Failure() string {
+// Failure returns the error of the run. If it has none, Failure returns its panic after
+// "panic: ", or "".
+func (r *RunInfo) Failure() string {
 	if r.Error == "" && r.Panic != "" {
 		return "panic: " + r.Panic
 	}
