@@ -13,13 +13,14 @@ import (
 // This file counts crashes: a run that may have caused too many of them is paused.
 // A crash is known by its traces in the store. The owner of a run whose process was
 // killed did not release it. If the function of a run has panicked, its record and
-// the record of its owner were changed before it ended. A panic is recovered to record
-// its text, and goes on from there: its stack is the one of the function.
+// the record of its owner were changed before it ended. For that, the panic is recovered
+// and raised again in a deferred function, so that the stack that Go prints still shows
+// where the function has panicked.
 
 // A crash is how an execution has ended that did not release its run.
 type crash struct {
 	cause string    // the run whose function has panicked, or "" if nobody knows
-	panic string    // the text of that
+	panic string    // the text of its panic
 	stops bool      // the process was shutting down
 	waits time.Time // until when the run only waits, or zero if it was executing
 }
@@ -43,8 +44,8 @@ func (c *crash) count(now time.Time, r *storage.Record, b *record.Run) {
 	}
 }
 
-// panicText returns what is recorded of a panic with a value. It is nil if the function
-// has called runtime.Goexit.
+// panicText returns the text that is recorded for the value of a panic. The value is nil
+// if the function has called runtime.Goexit.
 func panicText(value any) string {
 	if value == nil {
 		return "runtime.Goexit was called"

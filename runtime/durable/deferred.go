@@ -12,10 +12,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has the ends of attempts that wait for another transaction. An execution has
-// at most one of them. Every transaction in which the execution changes its run records
-// it before its own decision, both or neither: see update. What executes a function
-// without such a transaction records it before: see flush.
+// This file records ends of attempts together with the next change of their run. An
+// execution defers at most one end. Every transaction in which the execution changes its
+// run first records the deferred end, and then its own decision, both or neither: see
+// update. Before a function is called whose start is not recorded, the deferred end is
+// recorded by itself: see flush.
 
 // Hold lets the success of an idempotent step wait in the process until the next
 // transaction of its run, which records it together with the start of the next step, or
@@ -40,8 +41,8 @@ func Hold() RunOption { return func(o *runOptions) { o.hold = true } }
 // holdMost is how long a success waits for another transaction.
 const holdMost = 5 * time.Millisecond
 
-// A deferredEnd is the success of a step that the function of the run has seen, and that
-// the next transaction of the run records.
+// A deferredEnd is the success of a step whose result the function of the run has seen. The
+// next transaction of the run records it.
 type deferredEnd struct {
 	ctx   context.Context // of the call, for events
 	call  *stepCall
@@ -94,9 +95,9 @@ func (x *execution) take(ctx context.Context) (*deferredEnd, error) {
 	}
 }
 
-// update changes records of the run in one transaction, which records the deferred end
-// before. An end that is refused does not keep decide from being asked, which finds that
-// the run belongs to somebody else. If decide is nil, there is only the end.
+// update changes records of the run in one transaction, which first records the deferred
+// end. If that is refused because the run belongs to somebody else now, decide is called
+// nevertheless, and finds the same. If decide is nil, update only records the end.
 func (x *execution) update(
 	ctx context.Context, keys []storage.Key, decide func(storage.Tx) (storage.Writes, error),
 ) error {
@@ -128,15 +129,16 @@ func (x *execution) update(
 	x.deferred.Store(nil)
 	x.emit(d.ctx, d.call, &n)
 	if n.kind == nextFenced {
-		if x.halt(ErrFenced); decide == nil {
+		x.halt(ErrFenced)
+		if decide == nil {
 			return ErrFenced
 		}
 	}
 	return err
 }
 
-// flush records the deferred end, if there is one, as insistently as an end is recorded that
-// does not wait.
+// flush records the deferred end, if there is one. While the store fails, it tries again as
+// often as for an end that is not deferred.
 func (x *execution) flush(ctx context.Context) error {
 	d := x.deferred.Load()
 	if d == nil {
@@ -155,7 +157,8 @@ func flushOuter(ctx context.Context) error {
 }
 
 // flushLate records an end for which there was no other transaction. While the store fails,
-// it tries again, until the execution is halted: then the end of the run is another one.
+// it tries again each second until the function of the run has returned. After that, finish
+// records it.
 func (x *execution) flushLate() {
 	if !x.gate.enter() {
 		return

@@ -59,7 +59,7 @@ func (s *start) checkTx(id string, tx storage.Transaction, options []RunOption) 
 	case newRunOptions(options).budget != nil:
 		return fmt.Errorf("run %q: StartTx records no Budget: give it to Handle: %w", id, ErrConflict)
 	case tx == nil:
-		return fmt.Errorf("run %q: the transaction is nil: begin one, and look at the error of that", id)
+		return fmt.Errorf("run %q: the transaction is nil: check the error of the call that begins it", id)
 	case tx.Store() != s.e.ns.Store:
 		return fmt.Errorf("run %q: the transaction is one of another store: use the store of the engine: %w", id,
 			ErrConflict)

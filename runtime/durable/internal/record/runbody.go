@@ -46,8 +46,8 @@ type Run struct {
 	// run may have caused: see crash.go of package durable.
 	Recoveries int `json:"recoveries,omitempty"`
 	Recovered  int `json:"recovered,omitempty"` // all crashes
-	// Panic is the text of the panic that was the last crash that the run may have caused,
-	// or "" if that was no panic, or the run has succeeded since.
+	// Panic is the text of the panic that was the last crash that the run may have caused.
+	// It is "" if that crash was no panic, and after a success.
 	Panic string `json:"panic,omitempty"`
 	// Spared are the latest fences whose executions a shutdown or another run has
 	// ended.
