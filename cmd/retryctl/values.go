@@ -80,9 +80,9 @@ func (s *session) value(v *admin.Value) string {
 	case v == nil:
 		return ""
 	case v.Note != "":
-		return fmt.Sprintf("%d bytes: %s", v.Size, v.Note)
+		return count(v.Size, "byte") + ": " + v.Note
 	case !s.values:
-		return fmt.Sprintf("%d bytes: -values shows them", v.Size)
+		return count(v.Size, "byte") + ": -values shows them"
 	case len(v.JSON) > maxValue:
 		start := strings.ToValidUTF8(string(v.JSON[:maxValue]), "")
 		return fmt.Sprintf("%s… (%d bytes: -json prints all)", start, len(v.JSON))
