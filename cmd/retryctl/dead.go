@@ -24,13 +24,14 @@ type selection struct {
 }
 
 func (f *selection) flags(flags *flag.FlagSet) {
-	flags.StringVar(&f.run, "run", "", "only those of this `run`")
-	flags.StringVar(&f.name, "name", "", "only those of steps with this `name`, as in the policy file")
+	flags.StringVar(&f.run, "run", "", "only dead letters of this `run`")
+	flags.StringVar(&f.name, "name", "", "only dead letters of steps with this `name`, as in the policy file")
 	flags.StringVar(&f.class, "class", "",
-		"only those whose last error has one of these `classes`, separated by commas; none: has no class")
-	flags.StringVar(&f.advice, "advice", "", "only those with this `advice`: reprocess, review or unknown")
-	flags.StringVar(&f.since, "since", "", "only those that ended since this `time`: 12h (ago), 2006-01-02, or RFC 3339")
-	flags.StringVar(&f.until, "until", "", "only those that ended before this `time`")
+		"only dead letters whose last error has one of these `classes`, separated by commas; none: has no class")
+	flags.StringVar(&f.advice, "advice", "", "only dead letters with this `advice`: reprocess, review or unknown")
+	flags.StringVar(&f.since, "since", "",
+		"only dead letters that ended since this `time`: 12h (ago), 2006-01-02, or RFC 3339")
+	flags.StringVar(&f.until, "until", "", "only dead letters that ended before this `time`")
 }
 
 // empty reports whether no flag was given.

@@ -39,8 +39,8 @@ func program() *cli.Program {
 			"version": "run retryctl -version",
 		},
 		More: `
-The store is that of -store, or of the environment variable RETRYCTL_STORE. It
-is opened only if it exists:
+The flag -store names the store, or else the environment variable RETRYCTL_STORE.
+The store must exist:
 
   sqlite:/var/lib/payments/retry.db
   postgres://user@host:5432/database?schema=retry

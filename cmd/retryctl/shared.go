@@ -158,7 +158,7 @@ func budgets(flags *flag.FlagSet) cli.Run {
 	s.jsonFlag(flags)
 	var p page
 	p.flags(flags, "position")
-	run := flags.String("run", "", "only those of this `run`")
+	run := flags.String("run", "", "only budgets of this `run`")
 	return s.do(0, 0, "budgets takes no arguments: use -run", func(ctx context.Context, _ []string) error {
 		f := admin.Filter{Run: *run}
 		if p.after != "" {
@@ -251,21 +251,21 @@ func budgetsReset(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	var o operator
 	o.flags(flags)
-	run := flags.String("run", "", "the `run` whose count budget is filled; without a name, that of the run itself")
+	run := flags.String("run", "", "the `run` whose count budget is filled; without a name, the budget of the run itself")
 	const arguments = "budgets reset takes the name of one budget, or -run"
 	return s.do(0, 1, arguments, func(ctx context.Context, args []string) error {
 		name := ""
 		if len(args) == 1 {
 			name = args[0]
 		} else if *run == "" {
-			return usage("name the budget: one that processes share, or -run RUN for that of a run")
+			return usage("name the budget: one that processes share, or -run RUN for the budget of a run")
 		}
 		by, err := o.by()
 		if err == nil {
 			err = s.client.ResetBudget(ctx, *run, name, by)
 		}
 		if name == "" && errors.Is(err, durable.ErrNotFound) {
-			err = fmt.Errorf("run %q has no budget of its own: name that of a group, as retryctl budgets prints it: %w",
+			err = fmt.Errorf("run %q has no budget of its own: name the budget of a group, as retryctl budgets prints it: %w",
 				*run, durable.ErrNotFound)
 		}
 		if err != nil {
