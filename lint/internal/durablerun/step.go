@@ -111,8 +111,8 @@ func (p *Package) stepsOf(call ssa.CallInstruction) []*Step {
 			return p.called(call, d)
 		}
 	}
-	if len(fn.Params) > 0 && len(fn.Params) != len(c.Args) {
-		return nil // a method value
+	if fn.Signature.Recv() != nil && len(c.Args) == fn.Signature.Params().Len() {
+		return nil // a method value, which has its receiver already
 	}
 	var steps []*Step
 	if s := p.summary(fn); s != nil {

@@ -49,6 +49,17 @@ func nopeOther(ctx context.Context, c *orders.Client, ids []string) error {
 	return nil
 }
 
+// A method value has its receiver already: nothing is known of it.
+func nopeMethodValues(ctx context.Context, c *shop.Client, orders []string) error {
+	status, closeDay := c.RetryStatus, c.CloseDay
+	for _, order := range orders {
+		if _, err := status(ctx, order); err != nil {
+			return err
+		}
+	}
+	return closeDay(ctx)
+}
+
 func nopeChanged(ctx context.Context, c *orders.Client, id string) error {
 	for range 3 {
 		if _, err := c.RetryCharge(ctx, id); err != nil {

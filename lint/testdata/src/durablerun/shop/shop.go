@@ -38,6 +38,9 @@ func (c *Client) Tell(ctx context.Context, order string, at time.Time) error { r
 // Close has no id.
 func Close(ctx context.Context, day string) error { return ctx.Err() }
 
+// CloseDay calls a step and has no argument but the context.
+func (c *Client) CloseDay(ctx context.Context) error { return RetryClose(ctx, "today") }
+
 // Pay calls steps in the run of its caller.
 func Pay(ctx context.Context, c *Client, order string, cents int) error {
 	_, err := c.RetryCharge(ctx, order, Bill{Cents: cents, Text: fmt.Sprint(cents)})
