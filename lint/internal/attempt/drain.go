@@ -159,8 +159,8 @@ func (d *drain) isClosed() bool {
 	default:
 		return true
 	}
-	elem := d.ch.Type().Underlying().(*types.Chan).Elem()
-	return slices.ContainsFunc(d.p.closedElems(), func(t types.Type) bool { return types.Identical(t, elem) })
+	elem := elemOf(d.ch)
+	return elem != nil && slices.ContainsFunc(d.p.closedElems(), func(t types.Type) bool { return types.Identical(t, elem) })
 }
 
 // closedElems returns the types of the elements of all channels that the package closes.
@@ -173,13 +173,22 @@ func (p *Package) closedElems() []types.Type {
 					continue
 				}
 				if b, ok := call.Common().Value.(*ssa.Builtin); ok && b.Name() == "close" {
-					ch := call.Common().Args[0].Type().Underlying().(*types.Chan)
-					p.closes.elems = append(p.closes.elems, ch.Elem())
+					if elem := elemOf(call.Common().Args[0]); elem != nil {
+						p.closes.elems = append(p.closes.elems, elem)
+					}
 				}
 			}
 		}
 	})
 	return p.closes.elems
+}
+
+// elemOf returns the type of the elements of a channel, or nil if the channel's type is a type parameter.
+func elemOf(ch ssa.Value) types.Type {
+	if t, ok := ch.Type().Underlying().(*types.Chan); ok {
+		return t.Elem()
+	}
+	return nil
 }
 
 // isSame reports whether each iteration receives from the same channel.

@@ -179,6 +179,20 @@ func empty(ctx context.Context) {
 	}
 }
 
+// A channel may have a type parameter as its type.
+type pipe[C ~chan T, T any] struct{ items C }
+
+func (p *pipe[C, T]) stop() { close(p.items) }
+
+func (p *pipe[C, T]) take(handle func(T)) {
+	for {
+		item, ok := <-p.items // want `after the channel is closed this receive repeats without end.*RL115; named\)`
+		if ok {
+			handle(item)
+		}
+	}
+}
+
 // Nobody closes a channel of signals.
 func nopeSignals(handle func(os.Signal)) {
 	signals := make(chan os.Signal, 1)
