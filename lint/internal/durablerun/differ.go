@@ -60,9 +60,9 @@ func (p *Package) Difference(s *Step) *Difference {
 func (p *Package) differs(s *Step) *Difference {
 	id := p.trace(s.ID...)
 	id.all(slices.Collect(scopesOf(s.Context))...)
-	sources, use := id.sources, ForID
+	sources, use := id.sourcesAt(s.Call.Block()), ForID
 	if len(sources) == 0 {
-		sources, use = p.trace(s.Compared...).sources, ForArgument
+		sources, use = p.trace(s.Compared...).sourcesAt(s.Call.Block()), ForArgument
 	}
 	if len(sources) == 0 {
 		return nil
@@ -106,7 +106,7 @@ func (p *Package) Decisions(fn *ssa.Function) (all []*Difference) {
 		if branch == nil {
 			continue
 		}
-		sources := p.trace(branch.Cond).sources
+		sources := p.trace(branch.Cond).sourcesAt(b)
 		if len(sources) == 0 {
 			continue
 		}

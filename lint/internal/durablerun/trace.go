@@ -28,6 +28,7 @@ type Source struct {
 	Kind     Kind
 	At       ssa.Instruction
 	Evidence vocab.Evidence
+	Within   *flow.Loop // only iterations of this loop differ; nil: what follows them, too
 }
 
 // A trace is what some values are computed from.
@@ -114,7 +115,7 @@ func (t *trace) of(v ssa.Value) {
 }
 
 // phi adds what a variable may hold. A number that an iteration over a map counts says how far
-// that is.
+// that is; after the iteration, it says how many items there were.
 func (t *trace) phi(v *ssa.Phi) {
 	t.all(v.Edges...)
 	loop := flow.Around(v)
@@ -128,7 +129,7 @@ func (t *trace) phi(v *ssa.Phi) {
 		return ok && constant
 	})
 	if next := mapIteration(loop); next != nil && counted {
-		t.sources = append(t.sources, Source{MapOrder, next, vocab.Proven})
+		t.sources = append(t.sources, Source{MapOrder, next, vocab.Proven, loop})
 	}
 }
 
@@ -208,6 +209,16 @@ func variadic(v *ssa.Slice) *ssa.Alloc {
 // isSource reports whether a value of a function around this one differs in each execution.
 func (t *trace) isSource(v ssa.Value) bool { return len(t.p.traceAt(maxDepth, v).sources) > 0 }
 
+// sourcesAt returns the sources of the values as a block uses them.
+func (t *trace) sourcesAt(b *ssa.BasicBlock) (found []Source) {
+	for _, s := range t.sources {
+		if s.Within == nil || s.Within.Header.Parent() == b.Parent() && s.Within.Has(b) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
 // content adds what is stored in a local variable, or in parts of it.
 func (t *trace) content(variable *ssa.Alloc) {
 	for _, store := range flow.Stores(variable) {
@@ -228,6 +239,8 @@ func (t *trace) call(call *ssa.Call, result int) {
 		return
 	}
 	switch {
+	case builtin != nil && (builtin.Name() == "len" || builtin.Name() == "cap"), obj != nil && vocab.IgnoresOrder(obj):
+		t.unordered(call.Call.Args...)
 	case builtin != nil:
 		t.all(call.Call.Args...)
 		t.appended(call, builtin)
@@ -254,8 +267,16 @@ func (t *trace) source(call *ssa.Call, obj *types.Func) bool {
 		return false
 	}
 	t.isKnown = false
-	t.sources = append(t.sources, Source{kind, call, vocab.Of(obj).Evidence})
+	t.sources = append(t.sources, Source{kind, call, vocab.Of(obj).Evidence, nil})
 	return true
+}
+
+// unordered adds what some values are computed from, apart from their order.
+func (t *trace) unordered(values ...ssa.Value) {
+	n, seen := len(t.sources), maps.Clone(t.seen)
+	t.all(values...)
+	added := slices.DeleteFunc(t.sources[n:], func(s Source) bool { return s.Kind == MapOrder })
+	t.sources, t.seen = t.sources[:n+len(added)], seen // another use of the values may depend on their order
 }
 
 // appended adds the source of a list that an iteration over a map fills.
@@ -265,9 +286,28 @@ func (t *trace) appended(call *ssa.Call, builtin *ssa.Builtin) {
 		return
 	}
 	t.isKnown = false
-	if next := mapIteration(loop); next != nil && !isSorted(call) {
-		t.sources = append(t.sources, Source{MapOrder, next, vocab.Proven})
+	if next := mapIteration(loop); next != nil && isCarried(call, loop, map[ssa.Value]bool{}) && !isSorted(call) {
+		t.sources = append(t.sources, Source{MapOrder, next, vocab.Proven, nil})
 	}
+}
+
+// isCarried reports whether a list has what earlier iterations of a loop appended to it.
+func isCarried(list ssa.Value, loop *flow.Loop, seen map[ssa.Value]bool) bool {
+	if seen[list] {
+		return false
+	}
+	seen[list] = true
+	carried := func(v ssa.Value) bool { return isCarried(v, loop, seen) }
+	switch v := list.(type) {
+	case *ssa.Phi:
+		return v.Block() == loop.Header || slices.ContainsFunc(v.Edges, carried)
+	case *ssa.Call:
+		builtin, ok := v.Call.Value.(*ssa.Builtin)
+		return ok && builtin.Name() == "append" && carried(v.Call.Args[0])
+	case *ssa.UnOp:
+		return v.Op == token.MUL && !loop.Contains(flow.Source(v.X, flow.Addressed))
+	}
+	return false
 }
 
 // isSorted reports whether something sorts a list that a value becomes, or that is made of it.
@@ -306,7 +346,7 @@ func (t *trace) results(call *ssa.Call, result int) bool {
 	for ret := range flow.Returns(fn) {
 		within := t.p.traceAt(t.depth+1, ret.Results[result])
 		t.isKnown = t.isKnown && within.isKnown
-		t.sources = append(t.sources, within.sources...)
+		t.sources = append(t.sources, within.sourcesAt(ret.Block())...)
 		for _, leaf := range within.leaves() {
 			if i := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return p == leaf }); i >= 0 {
 				t.of(call.Call.Args[i])

@@ -91,6 +91,14 @@ func IsSort(fn *types.Func) bool {
 	return fn.Pkg().Path() == "sort" || strings.HasPrefix(fn.Name(), "Sort")
 }
 
+// IgnoresOrder reports whether the result of a function does not depend on the order of its first
+// argument, a list.
+func IgnoresOrder(fn *types.Func) bool {
+	return fn.Pkg() != nil && fn.Pkg().Path() == "slices" && ignoresOrder.MatchString(fn.Name())
+}
+
+var ignoresOrder = regexp.MustCompile(`^(Contains(Func)?|Max|Min)$`)
+
 // IsRequest reports whether t is a request of net/http, or points to one.
 func IsRequest(t types.Type) bool { return IsType(t, "net/http", "Request") }
 
