@@ -19,8 +19,11 @@ func (p *Package) PutsBack(fn *ssa.Function) (found []*ssa.Send) {
 			if !ok || slices.Contains(found, send) {
 				continue
 			}
-			if at := receiveOf(send.X); at != nil && l.Has(at.Block()) && isSameChannel(at, send.Chan) &&
-				onlyFailed(at, send) && !p.pausesBetween(l, send, at) {
+			at := receiveOf(send.X)
+			if at == nil || !l.Has(at.Block()) || !isSameChannel(at, send.Chan) {
+				continue
+			}
+			if failed := failureOnly(at, send); failed != nil && !p.pausesBetween(l, failed, send, at) {
 				found = append(found, send)
 			}
 		}
@@ -59,12 +62,12 @@ func isSameChannel(receive ssa.Instruction, ch ssa.Value) bool {
 	})
 }
 
-// onlyFailed reports whether the failure of a call alone decides that an item that was received is
-// sent: nothing counts how often.
-func onlyFailed(receive ssa.Instruction, send *ssa.Send) (failed bool) {
+// failureOnly returns where the failure of a call leads to an item being sent that was received, or
+// nil if anything else decides that, such as how often it failed.
+func failureOnly(receive ssa.Instruction, send *ssa.Send) (failed *ssa.BasicBlock) {
 	for b := send.Block(); b != receive.Block(); b = b.Idom() {
 		if b.Idom() == nil {
-			return false
+			return nil
 		}
 		branch := flow.Branch(b.Idom())
 		if branch == nil {
@@ -74,9 +77,9 @@ func onlyFailed(receive ssa.Instruction, send *ssa.Send) (failed bool) {
 		switch {
 		case isPartOf(branch.Cond, receive), ok && isPartOf(cmp.X, receive): // it was received
 		case !ok || !flow.IsError(cmp.X.Type()) || !flow.IsNil(cmp.Y):
-			return false
+			return nil
 		case flow.IsFailure(cmp.X, b):
-			failed = true
+			failed = b
 		}
 	}
 	return failed
@@ -88,12 +91,17 @@ func isPartOf(v ssa.Value, of ssa.Instruction) bool {
 	return ok && x.Tuple == of.(ssa.Value)
 }
 
-// pausesBetween reports whether anything in the loop waits besides a receive, or may leave the loop
-// between a send and that.
-func (p *Package) pausesBetween(l *flow.Loop, send *ssa.Send, receive ssa.Instruction) bool {
+// pausesBetween reports whether anything in the loop waits besides a receive, or may do so after a
+// failure, or may leave the loop between a send and the receive.
+func (p *Package) pausesBetween(l *flow.Loop, failed *ssa.BasicBlock, send *ssa.Send, receive ssa.Instruction) bool {
 	others := func(w Wait) bool { return w.At != receive && l.Has(w.At.Block()) }
 	if slices.ContainsFunc(p.index(send.Parent()).waits, others) {
 		return true
+	}
+	for instr := range flow.Instructions(l.List) {
+		if call, ok := instr.(*ssa.Call); ok && failed.Dominates(call.Block()) && p.mayBlock(&call.Call) {
+			return true
+		}
 	}
 	d := &drain{p: p, loop: l, at: receive, after: send}
 	return !d.returns() || d.acts

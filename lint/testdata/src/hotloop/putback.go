@@ -56,6 +56,16 @@ func nopePutsBackAndWaits(jobs chan string) {
 	}
 }
 
+// What is not known may wait.
+func nopePutsBackAfter(jobs chan string, limit func()) {
+	for job := range jobs {
+		if err := handle(job); err != nil {
+			limit()
+			jobs <- job
+		}
+	}
+}
+
 func nopePutsElsewhere(jobs, failed chan string) {
 	for job := range jobs {
 		if err := handle(job); err != nil {
