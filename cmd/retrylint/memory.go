@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"runtime"
 	"runtime/debug"
 )
@@ -11,13 +10,13 @@ import (
 const startingHeap = 128 << 20
 
 // collectLater puts off the first garbage collection until the process uses startingHeap. The
-// following collections run when GOGC says, by default at twice the memory that is in use.
+// following collections run when GOGC and GOMEMLIMIT say, by default at twice the memory that is in use.
 func collectLater() {
-	percent := debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(startingHeap)
+	limit, percent := debug.SetMemoryLimit(-1), debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(min(limit, startingHeap))
 	type sentinel struct{ next *sentinel } // nothing refers to it, so that the first collection finds it
 	runtime.AddCleanup(new(sentinel), func(percent int) {
-		debug.SetMemoryLimit(math.MaxInt64)
+		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
 	}, percent)
 }

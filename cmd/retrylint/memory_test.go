@@ -1,14 +1,16 @@
 package main
 
 import (
-	"math"
 	"runtime"
 	"runtime/debug"
 	"testing"
 )
 
-// TestCollectLater: after the first collection, GOGC decides as before.
+// TestCollectLater: after the first collection, GOGC and GOMEMLIMIT decide as before.
 func TestCollectLater(t *testing.T) {
+	const wantLimit = 1 << 40
+	before := debug.SetMemoryLimit(wantLimit)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 	want := debug.SetGCPercent(100)
 	debug.SetGCPercent(want)
 	collectLater()
@@ -20,7 +22,7 @@ func TestCollectLater(t *testing.T) {
 	if got != want {
 		t.Errorf("GOGC is %d after the first collection, want %d", got, want)
 	}
-	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
-		t.Errorf("the memory limit is %d after the first collection, want none", limit)
+	if limit := debug.SetMemoryLimit(-1); limit != wantLimit {
+		t.Errorf("the memory limit is %d after the first collection, want %d", limit, int64(wantLimit))
 	}
 }
