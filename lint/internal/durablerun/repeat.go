@@ -60,13 +60,13 @@ func (s sameness) of(v ssa.Value) bool {
 	}
 	s.seen[v] = true
 	switch v := v.(type) {
-	case *ssa.Const, *ssa.Function, *ssa.Parameter, *ssa.Builtin:
+	case *ssa.Const, *ssa.Function, *ssa.Builtin:
 		return true
 	case *ssa.Alloc:
 		return s.ofVariable(v)
 	}
 	if !s.loop.Contains(v) {
-		return true
+		return vocab.IsContext(v.Type()) || !refers(v.Type())
 	}
 	switch v := v.(type) {
 	case *ssa.UnOp:
@@ -82,6 +82,25 @@ func (s sameness) of(v ssa.Value) bool {
 		return known.Is(vocab.Pure) && known.Evidence >= vocab.Library && s.ofOperands(v)
 	}
 	return false
+}
+
+// refers reports whether values of a type refer to memory, whose content may differ in each
+// iteration, or may do so.
+func refers(t types.Type) bool {
+	switch t := t.Underlying().(type) {
+	case *types.Basic, *types.Signature, *types.Chan:
+		return false
+	case *types.Array:
+		return refers(t.Elem())
+	case *types.Struct:
+		for field := range t.Fields() {
+			if refers(field.Type()) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
 }
 
 // ofOperands reports whether all operands of an instruction are the same.

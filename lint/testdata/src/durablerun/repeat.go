@@ -49,6 +49,23 @@ func nopeOther(ctx context.Context, c *orders.Client, ids []string) error {
 	return nil
 }
 
+// What an id is made of may be changed in place.
+func nopeContent(ctx context.Context, c *shop.Client, name []byte, counts map[string]int) error {
+	for range 3 {
+		if err := shop.Pay(ctx, c, string(name), 1); err != nil {
+			return err
+		}
+		name[0]++
+	}
+	for range 3 {
+		if err := shop.Pay(ctx, c, fmt.Sprint(counts), 1); err != nil {
+			return err
+		}
+		counts["paid"]++
+	}
+	return nil
+}
+
 // A method value has its receiver already: nothing is known of it.
 func nopeMethodValues(ctx context.Context, c *shop.Client, orders []string) error {
 	status, closeDay := c.RetryStatus, c.CloseDay
