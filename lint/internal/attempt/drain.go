@@ -172,15 +172,21 @@ func (p *Package) closedElems() []types.Type {
 				if !ok {
 					continue
 				}
-				if b, ok := call.Common().Value.(*ssa.Builtin); ok && b.Name() == "close" {
-					if elem := elemOf(call.Common().Args[0]); elem != nil {
-						p.closes.elems = append(p.closes.elems, elem)
-					}
+				if ch := closedBy(call); ch != nil && elemOf(ch) != nil {
+					p.closes.elems = append(p.closes.elems, elemOf(ch))
 				}
 			}
 		}
 	})
 	return p.closes.elems
+}
+
+// closedBy returns the channel that a call closes, or nil.
+func closedBy(call ssa.CallInstruction) ssa.Value {
+	if b, ok := call.Common().Value.(*ssa.Builtin); ok && b.Name() == "close" {
+		return call.Common().Args[0]
+	}
+	return nil
 }
 
 // elemOf returns the type of the elements of a channel, or nil if the channel's type is a type parameter.

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"go/types"
 	"slices"
 	"time"
 
@@ -41,11 +42,29 @@ func (t *Attempt) Stop() *Stop {
 		}
 	}
 	for _, p := range t.Fn.Params {
-		if vocab.IsStopChannel(p.Type()) && vocab.StopsByName(p.Name()) {
+		if vocab.IsStopChannel(p.Type()) && vocab.StopsByName(p.Name()) && !isOwn(p) {
 			return &Stop{p, p.Name(), false, vocab.Library}
 		}
 	}
 	return nil
+}
+
+// isOwn reports whether a function may send on a channel, or close it: others wait for the function
+// then. A function literal that captures the channel may do so.
+func isOwn(ch *ssa.Parameter) bool {
+	return slices.ContainsFunc(flow.Refs(ch), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.Send, *ssa.Store:
+			return true
+		case *ssa.Select:
+			return slices.ContainsFunc(ref.States, func(s *ssa.SelectState) bool {
+				return s.Chan == ssa.Value(ch) && s.Dir == types.SendOnly
+			})
+		case ssa.CallInstruction:
+			return closedBy(ref) != nil
+		}
+		return false
+	})
 }
 
 // channelName returns what the code calls a channel.

@@ -16,6 +16,27 @@ func stopIgnored(stop <-chan struct{}, ping func() error) {
 	}
 }
 
+// Others wait until this has ended: it closes the channel.
+func nopeCloses(done chan struct{}, ping func() error) {
+	defer close(done)
+	for range 10 {
+		if ping() == nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeSends(done chan struct{}, ping func() error) {
+	for range 10 {
+		if ping() == nil {
+			done <- struct{}{}
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
 type poller struct {
 	halt chan struct{}
 	ping func() error
