@@ -26,6 +26,7 @@ func TestHostile(t *testing.T) {
 	for i := range 2000 {
 		file += fmt.Sprintf("  a%d: *a\n", i)
 	}
+	actions := "a: " + strings.Repeat("{{ .Values.x }}", 20_000) + "\nspec: {policies: {retries: {a: }}}"
 	many := strings.Repeat(`{"name": [{"service": "a.B"}], "unknown": 1, "retryPolicy": {"maxAttempts": 3}}, `, 2000)
 	for name, tt := range map[string]struct{ text, want string }{
 		"many policies":    {`{"methodConfig": [` + many + `{}]}`, "unknown: gRPC service config has no"},
@@ -37,7 +38,7 @@ func TestHostile(t *testing.T) {
 		"deepest JSON":     {nested(2 << 20), "P100"},
 		"aliases":          {bomb, "the file has more than 500000 values"},
 		"aliases of files": {file, "20005:"},
-		"actions":          {"a: " + strings.Repeat("{{ .Values.x }}", 20_000) + "\nspec: {policies: {retries: {a: }}}", "2:"},
+		"actions":          {actions, "2:"},
 		"self":             {"methodConfig: &a [*a]", "*a contains itself"},
 		"not UTF-8":        {"methodConfig: [\xff]", "1:16: error: the file is not UTF-8 here"},
 		"empty":            {"", ""},

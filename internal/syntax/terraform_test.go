@@ -13,7 +13,7 @@ func TestTerraform(t *testing.T) {
 		`x = jsonencode({a = f({b = 1}, "}"), c = var.d ? 1 : 2})`:              `{"a":"${f({b = 1}, \"}\")}","c":"${var.d ? 1 : 2}"}`,
 		`x = jsonencode({a = "1\n\"2\"", a = 3})`:                               `{"a":"1\n\"2\""}`,
 		"x = <<-EOF\n  {\"a\": \"${var.x}\"}\n  EOF\ny = jsonencode([1])":       `{"a":"${var.x}"} [1]`,
-		"x = jsonencode({\n  a = <<EOT\nit's \"x }\n  EOT\n  b = 1\n})":         "{\"a\":\"${\\u003c\\u003cEOT\\nit's \\\"x }\\n  EOT}\",\"b\":1}",
+		"x = jsonencode([<<EOT\n\"x }\nEOT\n])\ny = jsonencode([2])":            `["${\u003c\u003cEOT\n\"x }\nEOT}"] [2]`,
 		`x = "%{ if y != "" }a%{ endif }${y}"; z = jsonencode([1])`:             `[1]`,
 		`x = "$${not" + "%%{either"; z = jsonencode(["$${n}"])`:                 `["${n}"]`,
 		"x = <<EOF\n#!/bin/sh\nEOF\n":                                           ``,

@@ -160,7 +160,8 @@ func (d *drain) isClosed() bool {
 		return true
 	}
 	elem := elemOf(d.ch)
-	return elem != nil && slices.ContainsFunc(d.p.closedElems(), func(t types.Type) bool { return types.Identical(t, elem) })
+	same := func(t types.Type) bool { return types.Identical(t, elem) }
+	return elem != nil && slices.ContainsFunc(d.p.closedElems(), same)
 }
 
 // closedElems returns the types of the elements of all channels that the package closes.
