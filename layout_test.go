@@ -31,6 +31,9 @@ var floors = map[string][]string{
 	// Breakers and budgets know neither errors nor retries: they are used without them.
 	"runtime/breaker": {},
 	"runtime/budget":  {},
+	// Limits and hedges are used without retries as well, and most calls need neither.
+	"runtime/capacity": {},
+	"runtime/hedge":    {},
 	// People who call package retry do not need what only generated code calls.
 	"runtime/genapi": {"runtime"},
 	// Not in the runtime, because most consumers have no use for net/http.
