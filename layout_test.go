@@ -33,7 +33,7 @@ var floors = map[string][]string{
 	"runtime/budget":  {},
 	// Limits and hedges are used without retries as well, and most calls need neither.
 	"runtime/capacity": {},
-	"runtime/hedge":    {},
+	"runtime/hedge":    {"runtime/budget"},
 	// People who call package retry do not need what only generated code calls.
 	"runtime/genapi": {"runtime"},
 	// Not in the runtime, because most consumers have no use for net/http.

@@ -2,6 +2,7 @@ package hedge
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 )
 
@@ -36,4 +37,27 @@ func (p Policy) Effective() Policy {
 		p.AtLeast = cmp.Or(p.AtLeast, defaultAtLeast)
 	}
 	return p
+}
+
+// validate returns an error about the first field with an invalid value. Comparisons
+// are written so that NaN fails them.
+func (p *Policy) validate() error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("hedge %q: %s", p.Name, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case p.After < 0:
+		return wrong("After is %v: it cannot be negative", p.After)
+	case p.AtLeast < 0:
+		return wrong("AtLeast is %v: it cannot be negative; zero means the default", p.AtLeast)
+	case !(p.Quantile >= 0 && p.Quantile < 1):
+		return wrong("Quantile is %v: it is a share from 0 to below 1", p.Quantile)
+	case !(p.Extra >= 0 && p.Extra <= 1):
+		return wrong("Extra is %v: it is a share from 0 to 1; zero means the default", p.Extra)
+	case p.After > 0 && p.Quantile > 0:
+		return wrong("After and Quantile are set: set one of them")
+	case p.After == 0 && p.Quantile == 0:
+		return wrong("neither After nor Quantile is set: set one of them")
+	}
+	return nil
 }

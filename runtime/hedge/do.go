@@ -1,0 +1,27 @@
+package hedge
+
+import "context"
+
+// Do calls request, and calls it a second time if that takes longer than the delay of h.
+// It returns the result of the call that succeeds first, or those of the first call if
+// both fail. request must be idempotent and safe for concurrent calls, and should return
+// soon after its context ends: Do returns when both calls have returned. A result that
+// is not used is dropped; if results must be released, use a [Race].
+func Do[T any](ctx context.Context, h *Hedge, request func(context.Context) (T, error)) (T, error) {
+	var race struct {
+		Race
+		second T
+	}
+	defer race.Close()
+	first := race.Begin(ctx, h, func() {
+		race.Again(func(ctx context.Context) (err error) {
+			race.second, err = request(ctx)
+			return err
+		})
+	})
+	value, err := request(first)
+	if race.End(err) == Second {
+		return race.second, nil
+	}
+	return value, err
+}

@@ -1,0 +1,94 @@
+package hedge
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/budget"
+)
+
+// saved is the greatest number of hedges that the budget of extra load saves up for
+// later. It is the number that may follow each other at once, also at the start.
+const saved = 10
+
+// A Hedge decides when the second requests of a function start, and counts what they
+// achieve. It is shared by all calls of one function: durations of different functions
+// have no useful quantile. Any number of goroutines may use one; it takes no lock while
+// the first requests are fast. The zero Hedge starts no second request, and neither does
+// a nil *Hedge.
+type Hedge struct {
+	policy    Policy         // with its defaults
+	extra     *budget.Budget // nil in the zero Hedge
+	durations durations      // of first requests, if the policy has a Quantile
+
+	won, lost, refused, noBudget atomic.Uint64
+}
+
+// New returns a hedge. It panics unless exactly one of After and Quantile is set, and
+// if a field of p is negative, not a number or above its range.
+func New(p Policy) *Hedge {
+	if err := p.validate(); err != nil {
+		panic(err.Error())
+	}
+	p = p.Effective()
+	return &Hedge{
+		policy: p,
+		extra:  budget.New(budget.Policy{Ratio: p.Extra, MinPerSecond: budget.NoRefill, Burst: saved}),
+	}
+}
+
+// Policy returns the policy of the hedge, with its defaults.
+func (h *Hedge) Policy() Policy { return h.policy }
+
+// Delay returns how long the first request of a race that begins now may take before
+// the second one starts. It returns false if no second one would start, because the
+// quantile is not known yet.
+func (h *Hedge) Delay() (time.Duration, bool) {
+	if h.policy.After > 0 {
+		return h.policy.After, true
+	}
+	d := h.durations.quantile()
+	return max(d, h.policy.AtLeast), d > 0
+}
+
+// Counts are the numbers of second requests since a Hedge was made, by their outcomes.
+type Counts struct {
+	Won      uint64 // the result of the second request was used
+	Lost     uint64 // the first request had a result before, or the second one failed
+	Refused  uint64 // not started: see ErrRefused
+	NoBudget uint64 // not started, since it would have exceeded Extra
+}
+
+// Counts returns what the second requests have achieved so far.
+func (h *Hedge) Counts() Counts {
+	return Counts{h.won.Load(), h.lost.Load(), h.refused.Load(), h.noBudget.Load()}
+}
+
+// note takes the duration of a first request. One that failed before a second one
+// would have started does not count: how fast a service refuses says nothing about how
+// long its answers take. One that failed later does, canceled ones included. If only
+// winners counted, the quantile would fall, and the share of hedges would rise.
+func (h *Hedge) note(d time.Duration, succeeded bool, r *Race) {
+	if succeeded || r.timer != nil && d >= r.delay {
+		h.durations.add(d, h.policy.Quantile)
+	}
+}
+
+// count counts a second request that has returned err, and returns the outcome of its
+// race. answered says whether the first request has an answer.
+func (h *Hedge) count(err error, answered bool) Outcome {
+	switch {
+	case err == nil && !answered:
+		h.won.Add(1)
+		return Second
+	case errors.Is(err, ErrRefused):
+		h.refused.Add(1)
+		return Single
+	case err == errExited:
+		h.lost.Add(1)
+		return Single
+	}
+	h.lost.Add(1)
+	return First
+}

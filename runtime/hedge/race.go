@@ -1,0 +1,206 @@
+package hedge
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrRefused is what the function that makes the second request returns if something
+// does not admit the request: a limiter without a free permit, for example. The race
+// then goes on as if no second request had started.
+var ErrRefused = errors.New("hedge: second request refused")
+
+// errExited is the error of a second request that called [runtime.Goexit] or panicked.
+var errExited = errors.New("hedge: the second request called runtime.Goexit")
+
+// An Outcome says which request's result is that of a race, and whether there is
+// another one, which the caller may have to release.
+type Outcome uint8
+
+// The outcomes of a race.
+const (
+	// Single means that only the first request has a result.
+	Single Outcome = iota
+	// First means that the result of the first request is to be used. The second one
+	// has returned as well, and its result is not used.
+	First
+	// Second means that the result of the second request is to be used. The result of
+	// the first one, which failed or was canceled, is not used.
+	Second
+)
+
+// A Race is one request that is hedged. The first request is made in the goroutine of
+// the caller, and the second one, if it starts, in a goroutine of its own. As soon as
+// one has succeeded, the context of the other ends. The race ends when both have
+// returned: neither a goroutine nor a use of an argument outlives it.
+//
+// Generated code uses a Race, and so does code whose results must be released; other
+// code calls [Do]. The zero Race is ready for one use. Its methods are called in this
+// order:
+//
+//	var race struct { // one allocation, for all that both requests share
+//		hedge.Race
+//		rows *Rows
+//	}
+//	defer race.Close()
+//	first := race.Begin(ctx, h, func() {
+//		race.Again(func(ctx context.Context) (err error) {
+//			race.rows, err = query(ctx)
+//			return err
+//		})
+//	})
+//	rows, err := query(first)
+//	switch race.End(err) {
+//	case hedge.First:
+//		race.rows.Close()
+//	case hedge.Second:
+//		rows.Close()
+//		rows, err = race.rows, nil
+//	}
+//
+// A race whose first request succeeds before the delay costs the allocations of the
+// struct, of the outer function and of a timer, and no goroutine.
+type Race struct {
+	hedge  *Hedge // nil if nothing is hedged and nothing measured
+	caller context.Context
+	timer  *time.Timer // nil if no second request is planned
+	delay  time.Duration
+	began  time.Time // only for a quantile
+
+	// over says that the first request has returned: no second one starts, and the
+	// context of the first one has ended. It is set under mu.
+	over atomic.Bool
+	mu   sync.Mutex
+
+	// The context of the first request: see firstContext. Once derived is true, the
+	// others do not change.
+	derived     atomic.Bool
+	first       context.Context
+	cancelFirst context.CancelCauseFunc
+
+	// The second request. returned is nil until it starts, and closed when it has
+	// returned err.
+	returned     chan struct{}
+	cancelSecond context.CancelCauseFunc
+	err          error
+}
+
+// Begin begins the race and returns the context of the first request. If the request
+// takes longer than the delay of h, again is called in a goroutine of its own. It must
+// call [Race.Again] and do nothing else. If h is nil, nothing is hedged.
+func (r *Race) Begin(ctx context.Context, h *Hedge, again func()) context.Context {
+	if h == nil || h.extra == nil {
+		return ctx
+	}
+	r.hedge = h
+	if h.policy.Quantile > 0 {
+		r.began = time.Now()
+	}
+	delay, ok := h.Delay()
+	if !ok {
+		return ctx
+	}
+	r.caller, r.delay = ctx, delay
+	r.timer = time.AfterFunc(delay, again)
+	return (*firstContext)(r)
+}
+
+// Again makes the second request by calling request, unless the race is over or the
+// request would exceed the extra load that the policy admits. The request has an
+// answer if it returns nil; it returns [ErrRefused] if it has done nothing.
+func (r *Race) Again(request func(context.Context) error) {
+	ctx, ok := r.start()
+	if !ok {
+		return
+	}
+	err := errExited
+	defer func() { r.finish(err) }() // also after runtime.Goexit
+	err = request(ctx)
+}
+
+// start returns the context of the second request, and whether it may start.
+func (r *Race) start() (context.Context, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over.Load() || r.caller.Err() != nil {
+		return nil, false
+	}
+	if r.hedge.extra.Withdraw() != nil {
+		r.hedge.noBudget.Add(1)
+		return nil, false
+	}
+	ctx, cancel := context.WithCancelCause(r.caller)
+	r.cancelSecond, r.returned = cancel, make(chan struct{})
+	return secondContext{ctx}, true
+}
+
+// finish ends the second request, which returned err.
+func (r *Race) finish(err error) {
+	r.err = err
+	if err == nil && !r.over.Load() {
+		(*firstContext)(r).lose()
+	}
+	r.cancelSecond(nil)
+	close(r.returned)
+}
+
+// End ends the race after the first request has returned err. If err is nil, End cancels
+// the second request. Otherwise it waits for the answer of the second one. If both have
+// failed, the outcome is First. Either way, End returns when both have returned.
+//
+// Pass nil for an error that is an answer, such as "not found": the second request
+// would get the same one.
+func (r *Race) End(err error) Outcome {
+	h := r.hedge
+	if h == nil {
+		return Single
+	}
+	if h.policy.Quantile > 0 {
+		h.note(time.Since(r.began), err == nil, r)
+	}
+	outcome := Single
+	if r.timer != nil {
+		outcome = r.settle(err == nil)
+	}
+	if err == nil || outcome == Second {
+		h.extra.Deposit()
+	}
+	return outcome
+}
+
+// Close ends a race whose first request has not returned, because it panicked or called
+// [runtime.Goexit]: it cancels the second request and waits until that has returned.
+// After End it does nothing. Callers defer it.
+func (r *Race) Close() {
+	if r.timer != nil && !r.over.Load() {
+		r.settle(true)
+	}
+}
+
+// Err returns the error of the second request once the race has ended. It is nil if
+// the second request succeeded or did not start.
+func (r *Race) Err() error { return r.err }
+
+// settle ends the first request, cancels the second one if the first has an answer, and
+// waits for it otherwise.
+func (r *Race) settle(answered bool) Outcome {
+	r.timer.Stop()
+	r.mu.Lock()
+	r.over.Store(true)
+	cancelFirst, cancelSecond, returned := r.cancelFirst, r.cancelSecond, r.returned
+	r.mu.Unlock()
+	if cancelFirst != nil {
+		cancelFirst(nil)
+	}
+	if returned == nil {
+		return Single // a function that the timer has started finds that the race is over
+	}
+	if answered {
+		cancelSecond(ErrLost)
+	}
+	<-returned
+	return r.hedge.count(r.err, answered)
+}

@@ -1,0 +1,227 @@
+package hedge_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/hedge"
+)
+
+const ms = time.Millisecond
+
+// A request describes what one request of a race does.
+type request struct {
+	takes time.Duration
+	ends  string // "" for a success, "fails", "refused", "panics" or "exits"
+	deaf  bool   // it does not watch its context
+}
+
+var errFailed = errors.New("failed")
+
+// do carries out the request and returns its error.
+func (q request) do(ctx context.Context) error {
+	done := ctx.Done()
+	if q.deaf {
+		done = nil
+	}
+	select {
+	case <-time.After(q.takes):
+	case <-done:
+		return context.Cause(ctx)
+	}
+	switch q.ends {
+	case "fails":
+		return errFailed
+	case "refused":
+		return hedge.ErrRefused
+	case "panics":
+		panic("request panics")
+	case "exits":
+		runtime.Goexit()
+	}
+	return nil
+}
+
+// A result is what is seen of a race.
+type result struct {
+	outcome hedge.Outcome
+	took    time.Duration
+	first   error // of the first request, also if it is not the error of the race
+	second  error
+	counts  hedge.Counts
+}
+
+// race runs a race of two requests. Its caller's context ends after cancel, unless that
+// is 0. It returns after both goroutines, and the bubble proves that no other is left.
+func race(t *testing.T, h *hedge.Hedge, first, second request, cancel time.Duration) (r result) {
+	ctx := t.Context()
+	if cancel > 0 {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeout(ctx, cancel)
+		defer end()
+	}
+	began, before := time.Now(), h.Counts()
+	var race hedge.Race
+	running := false
+	defer func() {
+		race.Close()
+		if r.took = time.Since(began); running {
+			t.Error("the second request outlives the race")
+		}
+		r.second, r.counts = race.Err(), h.Counts()
+		r.counts.Won -= before.Won
+		r.counts.Lost -= before.Lost
+		r.counts.Refused -= before.Refused
+		r.counts.NoBudget -= before.NoBudget
+		if recover() != nil {
+			r.first = errors.New("panicked")
+		}
+	}()
+	r.first = first.do(race.Begin(ctx, h, func() {
+		race.Again(func(ctx context.Context) error {
+			running = true
+			defer func() { running = false }()
+			return second.do(ctx)
+		})
+	}))
+	r.outcome = race.End(r.first)
+	return r
+}
+
+// TestRace checks races with a delay of 10ms.
+func TestRace(t *testing.T) {
+	won, lost := hedge.Counts{Won: 1}, hedge.Counts{Lost: 1}
+	canceled := context.DeadlineExceeded
+	for _, test := range []struct {
+		name          string
+		first, second request
+		cancel        time.Duration
+		want          result
+	}{
+		{"a fast first", request{takes: 9 * ms}, request{}, 0, result{hedge.Single, 9 * ms, nil, nil, hedge.Counts{}}},
+		{"a fast failure", request{takes: 9 * ms, ends: "fails"}, request{}, 0,
+			result{hedge.Single, 9 * ms, errFailed, nil, hedge.Counts{}}},
+		{"the second wins", request{takes: 50 * ms}, request{takes: 2 * ms}, 0,
+			result{hedge.Second, 12 * ms, hedge.ErrLost, nil, won}},
+		{"the first wins", request{takes: 12 * ms}, request{takes: 5 * ms}, 0,
+			result{hedge.First, 12 * ms, nil, hedge.ErrLost, lost}},
+		{"the second fails first", request{takes: 50 * ms}, request{takes: 2 * ms, ends: "fails"}, 0,
+			result{hedge.First, 50 * ms, nil, errFailed, lost}},
+		{"the first fails first", request{takes: 12 * ms, ends: "fails"}, request{takes: 5 * ms}, 0,
+			result{hedge.Second, 15 * ms, errFailed, nil, won}},
+		{"both fail", request{takes: 12 * ms, ends: "fails"}, request{takes: 5 * ms, ends: "fails"}, 0,
+			result{hedge.First, 15 * ms, errFailed, errFailed, lost}},
+		{"a deaf first that succeeds", request{takes: 50 * ms, deaf: true}, request{takes: 2 * ms}, 0,
+			result{hedge.First, 50 * ms, nil, nil, lost}},
+		{"a deaf first that fails", request{takes: 50 * ms, ends: "fails", deaf: true}, request{takes: 2 * ms}, 0,
+			result{hedge.Second, 50 * ms, errFailed, nil, won}},
+		{"a deaf second that succeeds", request{takes: 12 * ms}, request{takes: 40 * ms, deaf: true}, 0,
+			result{hedge.First, 50 * ms, nil, nil, lost}},
+		{"a refused second", request{takes: 50 * ms}, request{ends: "refused"}, 0,
+			result{hedge.Single, 50 * ms, nil, hedge.ErrRefused, hedge.Counts{Refused: 1}}},
+		{"canceled before the delay", request{takes: 50 * ms}, request{}, 5 * ms,
+			result{hedge.Single, 5 * ms, canceled, nil, hedge.Counts{}}},
+		{"a deaf first is canceled before the delay", request{takes: 50 * ms, deaf: true}, request{}, 5 * ms,
+			result{hedge.Single, 50 * ms, nil, nil, hedge.Counts{}}},
+		{"canceled after the delay", request{takes: 50 * ms}, request{takes: 50 * ms}, 15 * ms,
+			result{hedge.First, 15 * ms, canceled, canceled, lost}},
+		{"the first panics before the delay", request{takes: 5 * ms, ends: "panics"}, request{}, 0,
+			result{0, 5 * ms, errors.New("panicked"), nil, hedge.Counts{}}},
+		{"the first panics after the delay", request{takes: 12 * ms, ends: "panics"}, request{takes: 50 * ms}, 0,
+			result{0, 12 * ms, errors.New("panicked"), hedge.ErrLost, lost}},
+		{"the first panics and the second is deaf", request{takes: 12 * ms, ends: "panics"},
+			request{takes: 50 * ms, deaf: true}, 0, result{0, 60 * ms, errors.New("panicked"), nil, lost}},
+		{"the second exits", request{takes: 50 * ms}, request{takes: 2 * ms, ends: "exits"}, 0,
+			result{hedge.Single, 50 * ms, nil, errors.New("hedge: the second request called runtime.Goexit"), lost}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := hedge.New(hedge.Policy{Name: "Find", After: 10 * ms})
+				got := race(t, h, test.first, test.second, test.cancel)
+				if !same(got, test.want) {
+					t.Errorf("got %+v\nwant %+v", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// same compares results, and errors by their text.
+func same(a, b result) bool {
+	text := func(err error) string {
+		if err == nil {
+			return ""
+		}
+		return err.Error()
+	}
+	return a.outcome == b.outcome && a.took == b.took && a.counts == b.counts &&
+		text(a.first) == text(b.first) && text(a.second) == text(b.second)
+}
+
+// The first request calls runtime.Goexit, as t.FailNow does: the race still waits for
+// the second one.
+func TestFirstExits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hedge.New(hedge.Policy{After: 10 * ms})
+		go race(t, h, request{takes: 12 * ms, ends: "exits"}, request{takes: 20 * ms, deaf: true}, 0)
+		time.Sleep(time.Second)
+		if got, want := h.Counts(), (hedge.Counts{Lost: 1}); got != want {
+			t.Errorf("counts %+v, want %+v", got, want)
+		}
+	})
+}
+
+// A panic in the second request ends the process, as in any goroutine.
+func TestSecondPanics(t *testing.T) {
+	if os.Getenv("HEDGE_PANICS") != "" {
+		h := hedge.New(hedge.Policy{After: ms})
+		race(t, h, request{takes: time.Minute}, request{ends: "panics"}, 0)
+		return
+	}
+	run := exec.Command(os.Args[0], "-test.run=^TestSecondPanics$")
+	run.Env = append(os.Environ(), "HEDGE_PANICS=1")
+	out, err := run.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "panic: request panics") {
+		t.Errorf("the process ended with %v and the output:\n%s", err, out)
+	}
+}
+
+// Without a hedge, the request gets the context of the caller and the race does nothing.
+func TestNoHedge(t *testing.T) {
+	for _, h := range []*hedge.Hedge{nil, new(hedge.Hedge), hedge.New(hedge.Policy{Quantile: 0.5})} {
+		var race hedge.Race
+		if ctx := race.Begin(t.Context(), h, nil); ctx != t.Context() {
+			t.Errorf("%+v: the context is %v", h, ctx)
+		}
+		if got := race.End(nil); got != hedge.Single {
+			t.Errorf("outcome %v", got)
+		}
+		race.Close()
+	}
+}
+
+func TestDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hedge.New(hedge.Policy{After: 10 * ms})
+		find := func(ctx context.Context) (string, error) {
+			if hedge.Is(ctx) {
+				return "second", request{takes: 5 * ms}.do(ctx)
+			}
+			return "first", request{takes: 12 * ms, ends: "fails"}.do(ctx)
+		}
+		if got, err := hedge.Do(t.Context(), h, find); got != "second" || err != nil {
+			t.Errorf("got %q, %v", got, err)
+		}
+		fail := func(context.Context) (string, error) { return "partial", errFailed }
+		if got, err := hedge.Do(t.Context(), h, fail); got != "partial" || err != errFailed {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}
