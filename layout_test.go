@@ -210,7 +210,8 @@ var floors = map[string][]string{
 // stdlibOnly are packages whose consumers pay for no other module; their tests
 // neither.
 var stdlibOnly = []string{
-	"runtime", "runtime/breaker", "runtime/budget", "runtime/genapi", "runtime/httpretry", "runtime/job",
+	"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/genapi",
+	"runtime/httpretry", "runtime/job",
 	"runtime/durable", "runtime/durable/storage",
 	"runtime/durable/memory", "runtime/durable/events", "runtime/durable/genapi", "runtime/durable/admin",
 	"runtime/durable/shared", "runtime/durable/durabletest", "runtime/durable/durabletest/bigstore",

@@ -1,0 +1,90 @@
+package capacity
+
+import (
+	"math"
+	"time"
+)
+
+// The constants of adaptive limits. A simulation of five disturbances under 1, 4 and
+// 16 independent limiters chose them: see TestSimulation.
+const (
+	window        = 250 * time.Millisecond
+	windowCalls   = 10   // a window with fewer attempts goes on
+	decrease      = 0.9  // factor after a window that shows overload
+	increase      = 0.2  // times the square root of the limit, after any other window
+	tolerateShare = 0.02 // of attempts that show overload
+)
+
+// A Window is what an adaptive limit knows about the attempts that ended in a stretch
+// of time: at least 250ms, and at least 10 attempts.
+type Window struct {
+	Calls    int           // the attempts that ended
+	Overload int           // of them, those with the sample Overload
+	Mean     time.Duration // the mean duration of the others
+	InUse    int           // the most permits that were in use
+}
+
+// Next returns the limit after a window, for a policy with a Target. The limit falls by
+// a tenth, counted from the permits that were in use, if the mean duration exceeds the
+// Target or more than 2 % of the attempts show overload. It rises by 0.2·√limit if
+// neither is the case and at least half of the permits were in use.
+//
+// No duration of the past is a baseline. So no overload, however long, becomes the
+// normal state, and a service that is merely slower, but below the Target, is not
+// refused any calls.
+func (p LimiterPolicy) Next(limit float64, w Window) float64 {
+	p = p.Effective()
+	switch {
+	case w.Mean > p.Target, float64(w.Overload) > tolerateShare*float64(w.Calls):
+		limit = min(limit, float64(w.InUse)) * decrease
+	case 2*float64(w.InUse) >= limit:
+		limit += increase * math.Sqrt(limit)
+	}
+	return min(max(limit, float64(p.Min)), float64(p.Max))
+}
+
+// Take takes the next slot of a rate at now, if one is free, and returns the state
+// after that. Otherwise it returns how long it takes until a slot is free.
+//
+// The state is a single time: the one at which all slots that are taken would have
+// been used up, if each had waited for its turn (the "theoretical arrival time" of the
+// Generic Cell Rate Algorithm). The zero time means that no slot is taken. A state that is
+// later than Burst slots from now comes from another clock, and is corrected to that.
+func (p RatePolicy) Take(state, now time.Time) (next time.Time, wait time.Duration) {
+	g := p.Effective().spacing()
+	tat, wait := g.take(int64(max(state.Sub(now), -1)), 0)
+	return now.Add(time.Duration(tat)), wait
+}
+
+// A spacing has the numbers of a rate in nanoseconds.
+type spacing struct {
+	interval int64 // between two slots
+	burst    int64 // the time of Burst slots
+}
+
+// spacing returns the numbers of an effective policy. The interval is rounded up, so
+// that the rate is never exceeded.
+func (p RatePolicy) spacing() spacing {
+	interval := (int64(p.Per)-1)/int64(p.Events) + 1
+	return spacing{interval: interval, burst: interval * min(int64(p.Burst), math.MaxInt64/4/interval)}
+}
+
+// take is [RatePolicy.Take] with times in nanoseconds.
+func (g spacing) take(tat, now int64) (next int64, wait time.Duration) {
+	next = max(tat, now) + g.interval
+	if next-g.burst <= now {
+		return next, 0
+	}
+	tat = min(tat, now+g.burst)
+	return tat, time.Duration(tat + g.interval - g.burst - now)
+}
+
+// Share returns the share of attempts that a throttle refuses, from 0 to MaxShare, after
+// requests in its window, of which the service has accepted some.
+func (p ThrottlePolicy) Share(requests, accepts float64) float64 {
+	p = p.Effective()
+	if requests < float64(p.MinCalls) {
+		return 0
+	}
+	return min(max((requests-p.K*accepts)/(requests+1), 0), p.MaxShare)
+}

@@ -1,0 +1,156 @@
+package capacity
+
+import (
+	"context"
+	"time"
+)
+
+// A Gate asks what limits the attempts of one policy, in this order: the throttle, which
+// decides at once, then the rate, then the limiter. Each field may be nil. Any number of
+// goroutines may use one.
+type Gate struct {
+	Throttle *Throttle
+	Rate     *Rate
+	Limiter  *Limiter
+}
+
+// A Pass is the admission of one attempt, which has to end with [Gate.Leave] or
+// [Gate.GiveBack]. The zero Pass admits nothing, and leaving with it does nothing.
+type Pass struct {
+	Queued time.Duration // how long the attempt has waited for the rate and the limiter
+
+	admitted bool
+	slot     int64     // of the rate
+	began    time.Time // for an adaptive limiter only
+}
+
+// Enter admits an attempt, and waits for that if it has to. If the error is not nil, nothing
+// remains to be returned. The error is
+//   - a [Refusal];
+//   - ctx.Err(), if ctx has ended before or during the wait;
+//   - context.DeadlineExceeded, if the wait would reach the deadline or the one of ctx.
+//     The zero deadline is none.
+//
+// If the rate admits an attempt and the limiter does not, the slot of the rate is free again,
+// unless another attempt has taken a later one. Without waiting, Enter takes no lock while
+// the throttle is calm, and reads the clock only for a rate and for an adaptive limiter.
+func (g *Gate) Enter(ctx context.Context, deadline time.Time) (Pass, error) {
+	if err := ctx.Err(); err != nil {
+		return Pass{}, err
+	}
+	if t := g.Throttle; t != nil && !t.Admit() {
+		return Pass{}, Refusal{By: ByThrottle, Name: t.policy.Name}
+	}
+	p := Pass{admitted: true}
+	ok := true
+	if g.Rate != nil {
+		p.slot, ok = g.Rate.allow()
+	}
+	if !ok || g.Limiter != nil && !g.Limiter.TryAcquire() {
+		if err := g.wait(ctx, deadline, &p, ok); err != nil {
+			return Pass{}, err
+		}
+	}
+	if g.Limiter != nil && g.Limiter.Adaptive() {
+		p.began = time.Now()
+	}
+	return p, nil
+}
+
+// wait waits for a slot of the rate, unless p has one, and for a permit of the limiter.
+//
+//go:noinline
+func (g *Gate) wait(ctx context.Context, deadline time.Time, p *Pass, hasSlot bool) error {
+	began := time.Now()
+	if end, ok := ctx.Deadline(); ok && (deadline.IsZero() || end.Before(deadline)) {
+		deadline = end
+	}
+	if !hasSlot {
+		var err error
+		if p.slot, err = g.Rate.wait(ctx, deadline); err != nil {
+			return err
+		}
+	}
+	if err := g.waitForPermit(ctx, deadline); err != nil {
+		if g.Rate != nil {
+			g.Rate.giveBack(p.slot)
+		}
+		return err
+	}
+	now := time.Now()
+	p.Queued = now.Sub(began)
+	if !deadline.IsZero() && !now.Before(deadline) {
+		g.GiveBack(*p)
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// waitForPermit takes a permit of the limiter, if there is one.
+func (g *Gate) waitForPermit(ctx context.Context, deadline time.Time) error {
+	if g.Limiter == nil || g.Limiter.TryAcquire() {
+		return nil
+	}
+	if !deadline.IsZero() && time.Until(deadline) < g.Limiter.policy.MaxWait {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	}
+	return g.Limiter.wait(ctx)
+}
+
+// TryEnter admits a second request of an attempt, a hedge, without waiting, and reports
+// whether it did. While the throttle refuses any attempts, it admits none. A hedge that is
+// not admitted counts nowhere: it was not the caller who asked for it.
+func (g *Gate) TryEnter() (Pass, bool) {
+	if g.Throttle != nil && g.Throttle.Share() > 0 {
+		return Pass{}, false
+	}
+	p := Pass{admitted: true}
+	if g.Rate != nil {
+		var ok bool
+		if p.slot, ok = g.Rate.allow(); !ok {
+			return Pass{}, false
+		}
+	}
+	if g.Limiter != nil {
+		if !g.Limiter.TryAcquire() {
+			if g.Rate != nil {
+				g.Rate.giveBack(p.slot)
+			}
+			return Pass{}, false
+		}
+		if g.Limiter.Adaptive() {
+			p.began = time.Now()
+		}
+	}
+	return p, true
+}
+
+// Leave returns what an attempt that has ended holds, and reports its sample.
+func (g *Gate) Leave(p Pass, s Sample) {
+	if !p.admitted {
+		return
+	}
+	if g.Limiter != nil {
+		g.Limiter.Done(p.began, s)
+	}
+	if g.Throttle != nil {
+		g.Throttle.Report(s)
+	}
+}
+
+// GiveBack returns what an attempt holds that has been admitted but does not start, for
+// example because a breaker has opened while it waited. The slot of the rate is free again,
+// unless another attempt has taken a later one.
+func (g *Gate) GiveBack(p Pass) {
+	if !p.admitted {
+		return
+	}
+	if g.Limiter != nil {
+		g.Limiter.Release()
+	}
+	if g.Rate != nil {
+		g.Rate.giveBack(p.slot)
+	}
+}

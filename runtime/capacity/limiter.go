@@ -1,0 +1,275 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Limiter limits how many attempts are in progress. Any number of goroutines may use
+// one. An attempt takes a permit before it starts, and returns it when it has ended:
+//
+//	if err := limiter.Acquire(ctx); err != nil {
+//		return err
+//	}
+//	defer limiter.Release()
+//
+// While permits are free, taking and returning one costs an atomic operation each. An
+// attempt that finds none waits, at most for MaxWait. Attempts are admitted in the order in
+// which they came, and a new one never overtakes one that waits. At most as many wait as
+// Queue says. That keeps waits short under lasting overload: the others are refused
+// at once, since some have to be refused anyhow.
+//
+// The zero Limiter has no permits and refuses every attempt. A Limiter must not be copied
+// after first use. It starts no goroutine except for a moment, to refuse an attempt that
+// has waited for MaxWait.
+type Limiter struct {
+	// free is the number of free permits, less crowd while attempts wait. It is also
+	// negative while an adaptive limit is below the permits in use. Attempts take a
+	// permit only while free is positive.
+	free     atomic.Int64
+	most     int64        // the greatest number of permits that there may be
+	limit    atomic.Int64 // changed only under mu
+	adaptive *adaptive    // nil if the limit does not change
+	policy   LimiterPolicy
+	begun    time.Time
+	refusal  error
+
+	mu     sync.Mutex
+	queue  queue
+	expire func() // l.expireWaits
+}
+
+// crowd is what is subtracted from Limiter.free while attempts wait.
+const crowd = 1 << 40
+
+// maxLimit is the greatest limit.
+const maxLimit = math.MaxInt32
+
+// NewLimiter returns a limiter with all permits free. It panics if a field of p is
+// negative other than [NoWait], if neither Limit nor Target is set, or if Min, Limit and Max
+// of an adaptive limit are not in this order.
+func NewLimiter(p LimiterPolicy) *Limiter {
+	p = p.Effective()
+	p.validate()
+	l := &Limiter{
+		policy: p, most: int64(p.Limit), begun: time.Now(), refusal: Refusal{By: ByLimiter, Name: p.Name},
+	}
+	l.expire = l.expireWaits
+	l.limit.Store(int64(p.Limit))
+	l.free.Store(int64(p.Limit))
+	if p.Target > 0 {
+		l.most = int64(p.Max)
+		l.adaptive = &adaptive{limit: float64(p.Limit)}
+	}
+	return l
+}
+
+// validate panics if an effective policy is not one of a limiter.
+func (p *LimiterPolicy) validate() {
+	switch {
+	case p.Limit < 0, p.MaxWait < 0 && p.MaxWait != NoWait, p.Queue < 0, p.Target < 0, p.Min < 0, p.Max < 0:
+		panic("capacity: negative field of the LimiterPolicy " + p.Name)
+	case p.Limit == 0:
+		panic("capacity: neither Limit nor Target of the LimiterPolicy " + p.Name + " is set")
+	case p.Limit > maxLimit || p.Max > maxLimit:
+		panic("capacity: the limit of the LimiterPolicy " + p.Name + " is greater than 2³¹-1")
+	case p.Target > 0 && !(p.Min <= p.Limit && p.Limit <= p.Max):
+		panic("capacity: Limit of the LimiterPolicy " + p.Name + " is not between Min and Max")
+	}
+}
+
+// Policy returns the policy of the limiter, with its defaults.
+func (l *Limiter) Policy() LimiterPolicy { return l.policy }
+
+// Adaptive reports whether the limit changes with what the attempts show: they must
+// then end with [Limiter.Done].
+func (l *Limiter) Adaptive() bool { return l.adaptive != nil }
+
+// Limit returns the number of permits.
+func (l *Limiter) Limit() int { return int(l.limit.Load()) }
+
+// InUse returns the number of permits that are in use. It is greater than the limit
+// after an adaptive limit has fallen, until enough attempts have ended.
+func (l *Limiter) InUse() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int(l.limit.Load() - l.freePermits())
+}
+
+// Queued returns the number of attempts that wait for a permit.
+func (l *Limiter) Queued() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queue.len
+}
+
+// TryAcquire takes a permit if one is free and no attempt waits, and reports whether it did.
+func (l *Limiter) TryAcquire() bool {
+	for n := l.free.Load(); n > 0; n = l.free.Load() {
+		if l.free.CompareAndSwap(n, n-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// Acquire takes a permit, and waits for one if it has to. It returns a [Refusal] if the
+// wait takes MaxWait or the queue is full, and ctx.Err() if ctx has ended, also if a
+// permit is free. The caller must return the permit if the error is nil.
+func (l *Limiter) Acquire(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if l.TryAcquire() {
+		return nil
+	}
+	return l.wait(ctx)
+}
+
+// wait is Acquire after TryAcquire has failed.
+func (l *Limiter) wait(ctx context.Context) error {
+	if l.policy.MaxWait <= 0 {
+		return l.refuse()
+	}
+	until := time.Since(l.begun) + l.policy.MaxWait
+	l.mu.Lock()
+	switch {
+	case l.queue.len == 0 && l.tryCrowd():
+		l.mu.Unlock()
+		return nil
+	case l.queue.len >= cmp.Or(l.policy.Queue, l.Limit()):
+		l.mu.Unlock()
+		return l.refuse()
+	}
+	w := l.queue.push(until)
+	if l.queue.len == 1 {
+		l.queue.wake(l.policy.MaxWait, l.expire)
+	}
+	l.mu.Unlock()
+
+	select {
+	case admitted := <-w.answer:
+		if !admitted {
+			return l.refuse()
+		}
+		if err := ctx.Err(); err != nil { // the permit came at the same time
+			l.Release()
+			return err
+		}
+		return nil
+	case <-ctx.Done():
+		l.abandon(w)
+		return ctx.Err()
+	}
+}
+
+// refuse returns the error of an attempt that gets no permit.
+func (l *Limiter) refuse() error {
+	if l.refusal == nil {
+		return Refusal{By: ByLimiter} // of the zero Limiter
+	}
+	return l.refusal
+}
+
+// tryCrowd takes a permit if one has become free, and reports whether it did. Otherwise the
+// caller, who holds mu, must add an attempt to the queue, which is empty.
+func (l *Limiter) tryCrowd() bool {
+	for {
+		n := l.free.Load()
+		switch {
+		case n > 0 && l.free.CompareAndSwap(n, n-1):
+			return true
+		case n <= 0 && l.free.CompareAndSwap(n, n-crowd):
+			return false
+		}
+	}
+}
+
+// leave is called, under mu, after an attempt has left the queue. If it was the last one,
+// those that come next need not queue.
+func (l *Limiter) leave() {
+	if l.queue.len == 0 {
+		l.free.Add(crowd)
+	}
+}
+
+// settle hands free permits to the attempts that wait. The caller holds mu. Meanwhile other
+// goroutines only return permits, and then settle as well.
+func (l *Limiter) settle() {
+	for l.queue.len > 0 && l.freePermits() > 0 {
+		l.free.Add(-1)
+		l.queue.pop(true)
+		l.leave()
+	}
+}
+
+// abandon ends the wait of an attempt whose context has ended. If the permit came first,
+// the next one gets it.
+func (l *Limiter) abandon(w *waiter) {
+	l.mu.Lock()
+	waits := l.queue.remove(w)
+	if waits {
+		l.leave()
+	}
+	l.mu.Unlock()
+	if !waits && <-w.answer {
+		l.Release()
+	}
+}
+
+// expireWaits refuses the attempts that have waited for MaxWait.
+func (l *Limiter) expireWaits() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Since(l.begun)
+	for l.queue.len > 0 {
+		if rest := l.queue.first.until - now; rest > 0 {
+			l.queue.wake(rest, l.expire)
+			return
+		}
+		l.queue.pop(false)
+		l.leave()
+	}
+}
+
+// Release returns a permit. It panics if more are returned than have been taken.
+func (l *Limiter) Release() {
+	if n := l.free.Add(1); n <= 0 || n > l.most {
+		l.released()
+	}
+}
+
+// released is called after a permit has been returned that may be another one's.
+//
+//go:noinline
+func (l *Limiter) released() {
+	if l.free.Load() > l.most {
+		l.free.Add(-1)
+		panic("capacity: Release of a Limiter without a permit in use")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settle()
+}
+
+// freePermits returns the number of free permits.
+func (l *Limiter) freePermits() int64 {
+	n := l.free.Load()
+	if n < -crowd/2 {
+		n += crowd
+	}
+	return n
+}
+
+// setLimit changes the number of permits. If it falls below those in use, no attempt is
+// interrupted: the next ones are admitted when enough have ended.
+func (l *Limiter) setLimit(limit int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.free.Add(limit - l.limit.Swap(limit))
+	l.settle()
+}

@@ -1,0 +1,194 @@
+package capacity
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Rate limits how many attempts start in a time: in any time T, at most
+// Burst + Events·T/Per, however many goroutines use it. While no attempt waits, one costs
+// a clock reading and an atomic operation.
+//
+// An attempt that comes too early waits for a slot, at most for MaxWait. Slots are given in
+// the order in which the attempts came. An attempt takes its slot when it starts, not when it
+// begins to wait. So one that stops waiting takes none, and those after it move up.
+//
+// A Rate must be made by [NewRate], and must not be copied after first use. It starts no
+// goroutine except for a moment, to give a slot to an attempt that waits.
+type Rate struct {
+	state   atomic.Int64 // see RatePolicy.Take; in nanoseconds since begun
+	crowded atomic.Bool  // attempts wait; changed only under mu
+	spacing spacing
+	policy  RatePolicy
+	begun   time.Time
+
+	mu    sync.Mutex
+	queue queue
+	grant func() // r.grantSlots
+}
+
+// NewRate returns a rate with all slots of its burst free. It panics if a field of p is
+// negative other than [NoWait], or if Events is not set.
+func NewRate(p RatePolicy) *Rate {
+	p = p.Effective()
+	switch {
+	case p.Events < 0, p.Per < 0, p.Burst < 0, p.MaxWait < 0 && p.MaxWait != NoWait:
+		panic("capacity: negative field of the RatePolicy " + p.Name)
+	case p.Events == 0:
+		panic("capacity: Events of the RatePolicy " + p.Name + " is not set")
+	}
+	r := &Rate{policy: p, spacing: p.spacing(), begun: time.Now()}
+	r.grant = r.grantSlots
+	return r
+}
+
+// Policy returns the policy of the rate, with its defaults.
+func (r *Rate) Policy() RatePolicy { return r.policy }
+
+// Queued returns the number of attempts that wait for a slot.
+func (r *Rate) Queued() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.queue.len
+}
+
+// Save returns the state of the rate, for [Rate.Restore] in another process: see
+// [RatePolicy.Take].
+func (r *Rate) Save() time.Time { return r.begun.Add(time.Duration(r.state.Load())) }
+
+// Restore sets the rate to a state that [Rate.Save] returned. If the state is of a
+// clock that is ahead, all slots of the burst are taken, but not more.
+func (r *Rate) Restore(state time.Time) {
+	r.mu.Lock()
+	r.state.Store(int64(min(max(state.Sub(r.begun), 0), math.MaxInt64/2)))
+	r.mu.Unlock()
+	if r.crowded.Load() {
+		r.grantSlots()
+	}
+}
+
+// Allow takes a slot if one is free now and no attempt waits, and reports whether it did.
+func (r *Rate) Allow() bool {
+	_, ok := r.allow()
+	return ok
+}
+
+func (r *Rate) allow() (slot int64, ok bool) {
+	if r.crowded.Load() {
+		return 0, false
+	}
+	slot, wait := r.take()
+	return slot, wait == 0
+}
+
+// Wait takes a slot, and waits for one if it has to. It returns a [Refusal] at once if the
+// wait would exceed MaxWait, context.DeadlineExceeded at once if the wait would reach the
+// deadline of ctx, and ctx.Err() if ctx ends before.
+func (r *Rate) Wait(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if r.Allow() {
+		return nil
+	}
+	deadline, _ := ctx.Deadline()
+	_, err := r.wait(ctx, deadline)
+	return err
+}
+
+// take takes a slot, or returns how long it takes until one is free.
+func (r *Rate) take() (slot int64, wait time.Duration) {
+	for {
+		state := r.state.Load()
+		// The clock is read after the state. So a state that is too late for this
+		// time is that of another clock, and not that of another goroutine.
+		next, wait := r.spacing.take(state, int64(time.Since(r.begun)))
+		if next == state || r.state.CompareAndSwap(state, next) {
+			return next, wait
+		}
+	}
+}
+
+// wait is Wait after allow has failed. The deadline may be zero.
+//
+//go:noinline
+func (r *Rate) wait(ctx context.Context, deadline time.Time) (slot int64, err error) {
+	r.mu.Lock()
+	var wait time.Duration
+	if r.queue.len == 0 {
+		if slot, wait = r.take(); wait == 0 {
+			r.mu.Unlock()
+			return slot, nil
+		}
+	} else {
+		_, wait = r.spacing.take(r.state.Load(), int64(time.Since(r.begun)))
+		wait += time.Duration(int64(r.queue.len) * r.spacing.interval)
+	}
+	switch {
+	case wait > r.policy.MaxWait:
+		r.mu.Unlock()
+		return 0, Refusal{By: ByRate, Name: r.policy.Name, AdmitsIn: wait}
+	case !deadline.IsZero() && wait >= time.Until(deadline):
+		r.mu.Unlock()
+		return 0, context.DeadlineExceeded
+	}
+	w := r.queue.push(0)
+	if r.queue.len == 1 {
+		r.crowded.Store(true)
+		r.queue.wake(wait, r.grant)
+	}
+	r.mu.Unlock()
+
+	select {
+	case <-w.answer:
+		if err := ctx.Err(); err != nil { // the slot came at the same time
+			r.giveBack(w.slot)
+			return 0, err
+		}
+		return w.slot, nil
+	case <-ctx.Done():
+		r.abandon(w)
+		return 0, ctx.Err()
+	}
+}
+
+// abandon ends the wait of an attempt whose context has ended.
+func (r *Rate) abandon(w *waiter) {
+	r.mu.Lock()
+	waits := r.queue.remove(w)
+	if r.queue.len == 0 {
+		r.crowded.Store(false)
+	}
+	r.mu.Unlock()
+	if !waits { // the slot came first
+		<-w.answer
+		r.giveBack(w.slot)
+	}
+}
+
+// grantSlots gives the slots that are free now to the attempts that wait.
+func (r *Rate) grantSlots() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.queue.len > 0 {
+		slot, wait := r.take()
+		if wait > 0 {
+			r.queue.wake(wait, r.grant)
+			return
+		}
+		r.queue.first.slot = slot
+		r.queue.pop(true)
+	}
+	r.crowded.Store(false)
+}
+
+// giveBack returns the slot of an attempt that does not start. If a later slot has been
+// taken, it is spent: the next attempt would be too close to the one of that slot.
+func (r *Rate) giveBack(slot int64) {
+	if r.state.CompareAndSwap(slot, slot-r.spacing.interval) && r.crowded.Load() {
+		r.grantSlots()
+	}
+}

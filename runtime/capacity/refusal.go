@@ -1,0 +1,61 @@
+package capacity
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Kind says what refuses an attempt.
+type Kind uint8
+
+// The kinds of what refuses attempts.
+const (
+	ByThrottle Kind = iota + 1
+	ByRate
+	ByLimiter
+)
+
+// A Refusal is the error of an attempt that may not start.
+type Refusal struct {
+	By   Kind
+	Name string // of the throttle, rate or limiter
+	// AdmitsIn is the time until a rate admits an attempt, if no other one takes its
+	// place. It is zero if that is not known.
+	AdmitsIn time.Duration
+}
+
+// Error returns what refused the attempt, and when a rate admits one.
+func (r Refusal) Error() string {
+	name := ""
+	if r.Name != "" {
+		name = " " + r.Name
+	}
+	switch r.By {
+	case ByThrottle:
+		return "throttle" + name + " has refused the attempt: the service fails too often"
+	case ByRate:
+		return fmt.Sprintf("rate limit%s is reached and admits an attempt in %v", name, coarse(r.AdmitsIn))
+	case ByLimiter:
+		return "concurrency limit" + name + " is reached: no permit is free"
+	}
+	return "the attempt was refused"
+}
+
+// coarse rounds a duration for a reader, up, to no more than three digits or so.
+func coarse(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return (d + unit - 1) / unit * unit
+}
+
+// A Sample is the result of one attempt, as far as it shows how loaded the service is.
+type Sample uint8
+
+// The samples.
+const (
+	Neutral  Sample = iota // shows nothing: canceled, or an error that is not about load
+	Success                // the service has answered
+	Overload               // the service has too much to do: a timeout, a refusal
+)
