@@ -135,7 +135,7 @@ bind:
 - A duration is a number with a unit, or several: ` + "`500ms`, `1m30s`, `1h 30m`, `2 minutes`" +
 	`. A number alone is refused.
 - ` + "`extends`" + ` inherits the settings of another policy, one by one; lists, ` +
-	"`backoff`, `jitter` and `durable`" + ` are replaced as a whole. All policies inherit ` + "`defaults`" + `.
+	"`backoff`, `jitter`, `hedge` and `durable`" + ` are replaced as a whole. All policies inherit ` + "`defaults`" + `.
 - ` + "`null`" + ` resets a setting to its default, and under ` + "`per_error`" +
 	` to the policy's own schedule. Required settings cannot be null.
 - Top-level keys that begin with ` + "`x-`" + ` are ignored; use them for YAML anchors.
@@ -225,10 +225,14 @@ func languagePage(t *testing.T) string {
 		if key == "clients" {
 			format = key + ": {minio: {%s}}" // a preset, so that each key may be alone
 		}
-		if key != "policies" {
+		switch key {
+		case "policies":
+		case "concurrency": // half of the attempt_timeout is the target
+			format += "\npolicies: {read: {concurrency: x, attempt_timeout: 1s}}"
+		default:
 			format += "\npolicies: {read: {}}"
 		}
-		c := section{t, b, "version: 1\n" + format, decode}
+		c := section{t, b, key, "version: 1\n" + format, decode}
 		for _, name := range properties.keys {
 			c.row(name, decode(properties.values[name]), "", "", "")
 		}
@@ -265,27 +269,34 @@ module has, and the generated code imports the client only if your module requir
 	return b.String()
 }
 
-// companions are what a sample of one setting lacks to be valid.
+// companions are what a sample of one setting lacks to be valid. A name that sections share
+// begins with the section.
 var companions = map[string]string{
-	"retryable":   ", http: [409]",
-	"unprocessed": ", http: [409]",
-	"action":      ", http: [409]",
-	"slow_rate":   ", slow_call: 2s",
-	"idempotent":  ", policy: read",
-	"fallback":    ", policy: read",
-	"check":       ", policy: read",
-	"group":       ", policy: read, unit: shard",
-	"unit":        ", policy: read, group: import",
-	"id":          ", policy: read",
-	"step":        ", policy: read",
-	"formerly":    ", policy: read",
-	"repeat":      ", policy: read",
+	"concurrency.max_wait": ", limit: 20",
+	"queue":                ", limit: 20",
+	"rates.burst":          ", rate: 100/s",
+	"rates.max_wait":       ", rate: 100/s",
+	"rates.shared":         ", rate: 100/s",
+	"retryable":            ", http: [409]",
+	"unprocessed":          ", http: [409]",
+	"action":               ", http: [409]",
+	"slow_rate":            ", slow_call: 2s",
+	"idempotent":           ", policy: read",
+	"fallback":             ", policy: read",
+	"check":                ", policy: read",
+	"group":                ", policy: read, unit: shard",
+	"unit":                 ", policy: read, group: import",
+	"id":                   ", policy: read",
+	"step":                 ", policy: read",
+	"formerly":             ", policy: read",
+	"repeat":               ", policy: read",
 }
 
 // A section writes the settings of a part of a policy file.
 type section struct {
 	t      *testing.T
 	b      *strings.Builder
+	key    string // of the section
 	format string // a policy file with the settings of the section
 	decode func(json.RawMessage) setting
 }
@@ -310,11 +321,11 @@ func (c section) row(name string, s setting, before, after, whole string) {
 	}
 	byDefault := c.inYAML(s.Default)
 	fmt.Fprintf(c.b, "| `%s` | %s | %s | %s |\n", name, code(sample), code(byDefault), meaning)
-	whole = sample
-	if s.Then != nil {
-		whole = "" // the value need not be a map: the example may be another one
-	}
 	for _, inner := range s.Properties.keys {
+		whole := sample
+		if s.Then != nil && !strings.Contains(sample, inner+": ") {
+			whole = "" // the value need not be a map: the example may be another one
+		}
 		c.row(name+"."+inner, c.decode(s.Properties.values[inner]), before+key+": {", "}"+after, whole)
 	}
 }
@@ -364,7 +375,12 @@ func (c section) inYAML(value json.RawMessage) string {
 
 // check reads a sample in a policy file.
 func (c section) check(name, sample string) {
-	_, problems := policy.Check("sample", fmt.Appendf(nil, c.format, sample+companions[name]))
+	with, own := companions[c.key+"."+name]
+	if !own {
+		with = companions[name]
+	}
+	sample += with
+	_, problems := policy.Check("sample", fmt.Appendf(nil, c.format, sample))
 	for _, p := range problems {
 		if slices.Contains([]string{"P100", "P101", "P102", "P103"}, p.Rule) {
 			c.t.Errorf("the example of %s: %v", name, p)

@@ -148,8 +148,8 @@ var floors = map[string][]string{
 	// The file check reads durations; the rules and the generator write them.
 	"policy/duration": {},
 	"policy/rules": {
-		"internal/grpcstatus", "policy/duration", "runtime", "runtime/breaker", "runtime/budget",
-		"runtime/durable/genapi", "runtime/job",
+		"internal/grpcstatus", "policy/duration", "runtime", "runtime/breaker", "runtime/budget", "runtime/capacity",
+		"runtime/durable/genapi", "runtime/hedge", "runtime/job",
 	},
 	"schema": {},
 	// The file check, the formatter and the readers of foreign policies share the
@@ -157,7 +157,8 @@ var floors = map[string][]string{
 	"internal/syntax": {},
 	"policy": {
 		"internal/diagnostic", "internal/spelling", "internal/syntax", "policy/duration", "policy/rules", "runtime",
-		"runtime/breaker", "runtime/budget", "runtime/durable/genapi", "runtime/job", "schema",
+		"runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/durable/genapi", "runtime/hedge", "runtime/job",
+		"schema",
 	},
 	// The formatter is used by retrygen fmt alone; the file check does without.
 	"policy/format": {"internal/syntax", "policy", "policy/duration", "policy/rules", "runtime"},

@@ -233,6 +233,7 @@ func (f *File) model(root *syntax.Node, resolved []resolution, unknown unsound) 
 			m.Buckets = append(m.Buckets, *b.Ratio)
 		}
 	}
+	f.capacityModel(m, unknown)
 	for _, g := range f.Groups {
 		if !unknown.has("groups", g.Name) {
 			m.Groups = append(m.Groups, g.GroupPolicy)
@@ -298,6 +299,7 @@ func (p *Policy) model(root *syntax.Node, r resolution) rules.Policy {
 	}
 	return rules.Policy{
 		Policy: &p.Policy, Breaker: p.Breaker, Budget: p.Budget, Written: written,
+		Concurrency: p.Concurrency, Rate: p.Rate, Throttle: p.Throttle, Hedge: p.Hedge,
 		Extends: parentOf(r.own), Durable: p.Durable, OnExhausted: p.OnExhausted, OnChanged: p.OnChanged,
 	}
 }

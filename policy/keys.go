@@ -27,11 +27,11 @@ var foreignKeys = map[string]string{
 	"name": "a policy file has no name of its own: policies are named under policies",
 	"error_policy": "put its retry_config under policies, as policies: {agent: {max_attempts: 5}}, and the rest under " +
 		"groups",
-	"retry_config": "give it a name under policies, as policies: {agent: {max_attempts: 5}}",
-	"retry":        "give it a name under policies, as policies: {agent: {max_attempts: 5}}",
-	"retryPolicy":  "this is gRPC's: write policies: {call: {max_attempts: 4, initial_delay: 100ms}}",
-	"methodConfig": "this is gRPC's: write policies and bind",
-	"hedge":        "hedging is not part of the language",
+	"retry_config":  "give it a name under policies, as policies: {agent: {max_attempts: 5}}",
+	"retry":         "give it a name under policies, as policies: {agent: {max_attempts: 5}}",
+	"retryPolicy":   "this is gRPC's: write policies: {call: {max_attempts: 4, initial_delay: 100ms}}",
+	"methodConfig":  "this is gRPC's: write policies and bind",
+	"hedgingPolicy": "this is gRPC's: write policies: {call: {hedge: {after: 50ms}}}",
 }
 
 // groupWords maps Prodigy's keys of an error policy to what to write in a group.

@@ -15,20 +15,24 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
 // A File is a resolved policy file. Its lists are in the order of the file. Methods
 // may be called concurrently, except Suppress.
 type File struct {
-	Name     string
-	Scopes   []Scope
-	Errors   []ErrorClass
-	Breakers []Breaker
-	Budgets  []Budget
-	Groups   []Group
-	Policies []Policy
-	Bindings []Binding
-	Clients  []Client
+	Name        string
+	Scopes      []Scope
+	Errors      []ErrorClass
+	Breakers    []Breaker
+	Budgets     []Budget
+	Concurrency []Limiter
+	Rates       []Rate
+	Throttles   []Throttle
+	Groups      []Group
+	Policies    []Policy
+	Bindings    []Binding
+	Clients     []Client
 
 	// NoClients reports whether the file says that no client needs a reader, so that
 	// none is suggested.
@@ -38,10 +42,11 @@ type File struct {
 	// by default. retrylint checks Go code against it (RL401).
 	Amplification int
 
-	classes  fileClasses
-	scopes   map[string]*Scope   // by their names
-	breakers map[string]*Breaker // the same
-	ignores  []*ignore           // of rules that need the Go code
+	classes   fileClasses
+	scopes    map[string]*Scope    // by their names
+	breakers  map[string]*Breaker  // the same
+	throttles map[string]*Throttle // the same
+	ignores   []*ignore            // of rules that need the Go code
 }
 
 // A Policy is a resolved policy. Inherited settings and defaults are merged in, and
@@ -53,6 +58,10 @@ type Policy struct {
 	Places      map[rules.Field]Pos // where each field is written; absent: the default
 	Breaker     string              // "": none
 	Budget      string              // "": none
+	Concurrency string              // "": no limit
+	Rate        string              // "": no limit
+	Throttle    string              // "": none
+	Hedge       *hedge.Policy       // nil: none; its Name is empty
 	Durable     *rules.Durable      // nil: calls are not steps of a durable run
 	OnExhausted genapi.OnExhausted
 	OnChanged   genapi.OnChanged
@@ -106,7 +115,8 @@ func CheckDocument(name string, root *syntax.Node) []Problem {
 var policyName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // sections are the maps of a file whose keys are names.
-var sections = []string{"scopes", "errors", "breakers", "budgets", "groups", "policies"}
+var sections = []string{"scopes", "errors", "breakers", "budgets", "concurrency", "rates", "throttles", "groups",
+	"policies"}
 
 // document reads a file and compares it with the schema.
 func (d decoder) document(root *syntax.Node) *File {
@@ -142,9 +152,14 @@ func (d decoder) decode(root *syntax.Node) *File {
 	f.scopes = byName(f.Scopes, func(s *Scope) string { return s.Name })
 	f.breakers = byName(f.Breakers, func(b *Breaker) string { return b.Name })
 	f.Budgets = d.budgets(root)
+	f.Concurrency = d.limiters(root)
+	f.Rates = d.rates(root)
+	f.Throttles = d.throttles(root)
+	f.throttles = byName(f.Throttles, func(t *Throttle) string { return t.Name })
 	f.Groups = d.groups(root, f.Budgets)
 	resolved := d.policies(root, f)
 	f.storeBreakers()
+	d.targets(resolved, f)
 	f.Bindings = d.bindings(root)
 	d.judge(root, resolved, limits, f)
 	return f

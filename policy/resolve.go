@@ -90,6 +90,9 @@ func (s settings) addClasses(p *Policy, f *File) {
 	if b := f.breakers[p.Breaker]; b != nil {
 		lists = append(lists, b.patterns...)
 	}
+	if t := f.throttles[p.Throttle]; t != nil {
+		lists = append(lists, t.patterns...)
+	}
 	for _, c := range s.classSchedules() {
 		lists = append(lists, class{name: c.class})
 	}

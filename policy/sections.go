@@ -62,7 +62,7 @@ func (d decoder) reference(section, what string) func(*syntax.Entry) (string, bo
 			d.problem(e.Value.Span, "P102", "%s is the name of %s, not %s: define it under %s, and write its name here",
 				e.Key, what, e.Value.Describe(), section)
 		case !d.defined[section][name]:
-			d.undefined(e.Value, section, strings.TrimSuffix(section, "s"))
+			d.undefined(e.Value, section, strings.TrimPrefix(what, "a "))
 			return "", false
 		}
 		return name, ok

@@ -341,6 +341,21 @@ func (d decoder) breaker(e *syntax.Entry) (string, bool) {
 	return d.reference("breakers", "a breaker")(e)
 }
 func (d decoder) budget(e *syntax.Entry) (string, bool) { return d.reference("budgets", "a budget")(e) }
+func (d decoder) limiterName(e *syntax.Entry) (string, bool) {
+	return d.reference("concurrency", "a concurrency limit")(e)
+}
+func (d decoder) rateName(e *syntax.Entry) (string, bool) {
+	if _, _, err := duration.ParseRate(e.Value.Text); err == nil {
+		d.problem(e.Value.Span, "P102",
+			"rate is the name of a rate: write rates: {partner: {rate: %s}} at the top of the file, and the name here",
+			e.Value.Text)
+		return "", false
+	}
+	return d.reference("rates", "a rate")(e)
+}
+func (d decoder) throttleName(e *syntax.Entry) (string, bool) {
+	return d.reference("throttles", "a throttle")(e)
+}
 
 // failureText returns the value of on_failure in short form, for a problem.
 func failureText(n *syntax.Node) string {

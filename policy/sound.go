@@ -145,6 +145,11 @@ func (f *File) references(resolved []resolution) map[entryName][]entryName {
 			add(entryName{"breakers", b.Name}, "errors", c)
 		}
 	}
+	for _, t := range f.Throttles {
+		for _, c := range t.Count {
+			add(entryName{"throttles", t.Name}, "errors", c)
+		}
+	}
 	for _, g := range f.Groups {
 		if g.Budget != nil {
 			add(entryName{"groups", g.Name}, "budgets", g.Budget.Name)
@@ -155,6 +160,9 @@ func (f *File) references(resolved []resolution) map[entryName][]entryName {
 		add(from, "scopes", p.Scope)
 		add(from, "breakers", p.Breaker)
 		add(from, "budgets", p.Budget)
+		add(from, "concurrency", p.Concurrency)
+		add(from, "rates", p.Rate)
+		add(from, "throttles", p.Throttle)
 		add(from, "policies", parentOf(resolved[i].own))
 		for _, list := range [][]retry.Class{p.RetryOn, p.AbortOn} {
 			for _, c := range list {

@@ -11,6 +11,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
 // A setting is one row of the table of settings. It describes one field of a policy
@@ -179,6 +180,26 @@ var table = []setting{
 	{
 		key:  "budget",
 		kind: field(decoder.budget, func(p *Policy) *string { return &p.Budget }, nameOrNone),
+	},
+	{
+		key:    "concurrency",
+		kind:   field(decoder.limiterName, func(p *Policy) *string { return &p.Concurrency }, strings.Clone),
+		hidden: func(p *Policy) bool { return p.Concurrency == "" },
+	},
+	{
+		key:    "rate",
+		kind:   field(decoder.rateName, func(p *Policy) *string { return &p.Rate }, strings.Clone),
+		hidden: func(p *Policy) bool { return p.Rate == "" },
+	},
+	{
+		key:    "throttle",
+		kind:   field(decoder.throttleName, func(p *Policy) *string { return &p.Throttle }, strings.Clone),
+		hidden: func(p *Policy) bool { return p.Throttle == "" },
+	},
+	{
+		key:    "hedge",
+		kind:   field(decoder.hedge, func(p *Policy) **hedge.Policy { return &p.Hedge }, hedgeText),
+		hidden: func(p *Policy) bool { return p.Hedge == nil },
 	},
 	{
 		key:    "nested",

@@ -117,6 +117,10 @@ var judged = map[rules.Field]string{
 	"per_error":       "P410",
 	"breaker":         "P501",
 	"budget":          "P804",
+	"concurrency":     "P902",
+	"rate":            "P902",
+	"throttle":        "P902",
+	"hedge":           "P901",
 	"nested":          "P601",
 	"durable":         "P919",
 	"record":          "P602",
@@ -193,18 +197,22 @@ func TestSchemaDefaults(t *testing.T) {
 	}
 	// What a setting needs next to it to be valid, in both files.
 	companions := map[string]string{
-		"min_calls": "failure_rate: 0.5", "window": "failure_rate: 0.5", "min_units": "failure_rate: 0.5",
-		"unprocessed": "http: [409]", "jitter_factor": "jitter: proportional",
-		"retries": "per_unit: 3", "per_unit": "retries: 5",
-		"ratio": "burst: 100", "min_per_second": "ratio: 0.2", "burst": "ratio: 0.2", "shared": "ratio: 0.2",
+		"breakers.min_calls": "failure_rate: 0.5", "breakers.window": "failure_rate: 0.5",
+		"groups.min_units": "failure_rate: 0.5", "errors.unprocessed": "http: [409]",
+		"policies.jitter_factor": "jitter: proportional",
+		"budgets.retries":        "per_unit: 3", "budgets.per_unit": "retries: 5",
+		"budgets.ratio": "burst: 100", "budgets.min_per_second": "ratio: 0.2", "budgets.burst": "ratio: 0.2",
+		"budgets.shared":       "ratio: 0.2",
+		"concurrency.max_wait": "limit: 20",
+		"rates.burst":          "rate: 9/s", "rates.max_wait": "rate: 9/s", "rates.shared": "rate: 9/s",
 	}
 	options := cmp.Options{
-		cmpopts.IgnoreUnexported(File{}, Breaker{}, retry.ErrorClass{}),
+		cmpopts.IgnoreUnexported(File{}, Breaker{}, Limiter{}, Throttle{}, retry.ErrorClass{}),
 		cmp.Transformer("Effective", func(r retry.RetryAfter) []any { return []any{r.Limit(), r.Default, r.FailOver} }),
 	}
 	for section, definition := range map[string]string{
 		"policies": "policy", "scopes": "scope", "errors": "error", "breakers": "breaker", "budgets": "budget",
-		"groups": "group",
+		"concurrency": "concurrency", "rates": "rate", "throttles": "throttle", "groups": "group",
 	} {
 		for key, p := range root.Definitions[definition].Properties {
 			if p.Default == nil {
@@ -220,10 +228,7 @@ func TestSchemaDefaults(t *testing.T) {
 				}
 				return f
 			}
-			with := companions[key]
-			if section != "budgets" && section != "errors" && key == "shared" {
-				with = ""
-			}
+			with := companions[section+"."+key]
 			got, want := read(strings.TrimPrefix(with+", ", ", ")+key+": "+string(p.Default)), read(with)
 			if diff := cmp.Diff(want, got, options); diff != "" {
 				t.Errorf("%s.%s: %s is not the default (-without +with):\n%s", section, key, p.Default, diff)

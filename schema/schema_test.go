@@ -164,11 +164,12 @@ func TestDescriptions(t *testing.T) {
 // withoutDefault are the settings that are absent by default, and have no value
 // that means so.
 var withoutDefault = strings.Fields(`
-	action as best_effort bind breaker breakers budget budgets ceiling check count custom default defaults delays
-	description errors every exponential extends failure_rate fallback fibonacci fixed formerly from group groups grpc
-	http id idempotent increment is limits linear max max_attempts max_delay max_failures methods nanos on_lost pattern
-	per_error policies policy resume_spread retry_on retryable scope scopes secs shared slow_call slow_rate step timeout
-	type unit units window_calls within workers delay_budget
+	action adaptive after as best_effort bind breaker breakers budget budgets ceiling check concurrency count custom
+	default defaults delay_budget delays description errors every exponential extends failure_rate fallback
+	fibonacci fixed formerly from group groups grpc http id idempotent increment is limit limits linear max
+	max_attempts max_delay max_failures methods nanos on_lost pattern per_error policies policy queue rate rates
+	resume_spread retry_on retryable scope scopes secs shared slow_call slow_rate step target throttle throttles
+	timeout type unit units window_calls within workers
 	attempts class clients code codes off packages response retry_after status test text types`) // of clients
 
 // TestProperties: each property is described, and has examples and a default that

@@ -8,6 +8,7 @@ import "time"
 type Spellings struct {
 	Names     []Name
 	Durations []Duration
+	Rates     []*Node // numbers of events for each period
 	Backoffs  []Backoff
 	Jitters   []Jitter
 }

@@ -60,6 +60,9 @@ func (w *writer) file() string {
 	if w.chance(30) {
 		b.WriteString("defaults:" + w.map_(w.settings(), "  ") + "\n")
 	}
+	rate := w.pick("100/s", "60 / min", "'5/10 secs'")
+	fmt.Fprintf(&b, "rates:%s\n", w.map_([]pair{{"partner", []pair{{"rate", rate}, {"max_wait", w.duration(2)}}}}, "  "))
+	fmt.Fprintf(&b, "concurrency:%s\n", w.map_([]pair{{"db", []pair{{"adaptive", w.duration(1)}}}}, "  "))
 	b.WriteString("policies:\n")
 	for i := range 1 + w.IntN(3) {
 		settings := w.settings()
@@ -98,6 +101,9 @@ func (w *writer) settings() (list []pair) {
 	list = append(list, w.schedule(attempts)...)
 	add(20, "per_error", []pair{{w.pick("timeout", "rate_limit"), w.schedule("2")}})
 	add(10, "retry_after", []pair{{"max", w.duration(20)}, {"default", w.duration(10)}})
+	add(10, "rate", w.pick("partner", "null"))
+	add(10, "concurrency", "db")
+	add(10, "hedge", w.hedge())
 	add(10, "durable", w.durable())
 	add(10, "description", w.pick("it's a policy", `"with {attempts: 3} # inside"`, "'it''s'", "a, b"))
 	add(10, "retry_on", []value{w.pick("network", `"timeout"`), []pair{{"pattern", `"[{,#'"`}}})
@@ -295,4 +301,12 @@ func (w *writer) flow(v value, indent string) string {
 		}
 	}
 	return b.String() + w.comment() + "\n" + indent + end
+}
+
+// hedge is when a second request starts, alone or in a map.
+func (w *writer) hedge() value {
+	if w.chance(50) {
+		return w.pick("p95", "none", "'50 ms'")
+	}
+	return []pair{{"after", w.duration(1)}, {"extra", "0.1"}}
 }

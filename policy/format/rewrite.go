@@ -67,6 +67,9 @@ func (w *rewriter) respelled(s *syntax.Spellings) (changes []change) {
 	for _, d := range s.Durations {
 		changes = append(changes, w.duration(d.Node))
 	}
+	for _, n := range s.Rates {
+		changes = append(changes, w.rate(n))
+	}
 	return nonempty(changes)
 }
 
@@ -121,6 +124,14 @@ func (w *rewriter) duration(n *syntax.Node) (c change) {
 		w.replaceMap(&c, n, w.durations[n])
 	} else if start, end, ok := w.Word(n); ok {
 		w.replace(&c, start, end, w.durations[n])
+	}
+	return c
+}
+
+// rate rewrites a rate to its canonical spelling.
+func (w *rewriter) rate(n *syntax.Node) (c change) {
+	if start, end, ok := w.Word(n); ok {
+		w.replace(&c, start, end, duration.CanonicalRate(n.Text))
 	}
 	return c
 }

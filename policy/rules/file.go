@@ -9,7 +9,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/hedge"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -28,6 +30,10 @@ type File struct {
 	Budgets           []string           // names of all
 	Buckets           []budget.Policy    // of calls
 	Counts            []job.BudgetPolicy // of jobs
+	Limiters          []capacity.LimiterPolicy
+	Rates             []capacity.RatePolicy
+	Throttles         []capacity.ThrottlePolicy
+	CapacityInGo      []Place // the limiters, rates and throttles whose settings are in Go variables
 	Groups            []job.GroupPolicy
 	Policies          []Policy
 	Bindings          []Binding
@@ -38,6 +44,8 @@ type File struct {
 	// Indexes and caches of find, innermost and deciders.
 	scopes          map[string]*Scope
 	breakers        map[string]*breaker.Policy
+	limiters        map[string]*capacity.LimiterPolicy
+	rates           map[string]*capacity.RatePolicy
 	policies        map[string]*Policy
 	classes         map[string]*ErrorClass
 	hardLimitScopes map[string]*Scope
@@ -68,11 +76,16 @@ type ErrorClass struct {
 type Policy struct {
 	*retry.Policy
 	Breaker, Budget string
-	Extends         string   // the policy that it extends, or ""
-	Durable         *Durable // nil: its calls are not durable
-	OnExhausted     genapi.OnExhausted
-	OnChanged       genapi.OnChanged
-	Written         func(Field) bool // whether a field is in the policy itself, not inherited
+
+	// The names of what limits its attempts, or "".
+	Concurrency, Rate, Throttle string
+
+	Hedge       *hedge.Policy // nil: none
+	Extends     string        // the policy that it extends, or ""
+	Durable     *Durable      // nil: its calls are not durable
+	OnExhausted genapi.OnExhausted
+	OnChanged   genapi.OnChanged
+	Written     func(Field) bool // whether a field is in the policy itself, not inherited
 }
 
 // A Binding is a Go symbol, or one method of a type, that is bound to a policy.
@@ -179,6 +192,14 @@ func (f *File) innermost(known *map[string]*Scope, name string, match func(*Scop
 
 func (f *File) breaker(name string) *breaker.Policy {
 	return find(&f.breakers, f.Breakers, name, func(b *breaker.Policy) string { return b.Name })
+}
+
+func (f *File) limiter(name string) *capacity.LimiterPolicy {
+	return find(&f.limiters, f.Limiters, name, func(l *capacity.LimiterPolicy) string { return l.Name })
+}
+
+func (f *File) rate(name string) *capacity.RatePolicy {
+	return find(&f.rates, f.Rates, name, func(r *capacity.RatePolicy) string { return r.Name })
 }
 
 func (f *File) policy(name string) *Policy {

@@ -8,6 +8,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -23,7 +24,7 @@ var shareRules = []Rule{
 	{
 		ID: "P902", Severity: Warning,
 		file:  unused,
-		whole: []string{"scopes", "breakers", "groups", "policies", "bind"},
+		whole: []string{"scopes", "breakers", "throttles", "groups", "policies", "bind"},
 	},
 }
 
@@ -230,6 +231,7 @@ func unused(f *File, report report) {
 		warn("budgets", b, "budget", slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Budget == b }) ||
 			slices.ContainsFunc(f.Groups, func(g job.GroupPolicy) bool { return g.Budget != nil && g.Budget.Name == b }))
 	}
+	f.unusedCapacity(warn)
 	durable := slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Durable != nil })
 	for _, g := range f.Groups {
 		warn("groups", g.Name, "group", durable ||
@@ -242,5 +244,9 @@ func (f *File) usesClass(class retry.Class) bool {
 	return slices.ContainsFunc(f.Policies, func(p Policy) bool {
 		return slices.Contains(p.RetryOn, class) || slices.Contains(p.AbortOn, class) ||
 			slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return o.Class == class })
-	}) || slices.ContainsFunc(f.Breakers, func(b breaker.Policy) bool { return slices.Contains(b.Count, string(class)) })
+	}) ||
+		slices.ContainsFunc(f.Breakers, func(b breaker.Policy) bool { return slices.Contains(b.Count, string(class)) }) ||
+		slices.ContainsFunc(f.Throttles, func(t capacity.ThrottlePolicy) bool {
+			return slices.Contains(t.Count, string(class))
+		})
 }

@@ -97,15 +97,23 @@ func retryAfterWords(r retry.RetryAfter) (text string) {
 	return text
 }
 
-// sharedWords describes the breaker and the budget of a policy.
+// sharedWords describes what the calls of a policy share, and its hedge.
 func sharedWords(p Policy) string {
 	var b strings.Builder
 	for _, s := range []struct{ kind, name string }{
 		{"breaker", cmp.Or(p.Breaker, p.StoredBreaker)}, {"budget", cmp.Or(p.Budget, p.StoredBudget)},
+		{"concurrency limit", p.Concurrency}, {"rate", p.Rate}, {"throttle", p.Throttle},
 	} {
 		if s.name != "" {
 			fmt.Fprintf(&b, "; shares %s %s", s.kind, s.name)
 		}
+	}
+	switch h := p.Hedge; {
+	case h == nil:
+	case h.After > 0:
+		fmt.Fprintf(&b, "; an attempt that takes %s is made a second time", duration.Format(h.After))
+	default:
+		fmt.Fprintf(&b, "; an attempt that takes longer than %.4g %% of them is made a second time", 100*h.Quantile)
 	}
 	return b.String()
 }
