@@ -27,7 +27,10 @@ const module = "github.com/retrygen/retrygen"
 var floors = map[string][]string{
 	// The runtime classifies by gRPC codes, and the rules compare them.
 	"internal/grpcstatus": {},
-	"runtime":             {"internal/grpcstatus", "internal/idempotent", "runtime/breaker", "runtime/budget"},
+	"runtime": {
+		"internal/grpcstatus", "internal/idempotent", "runtime/breaker", "runtime/budget", "runtime/capacity",
+		"runtime/hedge",
+	},
 	// Breakers and budgets know neither errors nor retries: they are used without them.
 	"runtime/breaker": {},
 	"runtime/budget":  {},

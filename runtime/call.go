@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
 // A Call is one retried call: its state, and the resources of the attempt that is
@@ -16,10 +17,12 @@ import (
 //
 //   - [Call.Spend], if an attempt reads an argument, and [Call.Next] after each
 //     failed attempt;
-//   - [Call.Attempt] for the context of an attempt;
-//   - [Call.End], deferred, if the policy limits time or the call has a breaker;
+//   - [Call.Attempt] for the context of an attempt, or [Call.Race] and [Call.Settle] for
+//     one that is hedged;
+//   - [Call.End], deferred, if the policy limits time or the call has a breaker or a
+//     gate;
 //   - [Call.Admit] before the first attempt and [Call.Succeed] after a success,
-//     if the call has a breaker.
+//     if the call has a breaker or a gate.
 type Call struct {
 	policy *Policy
 	state  CallState
@@ -33,6 +36,10 @@ type Call struct {
 	breaker *breaker.Breaker // or nil
 	permit  breaker.Permit   // of the attempt that is running
 	budget  Budget
+	gate    capacity.Gate
+	pass    capacity.Pass // of the attempt that is running
+	queued  time.Duration // sum of the waits at the gate
+	race    *Race         // of the attempt that is running, or nil
 
 	attempt context.Context // derived for the attempt, or nil
 	cancel  context.CancelFunc
@@ -88,8 +95,9 @@ func (c *Call) start(ctx context.Context, now time.Time) {
 	}
 }
 
-// Succeed reports the success of the attempt to the breaker and the budget.
+// Succeed reports the success of the attempt to the breaker, the gate and the budget.
 func (c *Call) Succeed() {
+	c.leave(capacity.Success, capacity.Success)
 	if c.breaker != nil && !c.breaker.Calm() {
 		c.sample(breaker.Success)
 	}
@@ -98,10 +106,15 @@ func (c *Call) Succeed() {
 	}
 }
 
-// End releases the timer of the attempt and the permit of the breaker. Callers
-// defer it, so that a panic in the callee leaks neither. End may be called more
+// End releases the timer of the attempt and the permits of the breaker and the gate.
+// Callers defer it, so that a panic in the callee leaks none. End may be called more
 // than once.
 func (c *Call) End() {
+	if c.race != nil {
+		c.race.race.Close()
+		c.race = nil
+	}
+	c.leave(capacity.Neutral, capacity.Neutral)
 	if c.attempt != nil {
 		c.release()
 	}
@@ -121,18 +134,21 @@ func (c *Call) release() {
 	c.attempt, c.cancel = nil, nil
 }
 
-// Admit asks the breaker for permission before the first attempt. It returns
-// nil if the attempt may start. If the breaker refuses and the policy retries
-// [ClassBreakerOpen], Admit waits until an attempt is admitted or a limit is
-// reached. Otherwise it returns the error for the caller.
+// Admit asks the breaker and the gate for permission before the first attempt. It
+// returns nil if the attempt may start, which it waits for at a gate with a limiter or
+// a rate. If one of them refuses and the policy retries such refusals, Admit waits until
+// an attempt is admitted or a limit is reached. Otherwise it returns the error for the
+// caller.
 func (c *Call) Admit(ctx context.Context) error {
-	if c.admit() {
+	err := c.admit(ctx)
+	if err == nil {
 		return nil
 	}
-	if c.policy.retriesOpenBreaker() {
-		c.start(ctx, time.Now()) // the limits of the call apply to such waits
+	f := &Failure{Err: err, Refused: true}
+	if f.facts = c.policy.inspect(err); c.policy.retriesRefusal(f.facts.refused) {
+		c.start(ctx, time.Now()) // the limits of the call apply to the wait
 	}
-	return c.waitOrStop(ctx, &Failure{Err: ErrBreakerOpen, Refused: true})
+	return c.waitOrStop(ctx, f)
 }
 
 // Next decides what follows an attempt that failed with err. If another attempt
@@ -176,10 +192,11 @@ func (c *Call) waitOrStop(ctx context.Context, f *Failure) error {
 			v.Reason, v.Cause = ended(ctx, deadline, time.Now())
 			return c.stop(ctx, f, &v)
 		}
-		if c.admit() {
+		refused := c.admit(ctx)
+		if refused == nil {
 			return nil
 		}
-		f = &Failure{Err: ErrBreakerOpen, Refused: true}
+		f = &Failure{Err: refused, Refused: true}
 	}
 }
 
@@ -197,7 +214,12 @@ func (c *Call) inspect(ctx context.Context, f *Failure, in *Inputs) {
 	f.policy, f.facts = p, p.inspect(f.Err)
 	if in.Ended, in.Cause = ended(ctx, in.Deadline, in.Now); in.Ended != "" {
 		f.ended = true
-		return // End returns the permit of a probe
+		return // End returns the permits
+	}
+	if f.Refused && errors.Is(f.Err, context.DeadlineExceeded) {
+		// The wait at the gate would have passed the deadline of the call.
+		in.Ended, in.Cause, f.ended = ErrDeadline, context.DeadlineExceeded, true
+		return
 	}
 	if !f.Refused && c.attempt != nil {
 		// The attempt's own limit has passed: any error counts as a timeout.
@@ -207,6 +229,9 @@ func (c *Call) inspect(ctx context.Context, f *Failure, in *Inputs) {
 		}
 	}
 	f.judge()
+	if !f.Refused && c.pass.Admitted() {
+		c.leave(p.samples(c.gate.Throttle, f))
+	}
 	if c.breaker != nil {
 		if !f.Refused {
 			policy := c.breaker.Policy()
@@ -275,13 +300,44 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// admit asks the breaker for a permit.
-func (c *Call) admit() (ok bool) {
-	if c.breaker == nil {
-		return true
+// admit asks the breaker and the gate for permission to make an attempt. It returns nil,
+// the reason or the [capacity.Refusal] with which one of them refuses, or the error of a
+// context that ended during the wait. An open breaker refuses first, so that a refused
+// attempt takes no turn of a rate; its permit comes last, so that the probe of a
+// half-open breaker does not wait.
+func (c *Call) admit(ctx context.Context) error {
+	if c.gate != (capacity.Gate{}) {
+		if c.breaker != nil && !c.breaker.MayAdmit() {
+			return ErrBreakerOpen
+		}
+		if c.policy.Timeout > 0 || c.policy.HardLimit > 0 {
+			c.start(ctx, time.Now()) // the wait is part of the call
+		}
+		pass, err := c.gate.Enter(ctx, c.state.Deadline)
+		if c.queued += pass.Queued; err != nil {
+			return err
+		}
+		c.pass = pass
 	}
-	c.permit, ok = c.breaker.Admit()
-	return ok
+	if c.breaker == nil {
+		return nil
+	}
+	permit, ok := c.breaker.Admit()
+	if !ok {
+		c.gate.GiveBack(c.pass)
+		c.pass = capacity.Pass{}
+		return ErrBreakerOpen
+	}
+	c.permit = permit
+	return nil
+}
+
+// leave returns what the attempt holds at the gate, if anything, with its samples.
+func (c *Call) leave(limiter, throttle capacity.Sample) {
+	if c.pass.Admitted() {
+		c.gate.Leave(c.pass, limiter, throttle)
+		c.pass = capacity.Pass{}
+	}
 }
 
 // sample reports the sample of the attempt that has ended to the breaker.
@@ -293,11 +349,11 @@ func (c *Call) sample(s breaker.Sample) {
 // stop reports the end of the call, and returns the error for the caller.
 func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
 	c.state.Waited -= v.Wait // this wait did not take place
+	if v.Cause == nil && (f.Refused || v.Reason == ErrBreakerOpen) {
+		v.Cause = v.refusal(f)
+	}
 	if f.Err == nil || f.Refused {
 		f = c.lastFailure(f, v)
-	}
-	if v.Cause == nil && (f.Refused || v.Reason == ErrBreakerOpen) {
-		v.Cause = v.Refusal
 	}
 	if observe := observer(ctx); observe != nil {
 		e := c.event(f, EventStop)
@@ -334,18 +390,28 @@ func (v *Verdict) escalated() bool {
 func (c *Call) lastFailure(f *Failure, v *Verdict) *Failure {
 	last := &Failure{Err: c.last, Refused: f.Refused, Lost: f.Lost, policy: c.policy}
 	if c.last == nil && c.state.Refusals > 0 {
-		last.Err = v.Refusal
+		last.Err = v.refusal(f)
 	}
 	last.facts = c.policy.inspect(last.Err)
 	if c.expired {
 		last.facts.timedOut()
 	}
-	if f.Refused && v.Reason == ErrBreakerOpen {
+	if f.Refused && v.Reason.class() != "" {
 		schedule := c.policy.schedule(last)
-		v.setRetryAfter(c.policy, schedule, last)
-		v.stopAtBreaker(schedule)
+		if last.Err != nil {
+			v.setRetryAfter(c.policy, schedule, last)
+		}
+		v.stopAtRefusal(v.Reason, schedule)
 	}
 	return last
+}
+
+// refusal returns the error of what refuses the attempt that failed, or the next one.
+func (v *Verdict) refusal(f *Failure) error {
+	if by, ok := f.Err.(capacity.Refusal); ok && f.Refused {
+		return by
+	}
+	return v.Refusal
 }
 
 // returnsUnchanged reports whether the policy did nothing about the error of the
@@ -375,7 +441,7 @@ func (c *Call) event(f *Failure, kind EventKind) Event {
 	}
 	e := Event{
 		Kind: kind, Policy: c.policy.Name, Call: c.id,
-		Attempt: c.state.attemptsMade(), Waited: c.state.Waited, BudgetLeft: -1,
+		Attempt: c.state.attemptsMade(), Waited: c.state.Waited, Queued: c.queued, BudgetLeft: -1,
 	}
 	if f.Err != nil {
 		e.Err, e.Class = unmark(f.Err), f.Class()

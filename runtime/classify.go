@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
 // Retries reports whether p retries err, provided that no limit of the call
@@ -24,7 +25,8 @@ import (
 //     net.Error, other errors of package net that are temporary, and the gRPC code
 //     UNAVAILABLE;
 //   - [ClassCanceled]: context.Canceled, and the gRPC code CANCELLED;
-//   - [ClassBreakerOpen]: [ErrBreakerOpen].
+//   - [ClassBreakerOpen], [ClassLimited], [ClassRateLimited], [ClassThrottled]:
+//     [ErrBreakerOpen], [ErrLimited], [ErrRateLimited], [ErrThrottled].
 //
 // These methods of an error are evidence as well. Each has the same meaning in all
 // clients that are known to have it:
@@ -69,8 +71,8 @@ import (
 //     [ActionRetry] or the callee has marked them with [After];
 //   - other errors that say that the same call would fail again, unless the same
 //     holds or they belong to a class of Classes that RetryOn contains;
-//   - refusals by a breaker of the callee, unless RetryOn contains
-//     [ClassBreakerOpen];
+//   - refusals by a breaker, limiter, rate or throttle of the callee, unless RetryOn
+//     contains their class;
 //   - errors of ClassUnknown, unless RetryUnknown is set or RetryOn contains
 //     [ClassAny].
 //
@@ -103,13 +105,13 @@ func (p *Policy) Sample(b *breaker.Policy, f Failure) breaker.Sample {
 
 // sample returns the sample of a failure. A failure that is due to the request or
 // its sender is neutral, unless the attempt's own limit has passed. So is a
-// refusal by another breaker inside the call, which counts its own samples.
+// refusal inside the call: what refused counts its own samples.
 func (p *Policy) sample(b *breaker.Policy, failure *Failure) breaker.Sample {
 	err, f := failure.Err, &failure.facts
 	switch {
 	case err == nil || failure.Refused || failure.ended:
 		return breaker.Neutral
-	case f.refused && !slices.Contains(b.Count, string(ClassBreakerOpen)):
+	case f.refused != "" && !slices.Contains(b.Count, string(f.refused.class())):
 		return breaker.Neutral
 	}
 	counts := slices.ContainsFunc(b.Count, func(class string) bool { return p.belongs(err, f, Class(class)) })
@@ -125,13 +127,32 @@ func (p *Policy) sample(b *breaker.Policy, failure *Failure) breaker.Sample {
 	return breaker.Neutral
 }
 
+// samples returns the samples of a failure for a limiter and a throttle. An error shows
+// the limiter an overload if the service had no time for the request; other errors may
+// come fast, and show it nothing. For the throttle, an error is an answer unless a
+// breaker with its Count would count it.
+func (p *Policy) samples(t *capacity.Throttle, f *Failure) (limiter, throttle capacity.Sample) {
+	facts := &f.facts
+	if f.Err == nil || f.ended || facts.refused != "" || p.belongs(f.Err, facts, ClassCanceled) {
+		return capacity.Neutral, capacity.Neutral
+	}
+	if facts.expired || facts.status == 503 || facts.has(ClassRateLimit) {
+		limiter = capacity.Overload
+	}
+	throttle = capacity.Success
+	if t != nil && p.sample(&breaker.Policy{Count: t.Policy().Count}, f) == breaker.Failure {
+		throttle = capacity.Overload
+	}
+	return limiter, throttle
+}
+
 // judge returns the verdict of the policy about err.
 func (p *Policy) judge(err error, f *facts) verdict {
 	if f.permanent {
 		return permanentError
 	}
-	if f.refused && !p.retriesOpenBreaker() {
-		return permanentError // refused by a breaker of the callee
+	if f.refused != "" && !p.retriesRefusal(f.refused) {
+		return permanentError // refused inside of the callee
 	}
 	action := ActionDefault
 	if len(p.Classes) > 0 {
@@ -211,7 +232,10 @@ func (p *Policy) class(err error, f *facts) Class {
 			return c
 		}
 	}
-	for _, c := range [...]Class{ClassBreakerOpen, ClassCanceled, ClassTimeout} {
+	if f.refused != "" {
+		return f.refused.class()
+	}
+	for _, c := range [...]Class{ClassCanceled, ClassTimeout} {
 		if p.belongs(err, f, c) {
 			return c
 		}
@@ -248,8 +272,8 @@ func (p *Policy) belongs(err error, f *facts, class Class) bool {
 		return f.limited || slices.ContainsFunc(transient[:], f.has)
 	case ClassUnknown:
 		return p.class(err, f) == ClassUnknown
-	case ClassBreakerOpen:
-		return f.refused
+	case ClassBreakerOpen, ClassLimited, ClassRateLimited, ClassThrottled:
+		return f.refused.class() == class
 	case ClassTimeout:
 		return f.limited || f.has(class)
 	case ClassNetwork, ClassServerError, ClassRateLimit:

@@ -15,7 +15,7 @@ import (
 // are nanoseconds.
 type CallState struct {
 	Attempts int           `json:"attempts,omitzero"` // failed attempts
-	Refusals int           `json:"refusals,omitzero"` // refusals by the breaker, if the policy retries those
+	Refusals int           `json:"refusals,omitzero"` // attempts that were refused, if the policy retries those
 	Lost     int           `json:"lost,omitzero"`     // attempts whose result is not known
 	Waited   time.Duration `json:"waited,omitzero"`   // sum of the waits, including the one before the next attempt
 	Previous time.Duration `json:"previous,omitzero"` // the last delay, for JitterDecorrelated
@@ -36,13 +36,13 @@ func (s *CallState) attemptsCounted() int { return s.Attempts + s.Refusals }
 // attemptsMade returns the number of attempts that were made.
 func (s *CallState) attemptsMade() int { return s.Attempts + s.Lost }
 
-// A Failure is an attempt that failed, that the breaker refused, or that was
-// lost with its process. [Call.Inspect] returns one, for [Policy.Decide]. Decide
+// A Failure is an attempt that failed, that was refused, or that was lost with its
+// process. [Call.Inspect] returns one, for [Policy.Decide]. Decide
 // classifies a Failure that is written as a literal. The zero Failure means that
 // nothing failed.
 type Failure struct {
-	Err     error // of the attempt; ErrBreakerOpen if it was refused; nil if it was lost
-	Refused bool  // by the breaker: no attempt was made
+	Err     error // of the attempt; why it was refused: ErrBreakerOpen, a capacity.Refusal; nil if it was lost
+	Refused bool  // no attempt was made
 	Lost    bool  // the result of the attempt is not known: it may have succeeded
 
 	policy  *Policy // the policy that classified Err, or nil
@@ -201,9 +201,9 @@ func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 		v.stopAtLimit(p, s, in, limit, allowed)
 		return
 	}
-	if !p.retriesOpenBreaker() && !in.Refusal.admits(in.Now.Add(wait)) {
+	if !p.retriesRefusal(ErrBreakerOpen) && !in.Refusal.admits(in.Now.Add(wait)) {
 		v.setRefusal(in)
-		v.stopAtBreaker(schedule)
+		v.stopAtRefusal(ErrBreakerOpen, schedule)
 		return
 	}
 	v.Wait = wait
@@ -259,8 +259,9 @@ func (p *Policy) schedule(f *Failure) *Schedule {
 // the call. It also ends the call at an escalated breaker, which does not close
 // by itself. It reports whether the call ends.
 func (v *Verdict) countRefusal(p *Policy, s *CallState, f *Failure, in *Inputs) (stops bool) {
-	if !p.retriesOpenBreaker() || in.Refusal.State.NeedsReset() {
-		v.stopAtBreaker(&p.Schedule)
+	reason := f.facts.refused
+	if !p.retriesRefusal(reason) || reason == ErrBreakerOpen && in.Refusal.State.NeedsReset() {
+		v.stopAtRefusal(reason, &p.Schedule)
 		return true
 	}
 	if f.verdict == retriedError {
@@ -277,9 +278,10 @@ func (v *Verdict) setRefusal(in *Inputs) {
 	}
 }
 
-// stopAtBreaker ends the call because the breaker refuses the next attempt.
-func (v *Verdict) stopAtBreaker(schedule *Schedule) {
-	v.Reason, v.Escalate = ErrBreakerOpen, schedule.Escalate || v.Refusal.State == breaker.Escalated
+// stopAtRefusal ends the call because the next attempt is refused.
+func (v *Verdict) stopAtRefusal(reason Reason, schedule *Schedule) {
+	escalated := reason == ErrBreakerOpen && v.Refusal.State == breaker.Escalated
+	v.Reason, v.Escalate = reason, schedule.Escalate || escalated
 }
 
 // stopAtLimit ends the call because the wait exceeds a limit on time.
@@ -350,6 +352,6 @@ func (p *Policy) exceeds(s *CallState, in *Inputs, wait time.Duration) (limit Re
 	return "", 0
 }
 
-// retriesOpenBreaker reports whether the policy waits for a breaker that
-// refuses attempts.
-func (p *Policy) retriesOpenBreaker() bool { return slices.Contains(p.RetryOn, ClassBreakerOpen) }
+// retriesRefusal reports whether the policy tries again after an attempt that was
+// refused for a reason.
+func (p *Policy) retriesRefusal(r Reason) bool { return slices.Contains(p.RetryOn, r.class()) }

@@ -87,7 +87,8 @@ func (p *Policy) RateLimits() (some, all bool) {
 
 // withoutRateLimits are the built-in classes that contain no rate limits.
 var withoutRateLimits = [...]Class{
-	ClassNetwork, ClassTimeout, ClassServerError, ClassCanceled, ClassBreakerOpen, ClassUnknown,
+	ClassNetwork, ClassTimeout, ClassServerError, ClassCanceled, ClassUnknown,
+	ClassBreakerOpen, ClassLimited, ClassRateLimited, ClassThrottled,
 }
 
 // baseDelay returns the wait before retry k without jitter.

@@ -6,12 +6,14 @@ import (
 
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// Shared holds what the calls of one service share. Both fields may be nil.
+// Shared holds what the calls of one service share. Its fields may be zero.
 type Shared struct {
 	Breaker *breaker.Breaker // asked for permission before every attempt; nil admits all
 	Budget  Budget           // every retry is withdrawn from it; nil means no limit
+	Gate    capacity.Gate    // every attempt passes it; the zero Gate admits all at once
 }
 
 // A Budget limits the retries of calls that share it. Package budget has the usual

@@ -23,8 +23,17 @@
 //
 // [DoWith] and [Policy.AttemptsWith] take a [Shared], which has what the calls of one
 // service share: a circuit breaker of package breaker, which takes one sample from
-// each attempt, and a [Budget], from which each retry is withdrawn. Package budget
-// has the usual one. Both may be used by any number of goroutines.
+// each attempt; a [Budget], from which each retry is withdrawn, usually one of package
+// budget; and a gate of package capacity, which limits how many attempts are in
+// progress and how many start in a time. Any number of goroutines may use them.
+//
+// Before each attempt, an open breaker refuses first. Then the gate asks its throttle,
+// waits for a turn of its rate, and waits for a permit of its limiter. The permit of
+// the breaker comes last, and then the attempt and its AttemptTimeout begin. The waits
+// count against Timeout and the deadline of the caller. What is refused is no attempt,
+// and no failure of the service: the call ends with [ErrBreakerOpen], [ErrThrottled],
+// [ErrRateLimited] or [ErrLimited], unless RetryOn names the class of the refusal. When
+// an attempt has ended, its permits are returned, before the wait for the next one.
 //
 // Package httpretry retries HTTP requests, package job runs the units of a job, and
 // package durable makes calls that survive their process.
@@ -53,7 +62,7 @@
 //     call that stops for another reason does not consume a retry. [ErrBudget]
 //
 // If every check allows a retry, the call reports an [Event], waits, checks the
-// context again, asks the breaker for permission, and makes the next attempt.
+// context again, asks the breaker and the gate for permission, and makes the next attempt.
 // Otherwise it ends with an [*Error] that wraps the error of the last attempt, or
 // with that error unchanged if the policy did nothing about it.
 //

@@ -24,6 +24,9 @@ const (
 	ErrCanceled     Reason = "canceled"               // the caller's context was canceled
 	ErrRetryAfter   Reason = "retry-after too long"   // the wait that the error asks for exceeds a limit
 	ErrBreakerOpen  Reason = "breaker open"           // the breaker admits no attempt
+	ErrLimited      Reason = "no permit"              // the limiter had no permit within its longest wait
+	ErrRateLimited  Reason = "rate limited"           // the rate had no turn within its longest wait
+	ErrThrottled    Reason = "throttled"              // the throttle refused the attempt, since the service fails
 	ErrBudget       Reason = "retry budget exhausted" // the shared budget has no retry left
 	ErrNested       Reason = "attempt of a retry"     // the outer call is retried already
 	ErrEscalated    Reason = "escalated"              // the error needs a person to handle it
@@ -40,6 +43,22 @@ func reasonOf(err error) Reason {
 		return r
 	}
 	return ErrBudget
+}
+
+// class returns the class of the errors of attempts that were refused for the reason, or
+// "" if it is no refusal.
+func (r Reason) class() Class {
+	switch r {
+	case ErrBreakerOpen:
+		return ClassBreakerOpen
+	case ErrLimited:
+		return ClassLimited
+	case ErrRateLimited:
+		return ClassRateLimited
+	case ErrThrottled:
+		return ClassThrottled
+	}
+	return ""
 }
 
 // exhausted reports whether a limit of the policy ended the call.
@@ -90,13 +109,14 @@ func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeou
 type Error struct {
 	Policy     string        // name of the policy
 	Reason     Reason        // why there was no further attempt
-	Attempts   int           // attempts made, lost ones included; refusals by a breaker are not counted
+	Attempts   int           // attempts made, lost ones included; refused ones are not counted
 	Waited     time.Duration // sum of the waits between them
 	RetryAfter time.Duration // the wait that the last error asked for, or 0
 	Escalated  bool          // the error matches ErrEscalated
-	Err        error         // of the last attempt; a Refusal if the breaker refused all of them; or nil
-	// Cause is why the context ended or an argument cannot be rewound, a [Refusal]
-	// if the breaker refused the last attempt or would refuse the next one, or nil.
+	Err        error         // of the last attempt; the refusal if all of them were refused; or nil
+	// Cause is why the context ended or an argument cannot be rewound, or the refusal if
+	// the last attempt was refused or the next one would be: a [Refusal] by the breaker,
+	// or a [capacity.Refusal]. Otherwise it is nil.
 	Cause error
 
 	// Limit is the limit that RetryAfter exceeds if the Reason is ErrRetryAfter:
@@ -116,8 +136,8 @@ func (e *Error) Error() string {
 		policy += ": "
 	}
 	reason := e.Reason.Error()
-	if refusal, ok := e.Cause.(Refusal); ok && e.Reason == ErrBreakerOpen {
-		reason = refusal.Error()
+	if e.Reason.class() != "" && e.Cause != nil {
+		reason = e.Cause.Error()
 	}
 	switch {
 	case e.Limit == ErrRetryAfter:
@@ -138,7 +158,7 @@ func (e *Error) Error() string {
 		noun = "attempt"
 	}
 	text := fmt.Sprintf("%s%safter %d %s and %v of waiting", policy, reason, e.Attempts, noun, rounded(e.Waited))
-	if _, refused := e.Err.(Refusal); refused && e.Reason == ErrBreakerOpen {
+	if e.Reason.class() != "" && e.Attempts == 0 {
 		return text // the reason is the same refusal
 	}
 	return fmt.Sprintf("%s: %v", text, e.Err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/internal/grpcstatus"
+	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
 // facts are the properties of an error that the types in its tree prove and, if
@@ -30,10 +31,10 @@ type facts struct {
 	serverError bool // not by its status, which is evidence by itself
 	rateLimit   bool
 	canceled    bool
-	refused     bool // a breaker refused an attempt: ErrBreakerOpen is in the tree
 	expired     bool // the attempt's own limit has passed
 
 	stopped Reason // why the outermost call inside this one ended, or ""
+	refused Reason // why an attempt was refused, or "": a reason with a class is in the tree
 	limited bool   // a limit on time ended a call inside this one
 
 	netError netError // the first that wraps another error, or nil
@@ -240,14 +241,23 @@ func (f *facts) addStop(e *Error) {
 		f.stopped = e.Reason
 	}
 	if e.RetryAfter > 0 { // its mark has been removed
-		f.asked, f.rateLimit, f.after = true, true, max(f.after, e.RetryAfter)
+		_, own := e.Err.(capacity.Refusal) // by a rate of this process
+		f.asked, f.rateLimit, f.after = true, f.rateLimit || !own, max(f.after, e.RetryAfter)
 	}
 	cause := facts{errors: f.errors}
 	cause.walk(e.Cause, false)
 	f.limited = f.limited || cause.timeout || e.Reason.Timeout()
-	f.refused = f.refused || cause.refused || e.Reason == ErrBreakerOpen
+	f.refuse(e.Reason)
+	f.refuse(cause.refused)
 	f.canceled = f.canceled || cause.canceled
 	f.opaque, f.errors = f.opaque || cause.opaque, cause.errors
+}
+
+// refuse records why an attempt was refused, if the reason is one for that.
+func (f *facts) refuse(r Reason) {
+	if f.refused == "" && r.class() != "" {
+		f.refused = r
+	}
 }
 
 // A netError has the methods of net.Error, which *url.Error and *net.OpError
@@ -303,10 +313,14 @@ func (f *facts) leaf(err error) {
 	switch e := err.(type) {
 	case Reason:
 		f.text = nil // a text of this package
-		f.refused = f.refused || e == ErrBreakerOpen
+		f.refuse(e)
 		if e.Timeout() {
 			f.typed, f.timeout = true, true
 		}
+	case capacity.Refusal:
+		f.text = nil
+		f.refuse(reasonFor(e))
+		f.asked, f.after = e.AdmitsIn > 0, e.AdmitsIn
 	case interface{ Timeout() bool }:
 		if e.Timeout() {
 			f.typed, f.timeout = true, true

@@ -16,9 +16,9 @@ import (
 func (p *Policy) Begin() Call { return Call{policy: p} }
 
 // BeginWith returns a new call under p that shares s with others, for generated
-// code. If s has a breaker, call [Call.Admit] before the first attempt.
+// code. If s has a breaker or a gate, call [Call.Admit] before the first attempt.
 func (p *Policy) BeginWith(s Shared) Call {
-	return Call{policy: p, breaker: s.Breaker, budget: s.budget()}
+	return Call{policy: p, breaker: s.Breaker, budget: s.budget(), gate: s.Gate}
 }
 
 // BeginAdmitted returns a new call under p, for generated code, whose first attempt

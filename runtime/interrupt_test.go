@@ -205,7 +205,7 @@ func (x *driven) admit() (f Failure, in Inputs, ok bool) {
 		_, in = x.call.Inspect(x.ctx, nil)
 		f = Failure{Err: ErrBreakerOpen, Refused: true}
 	}
-	if !ok && x.policy.retriesOpenBreaker() {
+	if !ok && x.policy.retriesRefusal(ErrBreakerOpen) {
 		x.call.start(x.ctx, time.Now()) // as Admit does
 	}
 	return f, in, ok

@@ -18,9 +18,10 @@ const (
 	EventStop                            // an attempt failed or was refused; Reason is why no other one follows
 	EventTimeoutClamped                  // a timeout was above the hard limit; reported before the first attempt
 	EventCapture                         // a timeout was captured, before the retry or the stop; Err is what was not
+	EventHedge                           // a second request of an attempt has returned, with Err or an answer
 )
 
-var eventKinds = [...]string{"retry", "stop", "timeout clamped", "capture"}
+var eventKinds = [...]string{"retry", "stop", "timeout clamped", "capture", "hedge"}
 
 // String returns the name of the kind.
 func (k EventKind) String() string {
@@ -41,6 +42,7 @@ type Event struct {
 	Wait       time.Duration // EventRetry: the wait before the next attempt
 	RetryAfter time.Duration // the wait that the error asked for: of EventRetry, the part that is allowed
 	Waited     time.Duration // the sum of the waits before this one
+	Queued     time.Duration // the sum of the waits for a permit of the limiter and a turn of the rate
 	Reason     Reason        // EventStop: why no attempt follows
 
 	Breaker      string        // name of the breaker, or empty
@@ -49,6 +51,8 @@ type Event struct {
 	// refused this one or is the reason why no other one follows.
 	AdmitsIn   time.Duration
 	BudgetLeft float64 // retries left in the shared budget; −1 without a budget
+
+	Won bool // EventHedge: the result of the second request is that of the attempt
 
 	// Timeout is the value given to [WithScopeTimeout] for EventTimeoutClamped,
 	// and the limit that has passed for EventCapture.
@@ -84,7 +88,7 @@ func observer(ctx context.Context) func(context.Context, Event) {
 }
 
 // Log returns an observer for [WithObserver] that writes each event to l: an
-// [EventRetry] at level Info, the others at level Warn. An error that is known but
+// [EventRetry] and an [EventHedge] at level Info, the others at level Warn. An error that is known but
 // has no class, such as one with the status 404, has the class none.
 func Log(l *slog.Logger) func(context.Context, Event) {
 	return func(ctx context.Context, e Event) {
@@ -102,6 +106,11 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 				text = "timeout not captured"
 			}
 			attrs = append(attrs, slog.Duration("timeout", e.Timeout))
+		case EventHedge:
+			level, text = slog.LevelInfo, "hedge lost"
+			if e.Won {
+				text = "hedge won"
+			}
 		case EventRetry:
 			level, text = slog.LevelInfo, "retry"
 			attrs = append(attrs, slog.Duration("wait", e.Wait))
@@ -112,6 +121,9 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 			}
 		}
 		attrs = append(attrs, slog.Uint64("call", e.Call), slog.Int("attempt", e.Attempt))
+		if e.Queued > 0 {
+			attrs = append(attrs, slog.Duration("queued", rounded(e.Queued)))
+		}
 		if e.Err != nil {
 			attrs = append(attrs, slog.String("class", cmp.Or(string(e.Class), "none")))
 		}

@@ -73,7 +73,8 @@ func TestNames(t *testing.T) {
 		BackoffExponential: "exponential", BackoffCustom: "custom", BackoffCustom + 1: "unknown backoff",
 		JitterNone: "none", JitterAdditive: "additive", JitterAdditive + 1: "unknown jitter",
 		ActionDefault: "as policy", ActionEscalate: "escalate", ActionEscalate + 1: "unknown action",
-		EventRetry: "retry", EventTimeoutClamped: "timeout clamped", EventCapture: "capture", EventCapture + 1: "unknown",
+		EventRetry: "retry", EventTimeoutClamped: "timeout clamped", EventCapture: "capture",
+		EventHedge: "hedge", EventHedge + 1: "unknown",
 	} {
 		if got := value.String(); got != want {
 			t.Errorf("%#v is %q, want %q", value, got, want)

@@ -95,6 +95,9 @@ const (
 	ClassRateLimit   Class = "rate_limit"
 	ClassCanceled    Class = "canceled"
 	ClassBreakerOpen Class = "breaker_open" // a circuit breaker refused the call
+	ClassLimited     Class = "limited"      // a limiter refused the call
+	ClassRateLimited Class = "rate_limited" // a rate of this process refused the call; see ClassRateLimit for servers
+	ClassThrottled   Class = "throttled"    // a throttle refused the call
 	ClassTransient   Class = "transient"    // the union of the first four
 	ClassUnknown     Class = "unknown"      // nothing is known of the error: see RetryUnknown of Policy
 	ClassAny         Class = "any"          // every error
@@ -182,8 +185,8 @@ type RetryAfter struct {
 // data. The zero value of every field means its default.
 type Schedule struct {
 	// MaxAttempts is the maximum number of attempts, including the first.
-	// Attempts that an open breaker refuses count where [ClassBreakerOpen] is in
-	// RetryOn. Zero means 3; [Unlimited] lifts the limit.
+	// Attempts that are refused count where the class of the refusal, such as
+	// [ClassBreakerOpen], is in RetryOn. Zero means 3; [Unlimited] lifts the limit.
 	MaxAttempts int
 
 	// Backoff is the strategy. The zero value is [BackoffExponential].

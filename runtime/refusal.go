@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
 // A Refusal is the error of a breaker that admits no attempt. It matches
@@ -78,4 +79,15 @@ func (r *Refusal) admits(at time.Time) bool {
 		return at.After(r.AdmitsAt)
 	}
 	return !r.State.NeedsReset()
+}
+
+// reasonFor returns the reason of a refusal at a gate.
+func reasonFor(r capacity.Refusal) Reason {
+	switch r.By {
+	case capacity.ByThrottle:
+		return ErrThrottled
+	case capacity.ByRate:
+		return ErrRateLimited
+	}
+	return ErrLimited
 }

@@ -59,14 +59,16 @@ func (c *Call) Retry(ctx context.Context, f Failure, v Verdict) {
 	c.retry(ctx, &f, &v)
 }
 
-// TryAdmit asks the breaker for permission for the next attempt, and does not
-// wait. If the breaker refuses, TryAdmit returns the arguments of [Policy.Decide]
-// for that, and false. ctx is the context of the caller.
+// TryAdmit asks the breaker and the gate for permission for the next attempt. It waits
+// for its turn at the gate, but for nothing else. If one of them refuses, TryAdmit
+// returns the arguments of [Policy.Decide] for that, and false. ctx is the context of
+// the caller.
 func (c *Call) TryAdmit(ctx context.Context) (Failure, Inputs, bool) {
-	if c.admit() {
+	err := c.admit(ctx)
+	if err == nil {
 		return Failure{}, Inputs{}, true
 	}
-	f, in := Failure{Err: ErrBreakerOpen, Refused: true}, Inputs{}
+	f, in := Failure{Err: err, Refused: true}, Inputs{}
 	c.inspect(ctx, &f, &in)
 	return f, in, false
 }

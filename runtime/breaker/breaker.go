@@ -114,6 +114,13 @@ func (b *Breaker) Admit() (Permit, bool) {
 	return b.machine.admit(now)
 }
 
+// MayAdmit reports whether the breaker is closed or half-open, without taking a permit.
+// Code that has to wait for something else before an attempt asks it first; a half-open
+// breaker may still refuse.
+func (b *Breaker) MayAdmit() bool {
+	return b.IsClosed() || b.State() == HalfOpen
+}
+
 // Record takes the sample of an attempt that has just ended, which p admitted. An
 // attempt that shows nothing about the service has the sample [Neutral]: a
 // half-open breaker then admits another one in its place. Record drops the sample

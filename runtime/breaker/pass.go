@@ -21,6 +21,13 @@ func (b *Breaker) Ready() (Pass, bool) {
 	return p, p&admits != 0
 }
 
+// IsClosed reports whether the breaker is closed. It takes no lock unless the breaker
+// measures the durations of attempts or is not closed.
+func (b *Breaker) IsClosed() bool {
+	_, ready := b.Ready()
+	return ready || b.State() == Closed
+}
+
 // Calm reports whether another success changes nothing: the breaker is closed,
 // nothing has failed since the last success, and no rate is set or the last
 // WindowCalls attempts have all succeeded.

@@ -24,6 +24,9 @@ type Pass struct {
 	began    time.Time // for an adaptive limiter only
 }
 
+// Admitted reports whether there is something to leave.
+func (p *Pass) Admitted() bool { return p.admitted }
+
 // Enter admits an attempt, and waits for that if it has to. If the error is not nil, nothing
 // remains to be returned. The error is
 //   - a [Refusal];
@@ -127,16 +130,17 @@ func (g *Gate) TryEnter() (Pass, bool) {
 	return p, true
 }
 
-// Leave returns what an attempt that has ended holds, and reports its sample.
-func (g *Gate) Leave(p Pass, s Sample) {
+// Leave returns what an attempt that has ended holds, and reports its samples: what it
+// shows the limiter, and what it shows the throttle.
+func (g *Gate) Leave(p Pass, limiter, throttle Sample) {
 	if !p.admitted {
 		return
 	}
 	if g.Limiter != nil {
-		g.Limiter.Done(p.began, s)
+		g.Limiter.Done(p.began, limiter)
 	}
 	if g.Throttle != nil {
-		g.Throttle.Report(s)
+		g.Throttle.Report(throttle)
 	}
 }
 

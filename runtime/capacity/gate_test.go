@@ -13,13 +13,13 @@ func TestGateWithout(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	g.Leave(p, Success)
+	g.Leave(p, Success, Success)
 	if p, ok := g.TryEnter(); !ok {
 		t.Error("a gate without limits admits no hedge")
 	} else {
 		g.GiveBack(p)
 	}
-	g.Leave(Pass{}, Overload)
+	g.Leave(Pass{}, Overload, Overload)
 }
 
 func TestGateEndedContext(t *testing.T) {
@@ -61,7 +61,7 @@ func TestGateGivesBack(t *testing.T) {
 		if p, err = g.Enter(t.Context(), time.Time{}); err != nil {
 			t.Errorf("after GiveBack: %v", err)
 		}
-		g.Leave(p, Success)
+		g.Leave(p, Success, Success)
 		idle(t, g.Limiter)
 	})
 }
@@ -80,12 +80,12 @@ func TestGateDeadline(t *testing.T) {
 		if d := time.Since(start); d != 300*time.Millisecond {
 			t.Errorf("returned after %v, want 300ms", d)
 		}
-		time.AfterFunc(200*time.Millisecond, func() { g.Leave(p, Success) })
+		time.AfterFunc(200*time.Millisecond, func() { g.Leave(p, Success, Success) })
 		p, err := g.Enter(t.Context(), start.Add(time.Minute))
 		if err != nil || p.Queued != 200*time.Millisecond {
 			t.Errorf("%v after %v, want nil after 200ms", err, p.Queued)
 		}
-		g.Leave(p, Success)
+		g.Leave(p, Success, Success)
 		for g.Rate.Allow() {
 		}
 		before := time.Now()
@@ -104,7 +104,7 @@ func TestGateThrottle(t *testing.T) {
 		g := Gate{Throttle: NewThrottle(ThrottlePolicy{Name: "search", MaxShare: 1, MinCalls: 1})}
 		for range 1000 {
 			if p, err := g.Enter(t.Context(), time.Time{}); err == nil {
-				g.Leave(p, Overload)
+				g.Leave(p, Overload, Overload)
 			}
 		}
 		all := g.Throttle.sum.all

@@ -1,0 +1,79 @@
+package retry
+
+import (
+	"context"
+
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/capacity"
+	"github.com/retrygen/retrygen/runtime/hedge"
+)
+
+// A Race is an attempt of a call that is hedged, for generated code: see
+// [Call.Race]. Hand-written code uses package hedge inside of [Do].
+type Race struct {
+	race    hedge.Race
+	gate    capacity.Gate
+	breaker *breaker.Breaker
+}
+
+// Race begins an attempt that makes a second request if the first one takes long, and
+// returns the context of the first one: see [Call.Attempt]. again is called in a
+// goroutine of its own for the second request. It must call [Race.Again] and do nothing
+// else. [Call.Settle] must follow the first request; if that panics, End of the call
+// ends the race. If h is nil, nothing is hedged.
+func (c *Call) Race(ctx context.Context, r *Race, h *hedge.Hedge, again func()) context.Context {
+	r.gate, r.breaker, c.race = c.gate, c.breaker, r
+	return r.race.Begin(c.Attempt(ctx), h, again)
+}
+
+// Again makes the second request by calling request, unless the race is over, the
+// request would exceed the extra load of the hedge, the breaker is not closed, or the
+// gate does not admit it at once. A second request is no probe of a half-open breaker,
+// which would learn nothing more from it.
+func (r *Race) Again(request func(context.Context) error) {
+	r.race.Again(func(ctx context.Context) error {
+		if r.breaker != nil && !r.breaker.IsClosed() {
+			return hedge.ErrRefused
+		}
+		pass, ok := r.gate.TryEnter()
+		if !ok {
+			return hedge.ErrRefused
+		}
+		sample := capacity.Neutral // also after a panic, and for an error, which may come fast
+		defer func() { r.gate.Leave(pass, sample, sample) }()
+		err := request(ctx)
+		if err == nil {
+			sample = capacity.Success
+		}
+		return err
+	})
+}
+
+// Settle ends the race of an attempt after the first request has returned err, waits
+// until the second one has returned, and says which result is that of the attempt. It
+// reports a second request as [EventHedge]. ctx is the caller's context.
+func (c *Call) Settle(ctx context.Context, err error) hedge.Outcome {
+	r := c.race
+	c.race = nil
+	outcome := r.race.End(err)
+	if outcome != hedge.Single {
+		c.reportHedge(ctx, outcome, r.race.Err())
+	}
+	return outcome
+}
+
+// reportHedge reports a second request that has returned err.
+func (c *Call) reportHedge(ctx context.Context, outcome hedge.Outcome, err error) {
+	observe := observer(ctx)
+	if observe == nil {
+		return
+	}
+	e := c.event(&Failure{}, EventHedge)
+	e.Attempt++ // the attempt has not ended
+	e.Won = outcome == hedge.Second
+	if err != nil {
+		f := Failure{Err: err, policy: c.policy, facts: c.policy.inspect(err)}
+		e.Err, e.Class = unmark(err), f.Class()
+	}
+	observe(ctx, e)
+}
