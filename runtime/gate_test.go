@@ -96,7 +96,7 @@ func TestWaitAtGate(t *testing.T) {
 		"timeout":            {Policy{Timeout: 200 * ms}, capacity.LimiterPolicy{}, time.Second, 200 * ms, ErrDeadline},
 		"timeout in attempt": {Policy{Timeout: 350 * ms}, capacity.LimiterPolicy{}, 300 * ms, 350 * ms, ErrDeadline},
 		"retried":            {retried, capacity.LimiterPolicy{}, 1200 * ms, 1600 * ms, ""},
-		"exhausted":          {retried, capacity.LimiterPolicy{MaxWait: capacity.NoWait}, time.Hour, time.Second, ErrAttempts},
+		"exhausted":          {retried, capacity.LimiterPolicy{MaxWait: capacity.NoWait}, time.Hour, 1000 * ms, ErrAttempts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
