@@ -158,6 +158,10 @@ func (r *resolver) bindInGroup(b policy.Binding, w *emit.Wrapper) {
 	name := w.Group.Name + "." + w.Name
 	r.addBound(Bound{Symbol: b.Symbol, Policy: b.Policy, Wrapper: name, Declared: w.Target.Pos}, w.Use, b.Pos)
 	params := w.Target.Func.Params
+	if w.Use.HedgeField != "" {
+		r.problem(b.Group.Pos, ruleHedge,
+			"policy %s hedges %s, which group %s counts: use a policy without hedge", b.Policy, b.Symbol, b.Group.Name)
+	}
 	w.Use.Unit = slices.IndexFunc(params, func(p bind.Param) bool { return p.Name == b.Unit.Name })
 	switch {
 	case w.Use.Unit < 0:

@@ -29,7 +29,7 @@ type resolver struct {
 
 // resolve resolves a unit, and returns the resolver with the results. It reports
 // the problems that depend on Go symbols: P904, P906, P910, P912 to P914, P916 to
-// P918, P921, P925 and P926.
+// P918, P921, and P925 to P927.
 func resolve(u *unit) *resolver {
 	r := &resolver{
 		unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, steps: map[string]*namedStep{},
@@ -51,6 +51,7 @@ func resolve(u *unit) *resolver {
 	for _, b := range u.file.Bindings {
 		r.bind(b)
 	}
+	r.claimShared()
 	if r.file.HasSteps() {
 		for _, g := range u.file.Groups { // for durable.Group, whose units no binding names
 			r.group(g.GroupPolicy.Name)
@@ -78,7 +79,7 @@ func (r *resolver) policy(p policy.Policy) *emit.Policy {
 	if file.Counts(p.Budget) {
 		p.Budget = ""
 	}
-	one := &emit.Policy{Policy: p, Var: emit.VarName(p.Name)}
+	one := &emit.Policy{Policy: p, Var: emit.VarName(p.Name), OnlyLimited: r.onlyLimited(&p)}
 	if p.Durable == nil {
 		return one
 	}
@@ -172,10 +173,16 @@ func (r *resolver) shared() {
 			r.file.Budgets = append(r.file.Budgets, emit.Budget{Budget: b, From: from})
 		}
 	}
-	if r.file.HasShared() {
-		for _, name := range []string{emit.SharedType, emit.SharedNew, emit.SharedDefault} {
-			r.claim(policy.Pos{Line: 1, Col: 1}, name, "the set of shared breakers and budgets", "rename it")
-		}
+	r.gates(uses)
+}
+
+// claimShared claims the names of the set of all that calls share.
+func (r *resolver) claimShared() {
+	if !r.file.HasShared() {
+		return
+	}
+	for _, name := range []string{emit.SharedType, emit.SharedNew, emit.SharedDefault} {
+		r.claim(policy.Pos{Line: 1, Col: 1}, name, "the set of all that calls share", "rename it")
 	}
 }
 
@@ -185,7 +192,7 @@ func (r *resolver) from(s policy.Symbol, path, typ string) *bind.Ref {
 	if s.Name == "" {
 		return nil
 	}
-	ref, err := r.unit.pkg.SharedVar(s.Name, path, typ, typ == "Breaker")
+	ref, err := r.unit.pkg.SharedVar(s.Name, path, typ, emit.Constructor(path, typ), typ == "Breaker")
 	if err != nil {
 		r.problem(s.Pos, "P904", "%s cannot be shared: %v", s.Name, err)
 	}
@@ -251,6 +258,11 @@ func (r *resolver) addPolicy(p policy.Policy) {
 	free := r.claim(p.Pos, one.Var, "policy "+p.Name, "rename the policy")
 	if !r.wrapped[p.Name] {
 		one.Func = emit.FuncName(p.Name)
+		if p.Hedge != nil {
+			r.problem(p.Pos, ruleHedge,
+				"policy %s hedges, and nothing is bound to it: the durations of one function say when to make a second "+
+					"request, so bind the function", p.Name)
+		}
 		if free {
 			r.claim(p.Pos, one.Func, "the generic function of policy "+p.Name, "rename the policy, or bind it to something")
 		}

@@ -57,12 +57,13 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 			r.problem(use.Check.Pos, "P904", "the check of %s: %v", s.symbol, err)
 		}
 	}
-	if !s.fn.HasError && u.Breaker != "" && u.Fallback == "" && !s.fn.TakesError {
+	if has := u.Refuses(); !s.fn.HasError && has != "" && u.Fallback == "" && !s.fn.TakesError {
 		r.problem(s.pos, "P904",
-			"policy %s has a breaker, but no result of %s can hold its refusal: name a fallback, or use a policy "+
-				"without a breaker",
-			s.policy.Name, s.symbol)
+			"policy %s has a %s, but no result of %s can hold its refusal: name a fallback, or use a policy "+
+				"without a %[2]s",
+			s.policy.Name, has, s.symbol)
 	}
+	u.HedgeField = r.hedge(s)
 	if u.Key {
 		r.checkKey(s)
 	}

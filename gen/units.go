@@ -90,6 +90,15 @@ func (r *run) check() {
 		for _, b := range file.Budgets {
 			u.addForeign(b.From)
 		}
+		for _, l := range file.Concurrency {
+			u.addForeign(l.From)
+		}
+		for _, rate := range file.Rates {
+			u.addForeign(rate.From)
+		}
+		for _, t := range file.Throttles {
+			u.addForeign(t.From)
+		}
 		for _, c := range file.Errors {
 			for _, s := range slices.Concat(c.Is, c.As) {
 				u.addForeign(s)
@@ -223,7 +232,7 @@ func promisedTypes(u *unit) (list []bind.Promise) {
 			list = append(list, bind.Promise{Name: emit.GroupName(b.Group.Name)})
 		}
 	}
-	if len(u.file.Breakers)+len(u.file.Budgets) > 0 {
+	if u.file.HasShared() {
 		list = append(list, bind.Promise{Name: emit.SharedType})
 	}
 	return list

@@ -50,12 +50,20 @@ func (r *Race) Again(request func(context.Context) error) {
 }
 
 // Settle ends the race of an attempt after the first request has returned err, waits
-// until the second one has returned, and says which result is that of the attempt. It
-// reports a second request as [EventHedge]. ctx is the caller's context.
+// until the second one has returned, and says which result the attempt has. A success of
+// the first request, and an error that is permanent, end the second one; after other
+// errors it may still win. Settle reports a second request as [EventHedge]. ctx is the
+// caller's context.
 func (c *Call) Settle(ctx context.Context, err error) hedge.Outcome {
-	r := c.race
+	r, failure := c.race, err
 	c.race = nil
-	outcome := r.race.End(err)
+	if err != nil {
+		f := Failure{Err: err}
+		if f.classify(c.policy); f.verdict == permanentError || f.verdict == escalatedError {
+			failure = nil // an answer, such as "not found", which the second request would get as well
+		}
+	}
+	outcome := r.race.End(failure)
 	if outcome != hedge.Single {
 		c.reportHedge(ctx, outcome, r.race.Err())
 	}

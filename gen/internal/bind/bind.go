@@ -67,6 +67,7 @@ type Func struct {
 	Request   int    // index of the *http.Request that has the context of the call if Ctx is -1; or -1
 	Held      *Held  // the builder that has the context of the call if Ctx and Request are -1; or nil
 	Stream    string // type of a result that uses the context after the call, such as *http.Response, or ""
+	Closes    string // type of a result that has to be closed, or ""
 	Inputs    []Input
 	Carried   Carried // the state of the receiver that a failed attempt leaves
 	Writes    string  // what shows that it writes: its name, its result; or ""

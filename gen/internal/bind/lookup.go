@@ -315,6 +315,9 @@ func (b binder) signature(obj *types.Func) Func {
 	for v := range sig.Results().Variables() {
 		f.Results = append(f.Results, b.param(v))
 		f.HasError = isError(v.Type())
+		if f.Closes == "" && hasClose(v.Type()) {
+			f.Closes = plain(v.Type())
+		}
 		if f.Stream == "" && isStream(v.Type()) {
 			f.Stream = plain(v.Type())
 		}

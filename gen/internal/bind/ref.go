@@ -91,7 +91,7 @@ func (p *Package) ErrorType(symbol string) (Ref, error) {
 // SharedVar finds a variable with a breaker or budget that calls share. It must be
 // a pointer to the type typ of the package at pkgPath, or a value of that type if
 // zero, which is whether the zero value can be used, is true.
-func (p *Package) SharedVar(symbol, pkgPath, typ string, zero bool) (Ref, error) {
+func (p *Package) SharedVar(symbol, pkgPath, typ, constructor string, zero bool) (Ref, error) {
 	ref, obj, err := p.ref(symbol)
 	if err != nil {
 		return ref, err
@@ -108,8 +108,8 @@ func (p *Package) SharedVar(symbol, pkgPath, typ string, zero bool) (Ref, error)
 		return ref, fmt.Errorf("it is of type %s: declare it as *%s.%s", plain(v.Type()), path.Base(pkgPath), typ)
 	case !p.program.initialized(v):
 		return ref,
-			fmt.Errorf("it is declared without a value, and nil when DefaultShared is made: write var %s = %s.New(…)",
-				ref.Name, path.Base(pkgPath))
+			fmt.Errorf("it is declared without a value, and nil when DefaultShared is made: write var %s = %s.%s(…)",
+				ref.Name, path.Base(pkgPath), constructor)
 	}
 	return ref, nil
 }

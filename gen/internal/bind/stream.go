@@ -29,6 +29,12 @@ import (
 // and header after its body has been read. Nor does a chan struct{} in a field or
 // from a method: it signals the end.
 
+// hasClose reports whether a value of type t has a method Close without parameters.
+func hasClose(t types.Type) bool {
+	sig := methodOf(addressed(t), "Close")
+	return sig != nil && sig.Params().Len() == 0
+}
+
 // isStream reports whether a result of type t is live.
 func isStream(t types.Type) bool {
 	if isLive(t) || isHandle(t) {

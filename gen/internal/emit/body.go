@@ -21,7 +21,31 @@ type Use struct {
 	FallbackParams []bind.Param // type arguments of Fallback, if it is generic
 
 	Check bind.Check // function that checks the results; its name is empty if there is none
+
+	HedgeField string // the hedge of the function in Shared, or "" if it is not hedged
 }
+
+// gated reports whether attempts pass a gate.
+func (p *Policy) gated() bool { return p.Concurrency != "" || p.Rate != "" || p.Throttle != "" }
+
+// Refuses returns the setting of what may refuse an attempt, before anything was called,
+// or "".
+func (p *Policy) Refuses() string {
+	switch {
+	case p.Breaker != "":
+		return "breaker"
+	case p.Throttle != "":
+		return "throttle"
+	case p.Rate != "":
+		return "rate"
+	case p.Concurrency != "":
+		return "concurrency limit"
+	}
+	return ""
+}
+
+// shares reports whether calls share anything in the process.
+func (u *Use) shares() bool { return u.Refuses() != "" || u.Budget != "" || u.HedgeField != "" }
 
 // A body emits the body of one wrapper.
 type body struct {
@@ -48,21 +72,25 @@ func (u *Use) derives(fn bind.Func) bool {
 // declares reports whether the body declares results that the signature does not
 // name.
 func (u *Use) declares(fn bind.Func) bool {
-	return u.Breaker != "" || u.derives(fn) && (u.Budget != "" || u.Unit >= 0)
+	return u.Refuses() != "" || u.HedgeField != "" || u.derives(fn) && (u.Budget != "" || u.Unit >= 0)
 }
 
 // code emits the body. It has the shortest form that the policy allows: peeled,
-// derived, guarded, derivedAndShared or durable.
+// derived, guarded, limited, looped, hedged or durable.
 func (b body) code() []jen.Code {
 	if b.use.Step != nil {
 		return b.durable()
 	}
 	code := append(b.key(), b.positions()...)
 	switch {
-	case b.derives() && b.use.declares(b.fn):
-		return append(code, b.derivedAndShared()...)
-	case b.derives():
+	case b.use.HedgeField != "":
+		return append(code, b.hedged()...)
+	case b.derives() && !b.use.declares(b.fn):
 		return append(code, b.derived()...)
+	case !b.derives() && b.use.OnlyLimited:
+		return append(code, b.limited()...)
+	case b.derives() || b.use.gated():
+		return append(code, b.looped()...)
 	case b.use.Breaker != "":
 		return append(code, b.guarded()...)
 	}
@@ -163,11 +191,17 @@ func (b body) found() (code []jen.Code) {
 // or, if calls share something,
 //
 //	call := policyRead.BeginWith(retry.Shared{Breaker: shared.UpstreamBreaker})
-//
-// or BeginAdmitted, if the breaker has admitted the first attempt.
 func (b body) begin() *jen.Statement {
 	s := jen.Id(b.l.call).Op(":=").Id(b.use.Var)
-	var fields []jen.Code
+	fields := b.sharedFields()
+	if len(fields) == 0 {
+		return s.Dot("Begin").Call()
+	}
+	return s.Dot("BeginWith").Call(jen.Qual(RuntimePath, "Shared").Values(fields...))
+}
+
+// sharedFields emits the fields of a retry.Shared with what the call shares.
+func (b body) sharedFields() (fields []jen.Code) {
 	field := func(name string, value jen.Code) {
 		fields = append(fields, jen.Id(name).Op(":").Add(value))
 	}
@@ -179,14 +213,21 @@ func (b body) begin() *jen.Statement {
 		field("Budget", b.group.Clone().Dot("Unit").Call(jen.Id(b.l.params[b.use.Unit])))
 	case b.use.Budget != "":
 		field("Budget", b.field(BudgetField(b.use.Budget)))
-	case b.use.Breaker == "":
-		return s.Dot("Begin").Call()
 	}
-	shared := jen.Qual(RuntimePath, "Shared").Values(fields...)
-	if b.use.Breaker != "" && !b.derives() {
-		return s.Dot("BeginAdmitted").Call(shared, jen.Id(b.l.pass))
+	if !b.use.gated() {
+		return fields
 	}
-	return s.Dot("BeginWith").Call(shared)
+	var gate []jen.Code
+	part := func(name, key string, fieldOf func(string) string) {
+		if key != "" {
+			gate = append(gate, jen.Id(name).Op(":").Add(b.field(fieldOf(key))))
+		}
+	}
+	part("Throttle", b.use.Throttle, ThrottleField)
+	part("Rate", b.use.Rate, RateField)
+	part("Limiter", b.use.Concurrency, LimiterField)
+	field("Gate", jen.Qual(CapacityPath, "Gate").Values(gate...))
+	return fields
 }
 
 // field emits a field of the shared struct.
@@ -290,6 +331,24 @@ func (b body) guarded() []jen.Code {
 		quiet.Op("&&").Add(b.field(BudgetField(b.use.Budget))).Dot("Full").Call()
 		reports = append(reports, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
 	}
+	call := jen.Id(b.l.call).Op(":=").Id(b.use.Var).Dot("BeginAdmitted").
+		Call(jen.Qual(RuntimePath, "Shared").Values(b.sharedFields()...), jen.Id(b.l.pass))
+	slow := []jen.Code{
+		jen.If(jen.Id(b.l.ready).Op("&&").Add(b.err()).Op("==").Nil()).Block(b.success(reports...)...),
+	}
+	return append(b.declared,
+		jen.Id(b.l.shared).Op(":=").Add(shared),
+		jen.List(jen.Id(b.l.pass), jen.Id(b.l.ready)).Op(":=").Add(b.field(BreakerField(b.use.Breaker))).Dot("Ready").Call(),
+		jen.If(jen.Id(b.l.ready)).Block(
+			b.try(b.call(nil), quiet, b.success()...)...,
+		),
+		b.elsewhere(append(slow, b.found()...), call),
+	)
+}
+
+// elsewhere emits a function literal with all code but that of the first attempt, and
+// its call. before is its code before the call begins.
+func (b body) elsewhere(before []jen.Code, begin jen.Code) jen.Code {
 	var params []jen.Code
 	for i, t := range b.types {
 		params = append(params, jen.Id(b.l.results[i]).Add(t))
@@ -298,25 +357,53 @@ func (b body) guarded() []jen.Code {
 	if !b.fn.HasError {
 		params, args = append(params, b.err().Error()), append(args, b.err())
 	}
-	slow := []jen.Code{
-		jen.If(jen.Id(b.l.ready).Op("&&").Add(b.err()).Op("==").Nil()).Block(b.success(reports...)...),
-	}
-	slow = append(slow, b.found()...)
-	slow = append(slow, b.begin(), b.deferEnd(),
+	slow := append(before, begin, b.deferEnd(),
 		jen.If(jen.Id(b.l.ready)).Block(append(b.rewind(), b.decide("Next", b.err()))...).Else().Block(b.decide("Admit")))
+	return jen.Return(
+		jen.Func().Params(params...).Params(b.types...).Block(append(slow, b.attempts(jen.Empty())...)...).Call(args...))
+}
+
+// limited emits a first attempt that costs two atomic operations while a limiter has
+// permits. The permit is returned before anything else, also after a panic:
+//
+//	shared := DefaultShared
+//	ready := shared.DbLimiter.TryAcquire()
+//	if ready {
+//		user, err = func() (*User, error) {
+//			defer shared.DbLimiter.Release()
+//			return s.next.Get(ctx, id)
+//		}()
+//		if err == nil {
+//			return user, nil
+//		}
+//	}
+//	return func(user *User, err error) (*User, error) {
+//		call := policyRead.BeginWith(retry.Shared{Gate: capacity.Gate{Limiter: shared.DbLimiter}})
+//		…
+//	}(user, err)
+func (b body) limited() []jen.Code {
+	shared := b.shared
+	b.shared = jen.Id(b.l.shared)
+	limiter := b.field(LimiterField(b.use.Concurrency))
+	var reports []jen.Code
+	if b.use.Budget != "" && b.use.Unit < 0 {
+		reports = append(reports, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
+	}
+	called := b.call(nil)
+	if len(b.types) > 0 {
+		called = jen.Return(called)
+	}
+	held := jen.Func().Params().Params(b.types...).Block(jen.Defer().Add(limiter.Clone()).Dot("Release").Call(), called).Call()
 	return append(b.declared,
 		jen.Id(b.l.shared).Op(":=").Add(shared),
-		jen.List(jen.Id(b.l.pass), jen.Id(b.l.ready)).Op(":=").Add(b.field(BreakerField(b.use.Breaker))).Dot("Ready").Call(),
-		jen.If(jen.Id(b.l.ready)).Block(
-			b.try(b.call(nil), quiet, b.success()...)...,
-		),
-		jen.Return(
-			jen.Func().Params(params...).Params(b.types...).Block(append(slow, b.attempts(jen.Empty())...)...).Call(args...)),
+		jen.Id(b.l.ready).Op(":=").Add(limiter).Dot("TryAcquire").Call(),
+		jen.If(jen.Id(b.l.ready)).Block(b.try(held, b.succeeded(), b.success(reports...)...)...),
+		b.elsewhere(b.found(), b.begin()),
 	)
 }
 
-// derivedAndShared emits a loop that derives a context for each attempt, with a
-// breaker or a budget:
+// looped emits a loop in which something may refuse the first attempt as well, or
+// which derives a context for each attempt and has a budget:
 //
 //	call := policyRead.BeginWith(retry.Shared{Breaker: DefaultShared.UpstreamBreaker})
 //	defer call.End()
@@ -324,7 +411,7 @@ func (b body) guarded() []jen.Code {
 //		…
 //	}
 //	return user, err
-func (b body) derivedAndShared() []jen.Code {
+func (b body) looped() []jen.Code {
 	code := append(b.declared, b.begin(), b.deferEnd())
 	return append(code, b.attempts(b.decide("Admit"))...)
 }

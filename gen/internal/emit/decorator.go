@@ -138,9 +138,9 @@ func (d decorator) method(out *jen.File, fn bind.Func, use *Use) {
 	decl.Line()
 }
 
-// shares reports whether some method has a breaker or a budget.
+// shares reports whether some method shares something with other calls.
 func (w *Wrapper) shares() bool {
-	return slices.ContainsFunc(w.By, func(u *Use) bool { return u != nil && (u.Breaker != "" || u.Budget != "") })
+	return slices.ContainsFunc(w.By, func(u *Use) bool { return u != nil && u.shares() })
 }
 
 // hasMethod reports whether t has a method called name.

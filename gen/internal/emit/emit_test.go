@@ -16,7 +16,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -33,6 +35,12 @@ var (
 	named = bind.Func{
 		Name: "Count", Ctx: -1, Request: -1, HasError: true,
 		Results: []bind.Param{{Name: "n", Type: written("int")}, {Name: "err", Type: written("error")}},
+	}
+	find = bind.Func{
+		Name: "Find", Ctx: 0, Request: -1, HasError: true,
+		Params: []bind.Param{{Name: "ctx", Type: bind.ContextType}, {Name: "race", Type: written("string")}},
+		Results: []bind.Param{{Name: "all", Type: written("[]User")}, {Name: "Race", Type: written("bool")},
+			{Name: "err", Type: written("error")}},
 	}
 	several = bind.Func{
 		Name: "All", Ctx: -1, Request: 0, HasError: true,
@@ -109,6 +117,13 @@ func TestRender(t *testing.T) {
 		{name: "job", fn: get, use: emit.Use{Step: &emit.Step{ID: []string{"id"}}}, job: "HandleGet"},
 		{name: "job_shared", fn: sends, policy: policy.Policy{Breaker: "api"},
 			use: emit.Use{Step: &emit.Step{}, Check: checked}, job: "HandleSend"},
+		{name: "concurrency", fn: get, policy: policy.Policy{Concurrency: "db", Budget: "client"}},
+		{name: "command_concurrency", fn: command, policy: policy.Policy{Concurrency: "db"}},
+		{name: "gate", fn: get, policy: policy.Policy{Concurrency: "db", Rate: "partner", Throttle: "api", Breaker: "api"}},
+		{name: "hedge", fn: get, policy: policy.Policy{Concurrency: "db"}, use: emit.Use{HedgeField: "GetHedge"}},
+		{name: "hedge_check", fn: find, policy: policy.Policy{Policy: retry.Policy{AttemptTimeout: time.Second}},
+			use: emit.Use{HedgeField: "FindHedge", Check: checked, Fallback: "cached"}},
+		{name: "durable_gate", fn: get, policy: policy.Policy{Concurrency: "db"}, use: emit.Use{Step: &emit.Step{}}},
 		{name: "check_no_error", fn: lookup, use: emit.Use{Check: checked}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -118,7 +133,8 @@ func TestRender(t *testing.T) {
 				test.policy.Durable = &rules.Durable{LostMax: 3}
 				step.Name, step.Var = test.fn.Name, emit.StepVar(test.fn.Name)
 			}
-			one := emit.Policy{Policy: test.policy, Var: "policyRead"}
+			limited := test.policy.Concurrency != "" && test.policy.Rate == ""
+			one := emit.Policy{Policy: test.policy, Var: "policyRead", OnlyLimited: limited}
 			test.use.Policy, test.use.Unit = &one, -1
 			file := emit.File{
 				Package: "shop", Path: "example.com/shop", Source: "retry.yaml", Taken: func(string) bool { return false },
@@ -134,9 +150,32 @@ func TestRender(t *testing.T) {
 			if test.policy.Budget != "" {
 				file.Budgets = limit
 			}
+			file.Parts = partsOf(&test.policy, test.use.HedgeField)
 			golden(t, file)
 		})
 	}
+}
+
+// partsOf returns what calls share under a policy besides a breaker and a budget.
+func partsOf(p *policy.Policy, hedged string) (parts []emit.Part) {
+	add := func(field, typ string, settings any) {
+		parts = append(parts, emit.Part{Field: field, Pkg: emit.CapacityPath, Type: typ, Settings: settings})
+	}
+	if p.Concurrency != "" {
+		add("DbLimiter", "Limiter", capacity.LimiterPolicy{Name: "db", Limit: 20, MaxWait: capacity.NoWait})
+	}
+	if p.Rate != "" {
+		add("PartnerRate", "Rate", capacity.RatePolicy{Name: "partner", Events: 100, Per: time.Second})
+	}
+	if p.Throttle != "" {
+		add("ApiThrottle", "Throttle", capacity.ThrottlePolicy{Name: "api", K: 2})
+	}
+	if hedged != "" {
+		parts = append(parts, emit.Part{
+			Field: hedged, Pkg: emit.HedgePath, Type: "Hedge", Settings: hedge.Policy{Name: "Get", Quantile: 0.95},
+		})
+	}
+	return parts
 }
 
 // golden compares what is rendered with the golden file of the test.

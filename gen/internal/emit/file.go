@@ -28,11 +28,13 @@ const RuntimePath = "github.com/retrygen/retrygen/runtime"
 // retry.
 const GenapiPath = RuntimePath + "/genapi"
 
-// The import paths of the packages of what calls share. Only files with breakers or
-// budgets import them.
+// The import paths of the packages of what calls share. Only files with such things
+// import them.
 const (
-	BreakerPath = RuntimePath + "/breaker"
-	BudgetPath  = RuntimePath + "/budget"
+	BreakerPath  = RuntimePath + "/breaker"
+	BudgetPath   = RuntimePath + "/budget"
+	CapacityPath = RuntimePath + "/capacity"
+	HedgePath    = RuntimePath + "/hedge"
 )
 
 // JobPath is the import path of package job. Only files with groups import it.
@@ -57,6 +59,7 @@ type File struct {
 	Amplification int
 	Breakers      []Breaker // breakers that calls share, and that are not of durable steps alone
 	Budgets       []Budget  // budgets that calls share, and that are not of durable steps alone
+	Parts         []Part    // what else calls share
 	// The breakers and budgets in a store that durable steps use by their records.
 	StoredBreakers []policy.Breaker
 	StoredBudgets  []policy.Budget
@@ -65,9 +68,8 @@ type File struct {
 	Wrappers       []Wrapper
 }
 
-// HasShared reports whether calls that are not durable steps share a breaker or a
-// budget.
-func (f *File) HasShared() bool { return len(f.Breakers)+len(f.Budgets) > 0 }
+// HasShared reports whether calls share anything in the process.
+func (f *File) HasShared() bool { return len(f.Breakers)+len(f.Budgets)+len(f.Parts) > 0 }
 
 // HasConnected reports whether such calls share one with other processes.
 func (f *File) HasConnected() bool {
@@ -89,6 +91,10 @@ type Policy struct {
 	policy.Policy
 	Var  string // name of its variable: policyRead
 	Func string // name of its generic function, or empty: Read
+
+	// OnlyLimited reports whether a limiter whose limit does not change is all that may
+	// refuse an attempt.
+	OnlyLimited bool
 
 	// The names of a breaker and a budget in a store, if the policy is durable, or "".
 	// Breaker and Budget are "" then.
@@ -114,7 +120,9 @@ func Header(source string) string {
 }
 
 // plain are the packages of the runtime whose imports need no alias.
-var plain = []string{GenapiPath, BreakerPath, BudgetPath, JobPath, DurablePath, StepAPIPath, SharedPath}
+var plain = []string{
+	GenapiPath, BreakerPath, BudgetPath, CapacityPath, HedgePath, JobPath, DurablePath, StepAPIPath, SharedPath,
+}
 
 // Render returns the formatted source of f.
 func Render(f File) ([]byte, error) {

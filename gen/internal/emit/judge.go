@@ -107,7 +107,7 @@ func (b body) succeeded() *jen.Statement { return b.err().Op("==").Nil() }
 //	return cmd
 func (b body) returnFailure() (code []jen.Code) {
 	if b.use.Fallback == "" {
-		if b.fn.TakesError && b.use.Breaker != "" {
+		if b.fn.TakesError && b.use.Refuses() != "" {
 			cmd := b.results()
 			code = append(code, jen.If(cmd.Clone().Op("==").Nil()).Block(
 				cmd.Clone().Op("=").Op("&").Add(b.empty).Values(),

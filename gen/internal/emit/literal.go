@@ -144,6 +144,8 @@ var (
 		retry.ClassNetwork: "ClassNetwork", retry.ClassTimeout: "ClassTimeout",
 		retry.ClassServerError: "ClassServerError", retry.ClassRateLimit: "ClassRateLimit",
 		retry.ClassCanceled: "ClassCanceled", retry.ClassBreakerOpen: "ClassBreakerOpen",
+		retry.ClassLimited: "ClassLimited", retry.ClassRateLimited: "ClassRateLimited",
+		retry.ClassThrottled: "ClassThrottled",
 		retry.ClassTransient: "ClassTransient", retry.ClassUnknown: "ClassUnknown",
 		retry.ClassAny: "ClassAny",
 	}

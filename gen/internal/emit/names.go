@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,6 +91,9 @@ func imported(f File) map[string]string {
 	if len(f.Budgets)+len(f.StoredBudgets) > 0 {
 		paths[BudgetPath] = "budget"
 	}
+	for _, part := range f.Parts {
+		paths[part.Pkg] = path.Base(part.Pkg)
+	}
 	if len(f.Groups) > 0 {
 		paths[JobPath] = "job"
 	}
@@ -112,6 +116,9 @@ func imported(f File) map[string]string {
 	}
 	for _, b := range f.Budgets {
 		refer(b.From)
+	}
+	for _, part := range f.Parts {
+		refer(part.From)
 	}
 	for _, c := range f.Errors {
 		for _, r := range slices.Concat(c.IsRefs, c.AsRefs) {
@@ -208,6 +215,8 @@ type locals struct {
 
 	shared, pass, ready string
 
+	race string // of a hedged attempt; its first request has the context first
+
 	starts []string // positions of the inputs that are rewound, in their order
 
 	// Of a durable step: the context of an attempt, the copy of the step with its
@@ -280,7 +289,7 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 	}
 	l.step, l.record, l.all, l.failed = s.name("step"), s.name("results"), s.name("all"), s.name("failed")
 	l.engine, l.options = s.name("engine"), s.name("options")
-	l.first = s.name("first")
+	l.first, l.race = s.name("first"), s.name("race")
 	return l
 }
 

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/policy"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
 // Names of generated declarations.
@@ -45,6 +47,45 @@ type Breaker struct {
 type Budget struct {
 	policy.Budget
 	From *bind.Ref // the variable that holds it, or nil
+}
+
+// A Part is something that calls share besides breakers and budgets: a limiter, a rate, a
+// throttle, or the hedge of one function.
+type Part struct {
+	Field     string    // of Shared: DbLimiter
+	Pkg, Type string    // of its type
+	Settings  any       // the argument of the constructor
+	From      *bind.Ref // the variable that holds it, or nil
+}
+
+// settings emits the argument of the constructor, or nil if there is none.
+func (p *Part) settings() jen.Code {
+	if p.Settings == nil {
+		return nil
+	}
+	in, v := given{}, reflect.ValueOf(p.Settings)
+	if wait := v.FieldByName("MaxWait"); wait.IsValid() && wait.Interface() == capacity.NoWait {
+		in["MaxWait"] = jen.Qual(CapacityPath, "NoWait")
+	}
+	return jen.Qual(p.Pkg, v.Type().Name()).Values(fieldsOf(v, in)...)
+}
+
+// Constructor returns the name of the function that makes a value of a type which calls
+// share.
+func Constructor(pkg, typ string) string {
+	if pkg == CapacityPath { // which has several
+		return "New" + typ
+	}
+	return "New"
+}
+
+// LimiterField, RateField, ThrottleField and HedgeField return the name of a part in
+// Shared. A hedge has the name of a symbol.
+func LimiterField(name string) string  { return camel(name) + "Limiter" }
+func RateField(name string) string     { return camel(name) + "Rate" }
+func ThrottleField(name string) string { return camel(name) + "Throttle" }
+func HedgeField(symbol string) string {
+	return camel(strings.ReplaceAll(path.Base(symbol), ".", "_")) + "Hedge"
 }
 
 // GroupName returns the name of the type of a group.
@@ -223,10 +264,13 @@ func (p printer) shared(out *jen.File) {
 		}
 		add(BudgetField(b.Name), pkg, "Budget", constructor, b.From, settings)
 	}
-	p.comment(out, SharedType+" is what calls share: circuit breakers and retry budgets.")
+	for _, part := range p.file.Parts {
+		add(part.Field, part.Pkg, part.Type, Constructor(part.Pkg, part.Type), part.From, part.settings())
+	}
+	p.comment(out, wrap(SharedType+" is what calls share: "+p.file.shares()+"."))
 	out.Type().Id(SharedType).Struct(fields...).Line()
 
-	p.comment(out, wrap(SharedNew+" returns breakers that are closed and budgets that are full."+elsewhere+connected))
+	p.comment(out, wrap(SharedNew+" returns a new "+SharedType+": "+p.file.firstStates()+"."+elsewhere+connected))
 	out.Func().Id(SharedNew).Params().Op("*").Id(SharedType).Block(
 		jen.Return(jen.Op("&").Id(SharedType).Custom(multiline, values...)),
 	).Line()
@@ -238,6 +282,38 @@ func (p printer) shared(out *jen.File) {
 			" is shared by all wrapped functions, and by decorators that are given nothing else. A test may replace it "+
 			"before its first use."))
 	out.Var().Id(SharedDefault).Op("=").Id(SharedNew).Call().Line()
+}
+
+// shares describes what calls share.
+func (f *File) shares() string {
+	return f.describe("circuit breakers", "retry budgets", map[string]string{
+		"Limiter": "concurrency limits", "Rate": "rates", "Throttle": "throttles", "Hedge": "hedges",
+	})
+}
+
+// firstStates describes the state in which all of that begins.
+func (f *File) firstStates() string {
+	return f.describe("breakers are closed", "budgets are full", map[string]string{
+		"Limiter": "no permit is in use", "Rate": "rates have their whole burst", "Throttle": "throttles refuse nothing",
+		"Hedge": "hedges know no durations",
+	})
+}
+
+// describe lists a text for each kind of thing that calls share.
+func (f *File) describe(breakers, budgets string, parts map[string]string) string {
+	var list []string
+	if len(f.Breakers) > 0 {
+		list = append(list, breakers)
+	}
+	if len(f.Budgets) > 0 {
+		list = append(list, budgets)
+	}
+	for _, part := range f.Parts {
+		if text := parts[part.Type]; !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return join(list, " and ")
 }
 
 // breakers emits

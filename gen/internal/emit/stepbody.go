@@ -80,19 +80,13 @@ func (b body) resultsType() jen.Code {
 	return jen.Type().Id(b.l.record).Struct(fields...)
 }
 
-// shares returns the pointer to the step, and the code that sets the breaker and
-// the budget of the process that it shares with other calls:
+// shares returns the pointer to the step, and the code that sets what it shares with
+// other calls of the process:
 //
 //	step := stepCharge
 //	step.Shared = retry.Shared{Breaker: DefaultShared.UpBreaker}
 func (b body) shares() (step *jen.Statement, code []jen.Code) {
-	var fields []jen.Code
-	if b.use.Breaker != "" {
-		fields = append(fields, jen.Id("Breaker").Op(":").Add(b.field(BreakerField(b.use.Breaker))))
-	}
-	if b.use.Budget != "" {
-		fields = append(fields, jen.Id("Budget").Op(":").Add(b.field(BudgetField(b.use.Budget))))
-	}
+	fields := b.sharedFields()
 	if len(fields) == 0 {
 		return jen.Op("&").Id(b.use.Step.Var), nil
 	}

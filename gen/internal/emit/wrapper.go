@@ -70,8 +70,8 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	if use.Check.Name != "" {
 		names = append(names, use.Check.Name)
 	}
-	if use.Key || use.Breaker != "" || use.Budget != "" || use.Unit >= 0 {
-		names = append(names, p.aliases[RuntimePath], SharedDefault)
+	if use.Key || use.shares() || use.Unit >= 0 {
+		names = append(names, p.aliases[RuntimePath], p.aliases[CapacityPath], p.aliases[HedgePath], SharedDefault)
 	}
 	if fn.Held != nil {
 		names = append(names, p.aliases[GenapiPath])

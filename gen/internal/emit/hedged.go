@@ -1,0 +1,72 @@
+package emit
+
+import "github.com/dave/jennifer/jen"
+
+// hedged emits a loop of attempts that make a second request if the first one takes
+// long:
+//
+//	for err = call.Admit(ctx); err == nil; err = call.Next(ctx, err) {
+//		var race struct {
+//			retry.Race
+//			user *User
+//		}
+//		first := call.Race(ctx, &race.Race, DefaultShared.ClientFindHedge, func() {
+//			race.Again(func(ctx context.Context) (err error) {
+//				race.user, err = c.Find(ctx, id)
+//				return err
+//			})
+//		})
+//		user, err = c.Find(first, id)
+//		if call.Settle(ctx, err) == hedge.Second {
+//			user, err = race.user, nil
+//		}
+//		if err == nil {
+//			call.Succeed()
+//			return user, nil
+//		}
+//	}
+//	return user, err
+func (b body) hedged() []jen.Code {
+	race := jen.Id(b.l.race)
+	fields := []jen.Code{jen.Qual(RuntimePath, "Race")}
+	var own, others []jen.Code // the results of the two requests
+	for i, name := range b.l.results[:len(b.l.results)-1] {
+		field := name
+		if name == "Race" || name == "Again" {
+			field = "V" + name
+		}
+		fields = append(fields, jen.Id(field).Add(b.types[i]))
+		own, others = append(own, jen.Id(name)), append(others, race.Clone().Dot(field))
+	}
+	again := jen.Func().Params(jen.Id(b.l.ctx).Qual("context", "Context")).Params(b.err().Error()).Block(
+		append(b.checked(append(others[:len(others):len(others)], b.err()), b.call(jen.Id(b.l.ctx))), jen.Return(b.err()))...)
+	second := jen.Id(b.l.call).Dot("Settle").Call(b.ctx(), b.err()).Op("==").Qual(HedgePath, "Second")
+	loop := []jen.Code{
+		jen.Var().Add(race.Clone()).Struct(fields...),
+		jen.Id(b.l.first).Op(":=").Id(b.l.call).Dot("Race").Call(b.ctx(), jen.Op("&").Add(race.Clone()).Dot("Race"),
+			b.field(b.use.HedgeField), jen.Func().Params().Block(race.Clone().Dot("Again").Call(again))),
+	}
+	loop = append(loop, b.checked(append(own[:len(own):len(own)], b.err()), b.call(jen.Id(b.l.first)))...)
+	loop = append(loop,
+		jen.If(second).Block(jen.List(append(own, b.err())...).Op("=").List(append(others, jen.Nil())...)),
+		jen.If(b.succeeded()).Block(b.success(b.succeed())...),
+	)
+	code := append(b.declared, b.begin(), b.deferEnd(),
+		jen.For(b.decide("Admit"), b.succeeded(), b.decide("Next", b.err())).Block(loop...))
+	return append(code, b.returnFailure()...)
+}
+
+// checked emits a call whose results are assigned to some variables, and the check of
+// them.
+func (b body) checked(results []jen.Code, call *jen.Statement) []jen.Code {
+	code := []jen.Code{jen.List(results...).Op("=").Add(call)}
+	check := b.use.Check
+	switch {
+	case check.Name == "":
+		return code
+	case check.Error:
+		return append(code, b.err().Op("=").Id(check.Name).Add(typeArgs(check.Params)).Call(results...))
+	}
+	values := results[:len(results)-1]
+	return append(code, b.failIf(b.succeeded(), jen.Id(check.Name).Add(typeArgs(check.Params)).Call(values...)))
+}
