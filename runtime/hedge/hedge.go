@@ -18,9 +18,9 @@ const saved = 10
 // the first requests are fast. The zero Hedge starts no second request, and neither does
 // a nil *Hedge.
 type Hedge struct {
-	policy    Policy         // with its defaults
-	extra     *budget.Budget // nil in the zero Hedge
-	durations durations      // of first requests, if the policy has a Quantile
+	policy   Policy         // with its defaults
+	extra    *budget.Budget // nil in the zero Hedge
+	quantile quantile       // of the durations of first requests, if the policy has one
 
 	won, lost, refused, noBudget atomic.Uint64
 }
@@ -48,7 +48,7 @@ func (h *Hedge) Delay() (time.Duration, bool) {
 	if h.policy.After > 0 {
 		return h.policy.After, true
 	}
-	d := h.durations.quantile()
+	d := h.quantile.get()
 	return max(d, h.policy.AtLeast), d > 0
 }
 
@@ -65,13 +65,14 @@ func (h *Hedge) Counts() Counts {
 	return Counts{h.won.Load(), h.lost.Load(), h.refused.Load(), h.noBudget.Load()}
 }
 
-// note takes the duration of a first request. One that failed before a second one
+// note takes the duration of the first request of r. One that failed before a second one
 // would have started does not count: how fast a service refuses says nothing about how
-// long its answers take. One that failed later does, canceled ones included. If only
-// winners counted, the quantile would fall, and the share of hedges would rise.
-func (h *Hedge) note(d time.Duration, succeeded bool, r *Race) {
+// long its answers take. One that failed later does, also because it was canceled: an
+// answer would have taken longer still. If only the winners counted, the quantile would
+// fall, and the share of hedges would rise.
+func (h *Hedge) note(r *Race, d time.Duration, succeeded bool) {
 	if succeeded || r.timer != nil && d >= r.delay {
-		h.durations.add(d, h.policy.Quantile)
+		h.quantile.add(d, !succeeded, h.policy.Quantile)
 	}
 }
 

@@ -16,8 +16,8 @@ var ErrRefused = errors.New("hedge: second request refused")
 // errExited is the error of a second request that called [runtime.Goexit] or panicked.
 var errExited = errors.New("hedge: the second request called runtime.Goexit")
 
-// An Outcome says which request's result is that of a race, and whether there is
-// another one, which the caller may have to release.
+// An Outcome says which request's result a race has, and whether there is another one,
+// which the caller may have to release.
 type Outcome uint8
 
 // The outcomes of a race.
@@ -38,31 +38,25 @@ const (
 // returned: neither a goroutine nor a use of an argument outlives it.
 //
 // Generated code uses a Race, and so does code whose results must be released; other
-// code calls [Do]. The zero Race is ready for one use. Its methods are called in this
-// order:
+// code calls [Do]. The zero Race is ready for one use:
 //
-//	var race struct { // one allocation, for all that both requests share
+//	var race struct { // in one allocation, for both requests
 //		hedge.Race
-//		rows *Rows
+//		user *User
 //	}
 //	defer race.Close()
 //	first := race.Begin(ctx, h, func() {
 //		race.Again(func(ctx context.Context) (err error) {
-//			race.rows, err = query(ctx)
+//			race.user, err = client.Find(ctx, id)
 //			return err
 //		})
 //	})
-//	rows, err := query(first)
-//	switch race.End(err) {
-//	case hedge.First:
-//		race.rows.Close()
-//	case hedge.Second:
-//		rows.Close()
-//		rows, err = race.rows, nil
+//	user, err := client.Find(first, id)
+//	if race.End(err) == hedge.Second {
+//		user, err = race.user, nil
 //	}
 //
-// A race whose first request succeeds before the delay costs the allocations of the
-// struct, of the outer function and of a timer, and no goroutine.
+// All methods but Again are for the goroutine that called Begin.
 type Race struct {
 	hedge  *Hedge // nil if nothing is hedged and nothing measured
 	caller context.Context
@@ -159,7 +153,7 @@ func (r *Race) End(err error) Outcome {
 		return Single
 	}
 	if h.policy.Quantile > 0 {
-		h.note(time.Since(r.began), err == nil, r)
+		h.note(r, time.Since(r.began), err == nil)
 	}
 	outcome := Single
 	if r.timer != nil {
