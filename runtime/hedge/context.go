@@ -21,14 +21,15 @@ func (c *firstContext) Deadline() (time.Time, bool) { return c.caller.Deadline()
 
 // Done returns the channel that is closed when the context ends.
 func (c *firstContext) Done() <-chan struct{} {
-	if !c.derived.Load() {
-		c.derive()
-	}
+	c.derive()
 	return c.first.Done()
 }
 
 // derive makes the context for Done, once.
 func (c *firstContext) derive() {
+	if c.derived.Load() {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.derived.Load() {
@@ -43,13 +44,14 @@ func (c *firstContext) derive() {
 
 // Err returns why the context has ended, or nil.
 func (c *firstContext) Err() error {
-	if c.derived.Load() {
+	err := c.caller.Err()
+	if c.derived.Load() || c.over.Load() {
+		// The caller may have ended only after this context. The derived one keeps
+		// the error that it had first.
+		c.derive()
 		return c.first.Err()
 	}
-	if err := c.caller.Err(); err != nil || !c.over.Load() {
-		return err
-	}
-	return context.Canceled
+	return err
 }
 
 // Value returns the value of the caller's context for key. Package context finds the

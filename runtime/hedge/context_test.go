@@ -68,6 +68,29 @@ func TestFirstContextEnds(t *testing.T) {
 	}
 }
 
+// Err keeps returning what it has returned first, also if the caller ends later.
+func TestFirstContextKeepsError(t *testing.T) {
+	caller, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	ended, race := begin(caller)
+	race.End(nil)
+	if ended.Err() != context.DeadlineExceeded {
+		t.Errorf("ended with %v after the deadline", ended.Err())
+	}
+	synctest.Test(t, func(t *testing.T) {
+		caller, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		ctx, race := begin(caller)
+		race.End(nil)
+		for range 2 {
+			if ctx.Err() != context.Canceled {
+				t.Errorf("ended with %v", ctx.Err())
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
 // Contexts derived from the one of the first request start no goroutine, as they would
 // for a context that package context does not know.
 func TestDerivedContexts(t *testing.T) {

@@ -207,6 +207,51 @@ func TestNoHedge(t *testing.T) {
 	}
 }
 
+// An error that is an answer ends the race as a success does.
+func TestAnswerIsError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var race hedge.Race
+		ctx := race.Begin(t.Context(), hedge.New(hedge.Policy{After: 10 * ms}), func() {
+			race.Again(request{takes: time.Minute}.do)
+		})
+		_ = request{takes: 20 * ms, ends: "fails"}.do(ctx)
+		if got, took := race.End(nil), time.Since(began); got != hedge.First || took != 20*ms {
+			t.Errorf("outcome %v after %v", got, took)
+		}
+		if race.Err() != hedge.ErrLost {
+			t.Errorf("the second request returned %v", race.Err())
+		}
+	})
+}
+
+// A failure before the delay leaves the delay unchanged, and one after it raises it, also
+// if the caller canceled the request.
+func TestDelayAfterFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hedge.New(hedge.Policy{Quantile: 0.95})
+		for range 64 {
+			race(t, h, request{takes: 10 * ms}, request{}, 0)
+		}
+		before, _ := h.Delay()
+		if before != 10*ms {
+			t.Errorf("delay %v, want 10ms", before)
+		}
+		race(t, h, request{takes: 5 * ms, ends: "fails"}, request{}, 0)
+		race(t, h, request{takes: 10 * ms}, request{}, 5*ms)
+		if got, _ := h.Delay(); got != before {
+			t.Errorf("delay %v after fast failures, want %v", got, before)
+		}
+		race(t, h, request{takes: 20 * ms, ends: "fails"}, request{takes: 20 * ms, ends: "fails"}, 0)
+		failed, _ := h.Delay()
+		race(t, h, request{takes: 50 * ms}, request{takes: 50 * ms}, 20*ms)
+		canceled, _ := h.Delay()
+		if failed <= before || canceled <= failed {
+			t.Errorf("delays %v, %v after a slow failure, %v after a slow canceled request", before, failed, canceled)
+		}
+	})
+}
+
 func TestDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hedge.New(hedge.Policy{After: 10 * ms})
