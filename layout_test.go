@@ -45,8 +45,8 @@ var floors = map[string][]string{
 	"runtime/job": {"runtime", "runtime/breaker"},
 	// Calls that survive their process need a store; most calls do not.
 	"runtime/durable": {
-		"internal/captured", "internal/idempotent", "runtime", "runtime/breaker", "runtime/durable/admin",
-		"runtime/durable/events", "runtime/durable/genapi", "runtime/durable/internal/fault",
+		"internal/captured", "internal/idempotent", "runtime", "runtime/breaker", "runtime/capacity",
+		"runtime/durable/admin", "runtime/durable/events", "runtime/durable/genapi", "runtime/durable/internal/fault",
 		"runtime/durable/internal/namespace", "runtime/durable/internal/record", "runtime/durable/shared",
 		"runtime/durable/storage", "runtime/job",
 	},
@@ -174,7 +174,7 @@ var floors = map[string][]string{
 	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
 	"gen/internal/emit": {
 		"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "policy/rules", "runtime",
-		"runtime/budget", "runtime/durable/genapi", "runtime/job",
+		"runtime/budget", "runtime/capacity", "runtime/durable/genapi", "runtime/job",
 	},
 	"gen": {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "internal/gocommand", "policy",
 		"policy/rules"},

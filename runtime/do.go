@@ -30,6 +30,11 @@ type Budget interface {
 	Left() float64
 }
 
+// IsZero reports whether calls share nothing.
+func (s *Shared) IsZero() bool {
+	return s.Breaker == nil && s.Budget == nil && s.Gate == (capacity.Gate{})
+}
+
 // budget returns the budget, or nil if it is a nil *Budget. The methods of
 // [budget.Budget] thus need no check for nil.
 func (s *Shared) budget() Budget {

@@ -194,8 +194,35 @@ type starting struct {
 	spread      time.Duration // that a retry which is overdue may be delayed
 	local       time.Time     // when it was prepared, by the clock of this process
 
-	refused *retry.Failure // by the breaker of this process, or nil
+	admission
+}
+
+// An admission is the answer of the breaker and the gate of this process to an attempt.
+type admission struct {
+	refused *retry.Failure // or nil
 	inputs  retry.Inputs   // of that
+}
+
+// begin makes a call of the policy, for one attempt.
+func (c *stepCall) begin() {
+	shared := c.policy.Shared
+	call := c.policy.Policy.Resume(retry.CallState{}, retry.Shared{Breaker: shared.Breaker, Gate: shared.Gate})
+	c.call = &call
+}
+
+// admit begins a call, and asks the breaker and the gate of the process for permission. The
+// wait at a gate is recorded nowhere: a crash meanwhile
+// loses nothing. The error is not nil if the context has ended, or would end before a turn.
+func (c *stepCall) admit(ctx context.Context) (a admission, err error) {
+	c.begin()
+	f, inputs, ok := c.call.TryAdmit(ctx)
+	switch {
+	case ok:
+		return a, nil
+	case inputs.Ended != "":
+		return a, inputs.Cause
+	}
+	return admission{&f, inputs}, nil
 }
 
 // start decides about the next attempt of a step: what is recorded, whether the
@@ -204,15 +231,21 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 	if err := x.ready(ctx); err != nil {
 		return next{}, err
 	}
+	a, err := c.admit(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	return x.startAdmitted(ctx, c, due, a)
+}
+
+// startAdmitted is start for an attempt about which the breaker and the gate of the
+// process have decided.
+func (x *execution) startAdmitted(ctx context.Context, c *stepCall, due bool, a admission) (next, error) {
 	p := c.policy.Policy
 	in := starting{
 		token: record.Token(8), due: due, sample: rand.Float64(), correlation: x.e.correlation(ctx),
 		timeout: p.CallTimeout(ctx),
-		local:   time.Now(), spread: patience(ctx, c.policy),
-	}
-	c.resume()
-	if f, inputs, ok := c.call.TryAdmit(ctx); !ok {
-		in.refused, in.inputs = &f, inputs
+		local:   time.Now(), spread: patience(ctx, c.policy), admission: a,
 	}
 	var n next
 	err := x.update(ctx, x.keys(c), func(tx storage.Tx) (storage.Writes, error) {
@@ -230,12 +263,6 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 	return n, nil
 }
 
-// resume makes a call of the policy, for one attempt.
-func (c *stepCall) resume() {
-	call := c.policy.Policy.Resume(retry.CallState{}, retry.Shared{Breaker: c.policy.Shared.Breaker})
-	c.call = &call
-}
-
 // attempt makes the attempt that has started, and records its end.
 func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, error) {
 	if c.policy.Policy == nil {
@@ -247,9 +274,12 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	end := &attemptEnd{token: n.token, number: n.body.Attempts, begun: time.Now()}
 	job := n.token == record.JobToken
 	if end.unstarted = n.record.Version == 0; end.unstarted {
-		c.resume()
-		if _, _, ok := c.call.TryAdmit(ctx); !ok {
-			return x.start(ctx, c, false) // which records the refusal, if there still is one
+		a, err := c.admit(ctx)
+		switch {
+		case err != nil:
+			return next{}, err
+		case a.refused != nil:
+			return x.startAdmitted(ctx, c, false, a) // which records the refusal
 		}
 	}
 	call := c.call

@@ -153,7 +153,7 @@ func (f *firstAttempt) close() {
 // its first attempt.
 func (x *execution) admits(ctx context.Context, l *ledger, s *genapi.StepPolicy, id genapi.StepID) bool {
 	switch {
-	case s.Policy == nil || startsRecorded(s) || s.Shared.Breaker != nil || s.Shared.Budget != nil:
+	case s.Policy == nil || startsRecorded(s) || !s.Shared.IsZero():
 		return false
 	case s.Repeat: // concurrent calls share one execution
 		return false
@@ -245,7 +245,7 @@ func (c *stepCall) dropFirst() {
 func (x *execution) firstFailed(ctx context.Context, c *stepCall) (next, error) {
 	f := c.first
 	c.first = nil
-	if c.resume(); f.call != nil {
+	if c.begin(); f.call != nil {
 		c.call = &f.call.Call
 	}
 	begun := x.owner.begun.Add(f.begun)

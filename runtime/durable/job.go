@@ -94,16 +94,19 @@ func (j *jobCall) begins(c *stepCall) bool {
 func (j *jobCall) isOf(c *stepCall) bool { return j != nil && j.call != nil && j.call.key == c.key }
 
 // beginJob returns the answer to the start of attempt 1, which the claim has recorded. If
-// the breaker of the process does not admit it, the transaction that records the refusal
-// takes the start back.
+// the process does not admit it, the transaction that records the refusal takes the start
+// back.
 func (x *execution) beginJob(ctx context.Context, c *stepCall) (next, error) {
 	x.job.call = c
 	if err := x.ready(ctx); err != nil {
 		return next{}, err
 	}
-	c.resume()
-	if _, _, ok := c.call.TryAdmit(ctx); !ok {
-		return x.start(ctx, c, false)
+	a, err := c.admit(ctx)
+	switch {
+	case err != nil:
+		return next{}, err
+	case a.refused != nil:
+		return x.startAdmitted(ctx, c, false, a)
 	}
 	return next{
 		kind: nextCall, token: record.JobToken, now: time.Now(),

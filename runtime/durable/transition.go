@@ -9,6 +9,7 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
@@ -289,23 +290,26 @@ func (v *stepView) decide(f *retry.Failure, in retry.Inputs, refusal error, corr
 	}
 	if verdict.Reason != "" {
 		if f.Refused || verdict.Reason == retry.ErrBreakerOpen {
-			s.Error = v.refusals()
+			s.Error = v.refusals(f)
 		}
 		s.Call.Waited -= verdict.Wait
 		v.exhaust(verdict.Reason, verdict.Escalate)
 		return verdict
 	}
-	if f.Refused {
-		s.Refusal = &verdict.Refusal
+	if s.Refusal = nil; f.Refused && verdict.Refusal != (retry.Refusal{}) {
+		s.Refusal = &verdict.Refusal // by a breaker: a gate has none
 	}
 	v.step.Status, s.Delay, s.NextAt = storage.StatusWaiting, verdict.Wait, v.now.Add(verdict.Wait)
 	return verdict
 }
 
-// refusals returns the error of a step that a breaker has exhausted: the error of its
+// refusals returns the error of a step that refusals have exhausted: the error of its
 // last attempt, if there was one, does not say why there was no other.
-func (v *stepView) refusals() *record.Error {
+func (v *stepView) refusals(f *retry.Failure) *record.Error {
 	e := &record.Error{Class: retry.ClassBreakerOpen, Text: "refused by " + breakerName(v.c.policy)}
+	if by, ok := errors.AsType[capacity.Refusal](f.Err); ok {
+		e.Class, e.Text = f.Class(), "refused: "+by.Error()
+	}
 	if n := v.body.Call.Refusals; n > 0 {
 		e.Text = fmt.Sprintf("%d %s", n, e.Text)
 	}

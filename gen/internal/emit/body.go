@@ -393,7 +393,8 @@ func (b body) limited() []jen.Code {
 	if len(b.types) > 0 {
 		called = jen.Return(called)
 	}
-	held := jen.Func().Params().Params(b.types...).Block(jen.Defer().Add(limiter.Clone()).Dot("Release").Call(), called).Call()
+	release := jen.Defer().Add(limiter.Clone()).Dot("Release").Call()
+	held := jen.Func().Params().Params(b.types...).Block(release, called).Call()
 	return append(b.declared,
 		jen.Id(b.l.shared).Op(":=").Add(shared),
 		jen.Id(b.l.ready).Op(":=").Add(limiter).Dot("TryAcquire").Call(),
