@@ -67,7 +67,8 @@ var policyRules = slices.Concat(delayRules, limitRules)
 
 // All lists the rules about policies by id. It must not be changed.
 var All = slices.SortedFunc(
-	slices.Values(slices.Concat(policyRules, scopeRules, breakerRules, classRules, shareRules, groupRules, stepRules)),
+	slices.Values(slices.Concat(policyRules, scopeRules, breakerRules, classRules, shareRules, groupRules, capacityRules,
+		stepRules)),
 	func(a, b Rule) int { return strings.Compare(a.ID, b.ID) })
 
 // Known reports whether the value of a field is known. The analyzers of Go code
