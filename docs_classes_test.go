@@ -62,6 +62,9 @@ var builtinClasses = []struct {
 	},
 	{retry.ClassCanceled, []sample{{"`context.Canceled`", context.Canceled}}, nil},
 	{retry.ClassBreakerOpen, []sample{{"`retry.ErrBreakerOpen`", retry.ErrBreakerOpen}}, nil},
+	{retry.ClassLimited, []sample{{"`retry.ErrLimited`", retry.ErrLimited}}, nil},
+	{retry.ClassRateLimited, []sample{{"`retry.ErrRateLimited`", retry.ErrRateLimited}}, nil},
+	{retry.ClassThrottled, []sample{{"`retry.ErrThrottled`", retry.ErrThrottled}}, nil},
 }
 
 // statusError and codeError are errors of HTTP and of gRPC clients.
@@ -147,7 +150,8 @@ of this table, no status, and no class of the file that names the type with ` + 
 			statuses(func(status int) bool { return belongs(statusError(status)) }), codes(belongs), strings.Join(words, ", "))
 	}
 	b.WriteString("\n`transient` is the first four together, `unknown` every error of which nothing is known, and `any` " +
-		"every error.\n\n")
+		"every error. `breaker_open` and those after it are of attempts that were refused before they were made. They\n" +
+		"are retried only by a policy whose `retry_on` names the class: `any` is not enough.\n\n")
 	byDefault := &retry.Policy{Facts: factsOf}
 	never := func(err error) bool { return !byDefault.Retries(err) }
 	fmt.Fprintf(b, "- Never retried, except errors of a class with `retryable: true`: %s, and %s.\n",

@@ -49,7 +49,7 @@ type class struct {
 // builtinClasses are the classes of the runtime, in the order in which they are
 // tested.
 var builtinClasses = []string{"network", "timeout", "server_error", "rate_limit", "canceled", "breaker_open",
-	"transient", "unknown", "any"}
+	"limited", "rate_limited", "throttled", "transient", "unknown", "any"}
 
 // BuiltinClasses returns the names of the classes that the runtime defines, and a file cannot.
 func BuiltinClasses() []string { return slices.Clone(builtinClasses) }

@@ -275,8 +275,8 @@ func (f *File) above(c *ErrorClass) (names []string) {
 func (f *File) redundant(list []retry.Class) (outer, inner retry.Class, found bool) {
 	for _, outer := range list {
 		for _, inner := range list {
-			// A breaker is waited for only where its class is named.
-			if outer != inner && inner != retry.ClassBreakerOpen && f.covers(outer, inner) {
+			// A refusal is retried only where its class is named.
+			if outer != inner && !slices.Contains(refusals, inner) && f.covers(outer, inner) {
 				return outer, inner, true
 			}
 		}

@@ -256,8 +256,14 @@ func counted(b *breaker.Policy) (list []retry.Class) {
 
 // counts reports whether a breaker counts errors of a class.
 func counts(b *breaker.Policy, class retry.Class) bool {
+	if slices.Contains(refusals, class) {
+		return false
+	}
 	return len(b.Count) == 0 || slices.ContainsFunc(counted(b), func(c retry.Class) bool { return covers(c, class) })
 }
+
+// refusals are the classes of attempts that were refused before anything was done.
+var refusals = []retry.Class{retry.ClassBreakerOpen, retry.ClassLimited, retry.ClassRateLimited, retry.ClassThrottled}
 
 // transient are the classes that retry.ClassTransient contains.
 var transient = []retry.Class{retry.ClassNetwork, retry.ClassTimeout, retry.ClassServerError, retry.ClassRateLimit}

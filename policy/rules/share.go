@@ -68,8 +68,7 @@ func Ambiguous(retryOn []retry.Class, unprocessed func(retry.Class) bool) (retry
 		return "", true
 	}
 	for _, class := range retryOn {
-		// A breaker refuses before anything is done.
-		if class != retry.ClassBreakerOpen && !unprocessed(class) {
+		if !slices.Contains(refusals, class) && !unprocessed(class) {
 			return class, true
 		}
 	}
