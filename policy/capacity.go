@@ -319,7 +319,7 @@ func hedgeText(h *hedge.Policy) string {
 func percentile(quantile float64) string { return "p" + strconv.FormatFloat(quantile*100, 'g', 6, 64) }
 
 // percent formats a share: 5 %.
-func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 4, 64) + " %" }
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 3, 64) + " %" }
 
 // capacityModel adds what limits attempts to m, in the form that package rules checks.
 func (f *File) capacityModel(m *rules.File, unknown unsound) {

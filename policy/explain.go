@@ -56,6 +56,7 @@ func (p *Policy) Explain(w io.Writer, file string) {
 		own.explainSchedule(w)
 	}
 	p.explainWorst(w)
+	p.explainHedges(w)
 	if p.Durable != nil {
 		p.explainCrashes(w)
 	}
@@ -213,25 +214,40 @@ func (p *Policy) repeats() int {
 // if no wait that a server asks for can make it longer.
 func (p *Policy) longest(calls int, waits time.Duration, counted bool) (total time.Duration, parts string, final bool) {
 	one := p.AttemptTimeout
+	if one > 0 {
+		one = saturated(one, p.PermitWait)
+	}
 	if p.Timeout > 0 {
 		total, parts, final = p.Timeout, "timeout", true
 	}
 	// max_elapsed counts from the first failure, and the last attempt may start at its end.
 	if sum := saturated(saturated(one, p.MaxElapsed), one); one > 0 && p.MaxElapsed > 0 && (parts == "" || sum < total) {
 		total, final = sum, true
-		parts = fmt.Sprintf("a first attempt of %s, max_elapsed %s, and a last attempt of %[1]s", duration.Format(one),
+		parts = fmt.Sprintf("a first attempt of %s, max_elapsed %s, and a last attempt of %[1]s", p.attemptText(),
 			duration.Format(p.MaxElapsed))
 	}
 	if counted && one > 0 && int64(one) <= (1<<62)/int64(calls) {
 		if sum := saturated(waits, time.Duration(calls)*one); parts == "" || sum < total {
 			total, final = sum, false
-			parts = fmt.Sprintf("%d attempts of %s and %s of waiting", calls, duration.Format(one), duration.Format(waits))
-			if calls == 1 {
+			parts = fmt.Sprintf("%d attempts of %s and %s of waiting", calls, p.attemptText(), duration.Format(waits))
+			switch {
+			case calls > 1:
+			case p.PermitWait > 0:
+				parts = "attempt_timeout and " + duration.Format(p.PermitWait) + " for permits"
+			default:
 				parts = "attempt_timeout"
 			}
 		}
 	}
 	return total, parts, final
+}
+
+// attemptText formats the longest time of an attempt, with its wait for permits.
+func (p *Policy) attemptText() string {
+	if p.PermitWait > 0 {
+		return duration.Format(p.AttemptTimeout) + " after " + duration.Format(p.PermitWait) + " for permits"
+	}
+	return duration.Format(p.AttemptTimeout)
 }
 
 // explainAsked writes how long the waits that errors ask for may be, since they

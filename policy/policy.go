@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -62,6 +63,7 @@ type Policy struct {
 	Rate        string              // "": no limit
 	Throttle    string              // "": none
 	Hedge       *hedge.Policy       // nil: none; its Name is empty
+	PermitWait  time.Duration       // the longest wait of an attempt for the rate and the concurrency limit
 	Durable     *rules.Durable      // nil: calls are not steps of a durable run
 	OnExhausted genapi.OnExhausted
 	OnChanged   genapi.OnChanged
@@ -160,6 +162,7 @@ func (d decoder) decode(root *syntax.Node) *File {
 	resolved := d.policies(root, f)
 	f.storeBreakers()
 	d.targets(resolved, f)
+	f.permitWaits()
 	f.Bindings = d.bindings(root)
 	d.judge(root, resolved, limits, f)
 	return f

@@ -153,13 +153,14 @@ func unread(file, policy string, err error) error {
 	return fmt.Errorf("%q is not a rule, and there is no %s that may have a policy of that name: %s", policy, file, hint)
 }
 
-// policy describes a policy, its breaker and its groups, or draws its schedule.
+// policy describes a policy, what its calls share, and its groups, or draws its schedule.
 func (e *explainer) policy(f *policy.File, p *policy.Policy, stdout io.Writer) error {
 	if e.svg {
 		return p.Picture(stdout)
 	}
 	p.Explain(stdout, e.file)
 	f.ExplainSteps(stdout, p)
+	f.ExplainCapacity(stdout, e.file, p)
 	for i := range f.Breakers {
 		if b := &f.Breakers[i]; b.Name == p.Breaker {
 			fmt.Fprintln(stdout)

@@ -182,19 +182,21 @@ func rateBelowOneCall(f *File, report report) {
 // firstRefused returns the first attempt of a call that an idle rate refuses if attempts
 // take the given time and the waits between them are the longest, or 0.
 func firstRefused(p *retry.Policy, r *capacity.RatePolicy, attempt time.Duration) int {
-	interval := float64(r.Per) / float64(r.Events)
-	var now, next float64 // next is when the whole burst may start again
+	var taken time.Time // the state of the rate
+	now := time.Unix(0, 0)
 	for k := 1; k <= p.MaxAttempts && k <= maxSummed; k++ {
 		if k > 1 {
-			now += float64(attempt) + float64(greatestWait(p, k-1))
+			now = now.Add(attempt).Add(greatestWait(p, k-1))
 		}
-		next = max(next, now)
-		wait := next - now - interval*float64(r.Burst-1)
-		if wait > float64(max(r.MaxWait, 0)) {
+		next, wait := r.Take(taken, now)
+		if wait > max(r.MaxWait, 0) {
 			return k
 		}
-		now += max(wait, 0)
-		next += interval
+		if wait > 0 {
+			now = now.Add(wait)
+			next, _ = r.Take(taken, now)
+		}
+		taken = next
 	}
 	return 0
 }
