@@ -37,6 +37,8 @@ var floors = map[string][]string{
 	// Limits and hedges are used without retries as well, and most calls need neither.
 	"runtime/capacity": {},
 	"runtime/hedge":    {"runtime/budget"},
+	// Limits of this module and of others are compared in the same simulation.
+	"internal/overload": {},
 	// People who call package retry do not need what only generated code calls.
 	"runtime/genapi": {"runtime"},
 	// Not in the runtime, because most consumers have no use for net/http.
