@@ -83,6 +83,11 @@ func (g spacing) take(tat, now int64) (next int64, wait time.Duration) {
 // requests in its window, of which the service has accepted some.
 func (p ThrottlePolicy) Share(requests, accepts float64) float64 {
 	p = p.Effective()
+	return p.share(requests, accepts)
+}
+
+// share is Share of an effective policy.
+func (p *ThrottlePolicy) share(requests, accepts float64) float64 {
 	if requests < float64(p.MinCalls) {
 		return 0
 	}

@@ -13,10 +13,12 @@ import (
 //
 // While nothing fails, the requests equal the accepts, and the share is zero. So nothing is
 // counted before the first failure, and an attempt costs one atomic load before it and one
-// after it. That ends when no failure is left in the window.
+// after it. That ends when no failure is left in the window. As long as the failures are too
+// few for a refusal, an attempt costs an atomic load before it, and a lock and a clock
+// reading after it.
 type Throttle struct {
-	counting atomic.Bool
-	policy   ThrottlePolicy // as given; never written after NewThrottle
+	mood   atomic.Uint32  // written under mu
+	policy ThrottlePolicy // as given; never written after NewThrottle
 
 	mu     sync.Mutex
 	limits ThrottlePolicy // effective; set with begun
@@ -25,6 +27,13 @@ type Throttle struct {
 	tenths [10]requests
 	sum    requests // of the tenths
 }
+
+// The values of Throttle.mood.
+const (
+	calm     = iota // no failure is in the window: nothing is counted
+	counting        // the share was 0 when an attempt was last counted
+	refusing        // the share was above 0
+)
 
 // requests are numbers of requests, and of those that the service accepted.
 type requests struct{ all, accepted int }
@@ -49,15 +58,16 @@ func (t *Throttle) Policy() ThrottlePolicy { return t.policy.Effective() }
 
 // Calm reports whether no failure is in the window: every attempt is admitted, and
 // a success need not be reported.
-func (t *Throttle) Calm() bool { return !t.counting.Load() }
+func (t *Throttle) Calm() bool { return t.mood.Load() == calm }
 
 // Admit reports whether an attempt may start. One that may not counts as a request.
-func (t *Throttle) Admit() bool { return !t.counting.Load() || t.admit() }
+func (t *Throttle) Admit() bool { return t.mood.Load() != refusing || t.admit() }
 
 //go:noinline
 func (t *Throttle) admit() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.advance()
 	if share := t.share(); share == 0 || rand.Float64() >= share {
 		return true
 	}
@@ -72,12 +82,13 @@ func (t *Throttle) Share() float64 {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.advance()
 	return t.share()
 }
 
 // Report counts an attempt that was admitted and has ended. A [Neutral] one does not count.
 func (t *Throttle) Report(s Sample) {
-	if s == Overload || s == Success && t.counting.Load() {
+	if s == Overload || s == Success && t.mood.Load() != calm {
 		t.report(s)
 	}
 }
@@ -89,21 +100,28 @@ func (t *Throttle) report(s Sample) {
 	t.advance()
 	if s == Success {
 		t.add(requests{all: 1, accepted: 1})
-		return
+	} else {
+		t.add(requests{all: 1})
 	}
-	t.add(requests{all: 1})
-	t.counting.Store(true)
+	t.share()
 }
 
-// share is Share under mu.
+// share returns the share that is refused now, and sets mood by it.
 func (t *Throttle) share() float64 {
-	t.advance()
-	if t.sum.all == t.sum.accepted {
+	if t.sum.all == t.sum.accepted { // no failure is left
 		t.tenths, t.sum = [10]requests{}, requests{}
-		t.counting.Store(false)
+		t.mood.Store(calm)
 		return 0
 	}
-	return t.limits.Share(float64(t.sum.all), float64(t.sum.accepted))
+	share := t.limits.share(float64(t.sum.all), float64(t.sum.accepted))
+	mood := uint32(counting)
+	if share > 0 {
+		mood = refusing
+	}
+	if mood != t.mood.Load() {
+		t.mood.Store(mood)
+	}
+	return share
 }
 
 // add counts requests in the current tenth.
