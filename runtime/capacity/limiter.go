@@ -109,12 +109,15 @@ func (l *Limiter) Queued() int {
 
 // TryAcquire takes a permit if one is free and no attempt waits, and reports whether it did.
 func (l *Limiter) TryAcquire() bool {
-	for n := l.free.Load(); n > 0; n = l.free.Load() {
+	for {
+		n := l.free.Load()
+		if n <= 0 {
+			return false
+		}
 		if l.free.CompareAndSwap(n, n-1) {
 			return true
 		}
 	}
-	return false
 }
 
 // Acquire takes a permit, and waits for one if it has to. It returns a [Refusal] if the
