@@ -8,8 +8,10 @@
 // reported at the positions of the foreign file, in the names of its fields.
 //
 // A file has documents, and a document may have texts that are files themselves, as a
-// ConfigMap has: these are read, too, and keep the positions of the outer file. What a patch
-// or a template does not write is decided elsewhere, so no rule judges it.
+// ConfigMap has: these are read, too, and keep the positions of the outer file. A document
+// may have policies of several systems: each part is converted by the first kind that
+// recognizes it. What a patch or a template does not write is decided elsewhere, so no rule
+// judges it.
 //
 // To add a system: write its file with a [Kind], list it in [Kinds], and put sample
 // documents into testdata/NAME; go test -update writes what they result in. A
@@ -37,7 +39,8 @@ type Kind struct {
 	Name  string // on the command line, as grpc
 	Title string // in messages, as gRPC service config
 
-	// recognize reports whether a document, which is a map, is of this kind.
+	// recognize reports whether a document, which is a map, has policies of this kind. The
+	// document lacks the parts that a kind before this one in [Kinds] has converted.
 	recognize func(*syntax.Node) bool
 	// shape reports that recognize asks for the shape of parts, which a resource of
 	// Kubernetes with another meaning may have, too.
@@ -49,7 +52,8 @@ type Kind struct {
 	encode func(e *encoder)
 }
 
-// Kinds returns all kinds, in the order in which they are listed in messages.
+// Kinds returns all kinds, in the order in which a document is searched for them and in
+// which they are listed in messages.
 func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &tektonKind, &istioKind,
@@ -121,7 +125,7 @@ func (l Loss) problem() policy.Problem {
 
 // Options say what is known about a file in addition to its text.
 type Options struct {
-	// From is the kind of its documents. If it is nil, the kind of each document is
+	// From is the kind of its documents. If it is nil, the kinds of each document are
 	// recognized by its content; documents that are no policies are skipped.
 	From *Kind
 	// Patch reports that the documents change others: what they do not write is decided
@@ -142,18 +146,10 @@ func Read(name string, text []byte, o Options) (*File, []policy.Problem) {
 	return r.file, r.problems
 }
 
-// kindOf returns the kind of a document, or nil.
-func kindOf(doc *syntax.Node) *Kind {
-	if !doc.IsMap() || describes(doc) {
-		return nil
-	}
+// isIn reports whether a document has policies of the kind.
+func (k *Kind) isIn(doc *syntax.Node) bool {
 	isResource := at(doc, "apiVersion").Text != "" && at(doc, "kind").Text != ""
-	for _, k := range Kinds() {
-		if !(k.shape && isResource) && k.recognize(doc) {
-			return k
-		}
-	}
-	return nil
+	return !describes(doc) && !(k.shape && isResource) && k.recognize(doc)
 }
 
 // hints are words, in lower case. Every document with policies has one of them.

@@ -14,7 +14,7 @@ import (
 var gatewayKind = Kind{
 	Name: "gateway", Title: "Gateway API HTTPRoute",
 	recognize: func(doc *syntax.Node) bool {
-		return isResource(doc, "gateway.networking.k8s.io", "HTTPRoute") && !hasLinkerd(doc)
+		return isResource(doc, "gateway.networking.k8s.io", "HTTPRoute")
 	},
 	decode: decodeGateway,
 }

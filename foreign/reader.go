@@ -89,13 +89,29 @@ func documentsOf(name string, text *syntax.Excerpt) []syntax.Document {
 // items decodes the documents that have policies. It reports whether there is one.
 func (r *reader) items(items []*syntax.Node, from *Kind) (found bool) {
 	for _, item := range items {
-		kind := from
-		if kind == nil {
-			kind = kindOf(item)
-		}
-		if kind != nil && item.IsMap() {
-			r.decode(kind, item)
+		switch {
+		case !item.IsMap():
+		case from != nil:
+			r.decode(from, item)
 			found = true
+		default:
+			found = r.systems(item) || found
+		}
+	}
+	return found
+}
+
+// systems decodes a document with each kind that recognizes it. A template of CloudFormation
+// has state machines and queues, for example. What the policies of one kind consist of is
+// left out for the kinds after it, so that no part is judged twice.
+func (r *reader) systems(doc *syntax.Node) (found bool) {
+	for _, k := range Kinds() {
+		if !k.isIn(doc) {
+			continue
+		}
+		found = true
+		if doc = doc.WithoutAll(r.decode(k, doc)); doc == nil {
+			break
 		}
 	}
 	return found
@@ -144,8 +160,8 @@ func resource(doc *value) (name string) {
 	return name
 }
 
-// decode converts one document.
-func (r *reader) decode(kind *Kind, doc *syntax.Node) {
+// decode converts one document. It returns the parts that the policies consist of.
+func (r *reader) decode(kind *Kind, doc *syntax.Node) (parts []*syntax.Node) {
 	if !slices.Contains(r.file.Kinds, kind) {
 		r.file.Kinds = append(r.file.Kinds, kind)
 	}
@@ -157,6 +173,23 @@ func (r *reader) decode(kind *Kind, doc *syntax.Node) {
 	d.assign()
 	d.open()
 	d.finish()
+	return d.parts()
+}
+
+// parts returns the parts of the document that have been converted.
+func (d *decoder) parts() (parts []*syntax.Node) {
+	for _, p := range d.file.Policies[d.first:] {
+		for _, v := range p.roots {
+			parts = append(parts, v.n)
+		}
+	}
+	for _, s := range d.file.scopes[d.firstScope:] {
+		parts = append(parts, s.at.n)
+	}
+	if d.job != nil {
+		parts = append(parts, d.job.at.n)
+	}
+	return parts
 }
 
 // open marks the fields of policies that are not known yet: those that have the value of

@@ -144,3 +144,36 @@ func (n *Node) Without(key string) *Node {
 	c.Entries = slices.DeleteFunc(slices.Clone(n.Entries), func(e Entry) bool { return e.Key == key })
 	return &c
 }
+
+// WithoutAll returns a copy of a node without some of its parts, or nil if it is one of
+// them.
+func (n *Node) WithoutAll(parts []*Node) *Node {
+	if len(parts) == 0 {
+		return n
+	}
+	left := make(map[*Node]bool, len(parts))
+	for _, p := range parts {
+		left[p] = true
+	}
+	return n.without(left)
+}
+
+func (n *Node) without(left map[*Node]bool) *Node {
+	if left[n] {
+		return nil
+	}
+	c := *n
+	c.index, c.Entries, c.Items = nil, nil, nil
+	for _, e := range n.Entries {
+		if e.Value = e.Value.without(left); e.Value != nil {
+			c.Entries = append(c.Entries, e)
+		}
+	}
+	for _, item := range n.Items {
+		if item = item.without(left); item != nil {
+			c.Items = append(c.Items, item)
+		}
+	}
+	c.indexEntries()
+	return &c
+}
