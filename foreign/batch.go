@@ -72,7 +72,7 @@ func (d *decoder) batchJob(name string, job *value) {
 	p.MaxAttempts = 1
 	attempts, exits := fieldFolded(r, "attempts"), fieldFolded(r, "evaluateOnExit")
 	switch {
-	case attempts == nil && exits != nil:
+	case attempts == nil && exits != nil && !d.partial:
 		exits.mistake("P102", "AWS Batch refuses evaluateOnExit without attempts: write attempts, from 1 to %d",
 			batchAttempts)
 	case attempts.isDeployed():
@@ -109,7 +109,7 @@ func (d *decoder) batchExits(list *value) {
 		item.skip(item.keys()...)
 	}
 	if len(items) > 0 && !exits {
-		list.warn("P109", "evaluateOnExit has no effect without an EXIT, since what matches none is retried, too: "+
+		list.lacks("P109", "evaluateOnExit has no effect without an EXIT, since what matches none is retried, too: "+
 			"end it with {action: EXIT, onReason: \"*\"}")
 	}
 	list.lose("it selects the failures that are retried: here every error is")

@@ -84,7 +84,7 @@ func (d *decoder) connector(name string, v *value) {
 	total, ok := limit.connectLimit()
 	if !ok || total == 0 { // nothing is retried, or it is not known
 		if limit == nil {
-			longest.warn("P109", "%s has no effect: nothing is retried without %s", connectMaxDelay, connectTimeout)
+			longest.lacks("P109", "%s has no effect: nothing is retried without %s", connectMaxDelay, connectTimeout)
 		}
 		longest.skip()
 		return

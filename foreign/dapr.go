@@ -136,7 +136,7 @@ func (d *decoder) daprUndefined(u *daprUse, retries, timeouts, breakers *value) 
 		if ref.name == "" || ref.defined.has(ref.name) || strings.HasPrefix(ref.name, "DaprBuiltIn") {
 			continue
 		}
-		u.at.get(ref.key).warn("P901", "there is no %s %s in this file: Dapr runs without it, unless another file has it",
+		u.at.get(ref.key).lacks("P901", "there is no %s %s in this file: Dapr runs without it, unless another file has it",
 			ref.key, syntax.Quote(ref.name))
 	}
 }
@@ -161,7 +161,11 @@ func (d *decoder) daprPolicy(u *daprUse, r *value) *Policy {
 		p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, 5*time.Second, retry.None
 		p.duration("initial_delay", r.get("duration"), daprDuration)
 		if v := r.get("maxInterval"); v != nil {
-			v.warn("P109", "maxInterval is not read by the policy constant: remove it, or write policy: exponential")
+			report := v.warn
+			if kind == nil {
+				report = v.lacks
+			}
+			report("P109", "maxInterval is not read by the policy constant: remove it, or write policy: exponential")
 			v.skip()
 		}
 	case "exponential":

@@ -10,9 +10,9 @@ import (
 
 // An embedded file is a text in a document that is a file itself.
 type embedded struct {
-	name    string // of the file, as far as the document has one
-	text    *syntax.Node
-	partial bool // it changes another document: what it does not write is decided there
+	name  string // of the file, as far as the document has one
+	text  *syntax.Node
+	patch *Patch // nil: it changes no other document
 }
 
 // embeddedIn returns the files in a document: the texts of a ConfigMap, the patches of a
@@ -25,13 +25,10 @@ func embeddedIn(doc *syntax.Node) (list []embedded) {
 		list = filesIn(at(doc, "data"))
 	case isResource(doc, "v1", "Secret"):
 		list = filesIn(at(doc, "stringData"))
-	case isKustomization(doc):
-		for _, p := range at(doc, "patches").Items {
-			list = append(list, embedded{text: at(p, "patch"), partial: true})
-		}
-		for _, p := range at(doc, "patchesStrategicMerge").Items {
-			list = append(list, embedded{text: p, partial: true})
-		}
+	case kustomizationOf(doc) != nil:
+		patchesIn(doc, func(text, _ *syntax.Node, p *Patch) {
+			list = append(list, embedded{text: text, patch: p})
+		})
 	default:
 		list = machinesIn(doc)
 	}
@@ -48,19 +45,12 @@ func filesIn(data *syntax.Node) (list []embedded) {
 	return list
 }
 
-// looksLikeFile reports whether a text has the form of a map. An alias repeats a text that is
-// read where it is written.
+// looksLikeFile reports whether a text has the form of a map or a list. An alias repeats a text
+// that is read where it is written.
 func looksLikeFile(n *syntax.Node) bool {
 	text, isText := n.Value.(string)
-	return isText && !n.Form.Alias && (strings.HasPrefix(strings.TrimSpace(text), "{") || strings.Contains(text, "\n") ||
-		strings.Contains(text, "="))
-}
-
-// isKustomization reports whether a document is the file kustomization.yaml, which may
-// omit its kind.
-func isKustomization(doc *syntax.Node) bool {
-	return isResource(doc, "kustomize.config.k8s.io", "Kustomization", "Component") ||
-		doc.Get("kind") == nil && (at(doc, "patches").IsList() || at(doc, "patchesStrategicMerge").IsList())
+	return isText && !n.Form.Alias &&
+		(strings.IndexAny(strings.TrimSpace(text), "{[-") == 0 || strings.ContainsAny(text, "\n="))
 }
 
 // machineKeys are the names of properties that have a state machine as text, folded: of
@@ -102,24 +92,4 @@ func describes(doc *syntax.Node) bool {
 	return isResource(doc, "apiextensions.k8s.io", "CustomResourceDefinition") ||
 		doc.Get("openapi") != nil || doc.Get("swagger") != nil ||
 		strings.Contains(at(doc, "$schema").Text, "json-schema.org") && at(doc, "properties").IsMap()
-}
-
-// PatchFiles returns the names of the files that a kustomization.yaml applies as patches,
-// relative to its folder, or nothing if the text is no kustomization.yaml.
-func PatchFiles(text []byte) (names []string) {
-	for _, doc := range syntax.File(text).Documents() {
-		if doc.Root == nil || !isKustomization(doc.Root) {
-			continue
-		}
-		list := slices.Clone(at(doc.Root, "patchesStrategicMerge").Items)
-		for _, p := range at(doc.Root, "patches").Items {
-			list = append(list, at(p, "path"))
-		}
-		for _, n := range list {
-			if n.Text != "" && !strings.Contains(n.Text, "\n") {
-				names = append(names, n.Text)
-			}
-		}
-	}
-	return names
 }

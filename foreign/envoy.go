@@ -182,7 +182,7 @@ func (d *decoder) envoyStatuses(p *Policy, c conditions, on, statuses *value) {
 		return
 	}
 	if _, byStatus := c["retriable-status-codes"]; statuses != nil && !byStatus {
-		statuses.warn("P109", "%s has no effect: add retriable-status-codes to %s", statuses.key, on.name("retry_on"))
+		statuses.lacks("P109", "%s has no effect: add retriable-status-codes to %s", statuses.key, on.name("retry_on"))
 		statuses.skip()
 		statuses = nil
 	}
@@ -194,7 +194,7 @@ func (d *decoder) envoyStatuses(p *Policy, c conditions, on, statuses *value) {
 	d.retryConditions(p, c)
 	if len(p.RetryOn) == 0 {
 		p.MaxAttempts = 1
-		p.root().warn("P108", "there is no condition in %s, so nothing is retried: write one, as connect-failure",
+		p.root().lacks("P108", "there is no condition in %s, so nothing is retried: write one, as connect-failure",
 			on.name("retry_on"))
 	}
 }

@@ -128,9 +128,9 @@ type Options struct {
 	// From is the kind of its documents. If it is nil, the kinds of each document are
 	// recognized by its content; documents that are no policies are skipped.
 	From *Kind
-	// Patch reports that the documents change others: what they do not write is decided
-	// there, so no rule judges it.
-	Patch bool
+	// Patch, unless it is nil, says that the documents change others: what they do not
+	// write is decided there, so no rule judges it.
+	Patch *Patch
 }
 
 // Read reads the policies of a file of another system. The problems are sorted. They include

@@ -89,7 +89,7 @@ func (d *decoder) istioRoute(name string, route *value) *Policy {
 	if attempts := r.get("attempts"); attempts == nil || attempts.n.Text == "0" {
 		for _, other := range []string{"retryOn", "perTryTimeout", "retryRemoteLocalities"} {
 			if r.has(other) {
-				r.get(other).warn("P109", "Istio refuses %s without a positive number of attempts", other)
+				r.get(other).lacks("P109", "Istio refuses %s without a positive number of attempts", other)
 			}
 		}
 	}

@@ -116,7 +116,7 @@ func (d *decoder) linkerdAnnotations(name string, a *value) *Policy {
 		p.retryOn(retry.ClassTimeout, a.get("retry.linkerd.io/timeout"))
 	case len(p.RetryOn) == 0:
 		p.MaxAttempts = 1
-		p.root().warn("P108", "there is no condition and no retry.linkerd.io/timeout, so no response is retried: write one")
+		p.root().lacks("P108", "there is no condition and no retry.linkerd.io/timeout, so no response is retried: write one")
 	}
 	return p
 }

@@ -76,7 +76,7 @@ func (d *decoder) prodigyPolicy(name string, r *value) *Policy {
 		p.from("jitter", r.get("jitter"))
 		p.jitterFactor(r.get("jitter_factor"))
 	} else if f := r.get("jitter_factor"); f != nil {
-		f.warn("P109", "jitter_factor has no effect without jitter: true")
+		f.lacks("P109", "jitter_factor has no effect without jitter: true")
 		f.skip()
 	}
 	p.prodigyBackoff(r.get("backoff"))

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,8 +40,9 @@ func (r *reader) problem(at syntax.Span, rule string, severity rules.Severity, t
 	})
 }
 
-// read reads the documents of a text, and the files that they contain.
-func (r *reader) read(name string, text *syntax.Excerpt, from *Kind, partial bool) {
+// read reads the documents of a text, and the files that they contain. patch is nil, unless
+// the text changes other documents.
+func (r *reader) read(name string, text *syntax.Excerpt, from *Kind, patch *Patch) {
 	for _, doc := range documentsOf(name, text) {
 		if doc.Root == nil {
 			doc.Place()
@@ -60,7 +62,10 @@ func (r *reader) read(name string, text *syntax.Excerpt, from *Kind, partial boo
 			texts[i] = doc.Embedded(e.text)
 		}
 		doc.Place()
-		r.partial = partial || doc.Partial
+		if patch != nil && isJSONPatch(doc.Root) {
+			items = patch.documents(doc.Root)
+		}
+		r.partial = patch != nil || doc.Partial
 		if r.items(items, from) {
 			for _, p := range doc.Problems {
 				r.problems = append(r.problems, r.problemOf(p))
@@ -68,7 +73,10 @@ func (r *reader) read(name string, text *syntax.Excerpt, from *Kind, partial boo
 		}
 		for i, e := range inner {
 			unread, template := r.file.Unread, r.file.Template
-			r.read(e.name, texts[i], nil, partial || doc.Partial || e.partial)
+			if doc.Partial {
+				e.patch = cmp.Or(e.patch, patch, new(Patch))
+			}
+			r.read(e.name, texts[i], nil, cmp.Or(e.patch, patch))
 			r.file.Unread, r.file.Template = unread, template // a text need not be a file
 		}
 	}
@@ -148,7 +156,7 @@ func isResource(doc *syntax.Node, group string, kinds ...string) bool {
 	if version == nil || kind == nil || !slices.Contains(kinds, kind.Text) {
 		return false
 	}
-	return version.Text == group || strings.HasPrefix(version.Text, group+"/")
+	return version.Text == group || strings.HasPrefix(version.Text, group+"/") || version.Text == anyGroup
 }
 
 // resource skips the fields that every Kubernetes resource has, and returns its

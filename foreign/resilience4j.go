@@ -246,7 +246,7 @@ func (u usage) withoutEffect(own *value) {
 	for _, n := range needs {
 		v := fieldFolded(own, n.field)
 		if v != nil && !u[v] && v.n.Text != "false" {
-			v.warn("P109", "%s has no effect without %s", v.key, n.others)
+			v.lacks("P109", "%s has no effect without %s", v.key, n.others)
 		}
 		v.skip()
 	}

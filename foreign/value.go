@@ -153,6 +153,14 @@ func (v *value) warn(rule, format string, args ...any) {
 	}
 }
 
+// lacks is like warn, for a value that makes no sense without another one, which the document
+// does not have. Another document may have it if this one is partial.
+func (v *value) lacks(rule, format string, args ...any) {
+	if v != nil && !v.d.partial {
+		v.warn(rule, format, args...)
+	}
+}
+
 // scalar returns the text of a scalar. It reports a map or a list, and loses a
 // value that is set at run time. what describes the value that is expected.
 func (v *value) scalar(what string) (string, bool) {

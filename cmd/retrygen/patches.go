@@ -8,40 +8,40 @@ import (
 )
 
 // patches holds the files that Kustomize applies as patches, by the folder of the
-// kustomization.yaml. All paths are absolute.
-type patches map[string]map[string]bool
+// kustomization.yaml and by their names. All paths are absolute.
+type patches map[string]map[string]*foreign.Patch
 
-// has reports whether a file is a patch: a kustomization.yaml in its folder, or in a
-// folder around that, says so. Kustomize reads no other files.
-func (p patches) has(name string) bool {
+// of returns what a kustomization.yaml in the folder of a file, or in a folder around that,
+// says about the file, or nil if it is no patch. Kustomize reads no other files.
+func (p patches) of(name string) *foreign.Patch {
 	abs, err := filepath.Abs(name)
 	if err != nil {
-		return false
+		return nil
 	}
 	for dir := filepath.Dir(abs); ; dir = filepath.Dir(dir) {
-		if p.of(dir)[abs] {
-			return true
+		if patch := p.in(dir)[abs]; patch != nil {
+			return patch
 		}
 		if dir == filepath.Dir(dir) {
-			return false
+			return nil
 		}
 	}
 }
 
-// of returns the patches of a folder.
-func (p patches) of(dir string) map[string]bool {
+// in returns the patches of a folder.
+func (p patches) in(dir string) map[string]*foreign.Patch {
 	files, known := p[dir]
 	if known {
 		return files
 	}
-	files = map[string]bool{}
+	files = map[string]*foreign.Patch{}
 	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			continue // most folders have none
 		}
-		for _, patch := range foreign.PatchFiles(text) {
-			files[filepath.Join(dir, filepath.FromSlash(patch))] = true
+		for file, patch := range foreign.PatchFiles(text) {
+			files[filepath.Join(dir, filepath.FromSlash(file))] = patch
 		}
 	}
 	p[dir] = files

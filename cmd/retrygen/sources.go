@@ -137,7 +137,7 @@ func (t *tally) add(s source, text []byte, from *foreign.Kind) (note string) {
 	if !s.named && !foreign.MayHavePolicies(text) {
 		return ""
 	}
-	f, problems := foreign.Check(s.name, text, foreign.Options{From: from, Patch: t.patches.has(s.name)})
+	f, problems := foreign.Check(s.name, text, foreign.Options{From: from, Patch: t.patches.of(s.name)})
 	t.problems = append(t.problems, problems...)
 	t.policies += len(f.Policies)
 	for _, k := range f.Kinds {

@@ -1,0 +1,201 @@
+package foreign
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+)
+
+// A Patch says that a file changes other documents, as a kustomization.yaml names it: by
+// documents that are merged with those, or by a list of operations, a JSON patch (RFC 6902).
+type Patch struct {
+	targets []target
+}
+
+// A target selects the resources that a patch changes. Each text may be empty.
+type target struct{ group, version, kind, name string }
+
+// kustomizationOf returns the part of a document that has patches, or nil: the file
+// kustomization.yaml, which may omit its kind, or the spec of a resource of Flux.
+func kustomizationOf(doc *syntax.Node) *syntax.Node {
+	switch {
+	case isResource(doc, "kustomize.config.k8s.io", "Kustomization", "Component"):
+		return doc
+	case isResource(doc, "kustomize.toolkit.fluxcd.io", "Kustomization"):
+		return at(doc, "spec")
+	case doc.Get("kind") == nil && slices.ContainsFunc(patchLists, func(key string) bool { return at(doc, key).IsList() }):
+		return doc
+	}
+	return nil
+}
+
+// patchLists are the keys of patches.
+var patchLists = []string{"patches", "patchesJson6902", "patchesStrategicMerge"}
+
+// patchesIn calls add for each patch in a document: with its text, or with a node that has the
+// name of its file. Only a Kustomization has patches.
+func patchesIn(doc *syntax.Node, add func(text, file *syntax.Node, p *Patch)) {
+	kustomization := kustomizationOf(doc)
+	if kustomization == nil {
+		return
+	}
+	for _, key := range patchLists {
+		for _, item := range at(kustomization, key).Items {
+			switch {
+			case item.IsMap():
+				p, t := new(Patch), at(item, "target")
+				if t.IsMap() {
+					p.targets = []target{{at(t, "group").Text, at(t, "version").Text, at(t, "kind").Text, at(t, "name").Text}}
+				}
+				add(at(item, "patch"), at(item, "path"), p)
+			case strings.Contains(item.Text, "\n"):
+				add(item, new(syntax.Node), new(Patch))
+			default:
+				add(new(syntax.Node), item, new(Patch))
+			}
+		}
+	}
+}
+
+// PatchFiles returns the files that a kustomization.yaml applies as patches, by their names
+// relative to its folder. It returns nothing if the text is no kustomization.yaml.
+func PatchFiles(text []byte) map[string]*Patch {
+	files := map[string]*Patch{}
+	for _, doc := range syntax.File(text).Documents() {
+		if doc.Root == nil {
+			continue
+		}
+		patchesIn(doc.Root, func(_, file *syntax.Node, p *Patch) {
+			if known := files[file.Text]; known != nil {
+				known.targets = append(known.targets, p.targets...)
+			} else if file.Text != "" {
+				files[file.Text] = p
+			}
+		})
+	}
+	return files
+}
+
+// isJSONPatch reports whether a document is a list of operations.
+func isJSONPatch(doc *syntax.Node) bool {
+	return len(doc.Items) > 0 && !slices.ContainsFunc(doc.Items, func(op *syntax.Node) bool {
+		return at(op, "op").Text == "" || op.Get("path") == nil
+	})
+}
+
+// documents returns what a JSON patch writes, as a document for each of its targets. Such a
+// document has only what the patch adds or replaces.
+func (p *Patch) documents(operations *syntax.Node) (docs []*syntax.Node) {
+	root := new(written)
+	for _, op := range operations.Items {
+		path, value := at(op, "path"), op.Get("value")
+		name := at(op, "op").Text
+		if value == nil || name != "add" && name != "replace" || !strings.HasPrefix(path.Text, "/") {
+			continue
+		}
+		w := root
+		for step := range strings.SplitSeq(path.Text[1:], "/") {
+			w = w.step(escapes.Replace(step))
+		}
+		*w = written{value: value.Value, at: path.Span}
+	}
+	for _, t := range p.targets {
+		doc := root.node(t.document())
+		doc.Place(operations.Items[0].Span)
+		docs = append(docs, doc)
+	}
+	return docs
+}
+
+// escapes replaces the escapes of a JSON pointer.
+var escapes = strings.NewReplacer("~1", "/", "~0", "~")
+
+// anyGroup is the API group of a resource that a patch selects by its kind alone.
+const anyGroup = "*"
+
+// document returns a resource that has what the target says about it.
+func (t target) document() *syntax.Node {
+	version := strings.TrimPrefix(t.group+"/"+t.version, "/")
+	if t.group == "" {
+		version = anyGroup
+	}
+	entries := []syntax.Entry{
+		{Key: "metadata", Value: syntax.Map(syntax.Entry{Key: "name", Value: syntax.Text(t.name)})},
+	}
+	if t.kind != "" {
+		entries = append(entries, syntax.Entry{Key: "apiVersion", Value: syntax.Text(version)},
+			syntax.Entry{Key: "kind", Value: syntax.Text(t.kind)})
+	}
+	return syntax.Map(entries...)
+}
+
+// A written is what a JSON patch writes at a place of a document and below it.
+type written struct {
+	value *syntax.Node // nil: it writes only below
+	at    syntax.Span  // of the path to the value
+	steps []string     // to what it writes below, in the order of the patch
+	below map[string]*written
+}
+
+// step returns the place below under a key or an index. The index - is a new item.
+func (w *written) step(name string) *written {
+	if name == "-" {
+		name += strconv.Itoa(len(w.steps))
+	}
+	if w.below[name] == nil {
+		if w.below == nil {
+			w.below = map[string]*written{}
+		}
+		w.steps, w.below[name] = append(w.steps, name), new(written)
+	}
+	return w.below[name]
+}
+
+// node returns the value at a place whose value was base, or nil, before. A list that the
+// patch does not write itself has only the items that the patch writes.
+func (w *written) node(base *syntax.Node) *syntax.Node {
+	if w.value != nil {
+		base = w.value
+	}
+	switch {
+	case len(w.steps) == 0:
+		return base
+	case base == nil:
+		base = new(syntax.Node)
+	}
+	if base.IsList() || !base.IsMap() && !slices.ContainsFunc(w.steps, isNoIndex) {
+		return w.list(base)
+	}
+	entries := slices.Clone(base.Entries)
+	for _, key := range w.steps {
+		e := syntax.Entry{Key: key, At: w.below[key].at, Value: w.below[key].node(base.Child(key))}
+		if i := slices.IndexFunc(entries, func(e syntax.Entry) bool { return e.Key == key }); i >= 0 {
+			entries[i] = e
+		} else {
+			entries = append(entries, e)
+		}
+	}
+	n := syntax.Map(entries...)
+	n.Span = base.Span
+	return n
+}
+
+func (w *written) list(base *syntax.Node) *syntax.Node {
+	items := slices.Clone(base.Items)
+	for _, step := range w.steps {
+		item := w.below[step].node(base.Child(step))
+		if i, err := strconv.Atoi(step); err == nil && 0 <= i && i < len(base.Items) {
+			items[i] = item
+		} else {
+			items = append(items, item)
+		}
+	}
+	n := syntax.List(items...)
+	n.Span = base.Span
+	return n
+}
+
+// isNoIndex reports whether a step is a key and not the index of an item.
+func isNoIndex(step string) bool { return strings.Trim(step, "-0123456789") != "" }
