@@ -44,6 +44,9 @@ const (
 	nickFieldsWait     = 10 * time.Second
 )
 
+// actionsJob is the timeout-minutes of a job that has none.
+const actionsJob = 6 * time.Hour
+
 // isRetryStep reports whether a map is a step that an action retries.
 func isRetryStep(n *syntax.Node) bool {
 	return at(n, "with").IsMap() && slices.Contains(slices.Concat(nickFields, wretry), actionOf(n))
@@ -65,16 +68,17 @@ func decodeActions(d *decoder, doc *value) {
 			continue
 		}
 		job.skipOthers("timeout-minutes", "steps")
-		d.retrySteps(name, job.get("steps"), job.get("timeout-minutes"))
+		d.retrySteps(name, job.get("steps"), job.get("timeout-minutes"), actionsJob)
 		job.skip("timeout-minutes")
 	}
 	runs := doc.get("runs")
 	runs.skipOthers("steps")
-	d.retrySteps("step", runs.get("steps"), nil)
+	d.retrySteps("step", runs.get("steps"), nil, 0)
 }
 
-// retrySteps converts the steps of a job that retry. limit is the time of the job, or nil.
-func (d *decoder) retrySteps(job string, steps, limit *value) {
+// retrySteps converts the steps of a job that retry. limit is the time of the job, or nil if it has
+// the default.
+func (d *decoder) retrySteps(job string, steps, limit *value, byDefault time.Duration) {
 	for _, step := range steps.items() {
 		if !isRetryStep(step.n) {
 			step.skip()
@@ -89,14 +93,15 @@ func (d *decoder) retrySteps(job string, steps, limit *value) {
 		if slices.Contains(wretry, actionOf(step.n)) {
 			d.wretryStep(name, step)
 		} else {
-			d.nickFieldsStep(name, step, own)
+			d.nickFieldsStep(name, step, own, byDefault)
 		}
 		step.skip("timeout-minutes")
 	}
 }
 
-// nickFieldsStep converts a step of nick-fields/retry. limit is the time of the step, or nil.
-func (d *decoder) nickFieldsStep(name string, step, limit *value) {
+// nickFieldsStep converts a step of nick-fields/retry. limit is the time of the step or its job, or
+// nil if it has the default. A default of 0 is no limit.
+func (d *decoder) nickFieldsStep(name string, step, limit *value, byDefault time.Duration) {
 	v := step.get("with")
 	words, every, unit := nickFieldsWords, v.get("timeout_minutes"), time.Minute
 	if seconds := v.get("timeout_seconds"); every == nil && seconds != nil {
@@ -114,6 +119,7 @@ func (d *decoder) nickFieldsStep(name string, step, limit *value) {
 	}
 	p.duration("initial_delay", v.get("retry_wait_seconds"), in(time.Second))
 	p.duration("attempt_timeout", every, in(unit))
+	p.setDuration("timeout", byDefault, nil)
 	p.duration("timeout", limit, in(time.Minute))
 	if code := v.get("retry_on_exit_code"); code != nil {
 		code.lose("it selects the exit code that is retried: here every error is, except timeouts")

@@ -140,7 +140,7 @@ func (d *decoder) argoBackoff(p *Policy, b *value) {
 		p.unknown = append(p.unknown, "initial_delay")
 		return
 	}
-	if b.get("duration") == nil {
+	if b.get("duration") == nil && !d.partial {
 		b.mistake("P102", "backoff has no duration: Argo fails the step at its first retry")
 	}
 	p.duration("initial_delay", b.get("duration"), argoDuration)

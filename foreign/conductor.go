@@ -66,7 +66,9 @@ func (d *decoder) conductorTask(name string, v *value) {
 		case "FIXED":
 		case "LINEAR_BACKOFF":
 			factor := int64(1)
-			if n, ok := scale.int(); ok && n > 0 {
+			if n, ok := scale.int(); ok && n < 1 {
+				scale.mistake("P102", "Conductor refuses backoffScaleFactor %d: write at least 1", n)
+			} else if ok {
 				factor = int64(n)
 			}
 			p.Backoff, p.InitialDelay = retry.BackoffLinear, times(max(p.InitialDelay, 0), factor)
@@ -94,27 +96,53 @@ const conductorResponse = time.Hour
 // conductorLimits reads the time limits. 0 means no limit.
 func (p *Policy) conductorLimits(v *value) {
 	p.duration("timeout", v.get("totalTimeoutSeconds"), in(time.Second))
-	if response := v.get("responseTimeoutSeconds"); response != nil {
+	response, every := v.get("responseTimeoutSeconds"), v.get("timeoutSeconds")
+	whole, _ := every.duration(in(time.Second))
+	if response != nil {
 		p.duration("attempt_timeout", response, in(time.Second))
 	} else if p.Timeout == 0 || p.Timeout > conductorResponse { // or else the total ends it
 		p.AttemptTimeout = conductorResponse
 		p.remarks = append(p.remarks, "P405") // nobody wrote the limit
 	}
-	t := v.get("timeoutSeconds")
-	if d, ok := t.duration(in(time.Second)); ok && d > 0 && p.AttemptTimeout > d && v.has("responseTimeoutSeconds") {
-		// TaskTimeoutConstraint of Conductor.
-		v.get("responseTimeoutSeconds").mistake("P102", "Conductor refuses responseTimeoutSeconds %s above timeoutSeconds %s",
-			duration.Format(p.AttemptTimeout), duration.Format(d))
-	}
-	if t != nil && t.n.Text != "0" {
-		t.lose("it limits an attempt that reports progress, which responseTimeoutSeconds does not end")
-	} else {
-		t.skip()
+	if v.key != "taskDefinition" { // which a workflow contains: Conductor does not validate it
+		p.conductorOrder(v, response, every, whole)
 	}
 	policy := v.get("timeoutPolicy")
-	if text := policy.text(); text != "" && !slices.Contains([]string{"RETRY", "TIME_OUT_WF", "ALERT_ONLY"}, text) {
-		policy.mistake("P102", "timeoutPolicy is RETRY, TIME_OUT_WF or ALERT_ONLY, not %s", syntax.Quote(text))
-	} else if text == "TIME_OUT_WF" || text == "ALERT_ONLY" {
-		policy.lose("it says what happens after timeoutSeconds: a timeout is retried here")
+	after := policy.text()
+	if policy != nil && after != "" && !slices.Contains([]string{"RETRY", "TIME_OUT_WF", "ALERT_ONLY"}, after) {
+		policy.mistake("P102", "timeoutPolicy is RETRY, TIME_OUT_WF or ALERT_ONLY, not %s", syntax.Quote(after))
+	}
+	switch {
+	case every == nil || every.n.Text == "0":
+		every.skip()
+	case policy == nil:
+		every.lose("it limits an attempt, and the workflow ends after it: here a timeout is retried")
+	case after == "RETRY":
+		every.lose("it limits an attempt that reports progress, which responseTimeoutSeconds does not end")
+	default:
+		every.skip()
+		policy.lose("it says what happens after timeoutSeconds: here a timeout is retried")
+	}
+}
+
+// conductorOrder reports limits of a task definition that Conductor refuses when it is registered:
+// TaskDef.java, and TaskTimeoutConstraint.java for their order.
+func (p *Policy) conductorOrder(v, response, every *value, whole time.Duration) {
+	total := v.get("totalTimeoutSeconds")
+	switch {
+	case response != nil && response.n.Text == "0":
+		response.mistake("P102", "Conductor refuses responseTimeoutSeconds 0: write at least 1")
+	case response == nil && 0 < whole && whole < conductorResponse:
+		if !v.d.partial {
+			every.mistake("P102", "Conductor refuses timeoutSeconds %s below responseTimeoutSeconds, which is %s if it is not "+
+				"written: write it", duration.Format(whole), duration.Format(conductorResponse))
+		}
+	case response != nil && whole > 0 && p.AttemptTimeout > whole:
+		response.mistake("P102", "Conductor refuses responseTimeoutSeconds %s above timeoutSeconds %s",
+			duration.Format(p.AttemptTimeout), duration.Format(whole))
+	}
+	if total != nil && whole > 0 && p.Timeout > 0 && whole > p.Timeout {
+		every.mistake("P102", "Conductor refuses timeoutSeconds %s above totalTimeoutSeconds %s",
+			duration.Format(whole), duration.Format(p.Timeout))
 	}
 }

@@ -306,9 +306,12 @@ func (p *Policy) receives(redrive *value) {
 		p.from("max_attempts", redrive)
 		return
 	}
-	if count == nil {
+	switch {
+	case count == nil && redrive.n.IsMap():
+		redrive.lose("without maxReceiveCount it is not known how often a message is received")
+	case count == nil:
 		redrive.lose("the value is known at run time only")
-	} else if !count.isDeployed() && p.attempts(count, 0) {
+	case !count.isDeployed() && p.attempts(count, 0):
 		return
 	}
 	p.unknown = append(p.unknown, "max_attempts")

@@ -52,6 +52,9 @@ func decodeTekton(d *decoder, doc *value) {
 			total, words = old, maps.Clone(words)
 			words["timeout"] = old.path
 		}
+		if total == nil && !d.partial {
+			tektonDefault(tasks, finally)
+		}
 		tektonOrder(total, tasks, finally)
 		if tasks != nil {
 			words = tektonTaskWords
@@ -60,8 +63,37 @@ func decodeTekton(d *decoder, doc *value) {
 		}
 		spec.get("taskRunSpecs").skip()
 		d.tektonTasks(spec.get("pipelineSpec"), tasks, total, words)
+		if total == nil {
+			d.tektonRuns()
+		}
 		finally.skip()
 		spec.skipOthers("timeouts", "pipelineSpec")
+	}
+}
+
+// tektonRun is the timeouts.pipeline of a run that has none, unless the installation has another
+// default.
+const tektonRun = time.Hour
+
+// tektonDefault reports timeouts of a run that exceed the default of timeouts.pipeline.
+func tektonDefault(parts ...*value) {
+	for _, part := range parts {
+		if limit, ok := part.duration(tektonDuration); ok && limit > tektonRun {
+			part.warn("P401", "%s %s exceeds the default of timeouts.pipeline, %s: Tekton refuses the run, unless "+
+				"default-timeout-minutes is longer. Write timeouts.pipeline",
+				part.path, duration.Format(limit), duration.Format(tektonRun))
+		}
+	}
+}
+
+// tektonRuns gives the policies of a run without timeouts.pipeline its default. What does not fit in
+// it is information, because an installation may have another one.
+func (d *decoder) tektonRuns() {
+	for _, p := range d.file.Policies[d.first:] {
+		if p.Timeout == 0 && p.written("timeout") == nil {
+			p.Timeout = tektonRun
+			p.remarks = append(p.remarks, "P401", "P405")
+		}
 	}
 }
 
