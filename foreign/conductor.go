@@ -27,8 +27,13 @@ var conductorWords = words{
 // isConductor reports whether a map is a task definition with retries. Its schema
 // has maps under the same keys. Programs count retries under the same name, so
 // retryCount alone needs a field that only a task definition has.
+//
+// The record of a task that was executed has a definition's fields, too, and its own id.
 func isConductor(n *syntax.Node) bool {
 	has := func(key string) bool { return n.Get(key) != nil && !n.Get(key).Value.IsMap() }
+	if has("taskId") {
+		return false
+	}
 	return has("retryLogic") || has("retryDelaySeconds") ||
 		has("retryCount") && slices.ContainsFunc(conductorOwn, has)
 }
@@ -62,6 +67,9 @@ func (d *decoder) conductorTask(name string, v *value) {
 	p.Backoff = retry.BackoffFixed
 	if logic := v.get("retryLogic"); logic != nil {
 		p.from("backoff", logic)
+		if logic.isAtRunTime() {
+			p.unknown = append(p.unknown, "backoff", "initial_delay")
+		}
 		switch logic.text() {
 		case "FIXED":
 		case "LINEAR_BACKOFF":

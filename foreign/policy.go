@@ -353,6 +353,12 @@ func (d *decoder) unread(v *value) {
 		d.lose(v, false, "nothing reads it here")
 		return
 	}
+	for _, e := range v.n.Repeated {
+		if f := v.fields[e.Key]; f != nil && !f.skipped {
+			d.problem(e.At, "P102", rules.Error,
+				fmt.Sprintf("%s is a duplicate key, first on line %d: remove one", e.Key, f.at.Line))
+		}
+	}
 	for _, e := range v.n.Entries {
 		if f, read := v.fields[e.Key]; f != nil {
 			d.unread(f)

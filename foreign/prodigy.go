@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
@@ -35,8 +36,11 @@ var prodigyWords = words{
 // isProdigy reports whether a map has a retry_config.
 func isProdigy(n *syntax.Node) bool {
 	c := n.Child("retry_config")
-	return c != nil && c.IsMap()
+	return c != nil && c.IsMap() && !isSentence(at(c, "attempts")) && !isSentence(at(c, "max_attempts"))
 }
+
+// isSentence reports whether a value describes a field, where the field has a number.
+func isSentence(n *syntax.Node) bool { return strings.Count(n.Text, " ") >= 2 && !isOpen(n) }
 
 // isProdigyJob reports whether a map is a job, or has its error policy.
 func isProdigyJob(n *syntax.Node) bool {

@@ -2,6 +2,8 @@ package foreign
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
@@ -161,6 +163,12 @@ func (s *section) prodigyCollection(v *value) {
 		s.set("collect", v, every(1))
 	case "":
 	default:
+		if text, ok := strings.CutPrefix(word, "batched:"); ok {
+			if size, err := strconv.Atoi(text); err == nil && size > 0 {
+				s.set("collect", v, every(size))
+				return
+			}
+		}
 		v.mistake("P102", "error_collection is aggregate, immediate or {batched: {size: 10}}, not %s", syntax.Quote(word))
 	}
 }

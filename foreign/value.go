@@ -15,17 +15,18 @@ import (
 // methods return zero values. Values record which of their fields have been read;
 // the others are losses.
 type value struct {
-	d      *decoder
-	n      *syntax.Node
-	key    string            // of the field; an item has the key of its list
-	path   string            // from the root: methodConfig[0].timeout
-	at     syntax.Span       // of the key; of an item, of the value
-	asked  map[string]bool   // keys of fields that may be in the map
-	absent []string          // names of fields that may be in the map in any spelling, and are not
-	fields map[string]*value // those that are
-	list   []*value
-	done   bool     // read as a whole
-	lost   []string // why it is, or parts of its meaning are, lost
+	d       *decoder
+	n       *syntax.Node
+	key     string            // of the field; an item has the key of its list
+	path    string            // from the root: methodConfig[0].timeout
+	at      syntax.Span       // of the key; of an item, of the value
+	asked   map[string]bool   // keys of fields that may be in the map
+	absent  []string          // names of fields that may be in the map in any spelling, and are not
+	fields  map[string]*value // those that are
+	list    []*value
+	done    bool     // read as a whole
+	skipped bool     // nothing in it is about retries
+	lost    []string // why it is, or parts of its meaning are, lost
 }
 
 // get returns the field of a map under a key, or nil if it is absent or null.
@@ -113,7 +114,7 @@ func (v *value) skip(keys ...string) {
 		return
 	}
 	if len(keys) == 0 {
-		v.done = true
+		v.done, v.skipped = true, true
 	}
 	for _, key := range keys {
 		v.get(key).skip()
@@ -140,10 +141,11 @@ func (v *value) note(format string, args ...any) {
 // mistake reports that the other system refuses the value, or reads it differently
 // than it is meant.
 func (v *value) mistake(rule, format string, args ...any) {
-	if v != nil {
-		v.done = true
-		v.d.problem(v.n.Span, rule, rules.Error, fmt.Sprintf(format, args...))
+	if v == nil || isOpen(v.n) { // a value that is not known yet is not refused
+		return
 	}
+	v.done = true
+	v.d.problem(v.n.Span, rule, rules.Error, fmt.Sprintf(format, args...))
 }
 
 // warn is like mistake, for a warning.

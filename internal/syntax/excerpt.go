@@ -25,7 +25,8 @@ type Document struct {
 	Partial  bool // it is a template that was read without its actions: they may write more
 	Template bool // it is a Helm template that cannot be read without its values
 
-	text *Excerpt
+	repeats bool // a map has a key twice
+	text    *Excerpt
 }
 
 // File returns the text of a whole file.
@@ -73,7 +74,7 @@ func (e *Excerpt) build(text []byte, roots []*yaml.Node) (docs []Document) {
 		if p.failed {
 			doc.Root = nil
 		}
-		doc.Problems = *problems
+		doc.Problems, doc.repeats = *problems, p.repeats
 		docs = append(docs, doc)
 	}
 	return docs
@@ -119,8 +120,10 @@ func (e *Excerpt) template(at int) []Document {
 	}}}}
 }
 
+// hasProblems reports whether a document has a problem. In a template that is read without
+// its actions, a key that is there twice is one: it is in two branches.
 func hasProblems(docs []Document) bool {
-	return slices.ContainsFunc(docs, func(d Document) bool { return len(d.Problems) > 0 })
+	return slices.ContainsFunc(docs, func(d Document) bool { return len(d.Problems) > 0 || d.repeats })
 }
 
 // split returns the parts of a text that begin with the marker ---. No scalar contains
@@ -185,6 +188,9 @@ func (n *Node) move(to func(Span) Span) {
 	for i := range n.Entries {
 		n.Entries[i].At = to(n.Entries[i].At)
 		n.Entries[i].Value.move(to)
+	}
+	for i := range n.Repeated {
+		n.Repeated[i].At = to(n.Repeated[i].At)
 	}
 	for _, item := range n.Items {
 		item.move(to)

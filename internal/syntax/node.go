@@ -16,7 +16,10 @@ type Node struct {
 	Value   any
 	Items   []*Node // of a list
 	Entries []Entry // of a map, in the order of the file, merged ones last
-	Form    Form
+	// Repeated are entries of a map in a foreign file whose keys are those of earlier ones.
+	// They are no problem by themselves, and have no values.
+	Repeated []Entry
+	Form     Form
 
 	index map[string]int // of Entries by key; nil if they are few
 }

@@ -40,6 +40,7 @@ type parser struct {
 	open    []*yaml.Node // aliases being expanded
 	last    struct{ line, chars, bytes int }
 	failed  bool // parsing has stopped
+	repeats bool // a map of a foreign file has a key twice
 }
 
 func (p *parser) problem(at Span, rule, format string, args ...any) {
@@ -283,7 +284,13 @@ func (p *parser) mapping(y *yaml.Node, at Span, depth int) *Node {
 			p.problem(keyAt, "P102", "a key must be text: put it into quotes")
 			continue
 		}
-		if line, twice := lines[key.Value]; twice {
+		line, twice := lines[key.Value]
+		if twice && p.foreign {
+			p.repeats = true
+			n.Repeated = append(n.Repeated, Entry{Key: key.Value, At: keyAt})
+			continue
+		}
+		if twice {
 			p.problem(keyAt, "P102", "%s is a duplicate key, first on line %d: remove one", key.Value, line)
 			continue
 		}
