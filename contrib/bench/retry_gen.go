@@ -24,7 +24,7 @@ type Shared struct {
 	SharedBudget    *budget.Budget
 }
 
-// NewShared returns breakers that are closed and budgets that are full.
+// NewShared returns a new Shared: breakers are closed and budgets are full.
 func NewShared() *Shared {
 	return &Shared{
 		UpstreamBreaker: breaker.New(breaker.Policy{Name: "upstream", Failures: 5, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),

@@ -39,7 +39,7 @@ type Shared struct {
 	CallsBudget  *budget.Budget
 }
 
-// NewShared returns breakers that are closed and budgets that are full.
+// NewShared returns a new Shared: breakers are closed and budgets are full.
 func NewShared() *Shared {
 	return &Shared{
 		ModelBreaker: breaker.New(breaker.Policy{Name: "model", Failures: 8, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1, Count: []string{"network", "timeout", "server_error", "overloaded"}}),

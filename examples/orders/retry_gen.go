@@ -27,12 +27,12 @@ var errorClasses = []retry.ErrorClass{
 	},
 }
 
-// Shared is what calls share: circuit breakers and retry budgets.
+// Shared is what calls share: circuit breakers.
 type Shared struct {
 	OrdersBreaker *breaker.Breaker
 }
 
-// NewShared returns breakers that are closed and budgets that are full.
+// NewShared returns a new Shared: breakers are closed.
 func NewShared() *Shared {
 	return &Shared{
 		OrdersBreaker: breaker.New(breaker.Policy{Name: "orders", Failures: 10, OpenFor: 10 * time.Second, HalfOpenCalls: 1, Successes: 1, Count: []string{"network", "timeout", "server_error"}}),
