@@ -67,9 +67,13 @@ type Budget struct {
 const token = 1_000_000
 
 // New returns a full budget.
-func New(p Policy) *Budget {
+func New(p Policy) *Budget { return NewAt(p, time.Now()) }
+
+// NewAt returns a budget that is full at the time now. With [Budget.WithdrawAt] and
+// [Budget.LeftAt], a simulation uses its own time instead of the clock.
+func NewAt(p Policy, now time.Time) *Budget {
 	p = p.Effective()
-	b := &Budget{capacity: tokens(p.Burst), ratio: tokens(p.Ratio), begun: time.Now()}
+	b := &Budget{capacity: tokens(p.Burst), ratio: tokens(p.Ratio), begun: now}
 	if p.MinPerSecond > 0 { // and not NaN
 		b.perNano = min(p.MinPerSecond*token/1e9, float64(b.capacity))
 	}
@@ -111,8 +115,14 @@ func (b *Budget) add(n int64) {
 }
 
 // Withdraw takes one retry, or returns [ErrEmpty].
-func (b *Budget) Withdraw() error {
-	b.refill(int64(time.Since(b.begun)))
+func (b *Budget) Withdraw() error { return b.withdraw(int64(time.Since(b.begun))) }
+
+// WithdrawAt is [Budget.Withdraw] at the time now: see [NewAt].
+func (b *Budget) WithdrawAt(now time.Time) error { return b.withdraw(int64(now.Sub(b.begun))) }
+
+// withdraw takes one retry. now is in nanoseconds since begun.
+func (b *Budget) withdraw(now int64) error {
+	b.refill(now)
 	for {
 		missing := b.missing.Load()
 		if b.capacity-missing < token {
@@ -147,7 +157,12 @@ func (b *Budget) refill(now int64) {
 }
 
 // Left returns how many retries the budget holds now.
-func (b *Budget) Left() float64 {
-	b.refill(int64(time.Since(b.begun)))
+func (b *Budget) Left() float64 { return b.left(int64(time.Since(b.begun))) }
+
+// LeftAt is [Budget.Left] at the time now: see [NewAt].
+func (b *Budget) LeftAt(now time.Time) float64 { return b.left(int64(now.Sub(b.begun))) }
+
+func (b *Budget) left(now int64) float64 {
+	b.refill(now)
 	return float64(b.capacity-b.missing.Load()) / token
 }

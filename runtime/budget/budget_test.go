@@ -226,3 +226,23 @@ func FuzzWithdraw(f *testing.F) {
 		}
 	})
 }
+
+// TestTimeOfCaller: a budget with the time of its caller refills by that time alone.
+func TestTimeOfCaller(t *testing.T) {
+	begin := time.Unix(1_000_000, 0)
+	b := NewAt(Policy{Ratio: 0.5, MinPerSecond: 2, Burst: 3}, begin)
+	for range 3 {
+		if err := b.WithdrawAt(begin); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.WithdrawAt(begin.Add(400 * time.Millisecond)); err != ErrEmpty {
+		t.Errorf("after 0.4 s: got %v, want %v", err, ErrEmpty)
+	}
+	if got, want := b.LeftAt(begin.Add(time.Second)), 2.0; got != want {
+		t.Errorf("after 1 s: %v tokens are left, want %v", got, want)
+	}
+	if got, want := b.LeftAt(begin.Add(time.Hour)), 3.0; got != want {
+		t.Errorf("after an hour: %v tokens are left, want %v", got, want)
+	}
+}

@@ -1,0 +1,31 @@
+package breaker
+
+import "time"
+
+// A Model is a breaker whose clock is the caller's: a simulation passes its own time.
+// It decides like a [Breaker] and like [Policy.Admit] and [Policy.Record], without a
+// lock and without copying its state on each call. A Model must not be used by several
+// goroutines simultaneously, and time must not go backwards.
+type Model struct{ machine }
+
+// NewModel returns a closed breaker at the time now. It panics if [New] does.
+func NewModel(p Policy, now time.Time) *Model {
+	if err := p.validate(); err != nil {
+		panic(err.Error())
+	}
+	m := &Model{machine{limits: p.Effective()}}
+	m.enter(Closed, "", now)
+	return m
+}
+
+// Admit returns the permit for an attempt that starts at now, and false if the breaker
+// refuses it.
+func (m *Model) Admit(now time.Time) (Permit, bool) { return m.admit(now) }
+
+// Record counts the sample of an attempt that ended at now, which p admitted.
+func (m *Model) Record(p Permit, s Sample, now time.Time) { m.record(p, s, now) }
+
+// State returns the state, and the end of OpenFor if the breaker is open. The state is
+// that of the last call of Admit: an open breaker becomes half-open when Admit is called
+// after OpenFor.
+func (m *Model) State() (State, time.Time) { return m.s.State, m.s.OpenUntil }
