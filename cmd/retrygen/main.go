@@ -111,6 +111,14 @@ input.`,
 		},
 		{Name: "schema", Short: "print the JSON Schema of policy files", Setup: printSchema},
 		{
+			Name: "simulate", Args: "[policies]", Short: "simulate what policies do to a service that is disturbed",
+			Long: `
+For each policy it prints whether calls succeed again after a short disturbance
+of the service that they call, how much load the retries add, and why. The
+decisions about retries are those of the runtime; the service is a model.`,
+			Setup: simulate, Complete: policyNames,
+		},
+		{
 			Name: "watch", Args: "[packages]", Short: "generate now and after every change of a file",
 			Long: `
 It watches policy files, the Go files of their packages and of what these

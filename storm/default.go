@@ -1,0 +1,137 @@
+package storm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/retrygen/retrygen/policy"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// ClientOf returns the client that the policy with a name describes. It returns false if
+// the file has no such policy.
+func ClientOf(f *policy.File, name string) (Client, bool) {
+	i := slices.IndexFunc(f.Policies, func(p policy.Policy) bool { return p.Name == name })
+	if i < 0 {
+		return Client{}, false
+	}
+	p := &f.Policies[i]
+	c := Client{Policy: p.Policy}
+	c.Policy.Classes = withClasses(p.Classes)
+	for _, b := range f.Breakers {
+		switch {
+		case b.Name != p.Breaker:
+		case b.From.Name != "":
+			c.Assumed = append(c.Assumed, fmt.Sprintf("breaker %s is a Go variable: no breaker", b.Name))
+		default:
+			limits := b.Policy.Effective()
+			c.Breaker, c.BreakerStore = &limits, b.Store
+		}
+	}
+	for _, b := range f.Budgets {
+		switch {
+		case b.Name != p.Budget:
+		case b.From.Name != "":
+			c.Assumed = append(c.Assumed, fmt.Sprintf("budget %s is a Go variable: no budget", b.Name))
+		case b.Ratio == nil:
+			c.Assumed = append(c.Assumed, fmt.Sprintf("budget %s counts the retries of a job: no budget", b.Name))
+		default:
+			limits := b.Ratio.Effective()
+			limits.Name = b.Name
+			c.Budget, c.BudgetStore = &limits, b.Store
+		}
+	}
+	return c, true
+}
+
+// withClasses returns the classes of a policy with a test for the failures of a service
+// of that class.
+func withClasses(classes []retry.ErrorClass) []retry.ErrorClass {
+	list := slices.Clone(classes)
+	for i := range list {
+		class := list[i].Class
+		list[i].As = append(slices.Clone(list[i].As), func(err error) bool {
+			f, ok := err.(*failure)
+			return ok && f.class == class
+		})
+	}
+	return list
+}
+
+// The default storm at an attempt timeout of a second: 800 calls per second from 20
+// processes to a service with 100 workers and 100 ms for each request, which are 80 %
+// busy. It is the one with which the examples of the literature begin.
+const (
+	defaultWorkers = 100
+	defaultBusy    = 0.8
+	defaultClients = 20
+	defaultBefore  = 20 // seconds before the event, and
+	defaultEvent   = 10 // of the event, and
+	defaultAfter   = 90 // after it, all multiplied by the attempt timeout in seconds
+	defaultLoss    = 0.7
+)
+
+// Default returns the two default storms for a client: the loss of 70 % of the workers
+// of a service for a short time, and errors of 70 % of its requests. The service takes a
+// tenth of the attempt timeout for a request. Where that is more than a second, all times
+// of the storm grow with it and its rate falls, so that as many requests wait for the
+// same number of attempts.
+func Default(c Client) []*System {
+	limit := cmp.Or(c.Policy.AttemptTimeout, c.Policy.Timeout)
+	if limit <= 0 {
+		limit = time.Second
+		c.Patience = limit
+		c.Assumed = append(slices.Clone(c.Assumed), "no attempt_timeout: callers wait for 1s")
+	}
+	scale := max(limit, time.Second)
+	unit := float64(scale) / 1e9
+	mean := max(limit/10, time.Millisecond)
+	service := Service{Name: "service", Workers: defaultWorkers, Time: ExponentialTime(mean), Queue: Unlimited}
+	if limit < time.Second {
+		// As many requests per second as at a second, as long as enough workers serve them
+		// that the queue does not fluctuate on its own.
+		service.Workers = int(max(defaultWorkers*limit/time.Second, defaultWorkers/10))
+	}
+	rate := defaultBusy * service.Capacity()
+	clients := max(1, min(defaultClients, int(rate/4)))
+	load := Load{Name: "clients", Target: Target{Service: service.Name, Client: c}, Clients: clients, Rate: rate}
+	system := func(name string, e Event) *System {
+		e.At, e.For, e.Service = defaultBefore*scale, defaultEvent*scale, service.Name
+		return &System{
+			Name: name, Services: []Service{service}, Loads: []Load{load}, Events: []Event{e},
+			Length: e.At + e.For + after(&c.Policy, unit),
+		}
+	}
+	return []*System{
+		system("capacity", Event{Effect: Capacity, Factor: 1 - defaultLoss}),
+		system("errors", Event{Effect: Errors, Factor: defaultLoss, Class: retriedClass(&c.Policy)}),
+	}
+}
+
+// after returns how long the default storm goes on after its event: long enough for the
+// longest waits of the policy, but not too long to simulate.
+func after(p *retry.Policy, unit float64) time.Duration {
+	var waits time.Duration
+	for k := 1; k < min(p.MaxAttempts, 20); k++ {
+		_, _, most := p.Bounds(k, 0)
+		waits = min(waits+most, time.Hour)
+	}
+	least := time.Duration(defaultAfter * unit * 1e9)
+	return max(least, min(3*least, 3*waits))
+}
+
+// retriedClass returns a class of errors that the policy retries, the usual ones first.
+func retriedClass(p *retry.Policy) retry.Class {
+	list := []retry.Class{retry.ClassServerError, retry.ClassNetwork, retry.ClassRateLimit, retry.ClassTimeout}
+	for _, c := range p.Classes {
+		list = append(list, c.Class)
+	}
+	for _, class := range list {
+		if p.Retries(failureOf(class)) {
+			return class
+		}
+	}
+	return list[0]
+}

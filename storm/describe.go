@@ -1,0 +1,153 @@
+package storm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/policy/duration"
+)
+
+// Describe returns what the system is, in a line for each service, load and event.
+func (s *System) Describe() (lines []string) {
+	for i := range s.Services {
+		v := &s.Services[i]
+		lines = append(lines, v.String())
+		for _, t := range v.Calls {
+			lines = append(lines, fmt.Sprintf("%s: calls %s under %s", v.Name, t.Service, t.Client.Policy.Name))
+		}
+	}
+	for i := range s.Loads {
+		l := &s.Loads[i]
+		lines = append(lines, fmt.Sprintf("%s, to %s under %s", l, l.Target.Service, l.Target.Client.Policy.Name))
+	}
+	for i := range s.Events {
+		lines = append(lines, s.Events[i].String())
+	}
+	return lines
+}
+
+// String returns the workers and the queue.
+func (s *Service) String() string {
+	text := fmt.Sprintf("%s: %s, %s for a request, so that it can serve %s",
+		s.Name, count(s.workers(), "worker"), s.Time, perSecond(s.Capacity()))
+	if s.Queue == Unlimited {
+		text += "; its queue has no limit"
+	} else {
+		text += "; its queue has " + count(s.Queue*s.instances(), "place")
+	}
+	if s.Notices {
+		text += "; it drops the requests of callers that have gone"
+	}
+	return text
+}
+
+// String returns who makes the calls.
+func (l *Load) String() string {
+	who := fmt.Sprintf("%s calls per second", thousands(int(l.Rate+0.5)))
+	if l.Rate < 10 && l.Users == 0 {
+		who = fmt.Sprintf("%.2g calls per second", l.Rate)
+	}
+	if l.Users > 0 {
+		who = fmt.Sprintf("%s users, who pause for %s", thousands(l.Users), seconds(l.Think.Seconds()))
+	}
+	return fmt.Sprintf("%s: %s in %s", l.Name, who, count(max(l.Clients, 1), "process"))
+}
+
+// String returns when the event is, and what it does.
+func (e *Event) String() string {
+	what := e.Service
+	if what == "" {
+		what = e.Load
+	}
+	text := fmt.Sprintf("after %s, for %s: %s ", seconds(e.At.Seconds()), seconds(e.For.Seconds()), what)
+	switch e.Effect {
+	case Capacity:
+		return text + "loses " + Percent(1-e.Factor) + " of its workers"
+	case Slowness:
+		return text + fmt.Sprintf("takes %.3g times as long for a request", e.Factor)
+	case Errors:
+		return text + fmt.Sprintf("fails %s of its requests (%s)", Percent(e.Factor), e.Class)
+	case Down:
+		return text + "refuses all connections"
+	case Surge:
+		return text + fmt.Sprintf("makes %.3g times as many calls", e.Factor)
+	}
+	return fmt.Sprintf("after %s: %s loses the state of its breakers and budgets", seconds(e.At.Seconds()), what)
+}
+
+// String returns the distribution as in "100ms on average (exponential)".
+func (t Times) String() string {
+	switch t.Shape {
+	case Constant:
+		return seconds(t.mean)
+	case Lognormal:
+		return fmt.Sprintf("%s on average (lognormal)", seconds(t.mean))
+	}
+	return fmt.Sprintf("%s on average (exponential)", seconds(t.mean))
+}
+
+// count formats a number and a noun, such as "1 process" and "20 processes".
+func count(n int, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "s"):
+		noun += "es"
+	default:
+		noun += "s"
+	}
+	return thousands(n) + " " + noun
+}
+
+// Assumed returns what the policy files have that is not simulated, each once.
+func (s *System) Assumed() (list []string) {
+	s.eachTarget(func(_ string, t *Target) {
+		for _, a := range t.Client.Assumed {
+			if a = t.Client.Policy.Name + ": " + a; !slices.Contains(list, a) {
+				list = append(list, a)
+			}
+		}
+	})
+	return list
+}
+
+// perSecond formats a rate.
+func perSecond(rate float64) string {
+	if rate < 10 {
+		return fmt.Sprintf("%.2g/s", rate)
+	}
+	return thousands(int(rate+0.5)) + "/s"
+}
+
+// thousands formats a number with commas.
+func thousands(n int) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// Percent formats a share.
+func Percent(share float64) string {
+	switch p := 100 * share; {
+	case p > 0 && p < 1:
+		return fmt.Sprintf("%.1f %%", p)
+	default:
+		return fmt.Sprintf("%.0f %%", p)
+	}
+}
+
+// times formats a factor.
+func times(factor float64) string { return fmt.Sprintf("%.2f ×", factor) }
+
+// seconds formats a number of seconds.
+func seconds(s float64) string {
+	d := time.Duration(s * 1e9)
+	unit := time.Millisecond
+	if d >= time.Second {
+		unit = 100 * time.Millisecond
+	}
+	return duration.Format(d.Round(unit))
+}

@@ -1,0 +1,147 @@
+package storm
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/budget"
+)
+
+// TestHeap: entries leave the heap in the order of their times, and those of the same time
+// in the order in which they were pushed.
+func TestHeap(t *testing.T) {
+	var h heap
+	random := rand.New(rand.NewPCG(1, 2))
+	var want []int64
+	for i := range 2000 {
+		at := random.Int64N(300)
+		h.push(at, worked, uint32(i), 0)
+		want = append(want, at)
+	}
+	slices.Sort(want)
+	last := entry{}
+	for i, at := range want {
+		e := h.pop()
+		if e.at != at || i > 0 && e.at == last.at && e.ref < last.ref || e.kind() != worked {
+			t.Fatalf("entry %d: got %+v after %+v, want the time %d", i, e, last, at)
+		}
+		last = e
+	}
+	if len(h.entries) > 0 {
+		t.Errorf("%d entries are left", len(h.entries))
+	}
+}
+
+// chain returns a system of three services under a storm, with all kinds of events.
+func chain() *System {
+	p := retry.Policy{Name: "three", Schedule: retry.Schedule{
+		MaxAttempts: 3, InitialDelay: 100 * time.Millisecond, Jitter: retry.JitterFull,
+	}, AttemptTimeout: time.Second}
+	limits := breaker.Policy{Name: "db", FailureRate: 0.5, OpenFor: 2 * time.Second}.Effective()
+	tokens := budget.Policy{Name: "calls"}.Effective()
+	client := Client{Policy: p}
+	guarded := Client{Policy: p, Breaker: &limits, Budget: &tokens, BudgetStore: true}
+	return &System{
+		Services: []Service{
+			{Name: "shop", Instances: 4, Workers: 20, Time: LognormalTime(20*time.Millisecond, 100*time.Millisecond), Queue: 10,
+				Calls: []Target{{"db", guarded}, {"mail", client}}, Parallel: true, Notices: true},
+			{Name: "db", Workers: 10, Time: ExponentialTime(10 * time.Millisecond), Queue: Unlimited},
+			{Name: "mail", Workers: 10, Time: ConstantTime(10 * time.Millisecond), Queue: 20, Notices: true},
+		},
+		Loads: []Load{
+			{Name: "web", Target: Target{"shop", client}, Clients: 5, Rate: 300},
+			{Name: "batch", Target: Target{"db", guarded}, Users: 20, Think: time.Second},
+		},
+		Events: []Event{
+			{At: 5 * time.Second, For: 3 * time.Second, Service: "db", Effect: Capacity, Factor: 0.25},
+			{At: 9 * time.Second, For: time.Second, Service: "mail", Effect: Down},
+			{At: 11 * time.Second, For: 2 * time.Second, Load: "web", Effect: Surge, Factor: 3},
+			{At: 12 * time.Second, For: 2 * time.Second, Load: "batch", Effect: Surge, Factor: 2},
+			{At: 14 * time.Second, Service: "shop", Effect: Restart},
+			{At: 15 * time.Second, For: 2 * time.Second, Service: "db", Effect: Errors, Factor: 0.5, Class: retry.ClassTimeout},
+			{At: 18 * time.Second, For: 2 * time.Second, Service: "mail", Effect: Slowness, Factor: 30},
+		},
+		Length: 25 * time.Second,
+	}
+}
+
+// TestConservation: every request ends exactly once, and every call as well.
+func TestConservation(t *testing.T) {
+	sys := chain()
+	for seed := range uint64(5) {
+		e := newEngine(sys, seed)
+		if err := e.run(nil); err != nil {
+			t.Fatal(err)
+		}
+		if inside := e.requests.live(); e.made != e.ended+inside {
+			t.Errorf("%d requests were made: %d have ended, and %d are in progress", e.made, e.ended, inside)
+		}
+		for _, s := range e.services {
+			var offered, ended int
+			for _, second := range s.seconds {
+				offered += second.Offered
+				ended += second.Good + second.Wasted + second.Failed + second.Refused + second.Dropped
+			}
+			if offered == 0 || offered != ended+s.busy+s.queued {
+				t.Errorf("%s: %d requests: %d have ended, %d are served, %d wait", s.spec.Name, offered, ended, s.busy, s.queued)
+			}
+		}
+		var calls, ended int
+		for _, r := range e.routes {
+			for _, second := range r.seconds {
+				calls, ended = calls+second.Calls, ended+second.OK+second.Failed
+			}
+		}
+		if live := e.calls.live(); calls != ended+live {
+			t.Errorf("%d calls began: %d have ended, and %d are in progress", calls, ended, live)
+		}
+	}
+}
+
+// TestDeterministic: the same seed gives the same run, alone or in parallel, and another
+// seed another one.
+func TestDeterministic(t *testing.T) {
+	sys := chain()
+	one, err := Simulate(sys, Options{Seeds: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := Simulate(sys, Options{Seeds: 3, Parallel: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range one.Runs {
+		one.Runs[i].Took, other.Runs[i].Took = 0, 0
+	}
+	if !reflect.DeepEqual(one.Runs, other.Runs) {
+		t.Error("the same seeds gave different runs")
+	}
+	if reflect.DeepEqual(one.Runs[0].Services, one.Runs[1].Services) {
+		t.Error("different seeds gave the same run")
+	}
+}
+
+// TestLimit: a run with too many events is stopped.
+func TestLimit(t *testing.T) {
+	if _, err := Simulate(chain(), Options{MaxEvents: 100}); err == nil {
+		t.Error("got no error")
+	}
+}
+
+// TestPercentile: a percentile is within 3 % of what it should be.
+func TestPercentile(t *testing.T) {
+	var h histogram
+	for i := range 10_000 {
+		h.add(int64(i) * int64(time.Millisecond))
+	}
+	for _, p := range []float64{0.01, 0.5, 0.99} {
+		if got, want := h.percentile(p), 10*p; got < want*0.97 || got > want*1.03 {
+			t.Errorf("%v: got %v, want %v", p, got, want)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package storm
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/policy/duration"
+)
+
+// Text returns what the verdict says about the recovery, such as "recovers after 25s".
+func (v *Verdict) Text() string {
+	n, worst := v.Recovered(), v.Worst()
+	switch {
+	case !v.Harmed():
+		return "is not harmed"
+	case n == 0:
+		return "never recovers"
+	case n < len(v.Outcomes):
+		return fmt.Sprintf("recovers in %d of %d runs", n, len(v.Outcomes))
+	case worst.After == 0:
+		return "recovers at once"
+	}
+	return "recovers after " + duration.Format(worst.After)
+}
+
+// Reason returns a sentence that says why the load recovers or not, about the worst run
+// of the verdict with an index.
+func (r *Result) Reason(load int) string {
+	v := &r.Verdicts[load]
+	run := r.Runs[v.worst()]
+	o := v.Worst()
+	if !o.Harmed {
+		return "no call is lost"
+	}
+	end := int(math.Ceil(r.System.End().Seconds()))
+	seconds := len(r.System.loadRoute(run, load).Seconds)
+	from, to := end, min(end+max(int(o.After.Seconds()), 1), seconds)
+	if !o.Recovered { // as it is in the end
+		from, to = max(end, seconds-2*window), seconds
+	}
+	f := r.System.facts(run, load, from, to)
+	if o.Recovered {
+		return f.recovery(o)
+	}
+	return f.failure()
+}
+
+// facts are means over some seconds of a run.
+type facts struct {
+	service          *Service
+	limit            time.Duration // of an attempt
+	wait             float64       // seconds in the queue
+	wasted, refused  float64       // shares of the requests that were served, and that arrived
+	failed           float64       // the share of the calls of the load that fail
+	offered, each    float64       // requests per second, and for each call
+	open             float64       // the greatest share of open breakers
+	goodput, clients float64       // calls per second that succeed, and that begin
+}
+
+// facts returns the facts about the service of a run whose requests waste the most.
+func (s *System) facts(run *Run, load, from, to int) (f facts) {
+	width := float64(max(to-from, 1))
+	worst := -1.0
+	for i := range run.Services {
+		var sum ServiceSecond
+		for _, second := range run.Services[i].Seconds[from:to] {
+			sum.Offered += second.Offered
+			sum.Started += second.Started
+			sum.Waited += second.Waited
+			sum.Ended += second.Ended
+			sum.Wasted += second.Wasted
+			sum.Refused += second.Refused
+		}
+		offered := float64(sum.Offered) / width
+		wasted := float64(sum.Wasted) / float64(max(sum.Ended, 1))
+		refused := float64(sum.Refused) / float64(max(sum.Offered, 1))
+		if weight := wasted + refused + offered/s.Services[i].Capacity()/1e3; weight > worst {
+			worst = weight
+			f = facts{
+				service: &s.Services[i], wait: sum.Waited / float64(max(sum.Started, 1)), wasted: wasted, refused: refused,
+				offered: offered,
+			}
+		}
+	}
+	var calls, attempts int
+	for i := range run.Routes {
+		route := &run.Routes[i]
+		if route.To != f.service.Name {
+			continue
+		}
+		for _, second := range route.Seconds[from:to] {
+			calls, attempts = calls+second.Calls, attempts+second.Attempts
+			f.open = max(f.open, second.Open)
+		}
+		f.limit = max(f.limit, s.limitOf(route.From, route.To))
+	}
+	f.each = float64(attempts) / float64(max(calls, 1))
+	var ended, failed int
+	for _, second := range s.loadRoute(run, load).Seconds[from:to] {
+		ended, failed = ended+second.OK+second.Failed, failed+second.Failed
+		f.goodput += float64(second.OK) / width
+		f.clients += float64(second.Calls) / width
+		f.open = max(f.open, second.Open)
+	}
+	f.failed = float64(failed) / float64(max(ended, 1))
+	return f
+}
+
+// limitOf returns the limit of an attempt from a load or service to a service.
+func (s *System) limitOf(from, to string) (limit time.Duration) {
+	s.eachTarget(func(name string, t *Target) {
+		if name == from && t.Service == to {
+			p := &t.Client.Policy
+			limit = cmp.Or(max(p.AttemptTimeout, 0), max(p.Timeout, 0), t.Client.Patience)
+		}
+	})
+	return limit
+}
+
+// eachTarget calls f with each target, and the name of the service or load that has it.
+func (s *System) eachTarget(f func(from string, t *Target)) {
+	for i := range s.Services {
+		for j := range s.Services[i].Calls {
+			f(s.Services[i].Name, &s.Services[i].Calls[j])
+		}
+	}
+	for i := range s.Loads {
+		f(s.Loads[i].Name, &s.Loads[i].Target)
+	}
+}
+
+// failure says why calls go on failing.
+func (f *facts) failure() string {
+	capacity := f.service.Capacity()
+	load := fmt.Sprintf("at %.1f attempts for each call, the offered load stays at %s, above the capacity of %s",
+		f.each, perSecond(f.offered), perSecond(capacity))
+	if f.offered <= capacity {
+		load = fmt.Sprintf("the offered load of %s is within the capacity of %s, but the queue does not become shorter",
+			perSecond(f.offered), perSecond(capacity))
+	}
+	switch {
+	case f.wasted > 0.3:
+		return fmt.Sprintf("after the event each request waits %s in the queue of %s, and its caller leaves after %s: %s of "+
+			"the work is wasted; %s", seconds(f.wait), f.service.Name, duration.Format(f.limit), Percent(f.wasted), load)
+	case f.open > 0.3:
+		return fmt.Sprintf("the breakers of %s of the processes stay open: %s of the calls fail although %s could serve %s",
+			Percent(f.open), Percent(f.failed), f.service.Name, perSecond(capacity))
+	case f.refused > 0.05:
+		return fmt.Sprintf("%s refuses %s of the requests; %s", f.service.Name, Percent(f.refused), load)
+	}
+	return fmt.Sprintf("%s of the calls fail or wait: %s of %s succeed", Percent(1-f.goodput/max(f.clients, 1)),
+		perSecond(f.goodput), perSecond(f.clients))
+}
+
+// recovery says what the load waits for until it recovers, and what limits the retries.
+func (f *facts) recovery(o Outcome) string {
+	var parts []string
+	if o.Amplification >= 1.02 {
+		parts = append(parts, fmt.Sprintf("retries make the load %s", times(o.Amplification)))
+	} else {
+		parts = append(parts, "retries add no load")
+	}
+	switch {
+	case o.After == 0:
+		parts = append(parts, "calls succeed as before once the event has passed")
+	case f.open > 0.3:
+		parts = append(parts, fmt.Sprintf("the breakers of %s of the processes are open until the queue is empty",
+			Percent(f.open)))
+	case f.wasted > 0.05:
+		parts = append(parts, fmt.Sprintf("the queue has requests whose callers have gone, which takes %s to work off",
+			duration.Format(o.After)))
+	default:
+		parts = append(parts, fmt.Sprintf("the queue is worked off in %s", duration.Format(o.After)))
+	}
+	return strings.Join(parts, "; ")
+}

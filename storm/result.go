@@ -1,0 +1,304 @@
+package storm
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Options say how a system is simulated.
+type Options struct {
+	Seeds    int // runs, with the seeds 1, 2, …; 0 means 5
+	Parallel int // runs at a time; 0 means 1
+
+	// Progress is called with the share of all seconds that are done. Several goroutines
+	// may call it. Nil means not at all.
+	Progress func(done float64)
+	// MaxEvents limits the events of a run. 0 means no limit.
+	MaxEvents int
+}
+
+// A Result has the runs of a system, one for each seed.
+type Result struct {
+	System   *System
+	Runs     []*Run
+	Verdicts []Verdict // about the loads, in the order of the system
+}
+
+// Simulate executes a system once for each seed. The system must be valid: see
+// [System.Check]. The result does not depend on Parallel.
+func Simulate(sys *System, o Options) (*Result, error) {
+	seeds := cmp.Or(o.Seeds, 5)
+	result := &Result{System: sys, Runs: make([]*Run, seeds)}
+	var done sync.Mutex
+	seconds := 0
+	tick := func(int) {
+		done.Lock()
+		seconds++
+		share := float64(seconds) / float64(seeds*sys.seconds())
+		done.Unlock()
+		o.Progress(share)
+	}
+	if o.Progress == nil {
+		tick = nil
+	}
+	failed := make([]error, seeds)
+	var running sync.WaitGroup
+	slots := make(chan struct{}, max(o.Parallel, 1))
+	for i := range seeds {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			begun := time.Now()
+			e := newEngine(sys, uint64(i+1))
+			e.limit = cmp.Or(o.MaxEvents, math.MaxInt)
+			failed[i] = e.run(tick)
+			result.Runs[i] = e.result(uint64(i + 1))
+			result.Runs[i].Took = time.Since(begun)
+		})
+	}
+	running.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return nil, fmt.Errorf("the simulation was stopped: %w", failed[slices.IndexFunc(failed, func(e error) bool {
+			return e != nil
+		})])
+	}
+	for i := range sys.Loads {
+		result.Verdicts = append(result.Verdicts, result.verdict(i))
+	}
+	return result, nil
+}
+
+// An Outcome is what a run means for a load.
+type Outcome struct {
+	Harmed    bool          // calls were lost at any time
+	Recovered bool          // as many calls succeed as before, up to the end
+	After     time.Duration // from the end of the last event until then
+	Calls     int
+	Failed    int
+	Lost      float64 // seconds of calls that failed: Failed, in calls per second before
+	// Amplification is the most requests that a service gets for each call of the loads,
+	// as a multiple of those before the first event, in any window.
+	Amplification float64
+	Amplified     string // that service
+	Peak          int    // the second in which that window begins
+	Multiplier    Multiplier
+	P99           float64 // of the calls that succeeded, in seconds: the worst second
+}
+
+// A Multiplier is the route that makes the most attempts for each of its calls.
+type Multiplier struct {
+	From, To string
+	Attempts float64 // for each call
+}
+
+// A Verdict is what the runs of a system mean for a load.
+type Verdict struct {
+	Load, Policy string
+	Outcomes     []Outcome // one for each run
+}
+
+// window is the time over which successes are compared with those before.
+const window = 5
+
+// recoveredShare is the share of the successes before that a load must reach.
+const recoveredShare = 0.95
+
+// Recovered returns the number of runs in which the load recovers.
+func (v *Verdict) Recovered() (n int) {
+	for _, o := range v.Outcomes {
+		if o.Recovered {
+			n++
+		}
+	}
+	return n
+}
+
+// Harmed reports whether calls were lost in any run.
+func (v *Verdict) Harmed() bool {
+	return slices.ContainsFunc(v.Outcomes, func(o Outcome) bool { return o.Harmed })
+}
+
+// Worst returns the outcome of the run that recovers last, or that does not recover and
+// loses the most calls.
+func (v *Verdict) Worst() Outcome { return v.Outcomes[v.worst()] }
+
+// worst returns the index of the run of Worst.
+func (v *Verdict) worst() int {
+	list := v.Outcomes
+	worst := 0
+	for i := range list {
+		o, w := &list[i], &list[worst]
+		switch {
+		case o.Recovered != w.Recovered:
+			if !o.Recovered {
+				worst = i
+			}
+		case o.After != w.After:
+			if o.After > w.After {
+				worst = i
+			}
+		case o.Failed > w.Failed:
+			worst = i
+		}
+	}
+	return worst
+}
+
+// Amplification returns the greatest Amplification of the runs.
+func (v *Verdict) Amplification() (most float64) {
+	for _, o := range v.Outcomes {
+		most = max(most, o.Amplification)
+	}
+	return most
+}
+
+// FailedShare returns the share of the calls of all runs that failed.
+func (v *Verdict) FailedShare() float64 {
+	var calls, failed int
+	for _, o := range v.Outcomes {
+		calls, failed = calls+o.Calls, failed+o.Failed
+	}
+	return float64(failed) / float64(max(calls, 1))
+}
+
+// verdict judges the runs for the load with an index.
+func (r *Result) verdict(load int) Verdict {
+	spec := &r.System.Loads[load]
+	v := Verdict{Load: spec.Name, Policy: spec.Target.Client.Policy.Name}
+	for _, run := range r.Runs {
+		v.Outcomes = append(v.Outcomes, r.System.outcome(run, load))
+	}
+	return v
+}
+
+// before returns the seconds that show the system before the first event: not the first
+// ones, in which it fills.
+func (s *System) before() (from, to int) {
+	to = int(s.Begin() / time.Second)
+	return to / 4, max(to, 1)
+}
+
+// loadRoute returns the route of the load with an index.
+func (s *System) loadRoute(run *Run, load int) *RouteRun {
+	return &run.Routes[len(run.Routes)-len(s.Loads)+load]
+}
+
+// outcome judges one run for the load with an index.
+func (s *System) outcome(run *Run, load int) (o Outcome) {
+	seconds := s.loadRoute(run, load).Seconds
+	from, to := s.before()
+	var calls, ok int
+	var took float64
+	for _, second := range seconds[from:to] {
+		calls, ok = calls+second.Calls, ok+second.OK
+		took += 2 * second.P50 / float64(to-from)
+	}
+	for _, second := range seconds {
+		o.Calls += second.Calls
+		o.Failed += second.Failed
+		o.P99 = max(o.P99, second.P99)
+	}
+	rate := float64(calls) / float64(to-from)
+	o.Lost = float64(o.Failed) / max(rate, 1e-9)
+	share := float64(ok) / float64(max(calls, 1))
+	width := windowOf(rate, took, float64(len(seconds)-to)/6)
+	enough := func(begin int) bool {
+		var calls, ok int
+		for _, second := range seconds[begin : begin+width] {
+			calls, ok = calls+second.Calls, ok+second.OK
+		}
+		want := share * float64(calls)
+		if s.Loads[load].Users > 0 { // those who wait make no calls
+			want = float64(width) * share * rate
+		}
+		return float64(ok) >= recoveredShare*want
+	}
+	end := int(math.Ceil(s.End().Seconds()))
+	last := len(seconds) - width
+	recovered := end
+	for begin := to; begin <= last; begin++ {
+		if !enough(begin) {
+			o.Harmed = true
+			recovered = max(recovered, begin+1)
+		}
+	}
+	o.Recovered = recovered <= last-width
+	o.After = time.Duration(recovered-end) * time.Second
+	s.amplification(run, width, &o)
+	return o
+}
+
+// windowOf returns the width of a window in seconds for a number of calls per second that
+// usually take some seconds each. The calls that are in progress when the window begins
+// and ends vary: the window is so wide that they do not matter, but at most wide.
+func windowOf(rate, took, wide float64) int {
+	deviation := math.Sqrt(2 * (1 + rate*took)) // of their difference
+	return int(max(window, min(math.Ceil(100*deviation/max(rate, 1e-9)), wide)))
+}
+
+// amplification sets the Amplification of o, and what belongs to it.
+func (s *System) amplification(run *Run, width int, o *Outcome) {
+	from, to := s.before()
+	count := func(from, to int) (calls float64) {
+		for i := range s.Loads {
+			for _, second := range s.loadRoute(run, i).Seconds[from:to] {
+				calls += float64(second.Calls)
+			}
+		}
+		return calls
+	}
+	normal := count(from, to) / float64(to-from)
+	o.Amplification = 1
+	for _, service := range run.Services {
+		offered := func(from, to int) (n float64) {
+			for _, second := range service.Seconds[from:to] {
+				n += float64(second.Offered)
+			}
+			return n
+		}
+		usual := offered(from, to) / max(count(from, to), 1)
+		for begin := to; begin+width <= len(service.Seconds) && usual > 0; begin++ {
+			// Users who wait make few calls, which would count for much.
+			calls := max(count(begin, begin+width), float64(width)*normal/2)
+			if most := offered(begin, begin+width) / calls / usual; most > o.Amplification {
+				o.Amplification, o.Amplified, o.Peak = most, service.Name, begin
+			}
+		}
+	}
+	for i := range run.Routes {
+		var attempts, calls int
+		route := &run.Routes[i]
+		for _, second := range route.Seconds[o.Peak:min(o.Peak+width, len(route.Seconds))] {
+			attempts, calls = attempts+second.Attempts, calls+second.Calls
+		}
+		if each := float64(attempts) / float64(max(calls, 1)); each > o.Multiplier.Attempts {
+			o.Multiplier = Multiplier{route.From, route.To, each}
+		}
+	}
+}
+
+// Goodput returns, for each second, the calls of a load that succeed, as a share of the
+// calls that began per second before the first event. It is the mean of all runs.
+func (r *Result) Goodput(load int) []float64 {
+	from, to := r.System.before()
+	var before float64
+	sum := make([]float64, r.System.seconds())
+	for _, run := range r.Runs {
+		seconds := r.System.loadRoute(run, load).Seconds
+		for i, second := range seconds {
+			sum[i] += float64(second.OK)
+		}
+		for _, second := range seconds[from:to] {
+			before += float64(second.Calls) / float64(to-from)
+		}
+	}
+	for i := range sum {
+		sum[i] /= max(before, 1e-9)
+	}
+	return sum
+}
