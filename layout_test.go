@@ -168,7 +168,10 @@ var floors = map[string][]string{
 	// The formatter is used by retrygen fmt alone; the file check does without.
 	"policy/format": {"internal/syntax", "policy", "policy/duration", "policy/rules", "runtime"},
 	// A simulation of services is above policies, which need none.
-	"storm": {"policy", "policy/duration", "runtime", "runtime/breaker", "runtime/budget"},
+	"storm": {
+		"internal/spelling", "internal/syntax", "policy", "policy/duration", "policy/rules", "runtime", "runtime/breaker",
+		"runtime/budget", "schema",
+	},
 	// The policies of other systems are converted to policy files, which neither
 	// the file check nor the generator needs.
 	"foreign": {
@@ -200,8 +203,8 @@ var floors = map[string][]string{
 	"lint": {"docs", "internal/gensum", "lint/internal/attempt", "lint/internal/durablerun", "lint/internal/effect",
 		"lint/internal/flow", "lint/internal/policies", "lint/internal/vocab", "policy/rules", "runtime"},
 	"cmd/retrygen": {"docs", "foreign", "gen", "internal/atomicfile", "internal/cli", "internal/diagnostic",
-		"internal/filetree", "internal/sarif", "internal/spelling", "policy", "policy/format", "policy/rules", "schema",
-		"storm"},
+		"internal/filetree", "internal/sarif", "internal/spelling", "policy", "policy/duration", "policy/format",
+		"policy/rules", "schema", "storm"},
 	"cmd/retrylint": {"docs", "foreign", "internal/atomicfile", "internal/cli", "internal/diagnostic",
 		"internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.

@@ -12,31 +12,11 @@ import (
 // messages are more precise.
 func (d decoder) schema(root *syntax.Node) {
 	for _, v := range schema.Validate(root.Value) {
-		at := locate(root, v)
 		if d.covered(root, v.Path) {
 			continue
 		}
-		d.problem(at, "P102", "%s", v.Message)
+		d.problem(root.Locate(v.Path, v.Property), "P102", "%s", v.Message)
 	}
-}
-
-// locate returns the position of a violation: the key of an unknown property, the
-// parent of a missing one, else the value.
-func locate(root *syntax.Node, v schema.Violation) syntax.Span {
-	n := root
-	for _, step := range v.Path {
-		next := n.Child(step)
-		if next == nil {
-			break
-		}
-		n = next
-	}
-	if v.Property != "" {
-		if e := n.Get(v.Property); e != nil {
-			return e.At
-		}
-	}
-	return n.Span
 }
 
 // covered reports whether a problem has been reported at the node that path leads

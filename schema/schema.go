@@ -1,5 +1,5 @@
-// Package schema contains the JSON Schema of policy files, which editors use, and
-// validates values against it.
+// Package schema contains the JSON Schemas of policy files and of scenarios, which
+// editors use, and validates values against them.
 package schema
 
 import (
@@ -18,11 +18,20 @@ import (
 //go:embed policy.schema.json
 var text []byte
 
-// ID is the $id of the schema: the URL at which it is published.
+//go:embed scenario.schema.json
+var scenarioText []byte
+
+// ID is the $id of the schema of policy files: the URL at which it is published.
 const ID = "https://raw.githubusercontent.com/retrygen/retrygen/main/schema/policy.schema.json"
 
-// JSON returns a copy of the text of the schema.
+// ScenarioID is the $id of the schema of scenarios.
+const ScenarioID = "https://raw.githubusercontent.com/retrygen/retrygen/main/schema/scenario.schema.json"
+
+// JSON returns a copy of the text of the schema of policy files.
 func JSON() []byte { return bytes.Clone(text) }
+
+// ScenarioJSON returns a copy of the text of the schema of scenarios.
+func ScenarioJSON() []byte { return bytes.Clone(scenarioText) }
 
 // A Violation is one difference between a value and the schema.
 type Violation struct {
@@ -36,24 +45,33 @@ type compiled struct {
 	raw    any
 }
 
-var load = sync.OnceValue(func() compiled {
+var (
+	policies  = sync.OnceValue(func() compiled { return compile(ID, text) })
+	scenarios = sync.OnceValue(func() compiled { return compile(ScenarioID, scenarioText) })
+)
+
+func compile(id string, text []byte) compiled {
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft7
-	if err := c.AddResource(ID, bytes.NewReader(text)); err != nil {
+	if err := c.AddResource(id, bytes.NewReader(text)); err != nil {
 		panic("the embedded schema: " + err.Error())
 	}
 	var raw any
 	if err := json.Unmarshal(text, &raw); err != nil {
 		panic("the embedded schema: " + err.Error())
 	}
-	return compiled{c.MustCompile(ID), raw}
-})
+	return compiled{c.MustCompile(id), raw}
+}
 
-// Validate returns the violations of a value, in the order of their paths. The
+// Validate returns the violations of a policy file, in the order of their paths. The
 // value must consist of nil, bool, int64, finite float64, string, []any and
 // map[string]any only. Validate may be called concurrently.
-func Validate(value any) []Violation {
-	s := load()
+func Validate(value any) []Violation { return policies().validate(value) }
+
+// ValidateScenario is Validate for a scenario.
+func ValidateScenario(value any) []Violation { return scenarios().validate(value) }
+
+func (s compiled) validate(value any) []Violation {
 	err, ok := s.schema.Validate(value).(*jsonschema.ValidationError)
 	if !ok {
 		return nil
@@ -79,6 +97,9 @@ func (s compiled) collect(err *jsonschema.ValidationError, to *[]Violation) {
 	if name, ok := strings.CutPrefix(err.Message, "additionalProperties '"); ok {
 		v.Property, _, _ = strings.Cut(name, "'")
 		v.Message = "unknown key " + strconv.Quote(v.Property)
+	}
+	if names, ok := strings.CutPrefix(err.Message, "missing properties: "); ok {
+		v.Message = strings.ReplaceAll(names, "'", "") + " is missing"
 	}
 	if message := s.message(err.AbsoluteKeywordLocation); message != "" {
 		v.Message = message

@@ -31,7 +31,7 @@ func (s *System) Describe() (lines []string) {
 // String returns the workers and the queue.
 func (s *Service) String() string {
 	text := fmt.Sprintf("%s: %s, %s for a request, so that it can serve %s",
-		s.Name, count(s.workers(), "worker"), s.Time, perSecond(s.Capacity()))
+		s.Name, count(s.workers(), "worker"), s.Time, PerSecond(s.Capacity()))
 	if s.Queue == Unlimited {
 		text += "; its queue has no limit"
 	} else {
@@ -45,12 +45,12 @@ func (s *Service) String() string {
 
 // String returns who makes the calls.
 func (l *Load) String() string {
-	who := fmt.Sprintf("%s calls per second", thousands(int(l.Rate+0.5)))
+	who := fmt.Sprintf("%s calls per second", Thousands(int(l.Rate+0.5)))
 	if l.Rate < 10 && l.Users == 0 {
 		who = fmt.Sprintf("%.2g calls per second", l.Rate)
 	}
 	if l.Users > 0 {
-		who = fmt.Sprintf("%s users, who pause for %s", thousands(l.Users), seconds(l.Think.Seconds()))
+		who = fmt.Sprintf("%s users, who pause for %s", Thousands(l.Users), seconds(l.Think.Seconds()))
 	}
 	return fmt.Sprintf("%s: %s in %s", l.Name, who, count(max(l.Clients, 1), "process"))
 }
@@ -97,7 +97,7 @@ func count(n int, noun string) string {
 	default:
 		noun += "s"
 	}
-	return thousands(n) + " " + noun
+	return Thousands(n) + " " + noun
 }
 
 // Assumed returns what the policy files have that is not simulated, each once.
@@ -112,16 +112,16 @@ func (s *System) Assumed() (list []string) {
 	return list
 }
 
-// perSecond formats a rate.
-func perSecond(rate float64) string {
+// PerSecond formats a rate.
+func PerSecond(rate float64) string {
 	if rate < 10 {
 		return fmt.Sprintf("%.2g/s", rate)
 	}
-	return thousands(int(rate+0.5)) + "/s"
+	return Thousands(int(rate+0.5)) + "/s"
 }
 
-// thousands formats a number with commas.
-func thousands(n int) string {
+// Thousands formats a number with commas.
+func Thousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]

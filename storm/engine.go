@@ -244,7 +244,7 @@ func (f *failure) Error() string {
 	if f.status != 0 {
 		return fmt.Sprintf("the service answered with status %d", f.status)
 	}
-	return "the service failed with an error of class " + string(f.class)
+	return "the service failed" // with words that no class matches
 }
 
 // StatusCode returns the HTTP status, which package retry reads.

@@ -51,6 +51,7 @@ func (r *Result) Reason(load int) string {
 // facts are means over some seconds of a run.
 type facts struct {
 	service          *Service
+	capacity         float64       // of the service, in requests per second
 	limit            time.Duration // of an attempt
 	wait             float64       // seconds in the queue
 	wasted, refused  float64       // shares of the requests that were served, and that arrived
@@ -64,6 +65,7 @@ type facts struct {
 func (s *System) facts(run *Run, load, from, to int) (f facts) {
 	width := float64(max(to-from, 1))
 	worst := -1.0
+	capacities := s.capacities()
 	for i := range run.Services {
 		var sum ServiceSecond
 		for _, second := range run.Services[i].Seconds[from:to] {
@@ -77,11 +79,11 @@ func (s *System) facts(run *Run, load, from, to int) (f facts) {
 		offered := float64(sum.Offered) / width
 		wasted := float64(sum.Wasted) / float64(max(sum.Ended, 1))
 		refused := float64(sum.Refused) / float64(max(sum.Offered, 1))
-		if weight := wasted + refused + offered/s.Services[i].Capacity()/1e3; weight > worst {
+		if weight := wasted + refused + offered/capacities[i]/1e3; weight > worst {
 			worst = weight
 			f = facts{
-				service: &s.Services[i], wait: sum.Waited / float64(max(sum.Started, 1)), wasted: wasted, refused: refused,
-				offered: offered,
+				service: &s.Services[i], capacity: capacities[i], wait: sum.Waited / float64(max(sum.Started, 1)),
+				wasted: wasted, refused: refused, offered: offered,
 			}
 		}
 	}
@@ -134,12 +136,11 @@ func (s *System) eachTarget(f func(from string, t *Target)) {
 
 // failure says why calls go on failing.
 func (f *facts) failure() string {
-	capacity := f.service.Capacity()
 	load := fmt.Sprintf("at %.1f attempts for each call, the offered load stays at %s, above the capacity of %s",
-		f.each, perSecond(f.offered), perSecond(capacity))
-	if f.offered <= capacity {
+		f.each, PerSecond(f.offered), PerSecond(f.capacity))
+	if f.offered <= f.capacity {
 		load = fmt.Sprintf("the offered load of %s is within the capacity of %s, but the queue does not become shorter",
-			perSecond(f.offered), perSecond(capacity))
+			PerSecond(f.offered), PerSecond(f.capacity))
 	}
 	switch {
 	case f.wasted > 0.3:
@@ -147,12 +148,12 @@ func (f *facts) failure() string {
 			"the work is wasted; %s", seconds(f.wait), f.service.Name, duration.Format(f.limit), Percent(f.wasted), load)
 	case f.open > 0.3:
 		return fmt.Sprintf("the breakers of %s of the processes stay open: %s of the calls fail although %s could serve %s",
-			Percent(f.open), Percent(f.failed), f.service.Name, perSecond(capacity))
+			Percent(f.open), Percent(f.failed), f.service.Name, PerSecond(f.capacity))
 	case f.refused > 0.05:
 		return fmt.Sprintf("%s refuses %s of the requests; %s", f.service.Name, Percent(f.refused), load)
 	}
 	return fmt.Sprintf("%s of the calls fail or wait: %s of %s succeed", Percent(1-f.goodput/max(f.clients, 1)),
-		perSecond(f.goodput), perSecond(f.clients))
+		PerSecond(f.goodput), PerSecond(f.clients))
 }
 
 // recovery says what the load waits for until it recovers, and what limits the retries.

@@ -22,6 +22,8 @@ type Options struct {
 	MaxEvents int
 }
 
+func (o *Options) seeds() int { return cmp.Or(o.Seeds, 5) }
+
 // A Result has the runs of a system, one for each seed.
 type Result struct {
 	System   *System
@@ -32,7 +34,7 @@ type Result struct {
 // Simulate executes a system once for each seed. The system must be valid: see
 // [System.Check]. The result does not depend on Parallel.
 func Simulate(sys *System, o Options) (*Result, error) {
-	seeds := cmp.Or(o.Seeds, 5)
+	seeds := o.seeds()
 	result := &Result{System: sys, Runs: make([]*Run, seeds)}
 	var done sync.Mutex
 	seconds := 0

@@ -109,13 +109,19 @@ input.`,
 			Name: "list", Args: "[packages]", Short: "list what is bound to which policy, and where",
 			Setup: list, Files: true,
 		},
-		{Name: "schema", Short: "print the JSON Schema of policy files", Setup: printSchema},
+		{
+			Name: "schema", Args: "[scenario]", Short: "print the JSON Schema of policy files, or of scenarios",
+			Setup: printSchema, Words: func() []string { return []string{"scenario"} },
+		},
 		{
 			Name: "simulate", Args: "[policies]", Short: "simulate what policies do to a service that is disturbed",
 			Long: `
 For each policy it prints whether calls succeed again after a short disturbance
 of the service that they call, how much load the retries add, and why. The
-decisions about retries are those of the runtime; the service is a model.`,
+decisions about retries are those of the runtime; the service is a model, which
+the output describes. The same command prints the same results everywhere.
+
+A scenario has services, loads and events of your own: see docs/storms.md.`,
 			Setup: simulate, Complete: policyNames,
 		},
 		{
@@ -129,13 +135,17 @@ there is no policy file.`,
 	}
 }
 
-// printSchema prints the JSON Schema of policy files.
+// printSchema prints the JSON Schema of policy files or scenarios.
 func printSchema(*flag.FlagSet) cli.Run {
 	return func(args []string, stdout, stderr io.Writer) int {
-		if len(args) > 0 {
-			return fail(stderr, errors.New("schema takes no arguments: it prints to standard output"))
+		text := schema.JSON()
+		switch {
+		case len(args) == 1 && args[0] == "scenario":
+			text = schema.ScenarioJSON()
+		case len(args) > 0:
+			return fail(stderr, errors.New("schema takes no arguments but the word scenario: it prints to standard output"))
 		}
-		if _, err := stdout.Write(schema.JSON()); err != nil {
+		if _, err := stdout.Write(text); err != nil {
 			return fail(stderr, err)
 		}
 		return cli.OK

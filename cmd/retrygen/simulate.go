@@ -5,14 +5,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
+
+	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
-	"text/tabwriter"
+	"time"
 
 	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/duration"
 	"github.com/retrygen/retrygen/policy/rules"
 	"github.com/retrygen/retrygen/storm"
 )
@@ -23,80 +25,188 @@ func simulate(flags *flag.FlagSet) cli.Run {
 	s := simulator{color: cli.ColorFlag(flags)}
 	cli.FolderFlag(flags)
 	flags.StringVar(&s.file, "f", gen.SourceName, "the policy `file`")
-	flags.IntVar(&s.seeds, "seeds", 5, "the `number` of runs: a verdict holds if it holds in all")
+	flags.StringVar(&s.scenario, "scenario", "", "simulate the services, loads and events of `file` instead")
+	flags.StringVar(&s.compare, "compare", "",
+		"also simulate another `file`: of policies, or with -scenario another scenario")
+	flags.StringVar(&s.sweep, "sweep", "",
+		"simulate several values of a setting: `path=range`, as budgets.calls.ratio=0.02..0.5")
+	flags.StringVar(&s.require, "require", "",
+		"exit with 1 unless all runs meet `conditions`, as 'recovery<30s, amplification<1.5, failed<10%, p99<2s'")
+	flags.BoolVar(&s.json, "json", false, "print results as JSON, for scripts")
+	flags.IntVar(&s.seeds, "seeds", 5, "the `number` of runs: a result holds if it holds in all")
 	return s.run
 }
 
 // A simulator holds the flags of the command simulate.
 type simulator struct {
-	file  string
-	seeds int
-	color *cli.Color
+	file, scenario, compare, sweep, require string
+	json                                    bool
+	seeds                                   int
+	color                                   *cli.Color
 }
 
 func (s *simulator) run(args []string, stdout, stderr io.Writer) int {
-	if s.seeds < 1 {
+	var required []storm.Requirement
+	var err error
+	switch {
+	case s.seeds < 1:
 		return fail(stderr, errors.New("-seeds is at least 1"))
-	}
-	file, status, err := s.read(s.file, stderr)
-	if err != nil {
-		return fail(stderr, err)
-	}
-	if file == nil {
-		return status
-	}
-	cases, err := s.defaults(file, args)
-	if err != nil {
-		return fail(stderr, err)
-	}
-	progress := cli.NewProgress("retrygen", stderr)
-	defer progress.End()
-	for i := range cases {
-		c := &cases[i]
-		progress.Step("simulating " + c.policy)
-		if err := c.simulate(s.options(progress)); err != nil {
-			return fail(stderr, fmt.Errorf("policy %s: %w", c.policy, err))
+	case s.scenario != "" && len(args) > 0:
+		return fail(stderr, errors.New("a scenario says which policies it has: name no policy with -scenario"))
+	case s.compare != "" && s.sweep != "":
+		return fail(stderr, errors.New("use one of -compare and -sweep"))
+	case s.require != "":
+		if required, err = storm.ParseRequirements(s.require); err != nil {
+			return fail(stderr, fmt.Errorf("-require: %w", err))
 		}
 	}
-	progress.Clear()
-	printCases(stdout, cases)
-	return cli.OK
-}
-
-// options returns how a case is simulated.
-func (s *simulator) options(*cli.Progress) storm.Options {
-	return storm.Options{Seeds: s.seeds, Parallel: runtime.GOMAXPROCS(0)}
-}
-
-// read returns the policies of a file. The file is nil if it has an error, which is then
-// printed.
-func (s *simulator) read(name string, stderr io.Writer) (*policy.File, int, error) {
-	title, text, err := readFile(name)
+	list, err := s.simulations(args)
+	if found, ok := errors.AsType[*problems](err); ok {
+		policy.Print(stderr, found.list, found.sources, s.color.On(stderr))
+		summarize(stderr, found.list)
+		return cli.Problems
+	}
+	if err == nil {
+		err = s.simulate(list, stderr)
+	}
 	if err != nil {
-		return nil, cli.Failed, err
+		return fail(stderr, err)
 	}
-	file, problems := policy.Check(title, text)
-	if file == nil {
-		problems = policy.AtLeast(rules.Error, problems)
-		policy.Print(stderr, problems, map[string][]byte{title: text}, s.color.On(stderr))
-		summarize(stderr, problems)
-		return nil, cli.Problems, nil
+	r := stormReport{list: list, seeds: s.seeds, compares: s.compare != "" || s.sweep != ""}
+	if s.json {
+		err = r.writeJSON(stdout)
+	} else {
+		r.print(stdout)
 	}
-	return file, cli.OK, nil
+	if err != nil {
+		return fail(stderr, err)
+	}
+	if !r.meets(required, stderr) {
+		return cli.Problems
+	}
+	return cli.OK
 }
 
 // A simulation is one system that is simulated, and what came of it.
 type simulation struct {
-	policy   string // or the name of the load
+	policy   string // whose default storm it is, or "" for a scenario
+	variant  string // the file of -compare or the value of -sweep, or ""
 	system   *storm.System
-	load     int // the index of the load that the verdict is about
 	result   *storm.Result
-	remedies []storm.Remedy
+	remedies [][]storm.Remedy // for each load
 }
 
-// defaults returns the default storms of policies; of all policies of the file if no
+// name returns what the verdict about a load is about.
+func (c *simulation) name(load int) string {
+	if c.policy != "" {
+		return c.policy
+	}
+	return c.system.Loads[load].Name
+}
+
+// problems are the errors of a policy file or scenario.
+type problems struct {
+	list    []policy.Problem
+	sources map[string][]byte
+}
+
+func (p *problems) Error() string { return policy.Summary(p.list) }
+
+// simulations returns what is to be simulated.
+func (s *simulator) simulations(args []string) ([]simulation, error) {
+	name := s.file
+	if s.scenario != "" {
+		name = s.scenario
+	}
+	if s.sweep != "" {
+		return s.swept(name, args)
+	}
+	list, err := s.variant(name, "", args, nil)
+	if err != nil || s.compare == "" {
+		return list, err
+	}
+	for i := range list {
+		list[i].variant = name
+	}
+	other, err := s.variant(s.compare, s.compare, args, nil)
+	return append(other, list...), err
+}
+
+// swept returns the simulations of -sweep.
+func (s *simulator) swept(name string, args []string) (list []simulation, err error) {
+	sweep, err := storm.ParseSweep(s.sweep)
+	if err != nil {
+		return nil, fmt.Errorf("-sweep: %w", err)
+	}
+	if sweep.IsOfScenario() && s.scenario == "" {
+		return nil, fmt.Errorf("-sweep: %s is part of a scenario: name it with -scenario", sweep.Path)
+	}
+	for _, value := range sweep.Values {
+		change := func(name string, text []byte, isScenario bool) ([]byte, error) {
+			if isScenario != sweep.IsOfScenario() {
+				return text, nil
+			}
+			return sweep.Apply(name, text, value)
+		}
+		each, err := s.variant(name, sweep.Path+"="+value, args, change)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, each...)
+	}
+	return list, nil
+}
+
+// A change changes the text of a policy file or scenario.
+type change func(name string, text []byte, isScenario bool) ([]byte, error)
+
+// variant returns the simulations of one policy file or scenario.
+func (s *simulator) variant(name, variant string, args []string, c change) (list []simulation, err error) {
+	if s.scenario == "" {
+		file, err := readPolicies(name, c)
+		if err != nil {
+			return nil, err
+		}
+		return defaultStorms(file, variant, args)
+	}
+	title, text, err := readFile(name)
+	if err == nil && c != nil {
+		text, err = c(title, text, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	system, found, err := storm.Read(title, text, func(path string) (*policy.File, error) {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(name), filepath.FromSlash(path))
+		}
+		return readPolicies(path, c)
+	})
+	if len(found) > 0 {
+		return nil, &problems{found, map[string][]byte{title: text}}
+	}
+	return []simulation{{variant: variant, system: system}}, err
+}
+
+// readPolicies returns the policies of a file.
+func readPolicies(name string, c change) (*policy.File, error) {
+	title, text, err := readFile(name)
+	if err == nil && c != nil {
+		text, err = c(title, text, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, found := policy.Check(title, text)
+	if file == nil {
+		return nil, &problems{policy.AtLeast(rules.Error, found), map[string][]byte{title: text}}
+	}
+	return file, nil
+}
+
+// defaultStorms returns the default storms of policies; of all policies of the file if no
 // names are given.
-func (s *simulator) defaults(file *policy.File, names []string) (list []simulation, err error) {
+func defaultStorms(file *policy.File, variant string, names []string) (list []simulation, err error) {
 	if len(names) == 0 {
 		for _, p := range file.Policies {
 			names = append(names, p.Name)
@@ -105,10 +215,11 @@ func (s *simulator) defaults(file *policy.File, names []string) (list []simulati
 	for _, name := range names {
 		client, ok := storm.ClientOf(file, name)
 		if !ok {
-			return nil, unknownPolicy(name, file)
+			text := strings.Replace(unknown(name, file).Error(), "is neither a rule nor a policy of", "is no policy of", 1)
+			return nil, errors.New(text)
 		}
 		for _, system := range storm.Default(client) {
-			list = append(list, simulation{policy: name, system: system})
+			list = append(list, simulation{policy: name, variant: variant, system: system})
 		}
 	}
 	if len(list) == 0 {
@@ -117,143 +228,59 @@ func (s *simulator) defaults(file *policy.File, names []string) (list []simulati
 	return list, nil
 }
 
-// simulate simulates the system, and tries what might help if it does not recover.
-func (c *simulation) simulate(o storm.Options) (err error) {
-	c.result, err = storm.Simulate(c.system, o)
-	if err != nil || c.verdict().Recovered() == len(c.result.Runs) {
-		return err
-	}
-	c.remedies, err = storm.Remedies(c.system, c.load, 3, o)
-	return err
-}
-
-func (c *simulation) verdict() *storm.Verdict { return &c.result.Verdicts[c.load] }
-
-// printCases prints what was assumed, a line for each case, and the reasons.
-func printCases(w io.Writer, cases []simulation) {
-	printAssumptions(w, cases)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(table, "policy\tstorm\tresult\tmost load\tfailed calls\tgoodput\n")
-	for i := range cases {
-		c := &cases[i]
-		v := c.verdict()
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.2f ×\t%s\t%s\n", c.nameAfter(cases[:i]), c.system.Name, v.Text(), v.Amplification(),
-			storm.Percent(v.FailedShare()), sparkline(c.result.Goodput(c.load), 40))
-	}
-	table.Flush()
-	for i := range cases {
-		c := &cases[i]
-		if name := c.nameAfter(cases[:i]); name != "" {
-			fmt.Fprintf(w, "\n%s\n", name)
+// simulate simulates the systems, and shows the progress on a terminal.
+func (s *simulator) simulate(list []simulation, stderr io.Writer) error {
+	o := storm.Options{Seeds: s.seeds, Parallel: runtime.GOMAXPROCS(0)}
+	warn(list, o, stderr)
+	progress := cli.NewProgress("retrygen", stderr)
+	defer progress.End()
+	for i := range list {
+		c := &list[i]
+		title := c.policy
+		if title == "" {
+			title = c.system.Name
 		}
-		fmt.Fprintln(w, wrapped(c.system.Name+": "+c.result.Reason(c.load)+"."))
-		if helps := c.helps(); helps != "" {
-			fmt.Fprintln(w, wrapped(helps+"."))
-		}
-	}
-}
-
-// wrapped breaks a text into lines of at most 100 characters, indented by two spaces, and
-// by four after the first.
-func wrapped(text string) string {
-	const width = 100
-	var b strings.Builder
-	line := " "
-	for _, word := range strings.Fields(text) {
-		if len([]rune(line))+1+len([]rune(word)) > width {
-			b.WriteString(line + "\n")
-			line = "   "
-		}
-		line += " " + word
-	}
-	return b.String() + line
-}
-
-// nameAfter returns the name of the case, or "" if the last of the cases before has the same.
-func (c *simulation) nameAfter(before []simulation) string {
-	if n := len(before); n > 0 && before[n-1].policy == c.policy {
-		return ""
-	}
-	return c.policy
-}
-
-// helps returns the changes that were tried and help, or "".
-func (c *simulation) helps() string {
-	if c.verdict().Recovered() == len(c.result.Runs) {
-		return ""
-	}
-	if len(c.remedies) == 0 {
-		return "None of the changes that were tried helps: a budget, a breaker, fewer attempts, a shorter queue"
-	}
-	var list []string
-	for i := range c.remedies {
-		list = append(list, c.remedies[i].String())
-	}
-	return "What would help, as simulated: " + strings.Join(list, "; ")
-}
-
-// printAssumptions prints the systems of the default storms, each once, with the policies
-// that it is for.
-func printAssumptions(w io.Writer, cases []simulation) {
-	var texts []string
-	policies := map[string][]string{}
-	for i := range cases {
-		c := &cases[i]
-		text := assumptions(cases, c.policy)
-		if !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-		if !slices.Contains(policies[text], c.policy) {
-			policies[text] = append(policies[text], c.policy)
-		}
-	}
-	for _, text := range texts {
-		fmt.Fprintf(w, "Default storm of %s:\n%s\n", strings.Join(policies[text], ", "), text)
-	}
-}
-
-// assumptions returns the systems of the default storms of a policy.
-func assumptions(cases []simulation, policy string) string {
-	var b strings.Builder
-	first := true
-	for i := range cases {
-		c := &cases[i]
-		if c.policy != policy {
-			continue
-		}
-		if first {
-			fmt.Fprintf(&b, "  %s\n  %s\n", &c.system.Services[0], &c.system.Loads[0])
-			for _, a := range c.system.Assumed() {
-				fmt.Fprintf(&b, "  %s\n", a)
+		o.Progress = nil
+		if progress.Shown() {
+			o.Progress = func(done float64) {
+				progress.Step(fmt.Sprintf("simulating %s, %d of %d: %.0f %%", title, i+1, len(list), 100*done))
 			}
 		}
-		first = false
-		fmt.Fprintf(&b, "  storm %s: %s\n", c.system.Name, &c.system.Events[0])
-	}
-	return b.String()
-}
-
-// sparkline draws values as blocks, of which a full one is 1 or more. Each is the mean of
-// its part of the values.
-func sparkline(values []float64, width int) string {
-	const blocks = "▁▂▃▄▅▆▇█"
-	levels := []rune(blocks)
-	width = min(width, len(values))
-	line := make([]rune, width)
-	for i := range line {
-		part := values[i*len(values)/width : (i+1)*len(values)/width]
-		var sum float64
-		for _, v := range part {
-			sum += v
+		if err := c.simulate(o); err != nil {
+			return fmt.Errorf("%s: %w", title, err)
 		}
-		level := int(sum/float64(len(part))*float64(len(levels)-1) + 0.5)
-		line[i] = levels[min(max(level, 0), len(levels)-1)]
 	}
-	return string(line)
+	return nil
 }
 
-// unknownPolicy returns the error for a name that is no policy of the file.
-func unknownPolicy(name string, file *policy.File) error {
-	text := strings.Replace(unknown(name, file).Error(), "is neither a rule nor a policy of", "is no policy of", 1)
-	return errors.New(text)
+// warn says before it starts that a simulation may take long or much memory.
+func warn(list []simulation, o storm.Options, stderr io.Writer) {
+	const longest, largest = time.Minute, 2 << 30
+	var total storm.Cost
+	for i := range list {
+		c := list[i].system.Cost(o)
+		total.Time += c.Time
+		total.Bytes = max(total.Bytes, c.Bytes)
+	}
+	if total.Time > longest || total.Bytes > largest {
+		fmt.Fprintf(stderr, "retrygen: warning: this may take up to %s and %.1f GB, with %d runs: -seeds 1 takes less\n",
+			duration.Format(total.Time.Round(time.Second)), float64(total.Bytes)/1e9, o.Seeds)
+	}
+}
+
+// simulate simulates the system, and tries what may help the loads that do not recover.
+func (c *simulation) simulate(o storm.Options) (err error) {
+	if c.result, err = storm.Simulate(c.system, o); err != nil {
+		return err
+	}
+	c.remedies = make([][]storm.Remedy, len(c.result.Verdicts))
+	for i := range c.result.Verdicts {
+		if c.result.Verdicts[i].Recovered() == len(c.result.Runs) || c.variant != "" {
+			continue
+		}
+		if c.remedies[i], err = storm.Remedies(c.system, i, 3, o); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -140,6 +140,22 @@ func (n *Node) Child(step string) *Node {
 	return nil
 }
 
+// Locate returns the position of a violation of a schema: the key of an unknown property
+// of the map that path leads to, the parent of a missing value, else the value.
+func (n *Node) Locate(path []string, property string) Span {
+	for _, step := range path {
+		next := n.Child(step)
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	if e := n.Get(property); e != nil && property != "" {
+		return e.At
+	}
+	return n.Span
+}
+
 // Without returns a copy of a map without the entry under key.
 func (n *Node) Without(key string) *Node {
 	c := *n
