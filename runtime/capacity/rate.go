@@ -101,11 +101,19 @@ func (r *Rate) Wait(ctx context.Context) error {
 
 // take takes a slot, or returns how long it takes until one is free.
 func (r *Rate) take() (slot int64, wait time.Duration) {
+	now := int64(time.Since(r.begun))
 	for {
 		state := r.state.Load()
-		// The clock is read after the state. So a state that is too late for this
-		// time is that of another clock, and not that of another goroutine.
-		next, wait := r.spacing.take(state, int64(time.Since(r.begun)))
+		next, wait := r.spacing.take(state, now)
+		if next == state {
+			return next, wait
+		}
+		if wait > 0 { // the state is too late for now
+			// It is the one of another goroutine, which has read the clock later, or of
+			// another clock.
+			now = int64(time.Since(r.begun))
+			next, wait = r.spacing.take(state, now)
+		}
 		if next == state || r.state.CompareAndSwap(state, next) {
 			return next, wait
 		}
