@@ -284,6 +284,7 @@ var companions = map[string]string{
 	"idempotent":           ", policy: read",
 	"fallback":             ", policy: read",
 	"check":                ", policy: read",
+	"release":              ", policy: read",
 	"group":                ", policy: read, unit: shard",
 	"unit":                 ", policy: read, group: import",
 	"id":                   ", policy: read",

@@ -123,6 +123,7 @@ func (r *resolver) checkTypeParams(b policy.Binding, w emit.Wrapper) {
 	for _, use := range append(w.By, w.Use) {
 		if use != nil {
 			needs[use.Var], needs[use.Fallback], needs[use.Check.Name] = true, true, true
+			needs[use.Release.Name] = true
 			if use.Step != nil {
 				needs[use.Step.Var] = true
 			}

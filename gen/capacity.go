@@ -58,11 +58,28 @@ func (r *resolver) onlyLimited(p *policy.Policy) bool {
 		})
 }
 
+// release returns the function that releases the results of s that are not used.
+func (r *resolver) release(s served, target *bind.Target) (release bind.Check) {
+	if s.use.Release.Name == "" {
+		return release
+	}
+	release, err := r.unit.pkg.Release(s.use.Release.Name, s.fn, target.TypeParams)
+	r.constraints = append(r.constraints, release.Constraint)
+	if err != nil {
+		r.problem(s.use.Release.Pos, "P904", "the release of %s: %v", s.symbol, err)
+	}
+	return release
+}
+
 // hedge returns the name of the hedge of a function, and adds it to what calls share. It
 // returns "" if the policy has none, or if the function cannot be hedged, which it
 // reports.
 func (r *resolver) hedge(s served) string {
 	if s.policy.Hedge == nil || s.policy.Durable != nil {
+		if release := s.use.Release; release.Name != "" {
+			r.problem(release.Pos, "P109",
+				"release is not read without hedge, and policy %s has none: remove it, or use another policy", s.policy.Name)
+		}
 		return ""
 	}
 	if why, instead := s.notHedged(); why != "" {
@@ -90,9 +107,8 @@ func (s *served) notHedged() (why, instead string) {
 		return "of which no error shows whether a request has failed", "bind a function that returns an error"
 	case fn.Stream != "":
 		return "whose result " + fn.Stream + " uses the context after the call", "bind a function that reads it"
-	case fn.Closes != "":
-		return "and the " + fn.Closes + " that is not used would never be closed",
-			"bind a function that closes it and returns what it has read"
+	case fn.Closes != "" && s.use.Release.Name == "":
+		return "and the " + fn.Closes + " that is not used would never be closed", "write release: FUNCTION"
 	case fn.Carried != bind.Stateless:
 		return "whose receiver both requests would change at the same time", "bind a function that makes its own"
 	case len(fn.Inputs) > 0:

@@ -63,7 +63,7 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 				"without a %[2]s",
 			s.policy.Name, has, s.symbol)
 	}
-	u.HedgeField = r.hedge(s)
+	u.HedgeField, u.Release = r.hedge(s), r.release(s, target)
 	if u.Key {
 		r.checkKey(s)
 	}

@@ -25,6 +25,7 @@ type Use struct {
 	Idempotent rules.Idempotency
 	Fallback   Symbol // called with the same arguments and the error, or empty
 	Check      Symbol // called with the results, whose error it returns, or empty
+	Release    Symbol // called with the results of a request that are not used, or empty
 
 	// As written. [Binding.Step] resolves these.
 	ID       []Symbol // parameters; nil: not written
@@ -40,7 +41,7 @@ var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60=]+/)?[\pL_][\pL_\p{Nd}\-]*(?
 var decoration = regexp.MustCompile(`^func\s+|^\s+|\s+$|\[.*\]|\([^*)]*\)$|[*()]`)
 
 var (
-	methodKeys  = []string{"policy", "idempotent", "fallback", "check", "id", "step", "formerly", "repeat"}
+	methodKeys  = []string{"policy", "idempotent", "fallback", "check", "release", "id", "step", "formerly", "repeat"}
 	bindingKeys = append([]string{"group", "unit", "methods"}, methodKeys...)
 )
 
@@ -120,7 +121,7 @@ func (d decoder) groupUnit(n *syntax.Node, r *Binding) {
 // withoutPolicy reports the keys of a binding or a method that have no effect
 // without a policy.
 func (d decoder) withoutPolicy(n *syntax.Node, fix string) {
-	for _, key := range []string{"fallback", "check"} {
+	for _, key := range []string{"fallback", "check", "release"} {
 		if e := n.Written(key); e != nil {
 			d.problem(e.At, "P102", "%s needs a policy: %s", key, fix)
 		}
@@ -147,6 +148,9 @@ func (d decoder) use(n *syntax.Node, u *Use) {
 			"the error")
 	u.Check = d.function(n, "check",
 		"the name of a function of the package that takes the results of what is bound and returns an error")
+	u.Release = d.function(n, "release",
+		"the name of a function of the package that takes the results of what is bound, without the error, and returns "+
+			"nothing")
 }
 
 // function reads the name of a Go function under key.

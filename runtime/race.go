@@ -49,6 +49,10 @@ func (r *Race) Again(request func(context.Context) error) {
 	})
 }
 
+// Unused reports, after [Call.Settle] has returned [hedge.First], whether the second
+// request has succeeded, so that its result has to be released.
+func (r *Race) Unused() bool { return r.race.Err() == nil }
+
 // Settle ends the race of an attempt after the first request has returned err, waits
 // until the second one has returned, and says which result the attempt has. A success of
 // the first request, and an error that is permanent, end the second one; after other

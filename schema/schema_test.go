@@ -168,7 +168,7 @@ var withoutDefault = strings.Fields(`
 	default defaults delay_budget delays description errors every exponential extends failure_rate fallback
 	fibonacci fixed formerly from group groups grpc http id idempotent increment is limit limits linear max
 	max_attempts max_delay max_failures methods nanos on_lost pattern per_error policies policy queue rate rates
-	resume_spread retry_on retryable scope scopes secs shared slow_call slow_rate step target throttle throttles
+	release resume_spread retry_on retryable scope scopes secs shared slow_call slow_rate step target throttle throttles
 	timeout type unit units window_calls within workers
 	attempts class clients code codes off packages response retry_after status test text types`) // of clients
 

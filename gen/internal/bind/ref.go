@@ -225,33 +225,61 @@ func (p *Package) Fallback(name string, fn Func, params []Param,
 // take all of them, or all but the error, and return an error. params are the type
 // parameters of fn, as for Fallback.
 func (p *Package) Check(name string, fn Func, params []Param) (check Check, err error) {
-	obj := p.lookup(name)
-	if obj == nil {
-		return check, fmt.Errorf("the package has no function %s%s", name, DidYouMean(name, p.names(p)))
-	}
-	f, ok := obj.(*types.Func)
-	if !ok {
-		return check, fmt.Errorf("%s is not a function", name)
-	}
-	b := binder{home: p, from: p}
-	has := b.signature(f)
-	if f.Signature().TypeParams().Len() > 0 {
-		check.Params = params
-		if has, err = b.instance(f, params); err != nil {
-			return check, err
-		}
-	}
-	values := fn.Results
-	if fn.HasError {
-		values = values[:len(values)-1]
+	check, has, err := p.judge(name, params)
+	if err != nil {
+		return check, err
 	}
 	want := []Param{{Type: TypeText("error"), typ: types.Universe.Lookup("error").Type()}}
 	check.Error = fn.HasError && assignable(fn.Results, has.Params)
-	if has.Variadic || !sameTypes(has.Results, want) || !check.Error && !assignable(values, has.Params) {
+	if values := fn.values(); has.Variadic || !sameTypes(has.Results, want) ||
+		!check.Error && !assignable(values, has.Params) {
 		return check, fmt.Errorf("%s must be %s, but is %s", name, show(Func{Params: values, Results: want}), show(has))
 	}
-	check.Name, check.Constraint = name, b.constraint(f)
 	return check, nil
+}
+
+// Release checks that the function called name can release the results of fn: it must
+// take all of them but the error, and return nothing. params are the type parameters of
+// fn.
+func (p *Package) Release(name string, fn Func, params []Param) (release Check, err error) {
+	release, has, err := p.judge(name, params)
+	if err != nil {
+		return release, err
+	}
+	if values := fn.values(); has.Variadic || len(has.Results) > 0 || !assignable(values, has.Params) {
+		return release, fmt.Errorf("%s must be %s, but is %s", name, show(Func{Params: values}), show(has))
+	}
+	return release, nil
+}
+
+// values returns the results without the error.
+func (f *Func) values() []Param {
+	if f.HasError {
+		return f.Results[:len(f.Results)-1]
+	}
+	return f.Results
+}
+
+// judge finds the function called name, which takes results of a bound function.
+func (p *Package) judge(name string, params []Param) (check Check, has Func, err error) {
+	obj := p.lookup(name)
+	if obj == nil {
+		return check, has, fmt.Errorf("the package has no function %s%s", name, DidYouMean(name, p.names(p)))
+	}
+	f, ok := obj.(*types.Func)
+	if !ok {
+		return check, has, fmt.Errorf("%s is not a function", name)
+	}
+	b := binder{home: p, from: p}
+	has = b.signature(f)
+	if f.Signature().TypeParams().Len() > 0 {
+		check.Params = params
+		if has, err = b.instance(f, params); err != nil {
+			return check, has, err
+		}
+	}
+	check.Name, check.Constraint = name, b.constraint(f)
+	return check, has, nil
 }
 
 // instance describes the generic function f with params as type arguments.

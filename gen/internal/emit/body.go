@@ -22,7 +22,8 @@ type Use struct {
 
 	Check bind.Check // function that checks the results; its name is empty if there is none
 
-	HedgeField string // the hedge of the function in Shared, or "" if it is not hedged
+	HedgeField string     // the hedge of the function in Shared, or "" if it is not hedged
+	Release    bind.Check // function that releases results that are not used; its name is empty if there is none
 }
 
 // gated reports whether attempts pass a gate.

@@ -121,6 +121,7 @@ func TestRender(t *testing.T) {
 		{name: "command_concurrency", fn: command, policy: policy.Policy{Concurrency: "db"}},
 		{name: "gate", fn: get, policy: policy.Policy{Concurrency: "db", Rate: "partner", Throttle: "api", Breaker: "api"}},
 		{name: "hedge", fn: get, policy: policy.Policy{Concurrency: "db"}, use: emit.Use{HedgeField: "GetHedge"}},
+		{name: "hedge_release", fn: get, use: emit.Use{HedgeField: "GetHedge", Release: bind.Check{Name: "closeUser"}}},
 		{name: "hedge_check", fn: find, policy: policy.Policy{Policy: retry.Policy{AttemptTimeout: time.Second}},
 			use: emit.Use{HedgeField: "FindHedge", Check: checked, Fallback: "cached"}},
 		{name: "durable_gate", fn: get, policy: policy.Policy{Concurrency: "db"}, use: emit.Use{Step: &emit.Step{}}},

@@ -67,8 +67,10 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	if use.Fallback != "" {
 		names = append(names, use.Fallback)
 	}
-	if use.Check.Name != "" {
-		names = append(names, use.Check.Name)
+	for _, judge := range []bind.Check{use.Check, use.Release} {
+		if judge.Name != "" {
+			names = append(names, judge.Name)
+		}
 	}
 	if use.Key || use.shares() || use.Unit >= 0 {
 		names = append(names, p.aliases[RuntimePath], p.aliases[CapacityPath], p.aliases[HedgePath], SharedDefault)
