@@ -201,7 +201,8 @@ var floors = map[string][]string{
 	// lint never imports policy: programs that run the suite choose whether to carry
 	// YAML and JSON Schema.
 	"lint": {"docs", "internal/gensum", "lint/internal/attempt", "lint/internal/durablerun", "lint/internal/effect",
-		"lint/internal/flow", "lint/internal/policies", "lint/internal/vocab", "policy/rules", "runtime"},
+		"lint/internal/flow", "lint/internal/policies", "lint/internal/vocab", "policy/rules", "runtime",
+		"runtime/capacity", "runtime/hedge"},
 	"cmd/retrygen": {"docs", "foreign", "gen", "internal/atomicfile", "internal/cli", "internal/diagnostic",
 		"internal/filetree", "internal/sarif", "internal/spelling", "policy", "policy/duration", "policy/format",
 		"policy/rules", "schema", "storm"},
@@ -430,12 +431,13 @@ var knowsNames = map[string]string{
 	"sharedbackoff.go":    "go-retry and cenkalti/backoff: what counts",
 	"unboundedlibrary.go": "libraries: what marks permanent errors",
 	// Names of this module, and of the go command.
-	"dependency.go":    "paths of the standard library",
-	"directives.go":    "comments of this linter",
-	"place.go":         "files of tests",
-	"policyliteral.go": "the runtime: fields of policies",
-	"rules.go":         "rules of this linter",
-	"stalecode.go":     "comments of the generator",
+	"capacityliteral.go": "the runtime: fields of policies",
+	"dependency.go":      "paths of the standard library",
+	"directives.go":      "comments of this linter",
+	"place.go":           "files of tests",
+	"policyliteral.go":   "the runtime: fields of policies",
+	"rules.go":           "rules of this linter",
+	"stalecode.go":       "comments of the generator",
 }
 
 // TestNamesInVocabulary: the linter decides by types and values. What a function, a type or a

@@ -62,12 +62,7 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 // policies reports what breaks a rule in the retry.Policy literals of a package.
 func (r *report) policies(root inspector.Cursor) {
 	pass := r.pass
-	assigned := map[string]bool{}
-	for obj := range assignments(pass, root) {
-		if v, ok := obj.(*types.Var); ok && v.IsField() && v.Pkg() != nil && v.Pkg().Path() == runtimePath {
-			assigned[v.Name()] = true
-		}
-	}
+	assigned := assignedFields(pass, root, runtimePath)
 	for cur := range root.Preorder((*ast.CompositeLit)(nil)) {
 		lit := cur.Node().(*ast.CompositeLit)
 		if !vocab.IsType(pass.TypesInfo.TypeOf(lit), runtimePath, "Policy") {
@@ -75,7 +70,7 @@ func (r *report) policies(root inspector.Cursor) {
 		}
 		// Have: retry.Policy{…}
 		policy, values := new(retry.Policy), map[string]fieldValue{}
-		if !readFields(pass, lit, policy, values) {
+		if !readFields(pass, lit, reflect.ValueOf(policy).Elem(), values) {
 			continue
 		}
 		known := func(f rules.Field) bool { return isKnown(f, policy, values, assigned) }
@@ -90,6 +85,19 @@ func (r *report) policies(root inspector.Cursor) {
 			r.at(at.Pos(), at.End(), Proven, f.Rule, "%s", f.In(inGo))
 		}
 	}
+}
+
+// assignedFields returns the names of the fields of some packages that a package sets
+// outside of literals.
+func assignedFields(pass *analysis.Pass, root inspector.Cursor, paths ...string) map[string]bool {
+	assigned := map[string]bool{}
+	for obj := range assignments(pass, root) {
+		v, ok := obj.(*types.Var)
+		if ok && v.IsField() && v.Pkg() != nil && slices.Contains(paths, v.Pkg().Path()) {
+			assigned[v.Name()] = true
+		}
+	}
+	return assigned
 }
 
 // isKnown reports whether a field of a policy has the value of its literal.
@@ -150,7 +158,7 @@ type fieldValue struct {
 
 // readFields reads the constant fields of a literal of a policy, or of its schedule. The others
 // keep the value that must not be asked for. It reports whether they have keys.
-func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p *retry.Policy, values map[string]fieldValue) bool {
+func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p reflect.Value, values map[string]fieldValue) bool {
 	for _, elt := range lit.Elts {
 		kv, ok := elt.(*ast.KeyValueExpr)
 		if !ok {
@@ -163,7 +171,7 @@ func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p *retry.Policy, val
 			}
 			continue
 		}
-		field := reflect.ValueOf(p).Elem().FieldByName(name)
+		field := p.FieldByName(name)
 		values[name] = fieldValue{kv.Value, field.IsValid() && setConstant(pass, field, kv.Value)}
 	}
 	return true

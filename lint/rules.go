@@ -46,6 +46,7 @@ var Rules = []rules.Rule{
 	{ID: "RL510", Severity: rules.Warning},
 	{ID: "RL511", Severity: rules.Warning},
 	{ID: "RL512", Severity: rules.Warning},
+	{ID: "RL513", Severity: rules.Error},
 }
 
 // RuleByID returns a rule about Go code or policies, or nil.

@@ -26,7 +26,7 @@ var reporting = []*analysis.Analyzer{
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeLimits, DeferInRetry,
 	NestedRetry, WrapperCall, StaleCode, DirectCall, DurableRun,
-	PolicyLiteral,
+	PolicyLiteral, CapacityLiteral,
 }
 
 // newRule returns an analyzer that reports some rules. The page of the first describes it.

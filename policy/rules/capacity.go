@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/capacity"
+	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
 // capacityRules lists the rules about concurrency limits, rates, throttles and hedges.
@@ -257,45 +257,76 @@ func starves(group string, workers, units int, p *Policy, l *capacity.LimiterPol
 
 // moreHedgesThanExtra is P617.
 func moreHedgesThanExtra(f *File, report report) {
-	const tolerance = 1e-9 // 1 − 0.95 is not 0.05
 	for _, p := range f.Policies {
-		h := p.Hedge
-		if h == nil || h.Quantile == 0 || 1-h.Quantile <= h.Extra+tolerance {
+		if p.Hedge == nil {
 			continue
 		}
-		share := math.Round((1-h.Quantile)*1e6) / 1e6
-		report(Warning, Place{"policies", p.Name, "hedge.after"},
-			"%.4g %% of the requests take longer than p%.6g, but extra allows second requests for %.4g %%: write extra: %.6g, "+
-				"or a higher percentile", 100*share, 100*h.Quantile, 100*h.Extra, share)
+		if finding, found := overExtra(*p.Hedge); found {
+			report(finding.Severity, Place{"policies", p.Name, "hedge.after"}, "%s", finding.message)
+		}
 	}
+}
+
+// overExtra reports a hedge that may start for more requests than Extra allows.
+func overExtra(h hedge.Policy) (Finding, bool) {
+	const tolerance = 1e-9 // 1 − 0.95 is not 0.05
+	share := math.Round((1-h.Quantile)*1e6) / 1e6
+	return finding(h.Quantile > 0 && 1-h.Quantile > h.Extra+tolerance, Warning, "quantile",
+		"%.4g %% of the requests take longer than p%.6g, but `extra` allows second requests for %.4g %%: raise `extra` "+
+			"to %.6g | write a higher percentile", 100*share, 100*h.Quantile, 100*h.Extra, share)
 }
 
 // refusesHealth is P619.
 func refusesHealth(f *File, report report) {
 	for _, t := range f.Throttles {
-		if t.K < 1 {
-			report(Error, Place{"throttles", t.Name, "k"}, "%s", refusesHealthy(t.K))
+		if finding, found := refusesHealthy(t); found {
+			report(finding.Severity, Place{"throttles", t.Name, finding.Field}, "%s", finding.message)
 		}
 	}
 	for _, r := range f.Rates {
-		if text := overPeriod(r); text != "" {
-			report(Warning, Place{"rates", r.Name, "burst"}, "%s", text)
+		if finding, found := overPeriod(r); found {
+			report(finding.Severity, Place{"rates", r.Name, finding.Field}, "%s", finding.message)
 		}
 	}
 }
 
-// refusesHealthy describes a throttle with a K below 1.
-func refusesHealthy(k float64) string {
-	return fmt.Sprintf("k %.4g refuses attempts although all succeed: write at least 1; 2 is usual", k)
+// refusesHealthy reports a throttle that refuses attempts while all are accepted.
+func refusesHealthy(t capacity.ThrottlePolicy) (Finding, bool) {
+	return finding(t.K < 1, Error, "k", "`k` %.4g refuses attempts although all succeed: write 1 or more; 2 is usual", t.K)
 }
 
-// overPeriod describes a burst that is greater than the events of a period, or returns "".
-func overPeriod(r capacity.RatePolicy) string {
-	if r.Burst <= r.Events {
-		return ""
+// overPeriod reports a burst that is greater than the events of a period.
+func overPeriod(r capacity.RatePolicy) (Finding, bool) {
+	return finding(0 < r.Events && r.Events < r.Burst, Warning, "burst",
+		"`burst` %d is more than the %d attempts of a period, so that up to %d start in one: lower `burst`", r.Burst,
+		r.Events, MostInPeriod(r))
+}
+
+// CheckRate returns the findings about a rate alone. known is as for [Check].
+func CheckRate(r capacity.RatePolicy, known Known) []Finding {
+	f, found := overPeriod(r.Effective())
+	return alone("P619", f, found && known("burst") && known("events"))
+}
+
+// CheckThrottle returns the findings about a throttle alone. known is as for [Check].
+func CheckThrottle(t capacity.ThrottlePolicy, known Known) []Finding {
+	f, found := refusesHealthy(t.Effective())
+	return alone("P619", f, found && known("k"))
+}
+
+// CheckHedge returns the findings about a hedge alone. known is as for [Check].
+func CheckHedge(h hedge.Policy, known Known) []Finding {
+	f, found := overExtra(h.Effective())
+	return alone("P617", f, found && known("quantile") && known("extra"))
+}
+
+// alone returns a finding of a rule, if it is found.
+func alone(rule string, f Finding, found bool) []Finding {
+	if !found {
+		return nil
 	}
-	return fmt.Sprintf("burst %d is more than the %d attempts of a period, so that up to %d start in one: lower burst",
-		r.Burst, r.Events, MostInPeriod(r))
+	f.Rule, f.Text = rule, f.In(policyWords)
+	return []Finding{f}
 }
 
 // MostInPeriod returns the most attempts that a rate lets start in one of its periods.
