@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
@@ -99,6 +100,16 @@ func BenchmarkStatic(b *testing.B) {
 		defer meter(b)()
 		for b.Loop() {
 			_, _ = retryGuarded(ctx, in)
+		}
+	})
+	limiter := capacity.NewLimiter(capacity.LimiterPolicy{Limit: permits})
+	b.Run("limiter", func(b *testing.B) {
+		defer meter(b)()
+		for b.Loop() {
+			if limiter.TryAcquire() {
+				_, _ = fetch(ctx, in)
+				limiter.Release()
+			}
 		}
 	})
 }

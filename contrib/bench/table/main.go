@@ -28,8 +28,17 @@ func run(in io.Reader, out, errs io.Writer) int {
 	return 0
 }
 
-// columns of the table, by the benchmark without its library.
-var columns = []struct{ benchmark, title string }{
+// A column is a benchmark without its library.
+type column struct{ benchmark, title string }
+
+// tables are printed one after the other, if there are results for them.
+var tables = []struct {
+	libraries string // the benchmarks whose libraries are lines of the table
+	columns   []column
+}{{"Call/", calls}, {"Limits/", limits}}
+
+// calls are what a call costs, as a multiple of the direct call.
+var calls = []column{
 	{"Call/Retry", "success"},
 	{"Call/Guarded", "with breaker and budget"},
 	{"Call/FailOnce", "one failure, no delay"},
@@ -42,6 +51,21 @@ var columns = []struct{ benchmark, title string }{
 	{"Parallel8/FailureRate", "failure-rate breaker, 8 goroutines"},
 	{"Call/Budget", "budget"},
 	{"Call/Full", "all of it"},
+}
+
+// limits are what an attempt costs that limits admit.
+var limits = []column{
+	{"Limits/fixed/1", "concurrency limit"},
+	{"Limits/fixed/8", "8 goroutines"},
+	{"Limits/inTurn/16", "16 goroutines in turn"},
+	{"Limits/adaptive/1", "adaptive limit"},
+	{"Limits/adaptive/8", "8 goroutines"},
+	{"Limits/rate/1", "rate limit"},
+	{"Limits/rate/8", "8 goroutines"},
+	{"Limits/healthy/1", "throttle, healthy"},
+	{"Limits/healthy/8", "8 goroutines"},
+	{"Limits/throttled/1", "throttle, some failures"},
+	{"Limits/throttled/8", "8 goroutines"},
 }
 
 // A result is what repeated runs of one benchmark gave.
@@ -100,19 +124,32 @@ func find(results []*result, benchmark, library string) *result {
 	return nil
 }
 
-// print prints a line for each library: times as multiples of the direct call.
+// print prints the tables.
 func print(out io.Writer, results []*result) {
+	separator := ""
+	for _, t := range tables {
+		var libraries []string
+		for _, r := range results {
+			if strings.HasPrefix(r.benchmark, t.libraries) && !slices.Contains(libraries, r.library) {
+				libraries = append(libraries, r.library)
+			}
+		}
+		if len(libraries) > 0 {
+			fmt.Fprint(out, separator)
+			printTable(out, results, libraries, t.columns)
+			separator = "\n"
+		}
+	}
+}
+
+// printTable prints a line for each library: times as multiples of the direct call, if it
+// is measured.
+func printTable(out io.Writer, results []*result, libraries []string, columns []column) {
 	fmt.Fprint(out, "| |")
 	for _, c := range columns {
 		fmt.Fprintf(out, " %s |", c.title)
 	}
 	fmt.Fprintln(out, "\n|---|"+strings.Repeat("---|", len(columns)))
-	var libraries []string
-	for _, r := range results {
-		if strings.HasPrefix(r.benchmark, "Call/") && !slices.Contains(libraries, r.library) {
-			libraries = append(libraries, r.library)
-		}
-	}
 	for _, library := range libraries {
 		fmt.Fprintf(out, "| %s |", library)
 		for _, c := range columns {
@@ -128,13 +165,21 @@ func cell(r, direct *result) string {
 	case r == nil:
 		return ""
 	case direct == nil || r == direct:
-		return fmt.Sprintf("%.3g ns, %.0f", median(r.ns), median(r.allocs))
+		return nanoseconds(median(r.ns)) + fmt.Sprintf(", %.0f", median(r.allocs))
 	}
 	times := median(r.ns) / median(direct.ns)
 	if times < 9.95 {
 		return fmt.Sprintf("%.1f×, %.0f", times, median(r.allocs))
 	}
 	return fmt.Sprintf("%.0f×, %.0f", times, median(r.allocs))
+}
+
+// nanoseconds formats a time with three digits, and without an exponent.
+func nanoseconds(ns float64) string {
+	if ns < 1000 {
+		return fmt.Sprintf("%.3g ns", ns)
+	}
+	return fmt.Sprintf("%.0f ns", ns)
 }
 
 func median(of []float64) float64 {
