@@ -172,6 +172,8 @@ var floors = map[string][]string{
 		"internal/spelling", "internal/syntax", "policy", "policy/duration", "policy/rules", "runtime", "runtime/breaker",
 		"runtime/budget", "schema",
 	},
+	// Who simulates without a page needs no charts.
+	"storm/chart": {"policy/duration", "storm"},
 	// The policies of other systems are converted to policy files, which neither
 	// the file check nor the generator needs.
 	"foreign": {
@@ -205,7 +207,7 @@ var floors = map[string][]string{
 		"runtime/capacity", "runtime/hedge"},
 	"cmd/retrygen": {"docs", "foreign", "gen", "internal/atomicfile", "internal/cli", "internal/diagnostic",
 		"internal/filetree", "internal/sarif", "internal/spelling", "policy", "policy/duration", "policy/format",
-		"policy/rules", "schema", "storm"},
+		"policy/rules", "schema", "storm", "storm/chart"},
 	"cmd/retrylint": {"docs", "foreign", "internal/atomicfile", "internal/cli", "internal/diagnostic",
 		"internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
 
 	"path/filepath"
 	"runtime"
@@ -33,16 +36,18 @@ func simulate(flags *flag.FlagSet) cli.Run {
 	flags.StringVar(&s.require, "require", "",
 		"exit with 1 unless all runs meet `conditions`, as 'recovery<30s, amplification<1.5, failed<10%, p99<2s'")
 	flags.BoolVar(&s.json, "json", false, "print results as JSON, for scripts")
+	flags.BoolVar(&s.svg, "svg", false, "draw the results as an SVG image")
+	flags.StringVar(&s.html, "html", "", "also write a page with charts to `file`")
 	flags.IntVar(&s.seeds, "seeds", 5, "the `number` of runs: a result holds if it holds in all")
 	return s.run
 }
 
 // A simulator holds the flags of the command simulate.
 type simulator struct {
-	file, scenario, compare, sweep, require string
-	json                                    bool
-	seeds                                   int
-	color                                   *cli.Color
+	file, scenario, compare, sweep, require, html string
+	json, svg                                     bool
+	seeds                                         int
+	color                                         *cli.Color
 }
 
 func (s *simulator) run(args []string, stdout, stderr io.Writer) int {
@@ -53,6 +58,8 @@ func (s *simulator) run(args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, errors.New("-seeds is at least 1"))
 	case s.scenario != "" && len(args) > 0:
 		return fail(stderr, errors.New("a scenario says which policies it has: name no policy with -scenario"))
+	case s.json && s.svg:
+		return fail(stderr, errors.New("-json and -svg both write to standard output: use one of them"))
 	case s.compare != "" && s.sweep != "":
 		return fail(stderr, errors.New("use one of -compare and -sweep"))
 	case s.require != "":
@@ -72,19 +79,35 @@ func (s *simulator) run(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, err)
 	}
-	r := stormReport{list: list, seeds: s.seeds, compares: s.compare != "" || s.sweep != ""}
-	if s.json {
-		err = r.writeJSON(stdout)
-	} else {
-		r.print(stdout)
-	}
-	if err != nil {
+	r := stormReport{source: cmp.Or(s.scenario, s.file), list: list, compares: s.compare != "" || s.sweep != ""}
+	if err := s.write(&r, stdout); err != nil {
 		return fail(stderr, err)
 	}
 	if !r.meets(required, stderr) {
 		return cli.Problems
 	}
 	return cli.OK
+}
+
+// write writes the results in the forms that the flags select.
+func (s *simulator) write(r *stormReport, stdout io.Writer) error {
+	if s.html != "" {
+		var page bytes.Buffer
+		if err := r.page().HTML(&page); err != nil {
+			return err
+		}
+		if err := os.WriteFile(s.html, page.Bytes(), 0o666); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.json:
+		return r.writeJSON(stdout)
+	case s.svg:
+		return r.page().SVG(stdout)
+	}
+	r.print(stdout)
+	return nil
 }
 
 // A simulation is one system that is simulated, and what came of it.
@@ -114,10 +137,7 @@ func (p *problems) Error() string { return policy.Summary(p.list) }
 
 // simulations returns what is to be simulated.
 func (s *simulator) simulations(args []string) ([]simulation, error) {
-	name := s.file
-	if s.scenario != "" {
-		name = s.scenario
-	}
+	name := cmp.Or(s.scenario, s.file)
 	if s.sweep != "" {
 		return s.swept(name, args)
 	}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/retrygen/retrygen/storm"
+	"github.com/retrygen/retrygen/storm/chart"
+)
+
+// page returns the document with the charts.
+func (r *stormReport) page() *chart.Page {
+	p := &chart.Page{Title: "Storms of " + r.source}
+	for i := range r.list {
+		c := &r.list[i]
+		title, group := c.system.Name, ""
+		if c.policy != "" {
+			title, group = c.policy+", storm "+c.system.Name, c.policy
+		}
+		if c.variant != "" {
+			title += ", " + c.variant
+		}
+		section := chart.Section{Title: title, Group: group, Good: true, System: c.system.Describe(), Result: c.result}
+		section.System = append(section.System, c.system.Assumed()...)
+		for load := range c.result.Verdicts {
+			v := &c.result.Verdicts[load]
+			section.Good = section.Good && v.Recovered() == len(v.Outcomes)
+			text := v.Text()
+			why := c.result.Reason(load)
+			if len(c.result.Verdicts) > 1 {
+				text, why = v.Load+" "+text, v.Load+": "+why
+			}
+			if load > 0 {
+				section.Verdict += ", "
+			}
+			section.Verdict += text
+			section.Why = append(section.Why, strings.ToUpper(why[:1])+why[1:]+".")
+			if helps := c.helps(load); helps != "" && !r.compares {
+				section.Why = append(section.Why, helps+".")
+			}
+		}
+		p.Sections = append(p.Sections, section)
+	}
+	return p
+}
+
+// A verdictJSON is a verdict, as -json prints it.
+type verdictJSON struct {
+	Policy        string             `json:"policy"`
+	Storm         string             `json:"storm"` // capacity or errors, or the file of the scenario
+	Load          string             `json:"load"`
+	Variant       string             `json:"variant,omitempty"`
+	Result        string             `json:"result"`
+	Runs          int                `json:"runs"`
+	Recovered     int                `json:"recovered_runs"`
+	Recovery      *float64           `json:"recovery_seconds"` // of the worst run; null if it never recovers
+	Amplification float64            `json:"amplification"`
+	Amplified     string             `json:"amplified_service,omitempty"`
+	Multiplier    *multiplierJSON    `json:"multiplier,omitempty"`
+	FailedShare   float64            `json:"failed_share"`
+	Lost          float64            `json:"lost_seconds"`
+	P99           float64            `json:"p99_seconds"`
+	Reasons       map[string]float64 `json:"reasons"` // why calls failed, as shares
+	Why           string             `json:"why"`
+	Helps         []string           `json:"helps,omitempty"`
+	System        []string           `json:"system"`
+	Assumed       []string           `json:"assumed,omitempty"`
+
+	Services []storm.ServiceSeries `json:"services"`
+	Routes   []storm.RouteSeries   `json:"routes"`
+}
+
+// A multiplierJSON is the route that makes the most attempts for each call.
+type multiplierJSON struct {
+	From     string  `json:"from"`
+	To       string  `json:"to"`
+	Attempts float64 `json:"attempts_per_call"`
+}
+
+// writeJSON prints the verdicts as JSON.
+func (r *stormReport) writeJSON(w io.Writer) error {
+	list := []verdictJSON{}
+	for _, x := range r.rows() {
+		v := &x.c.result.Verdicts[x.load]
+		worst := v.Worst()
+		j := verdictJSON{
+			Policy: v.Policy, Storm: x.c.system.Name, Load: v.Load, Variant: x.c.variant, Result: v.Text(),
+			Runs: len(x.c.result.Runs), Recovered: v.Recovered(), Amplification: v.Amplification(), Amplified: worst.Amplified,
+			FailedShare: v.FailedShare(), Lost: worst.Lost, P99: worst.P99, Reasons: x.c.result.Reasons(x.load),
+			Why: x.c.result.Reason(x.load), System: x.c.system.Describe(), Assumed: x.c.system.Assumed(),
+		}
+		if worst.Recovered {
+			seconds := worst.After.Seconds()
+			j.Recovery = &seconds
+		}
+		if m := worst.Multiplier; m.Attempts > 0 {
+			j.Multiplier = &multiplierJSON{m.From, m.To, m.Attempts}
+		}
+		for i := range x.c.remedies[x.load] {
+			j.Helps = append(j.Helps, x.c.remedies[x.load][i].String())
+		}
+		j.Services, j.Routes = x.c.result.Series()
+		list = append(list, j)
+	}
+	return writeJSON(w, list)
+}
