@@ -172,6 +172,8 @@ var floors = map[string][]string{
 		"internal/spelling", "internal/syntax", "policy", "policy/duration", "policy/rules", "runtime", "runtime/breaker",
 		"runtime/budget", "schema",
 	},
+	// Wrappers that the simulation is compared with; a package with generated code has no other.
+	"storm/internal/wrapped": {"runtime", "runtime/breaker", "runtime/budget"},
 	// Who simulates without a page needs no charts.
 	"storm/chart": {"policy/duration", "storm"},
 	// The policies of other systems are converted to policy files, which neither

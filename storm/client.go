@@ -185,6 +185,9 @@ func (c *call) attempt(i uint32) {
 			limit = max(left, 1)
 		}
 	}
+	if e.observe != nil {
+		e.observe(c, "attempt")
+	}
 	c.gen++
 	first := c.state.Attempts+c.state.Lost == 0
 	r.now().Attempts++
@@ -265,6 +268,9 @@ func (c *call) fails(i uint32, f *retry.Failure) {
 // end ends the call: with the reason of a failure, or "".
 func (c *call) end(i uint32, reason retry.Reason) {
 	r, e := c.route, c.route.engine
+	if e.observe != nil {
+		e.observe(c, "end "+string(reason))
+	}
 	parent := c.parent
 	second := r.now()
 	if reason == "" {

@@ -31,6 +31,8 @@ type engine struct {
 	limit  int // of events
 
 	made, ended int // requests, for the test of conservation
+
+	observe func(c *call, what string) // for tests: called at each attempt and end of a call; or nil
 }
 
 // newEngine prepares a system, which must be valid: see [System.Check].

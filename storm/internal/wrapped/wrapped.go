@@ -1,0 +1,17 @@
+// Package wrapped has wrappers with which the simulation is compared.
+package wrapped
+
+import "context"
+
+//go:generate go run ../../../cmd/retrygen .
+
+// A Service is called. Each of its methods is called under the policy of that name.
+type Service interface {
+	Once(ctx context.Context) error
+	Plain(ctx context.Context) error
+	Budgeted(ctx context.Context) error
+	Guarded(ctx context.Context) error
+	Patient(ctx context.Context) error
+	Timed(ctx context.Context) error
+	Mixed(ctx context.Context) error
+}
