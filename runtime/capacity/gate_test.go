@@ -107,8 +107,8 @@ func TestGateThrottle(t *testing.T) {
 				g.Leave(p, Overload, Overload)
 			}
 		}
-		all := g.Throttle.sum.all
-		if _, ok := g.TryEnter(); ok || g.Throttle.sum.all != all {
+		all := g.Throttle.state.sum.all
+		if _, ok := g.TryEnter(); ok || g.Throttle.state.sum.all != all {
 			t.Error("a hedge is admitted, or counted, while the throttle refuses attempts")
 		}
 		var err error

@@ -20,12 +20,9 @@ type Throttle struct {
 	mood   atomic.Uint32  // written under mu
 	policy ThrottlePolicy // as given; never written after NewThrottle
 
-	mu     sync.Mutex
-	limits ThrottlePolicy // effective; set with begun
-	begun  time.Time
-	at     int64 // the tenth of the window that is current, counted since begun
-	tenths [10]requests
-	sum    requests // of the tenths
+	mu    sync.Mutex
+	state ThrottleState
+	begun bool // state has the policy
 }
 
 // The values of Throttle.mood.
@@ -34,9 +31,6 @@ const (
 	counting        // the share was 0 when an attempt was last counted
 	refusing        // the share was above 0
 )
-
-// requests are numbers of requests, and of those that the service accepted.
-type requests struct{ all, accepted int }
 
 // NewThrottle returns a throttle that refuses nothing yet. It panics if a field of p is
 // negative or not a number, if MaxShare is above 1, or if Window is below 10ns.
@@ -65,14 +59,9 @@ func (t *Throttle) Admit() bool { return t.mood.Load() != refusing || t.admit() 
 
 //go:noinline
 func (t *Throttle) admit() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.advance()
-	if share := t.share(); share == 0 || rand.Float64() >= share {
-		return true
-	}
-	t.add(requests{all: 1})
-	return false
+	t.lock()
+	defer t.unlock()
+	return t.state.Admit(time.Now(), rand.Float64())
 }
 
 // Share returns the share of attempts that is refused now, from 0 to MaxShare.
@@ -80,10 +69,9 @@ func (t *Throttle) Share() float64 {
 	if t.Calm() {
 		return 0
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.advance()
-	return t.share()
+	t.lock()
+	defer t.unlock()
+	return t.state.Share(time.Now())
 }
 
 // Report counts an attempt that was admitted and has ended. A [Neutral] one does not count.
@@ -95,58 +83,30 @@ func (t *Throttle) Report(s Sample) {
 
 //go:noinline
 func (t *Throttle) report(s Sample) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.advance()
-	if s == Success {
-		t.add(requests{all: 1, accepted: 1})
-	} else {
-		t.add(requests{all: 1})
-	}
-	t.share()
+	t.lock()
+	defer t.unlock()
+	t.state.Report(time.Now(), s)
 }
 
-// share returns the share that is refused now, and sets mood by it.
-func (t *Throttle) share() float64 {
-	if t.sum.all == t.sum.accepted { // no failure is left
-		t.tenths, t.sum = [10]requests{}, requests{}
-		t.mood.Store(calm)
-		return 0
+// lock locks the throttle, and gives its policy to the state of a zero Throttle.
+func (t *Throttle) lock() {
+	t.mu.Lock()
+	if !t.begun {
+		t.begun, t.state = true, NewThrottleState(t.policy, time.Now())
 	}
-	share := t.limits.share(float64(t.sum.all), float64(t.sum.accepted))
-	mood := uint32(counting)
-	if share > 0 {
-		mood = refusing
+}
+
+// unlock sets the mood by what was counted, and unlocks the throttle.
+func (t *Throttle) unlock() {
+	mood := uint32(refusing)
+	switch {
+	case t.state.sum.all == t.state.sum.accepted:
+		mood = calm
+	case t.state.share() == 0:
+		mood = counting
 	}
 	if mood != t.mood.Load() {
 		t.mood.Store(mood)
 	}
-	return share
-}
-
-// add counts requests in the current tenth.
-func (t *Throttle) add(n requests) {
-	for _, to := range []*requests{&t.tenths[t.at%10], &t.sum} {
-		to.all += n.all
-		to.accepted += n.accepted
-	}
-}
-
-// advance forgets the tenths that are no longer in the window.
-func (t *Throttle) advance() {
-	if t.begun.IsZero() {
-		t.limits, t.begun = t.policy.Effective(), time.Now()
-	}
-	at := int64(time.Since(t.begun) / (t.limits.Window / 10))
-	if at < t.at || at >= t.at+10 { // earlier: another clock, as in a testing/synctest bubble
-		t.tenths, t.sum = [10]requests{}, requests{}
-		t.at = at
-	}
-	for t.at < at {
-		t.at++
-		old := &t.tenths[t.at%10]
-		t.sum.all -= old.all
-		t.sum.accepted -= old.accepted
-		*old = requests{}
-	}
+	t.mu.Unlock()
 }

@@ -79,3 +79,17 @@ func TestThrottleLittleTraffic(t *testing.T) {
 		}
 	})
 }
+
+// TestThrottleClock: a clock that goes back begins a new window.
+func TestThrottleClock(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := NewThrottleState(ThrottlePolicy{MinCalls: 1}, now)
+	s.Report(now, Overload)
+	if now = now.Add(-time.Hour); s.Share(now) != 0 {
+		t.Errorf("the share is %v, want 0", s.Share(now))
+	}
+	s.Report(now, Overload)
+	if s.Share(now) == 0 {
+		t.Error("the share is 0 after a failure in the new window")
+	}
+}
