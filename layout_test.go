@@ -170,10 +170,12 @@ var floors = map[string][]string{
 	// A simulation of services is above policies, which need none.
 	"storm": {
 		"internal/spelling", "internal/syntax", "policy", "policy/duration", "policy/rules", "runtime", "runtime/breaker",
-		"runtime/budget", "schema",
+		"runtime/budget", "runtime/capacity", "schema",
 	},
 	// Wrappers that the simulation is compared with; a package with generated code has no other.
-	"storm/internal/wrapped": {"runtime", "runtime/breaker", "runtime/budget"},
+	"storm/internal/wrapped": {
+		"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/genapi",
+	},
 	// Who simulates without a page needs no charts.
 	"storm/chart": {"policy/duration", "storm"},
 	// The policies of other systems are converted to policy files, which neither

@@ -230,7 +230,11 @@ func (c *Call) inspect(ctx context.Context, f *Failure, in *Inputs) {
 	}
 	f.judge()
 	if !f.Refused && c.pass.Admitted() {
-		c.leave(p.samples(c.gate.Throttle, f))
+		var throttle capacity.ThrottlePolicy
+		if c.gate.Throttle != nil {
+			throttle = c.gate.Throttle.Policy()
+		}
+		c.leave(p.samples(&throttle, f))
 	}
 	if c.breaker != nil {
 		if !f.Refused {

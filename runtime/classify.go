@@ -127,20 +127,26 @@ func (p *Policy) sample(b *breaker.Policy, failure *Failure) breaker.Sample {
 	return breaker.Neutral
 }
 
-// samples returns the samples of a failure for a limiter and a throttle. An error shows
-// the limiter an overload if the service had no time for the request; other errors may
-// come fast, and show it nothing. For the throttle, an error is an answer unless a
-// breaker with its Count would count it.
-func (p *Policy) samples(t *capacity.Throttle, f *Failure) (limiter, throttle capacity.Sample) {
+// Samples returns the samples of a failure for a limiter and for a throttle with a
+// policy. An error shows the limiter an overload if the service had no time for the
+// request: a timeout, a rate limit, the status 503. Other errors may come fast, and show
+// it nothing. For the throttle, an error is an answer unless a breaker with its Count
+// would count it.
+func (p *Policy) Samples(t *capacity.ThrottlePolicy, f Failure) (limiter, throttle capacity.Sample) {
+	f.classify(p)
+	return p.samples(t, &f)
+}
+
+func (p *Policy) samples(t *capacity.ThrottlePolicy, f *Failure) (limiter, throttle capacity.Sample) {
 	facts := &f.facts
 	if f.Err == nil || f.ended || facts.refused != "" || p.belongs(f.Err, facts, ClassCanceled) {
 		return capacity.Neutral, capacity.Neutral
 	}
-	if facts.expired || facts.status == 503 || facts.has(ClassRateLimit) {
+	if facts.has(ClassTimeout) || facts.status == 503 || facts.has(ClassRateLimit) {
 		limiter = capacity.Overload
 	}
 	throttle = capacity.Success
-	if t != nil && p.sample(&breaker.Policy{Count: t.Policy().Count}, f) == breaker.Failure {
+	if p.sample(&breaker.Policy{Count: t.Count}, f) == breaker.Failure {
 		throttle = capacity.Overload
 	}
 	return limiter, throttle

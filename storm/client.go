@@ -3,108 +3,105 @@ package storm
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
 // A group is a number of processes that call services: those of a load, or the instances
-// of a service. Each process has one breaker and one budget for each name.
+// of a service. Each process has one breaker, one budget and so on for each name.
 type group struct {
 	engine    *engine
 	stores    *group // with what all processes share
 	processes int
 
-	breakerNames, budgetNames []string
-	breakerPolicies           []breaker.Policy
-	budgetPolicies            []budget.Policy
-	breakers                  []*breaker.Model // of all names, process by process
-	budgets                   []*budget.Budget
+	breakers  shelf[breaker.Policy, *breaker.Model]
+	budgets   shelf[budget.Policy, *budget.Budget]
+	limiters  shelf[capacity.LimiterPolicy, *limiter]
+	rates     shelf[capacity.RatePolicy, *rate]
+	throttles shelf[capacity.ThrottlePolicy, *throttle]
 }
 
-// newGroup returns a group without breakers and budgets. The engine does not know the
-// group of the stores, whose stores is nil.
+// newGroup returns a group that has nothing yet. The engine does not know the group of the
+// stores, whose stores is nil.
 func newGroup(e *engine, stores *group, processes int) *group {
 	g := &group{engine: e, stores: stores, processes: processes}
+	g.breakers.make, g.budgets.make = breaker.NewModel, budget.NewAt
+	g.limiters.make, g.rates.make, g.throttles.make = newLimiter, newRate, newThrottle
 	if stores != nil {
 		e.groups = append(e.groups, g)
 	}
 	return g
 }
 
-// reset gives each process breakers that are closed and budgets that are full.
+// reset gives each process breakers that are closed, budgets that are full, and limits
+// without any attempt in progress.
 func (g *group) reset() {
 	now := g.engine.time()
-	g.breakers, g.budgets = g.breakers[:0], g.budgets[:0]
-	for range g.processes {
-		for _, p := range g.breakerPolicies {
-			g.breakers = append(g.breakers, breaker.NewModel(p, now))
-		}
-		for _, p := range g.budgetPolicies {
-			g.budgets = append(g.budgets, budget.NewAt(p, now))
-		}
-	}
+	g.breakers.reset(g.processes, now)
+	g.budgets.reset(g.processes, now)
+	g.limiters.reset(g.processes, now)
+	g.rates.reset(g.processes, now)
+	g.throttles.reset(g.processes, now)
 }
 
-// A part refers to a breaker or budget of a process.
+// A part refers to something that a process has.
 type part struct {
 	group *group // nil: there is none
-	index int    // among those of a process
+	place int    // among those of a process
 }
 
-// join adds the breaker and the budget of a client to the processes of the group, or to
-// what all processes share, unless they have them.
-func (g *group) join(c *Client) (ofBreaker, ofBudget part) {
+// process returns the number of a process among those that have the part.
+func (p part) process(process uint32) uint32 {
+	if p.group.processes == 1 {
+		return 0
+	}
+	return process
+}
+
+// join gives the processes of the group, or the store that all processes share, what a
+// client needs, unless they have it, and sets the parts of the route.
+func (g *group) join(r *route, c *Client) {
+	at := func(store bool) *group {
+		if store {
+			return g.stores
+		}
+		return g
+	}
 	if c.Breaker != nil {
-		at := g
-		if c.BreakerStore {
-			at = g.stores
-		}
-		i := slices.Index(at.breakerNames, c.Breaker.Name)
-		if i < 0 {
-			i = len(at.breakerNames)
-			at.breakerNames = append(at.breakerNames, c.Breaker.Name)
-			at.breakerPolicies = append(at.breakerPolicies, *c.Breaker)
-		}
-		ofBreaker = part{at, i}
+		at := at(c.BreakerStore)
+		r.breaker = part{at, at.breakers.join(c.Breaker.Name, *c.Breaker)}
 	}
 	if c.Budget != nil {
-		at := g
-		if c.BudgetStore {
-			at = g.stores
-		}
-		i := slices.Index(at.budgetNames, c.Budget.Name)
-		if i < 0 {
-			i = len(at.budgetNames)
-			at.budgetNames = append(at.budgetNames, c.Budget.Name)
-			at.budgetPolicies = append(at.budgetPolicies, *c.Budget)
-		}
-		ofBudget = part{at, i}
+		at := at(c.BudgetStore)
+		r.budget = part{at, at.budgets.join(c.Budget.Name, *c.Budget)}
 	}
-	return ofBreaker, ofBudget
-}
-
-// at returns the place of the part of a process.
-func (p part) at(process uint32, each int) int {
-	if p.group.processes == 1 {
-		process = 0
+	if c.Limiter != nil {
+		r.limiter = part{g, g.limiters.join(c.Limiter.Name, *c.Limiter)}
 	}
-	return int(process)*each + p.index
+	if c.Rate != nil {
+		at := at(c.RateStore)
+		r.rate = part{at, at.rates.join(c.Rate.Name, *c.Rate)}
+	}
+	if c.Throttle != nil {
+		r.throttle = part{g, g.throttles.join(c.Throttle.Name, *c.Throttle)}
+	}
 }
 
 // A route is a target of a load or service: all of its calls are under one policy.
 type route struct {
-	engine          *engine
-	index           uint32
-	from            string
-	to              *service
-	client          *Client
-	group           *group
-	breaker, budget part
-	jitter          *rand.Rand
+	engine *engine
+	index  uint32
+	from   string
+	to     *service
+	client *Client
+	group  *group
+	jitter *rand.Rand
+
+	breaker, budget, limiter, rate, throttle part
 
 	seconds   []RouteSecond
 	durations histogram // of the calls that succeeded in this second
@@ -114,7 +111,7 @@ type route struct {
 // breakerOf returns the breaker of a process, or nil.
 func (r *route) breakerOf(process uint32) *breaker.Model {
 	if g := r.breaker.group; g != nil {
-		return g.breakers[r.breaker.at(process, len(g.breakerNames))]
+		return g.breakers.of(r.breaker.process(process), r.breaker.place)
 	}
 	return nil
 }
@@ -122,7 +119,7 @@ func (r *route) breakerOf(process uint32) *breaker.Model {
 // budgetOf returns the budget of a process, or nil.
 func (r *route) budgetOf(process uint32) *budget.Budget {
 	if g := r.budget.group; g != nil {
-		return g.budgets[r.budget.at(process, len(g.budgetNames))]
+		return g.budgets.of(r.budget.process(process), r.budget.place)
 	}
 	return nil
 }
@@ -135,6 +132,11 @@ type call struct {
 	route   *route
 	answer  error // that the attempt will get
 	begun   int64
+	entered int64 // when the attempt that is running was admitted
+	waits   place
+	rate    *rate // for whose turn the call waits, or whose slot it has, or nil
+	slot    time.Time
+	limiter *limiter // whose permit the call has or waits for, or nil
 	process uint32
 	gen     uint32 // of the attempt or wait that is in progress
 	request uint32 // of the attempt that is running, or 0
@@ -154,28 +156,36 @@ func (r *route) call(process, parent uint32) uint32 {
 func (r *route) now() *RouteSecond { return &r.seconds[r.engine.second] }
 
 // admit makes the next attempt if all that guards the service admits it. The steps are
-// those of a wrapper, in the same order: a limit of attempts that are in progress or of
-// their rate is a further step between the peek at the breaker and its permit.
+// those of a wrapper, in the same order: see retry.Call.
 func (c *call) admit(i uint32) {
 	r := c.route
+	if !r.gated() {
+		c.permitted(i)
+		return
+	}
+	now := r.engine.time()
 	if b := r.breakerOf(c.process); b != nil {
-		permit, ok := b.Admit(r.engine.time())
-		if !ok {
+		if state, until := b.State(); state.NeedsReset() || state == breaker.Open && !now.After(until) {
 			c.fails(i, &retry.Failure{Err: retry.ErrBreakerOpen, Refused: true})
 			return
 		}
-		c.permit = permit
 	}
-	c.attempt(i)
+	c.start(now)
+	c.enter(i)
+}
+
+// start sets the deadline of the call, once.
+func (c *call) start(now time.Time) {
+	if p := &c.route.client.Policy; c.state.Deadline.IsZero() && p.Timeout > 0 {
+		c.state.Deadline = now.Add(p.Timeout)
+	}
 }
 
 // attempt sends a request, and sets the limit of the attempt.
 func (c *call) attempt(i uint32) {
 	r, e := c.route, c.route.engine
 	now, p := e.time(), &r.client.Policy
-	if c.state.Deadline.IsZero() && p.Timeout > 0 {
-		c.state.Deadline = now.Add(p.Timeout)
-	}
+	c.start(now)
 	limit := p.AttemptTimeout
 	if limit <= 0 && p.Timeout <= 0 {
 		limit = r.client.Patience
@@ -202,12 +212,12 @@ func (c *call) attempt(i uint32) {
 
 // expire ends the attempt at its limit. The service may go on with the request.
 func (c *call) expire(i uint32) {
-	c.leave()
+	c.hangUp()
 	c.attemptEnds(i, context.DeadlineExceeded)
 }
 
-// leave ends the wait for the request. The service may notice that.
-func (c *call) leave() {
+// hangUp ends the wait for the request. The service may notice that.
+func (c *call) hangUp() {
 	if c.request != 0 {
 		request := c.request
 		c.request = 0
@@ -221,6 +231,7 @@ func (c *call) attemptEnds(i uint32, err error) {
 	c.request, c.answer = 0, nil
 	c.gen++
 	if err == nil {
+		c.leave(capacity.Success, capacity.Success)
 		if b := r.breakerOf(c.process); b != nil {
 			b.Record(c.permit, breaker.Success, e.time())
 			c.permit = breaker.Permit{}
@@ -239,6 +250,9 @@ func (c *call) fails(i uint32, f *retry.Failure) {
 	r, e := c.route, c.route.engine
 	p, now := &r.client.Policy, e.time()
 	in := retry.Inputs{Now: now}
+	if !f.Refused && r.gated() {
+		c.leave(p.Samples(r.client.throttlePolicy(), *f))
+	}
 	if b := r.breakerOf(c.process); b != nil {
 		if !f.Refused {
 			b.Record(c.permit, p.Sample(r.client.Breaker, *f), now)
@@ -290,7 +304,15 @@ func (c *call) end(i uint32, reason retry.Reason) {
 
 // cancel ends the call because the request that makes it has been abandoned.
 func (c *call) cancel(i uint32) {
-	c.leave()
+	switch {
+	case c.waits != nowhere:
+		c.leaveLine()
+		c.giveBack()
+	default:
+		c.hangUp()
+		c.release(capacity.Neutral)
+		c.giveBack()
+	}
 	if b := c.route.breakerOf(c.process); b != nil && c.permit.Probe != 0 {
 		b.Record(c.permit, breaker.Neutral, c.route.engine.time())
 	}

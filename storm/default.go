@@ -43,7 +43,39 @@ func ClientOf(f *policy.File, name string) (Client, bool) {
 			c.Budget, c.BudgetStore = &limits, b.Store
 		}
 	}
+	c.addLimits(f, p)
 	return c, true
+}
+
+// addLimits adds what limits the attempts of a policy.
+func (c *Client) addLimits(f *policy.File, p *policy.Policy) {
+	assume := func(what, name string, from policy.Symbol) bool {
+		if from.Name != "" {
+			c.Assumed = append(c.Assumed, fmt.Sprintf("%s %s is a Go variable: none", what, name))
+		}
+		return from.Name != ""
+	}
+	for _, l := range f.Concurrency {
+		if l.Name == p.Concurrency && !assume("concurrency limit", l.Name, l.From) {
+			limits := l.LimiterPolicy.Effective()
+			c.Limiter = &limits
+		}
+	}
+	for _, r := range f.Rates {
+		if r.Name == p.Rate && !assume("rate", r.Name, r.From) {
+			limits := r.RatePolicy.Effective()
+			c.Rate, c.RateStore = &limits, r.Store
+		}
+	}
+	for _, t := range f.Throttles {
+		if t.Name == p.Throttle && !assume("throttle", t.Name, t.From) {
+			limits := t.ThrottlePolicy.Effective()
+			c.Throttle = &limits
+		}
+	}
+	if p.Hedge != nil {
+		c.Assumed = append(c.Assumed, "hedge: no second requests")
+	}
 }
 
 // withClasses returns the classes of a policy with a test for the failures of a service

@@ -4,8 +4,8 @@
 // do retries add meanwhile?
 //
 // The decisions about a call are those of package retry: a simulated call asks
-// [retry.Policy.Decide], a [breaker.Model] and a [budget.Budget] as a generated wrapper
-// does, with the time of the simulation. Only the network, the services and the users
+// [retry.Policy.Decide], a [breaker.Model], a [budget.Budget] and the decisions of package
+// capacity as a generated wrapper does, with the time of the simulation. Only the network, the services and the users
 // are models.
 //
 // Data takes this path:
@@ -35,5 +35,6 @@
 // # Not modelled
 //
 // The network takes no time and loses nothing. There are no connection pools, caches,
-// garbage collections, autoscaling, health checks, or policies of load balancing.
+// garbage collections, autoscaling, health checks, or policies of load balancing. Hedges make
+// no second requests: they add at most the share of load that their policy allows.
 package storm

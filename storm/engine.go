@@ -91,7 +91,7 @@ func (e *engine) route(from string, t *Target, to *service, g *group, seed uint6
 		engine: e, from: from, to: to, client: &t.Client, group: g, seconds: make([]RouteSecond, e.sys.seconds()),
 		jitter: stream(seed, "jitter "+from+" "+t.Service), index: uint32(len(e.routes)), reasons: map[retry.Reason]int{},
 	}
-	r.breaker, r.budget = g.join(&t.Client)
+	g.join(r, &t.Client)
 	e.routes = append(e.routes, r)
 	return r
 }
@@ -165,6 +165,18 @@ func (e *engine) execute(next entry) {
 			c.attemptEnds(next.ref, c.answer)
 		case retries:
 			c.admit(next.ref)
+		case turns:
+			if c.waits == forTurn {
+				c.rate.grant(e)
+			}
+		case turned:
+			c.gen++
+			c.takePermit(next.ref)
+		case permits:
+			c.gen++
+			c.permitted(next.ref)
+		case givesUp:
+			c.giveUp(next.ref)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
 // TestHeap: entries leave the heap in the order of their times, and those of the same time
@@ -45,11 +46,16 @@ func chain() *System {
 	limits := breaker.Policy{Name: "db", FailureRate: 0.5, OpenFor: 2 * time.Second}.Effective()
 	tokens := budget.Policy{Name: "calls"}.Effective()
 	client := Client{Policy: p}
-	guarded := Client{Policy: p, Breaker: &limits, Budget: &tokens, BudgetStore: true}
+	guarded := Client{
+		Policy: p, Breaker: &limits, Budget: &tokens, BudgetStore: true,
+		Limiter: &capacity.LimiterPolicy{Name: "db", Limit: 5, Target: 50 * time.Millisecond, MaxWait: 30 * time.Millisecond},
+		Rate:    &capacity.RatePolicy{Name: "db", Events: 80, Burst: 5, MaxWait: 100 * time.Millisecond},
+	}
+	throttled := Client{Policy: p, Throttle: &capacity.ThrottlePolicy{Name: "mail"}}
 	return &System{
 		Services: []Service{
 			{Name: "shop", Instances: 4, Workers: 20, Time: LognormalTime(20*time.Millisecond, 100*time.Millisecond), Queue: 10,
-				Calls: []Target{{"db", guarded}, {"mail", client}}, Parallel: true, Notices: true},
+				Calls: []Target{{"db", guarded}, {"mail", throttled}}, Parallel: true, Notices: true},
 			{Name: "db", Workers: 10, Time: ExponentialTime(10 * time.Millisecond), Queue: Unlimited},
 			{Name: "mail", Workers: 10, Time: ConstantTime(10 * time.Millisecond), Queue: 20, Notices: true},
 		},
@@ -91,6 +97,7 @@ func TestConservation(t *testing.T) {
 				t.Errorf("%s: %d requests: %d have ended, %d are served, %d wait", s.spec.Name, offered, ended, s.busy, s.queued)
 			}
 		}
+		checkPermits(t, e)
 		var calls, ended int
 		for _, r := range e.routes {
 			for _, second := range r.seconds {
@@ -99,6 +106,36 @@ func TestConservation(t *testing.T) {
 		}
 		if live := e.calls.live(); calls != ended+live {
 			t.Errorf("%d calls began: %d have ended, and %d are in progress", calls, ended, live)
+		}
+	}
+}
+
+// checkPermits checks that each permit in use, and each place in a line, is of a call.
+func checkPermits(t *testing.T, e *engine) {
+	t.Helper()
+	held, waiting := map[*limiter]int{}, map[*line]int{}
+	for i := uint32(1); i <= e.calls.used; i++ {
+		c := e.calls.at(i)
+		switch {
+		case slices.Contains(e.calls.free, i):
+		case c.waits == forPermit:
+			waiting[&c.limiter.line]++
+		case c.waits == forTurn:
+			waiting[&c.rate.line]++
+		case c.limiter != nil:
+			held[c.limiter]++
+		}
+	}
+	for _, g := range e.groups {
+		for _, l := range g.limiters.models {
+			if l.inUse != held[l] || l.queued != waiting[&l.line] {
+				t.Errorf("%d permits in use, %d waiting; want %d, %d", l.inUse, l.queued, held[l], waiting[&l.line])
+			}
+		}
+		for _, r := range g.rates.models {
+			if r.queued != waiting[&r.line] {
+				t.Errorf("%d calls wait for a turn, want %d", r.queued, waiting[&r.line])
+			}
 		}
 	}
 }

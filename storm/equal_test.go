@@ -35,7 +35,8 @@ func TestEqualCode(t *testing.T) {
 		"once": (*wrapped.RetryService).Once, "plain": (*wrapped.RetryService).Plain,
 		"budgeted": (*wrapped.RetryService).Budgeted, "guarded": (*wrapped.RetryService).Guarded,
 		"patient": (*wrapped.RetryService).Patient, "timed": (*wrapped.RetryService).Timed,
-		"mixed": (*wrapped.RetryService).Mixed,
+		"mixed": (*wrapped.RetryService).Mixed, "limited": (*wrapped.RetryService).Limited,
+		"adaptive": (*wrapped.RetryService).Adaptive, "gated": (*wrapped.RetryService).Gated,
 	}
 	for _, p := range file.Policies {
 		t.Run(p.Name, func(t *testing.T) {
@@ -93,7 +94,9 @@ func compare(t *testing.T, sys *System, seed uint64, method func(*wrapped.RetryS
 
 // execute makes the calls of a simulation through wrappers, and returns the attempts and
 // ends.
-func execute(t *testing.T, sys *System, seed uint64, method func(*wrapped.RetryService, context.Context) error) []string {
+func execute(
+	t *testing.T, sys *System, seed uint64, method func(*wrapped.RetryService, context.Context) error,
+) []string {
 	load := &sys.Loads[0]
 	s := &server{spec: &sys.Services[0], event: sys.Events[0], times: stream(seed, "times service"), begun: time.Now()}
 	processes := make([]*wrapped.RetryService, load.Clients)
@@ -140,6 +143,9 @@ func (r *remote) Guarded(ctx context.Context) error  { return r.call(ctx, r.proc
 func (r *remote) Patient(ctx context.Context) error  { return r.call(ctx, r.process) }
 func (r *remote) Timed(ctx context.Context) error    { return r.call(ctx, r.process) }
 func (r *remote) Mixed(ctx context.Context) error    { return r.call(ctx, r.process) }
+func (r *remote) Limited(ctx context.Context) error  { return r.call(ctx, r.process) }
+func (r *remote) Adaptive(ctx context.Context) error { return r.call(ctx, r.process) }
+func (r *remote) Gated(ctx context.Context) error    { return r.call(ctx, r.process) }
 
 // A server is a service of the simulation with real timers and goroutines. It shares no
 // code with the engine.

@@ -9,6 +9,10 @@ const (
 	expires              // the limit of an attempt passes; ref is the call
 	answers              // an attempt gets an answer that took no time of a worker; ref is the call
 	retries              // the wait before an attempt ends; ref is the call
+	turns                // a rate may have a slot for the first call that waits; ref is the call
+	turned               // a call that waits has got a slot; ref is the call
+	permits              // a call that waits gets a permit; ref is the call
+	givesUp              // the wait for a permit ends without one; ref is the call
 	worked               // a worker has spent the time of a request; ref is the request
 	changes              // an event of the system begins or ends
 	ticks                // a second ends

@@ -8,6 +8,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
 // Unlimited is the Queue of a service that refuses no request.
@@ -52,13 +53,26 @@ type Client struct {
 	Policy  retry.Policy
 	Breaker *breaker.Policy // nil: none
 	Budget  *budget.Policy  // nil: none
-	// BreakerStore and BudgetStore report whether all processes share one.
-	BreakerStore, BudgetStore bool
+
+	Limiter  *capacity.LimiterPolicy  // nil: none
+	Rate     *capacity.RatePolicy     // nil: none
+	Throttle *capacity.ThrottlePolicy // nil: none
+
+	// BreakerStore, BudgetStore and RateStore report whether all processes share one.
+	BreakerStore, BudgetStore, RateStore bool
 	// Patience limits an attempt whose policy has no limit. Zero means that the caller waits
 	// for ever.
 	Patience time.Duration
 	// Assumed lists what is in the policy file but not simulated.
 	Assumed []string
+}
+
+// throttlePolicy returns the policy of the throttle, or a zero one.
+func (c *Client) throttlePolicy() *capacity.ThrottlePolicy {
+	if c.Throttle == nil {
+		return new(capacity.ThrottlePolicy)
+	}
+	return c.Throttle
 }
 
 // A Load is a number of users that call a service from several processes.

@@ -24,6 +24,9 @@ type Window struct {
 	InUse    int           // the most permits that were in use
 }
 
+// IsOver reports whether a window of a length has enough attempts to decide about the limit.
+func (w *Window) IsOver(length time.Duration) bool { return length >= window && w.Calls >= windowCalls }
+
 // Next returns the limit after a window, for a policy with a Target. The limit falls by
 // a tenth, counted from the permits that were in use, if the mean duration exceeds the
 // Target or more than 2 % of the attempts show overload. It rises by 0.2·√limit if
@@ -55,6 +58,9 @@ func (p RatePolicy) Take(state, now time.Time) (next time.Time, wait time.Durati
 	tat, wait := g.take(int64(max(state.Sub(now), -1)), 0)
 	return now.Add(time.Duration(tat)), wait
 }
+
+// Interval returns the time between two slots, rounded up.
+func (p RatePolicy) Interval() time.Duration { return time.Duration(p.Effective().spacing().interval) }
 
 // A spacing has the numbers of a rate in nanoseconds.
 type spacing struct {

@@ -9,25 +9,34 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
 // Made for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// Shared is what calls share: circuit breakers and retry budgets.
+// Shared is what calls share: circuit breakers, retry budgets, concurrency
+// limits and rates.
 type Shared struct {
-	RateBreaker *breaker.Breaker
-	SlowBreaker *breaker.Breaker
-	TenBudget   *budget.Budget
+	RateBreaker     *breaker.Breaker
+	SlowBreaker     *breaker.Breaker
+	TenBudget       *budget.Budget
+	FixedLimiter    *capacity.Limiter
+	AdaptiveLimiter *capacity.Limiter
+	SteadyRate      *capacity.Rate
 }
 
-// NewShared returns breakers that are closed and budgets that are full.
+// NewShared returns a new Shared: breakers are closed, budgets are full, no
+// permit is in use and rates have their whole burst.
 func NewShared() *Shared {
 	return &Shared{
-		RateBreaker: breaker.New(breaker.Policy{Name: "rate", FailureRate: 0.5, MinCalls: 10, Window: 5 * time.Second, OpenFor: 2 * time.Second, HalfOpenCalls: 2, Successes: 2}),
-		SlowBreaker: breaker.New(breaker.Policy{Name: "slow", Failures: 6, SlowRate: 0.5, SlowCall: 300 * time.Millisecond, MinCalls: 5, WindowCalls: 20, OpenFor: time.Second, MaxOpenFor: 8 * time.Second, HalfOpenCalls: 1, Successes: 1}),
-		TenBudget:   budget.New(budget.Policy{Name: "ten", Ratio: 0.1, MinPerSecond: 0.5, Burst: 10.0}),
+		RateBreaker:     breaker.New(breaker.Policy{Name: "rate", FailureRate: 0.5, MinCalls: 10, Window: 5 * time.Second, OpenFor: 2 * time.Second, HalfOpenCalls: 2, Successes: 2}),
+		SlowBreaker:     breaker.New(breaker.Policy{Name: "slow", Failures: 6, SlowRate: 0.5, SlowCall: 300 * time.Millisecond, MinCalls: 5, WindowCalls: 20, OpenFor: time.Second, MaxOpenFor: 8 * time.Second, HalfOpenCalls: 1, Successes: 1}),
+		TenBudget:       budget.New(budget.Policy{Name: "ten", Ratio: 0.1, MinPerSecond: 0.5, Burst: 10.0}),
+		FixedLimiter:    capacity.NewLimiter(capacity.LimiterPolicy{Name: "fixed", Limit: 4, MaxWait: 200 * time.Millisecond}),
+		AdaptiveLimiter: capacity.NewLimiter(capacity.LimiterPolicy{Name: "adaptive", Limit: 8, MaxWait: 100 * time.Millisecond, Target: 200 * time.Millisecond, Min: 2, Max: 1000}),
+		SteadyRate:      capacity.NewRate(capacity.RatePolicy{Name: "steady", Events: 45, Per: time.Second, Burst: 5, MaxWait: 150 * time.Millisecond}),
 	}
 }
 
@@ -153,10 +162,54 @@ var policyMixed = retry.Policy{
 	},
 }
 
+// policyLimited: up to 3 attempts, waiting 100ms and 200ms; each attempt takes
+// at most 500ms; all of it at most 2s; shares concurrency limit fixed.
+var policyLimited = retry.Policy{
+	Name: "limited",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+	},
+	AttemptTimeout: 500 * time.Millisecond,
+	Timeout:        2 * time.Second,
+}
+
+// policyAdaptive: up to 3 attempts, waiting 100ms and 200ms; only transient and
+// limited errors are retried; shares concurrency limit adaptive.
+var policyAdaptive = retry.Policy{
+	Name: "adaptive",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+	},
+	RetryOn: []retry.Class{retry.ClassTransient, retry.ClassLimited},
+}
+
+// policyGated: up to 3 attempts, waiting 100ms and 200ms; each attempt takes at
+// most 500ms; shares breaker rate; shares budget ten; shares concurrency limit
+// fixed; shares rate steady.
+var policyGated = retry.Policy{
+	Name: "gated",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+	},
+	AttemptTimeout: 500 * time.Millisecond,
+}
+
 // Policies returns the policies, in the order of retry.yaml. They must not be
 // changed.
 func Policies() []*retry.Policy {
-	return []*retry.Policy{&policyOnce, &policyPlain, &policyBudgeted, &policyGuarded, &policyPatient, &policyTimed, &policyMixed}
+	return []*retry.Policy{&policyOnce, &policyPlain, &policyBudgeted, &policyGuarded, &policyPatient, &policyTimed, &policyMixed, &policyLimited, &policyAdaptive, &policyGated}
 }
 
 // RetryService is a Service that retries as the policies of retry.yaml say.
@@ -182,6 +235,20 @@ func (s *RetryService) Unwrap() Service {
 	return s.next
 }
 
+// Adaptive calls Adaptive until it succeeds or policy adaptive stops retrying.
+func (s *RetryService) Adaptive(ctx context.Context) error {
+	var err error
+	call := policyAdaptive.BeginWith(retry.Shared{Gate: capacity.Gate{Limiter: s.shared.AdaptiveLimiter}})
+	defer call.End()
+	for err = call.Admit(ctx); err == nil; err = call.Next(ctx, err) {
+		if err = s.next.Adaptive(call.Attempt(ctx)); err == nil {
+			call.Succeed()
+			return nil
+		}
+	}
+	return err
+}
+
 // Budgeted calls Budgeted until it succeeds or policy budgeted stops retrying.
 func (s *RetryService) Budgeted(ctx context.Context) error {
 	var err error
@@ -196,6 +263,20 @@ func (s *RetryService) Budgeted(ctx context.Context) error {
 	return err
 }
 
+// Gated calls Gated until it succeeds or policy gated stops retrying.
+func (s *RetryService) Gated(ctx context.Context) error {
+	var err error
+	call := policyGated.BeginWith(retry.Shared{Breaker: s.shared.RateBreaker, Budget: s.shared.TenBudget, Gate: capacity.Gate{Rate: s.shared.SteadyRate, Limiter: s.shared.FixedLimiter}})
+	defer call.End()
+	for err = call.Admit(ctx); err == nil; err = call.Next(ctx, err) {
+		if err = s.next.Gated(call.Attempt(ctx)); err == nil {
+			call.Succeed()
+			return nil
+		}
+	}
+	return err
+}
+
 // Guarded calls Guarded until it succeeds or policy guarded stops retrying.
 func (s *RetryService) Guarded(ctx context.Context) error {
 	var err error
@@ -203,6 +284,20 @@ func (s *RetryService) Guarded(ctx context.Context) error {
 	defer call.End()
 	for err = call.Admit(ctx); err == nil; err = call.Next(ctx, err) {
 		if err = s.next.Guarded(call.Attempt(ctx)); err == nil {
+			call.Succeed()
+			return nil
+		}
+	}
+	return err
+}
+
+// Limited calls Limited until it succeeds or policy limited stops retrying.
+func (s *RetryService) Limited(ctx context.Context) error {
+	var err error
+	call := policyLimited.BeginWith(retry.Shared{Gate: capacity.Gate{Limiter: s.shared.FixedLimiter}})
+	defer call.End()
+	for err = call.Admit(ctx); err == nil; err = call.Next(ctx, err) {
+		if err = s.next.Limited(call.Attempt(ctx)); err == nil {
 			call.Succeed()
 			return nil
 		}
@@ -284,4 +379,4 @@ func (s *RetryService) Timed(ctx context.Context) error {
 	}
 }
 
-// retrygen:sum 5c36ece8a2450f0aa87cca7f
+// retrygen:sum 24839bfb94a2197d42e7c7c5

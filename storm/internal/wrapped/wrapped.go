@@ -14,4 +14,7 @@ type Service interface {
 	Patient(ctx context.Context) error
 	Timed(ctx context.Context) error
 	Mixed(ctx context.Context) error
+	Limited(ctx context.Context) error
+	Adaptive(ctx context.Context) error
+	Gated(ctx context.Context) error
 }
