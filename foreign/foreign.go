@@ -58,7 +58,7 @@ func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &tektonKind, &istioKind,
 		&linkerdKind, &gatewayKind, &envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &knativeKind, &actionsKind,
-		&connectKind, &resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &cloudTasksKind, &serverlessKind,
+		&connectKind, &resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &cloudTasksKind, &pubsubKind, &serverlessKind,
 		&prodigyKind, &flowKind, &envoyKind,
 	}
 }

@@ -1,0 +1,223 @@
+package foreign
+
+import (
+	"cmp"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// pubsubKind is the redelivery of subscriptions of Google Cloud Pub/Sub, in the JSON and YAML of its
+// API, of Config Connector and Crossplane, and in Terraform JSON: google.pubsub.v1, Subscription,
+// RetryPolicy and DeadLetterPolicy, and "Handle message failures" in its documentation.
+var pubsubKind = Kind{
+	Name: "pubsub", Title: "Pub/Sub subscription",
+	recognize: func(doc *syntax.Node) bool {
+		return len(at(at(doc, "resource"), "google_pubsub_subscription").Entries) > 0 ||
+			isSubscription(doc) && strings.Contains(at(doc, "name").Text, "/subscriptions/") ||
+			isSubscription(subscriptionSpec(doc))
+	},
+	decode: decodePubSub,
+}
+
+// isSubscription reports whether a map is a subscription that says how messages are delivered again.
+func isSubscription(n *syntax.Node) bool {
+	return n.Written("retryPolicy") != nil || n.Written("deadLetterPolicy") != nil
+}
+
+// subscriptionSpec returns the subscription in a resource of Config Connector or Crossplane, or an empty
+// node.
+func subscriptionSpec(doc *syntax.Node) *syntax.Node {
+	switch {
+	case isResource(doc, "pubsub.cnrm.cloud.google.com", "PubSubSubscription"):
+		return at(doc, "spec")
+	case isResource(doc, "pubsub.gcp.upbound.io", "Subscription"):
+		return at(at(doc, "spec"), "forProvider")
+	}
+	return new(syntax.Node)
+}
+
+// deadLetters is the key of the field that names the topic for messages that are not delivered.
+const deadLetters rules.Field = "dead letters"
+
+var pubsubWords = words{
+	"max_attempts": "maxDeliveryAttempts", "initial_delay": "minimumBackoff", "max_delay": "maximumBackoff",
+	"timeout": "messageRetentionDuration", "attempt_timeout": "ackDeadlineSeconds", deadLetters: "deadLetterTopic",
+}
+
+var terraformPubSubWords = words{
+	"max_attempts": "max_delivery_attempts", "initial_delay": "minimum_backoff", "max_delay": "maximum_backoff",
+	"timeout": "message_retention_duration", "attempt_timeout": "ack_deadline_seconds", deadLetters: "dead_letter_topic",
+}
+
+// The defaults of subscriptions, and what Pub/Sub accepts.
+const (
+	pubsubAttempts     = 5 // the least, too
+	pubsubMostAttempts = 100
+	pubsubMin          = 10 * time.Second
+	pubsubMax          = 10 * time.Minute // the greatest, too
+	pubsubAck          = 10 * time.Second // the least, too
+	pubsubMostAck      = 10 * time.Minute
+	pubsubRetention    = 7 * 24 * time.Hour
+	pubsubLeastKept    = 10 * time.Minute
+	pubsubMostKept     = 31 * 24 * time.Hour
+	pushMin, pushMax   = 100 * time.Millisecond, time.Minute // without a retryPolicy
+)
+
+func decodePubSub(d *decoder, doc *value) {
+	if doc.has("resource") {
+		list := doc.get("resource").get("google_pubsub_subscription")
+		for _, key := range list.keys() {
+			s := block(list.get(key))
+			d.subscription(key, subscription{
+				value: s, redelivery: block(s.get("retry_policy")), dead: block(s.get("dead_letter_policy")),
+				push: s.has("push_config"), words: terraformPubSubWords,
+			})
+		}
+		doc.get("resource").skipOthers("google_pubsub_subscription")
+		doc.skipOthers("resource")
+		return
+	}
+	name, s := path.Base(doc.get("name").text()), doc
+	if doc.has("apiVersion") {
+		name = resource(doc)
+		s = doc.get("spec")
+		doc.skipOthers("spec")
+		if inner := s.get("forProvider"); inner != nil {
+			s.skipOthers("forProvider")
+			s = inner
+		}
+	}
+	d.subscription(name, subscription{
+		value: s, redelivery: block(s.get("retryPolicy")), dead: block(s.get("deadLetterPolicy")),
+		push: hasFolded(at(s.n, "pushConfig"), "pushendpoint") || at(s.n, "pushConfig").IsList(), words: pubsubWords,
+	})
+}
+
+// A subscription is one subscription and its parts, which may be nil.
+type subscription struct {
+	*value
+	redelivery, dead *value
+	push             bool // Pub/Sub sends the messages, and waits for the response
+	words            words
+}
+
+// subscription adds the policy of a subscription. A message is delivered again when the subscriber
+// refuses it, or has not acknowledged it in time.
+func (d *decoder) subscription(name string, s subscription) {
+	retention, ack := s.get(s.words["timeout"]), s.get(s.words["attempt_timeout"])
+	topic := cmp.Or(s.get("topic"), s.get("topicRef"))
+	s.skipOthers(s.words["timeout"], s.words["attempt_timeout"], "retryPolicy", "deadLetterPolicy", "retry_policy",
+		"dead_letter_policy")
+	if s.redelivery == nil && s.dead == nil {
+		s.skip()
+		return
+	}
+	p := d.policy(name, s.words, s.value, s.redelivery, s.dead)
+	p.Timeout = pubsubRetention
+	if p.between("timeout", retention, protobuf, pubsubLeastKept, pubsubMostKept); p.Timeout == 0 {
+		p.Timeout = pubsubRetention
+	}
+	if s.push {
+		p.AttemptTimeout = pubsubAck
+	}
+	if p.between("attempt_timeout", ack, in(time.Second), pubsubAck, pubsubMostAck); !s.push {
+		p.AttemptTimeout = 0 // clients extend the deadline of a message while they handle it
+	} else if p.AttemptTimeout == 0 {
+		p.AttemptTimeout = pubsubAck
+	}
+	p.redelivers(s)
+	p.deadLetters(s, topic)
+	p.expires(s, retention)
+}
+
+// redelivers reads the delays. Pub/Sub does not say how fast they grow.
+func (p *Policy) redelivers(s subscription) {
+	switch {
+	case s.redelivery != nil:
+		p.InitialDelay, p.MaxDelay = pubsubMin, pubsubMax
+		p.between("initial_delay", s.redelivery.get(s.words["initial_delay"]), protobuf, 0, pubsubMax)
+		p.between("max_delay", s.redelivery.get(s.words["max_delay"]), protobuf, 0, pubsubMax)
+		p.unknown = append(p.unknown, "base")
+	case s.push:
+		p.InitialDelay, p.MaxDelay = pushMin, pushMax
+	default:
+		p.InitialDelay, p.MaxDelay = retry.None, retry.None
+		p.remarks = append(p.remarks, "P204") // a message that is not acknowledged comes back later
+	}
+	if p.InitialDelay == p.MaxDelay {
+		p.Backoff = retry.BackoffFixed
+	}
+}
+
+// between reads a duration, and reports one that is outside of what Pub/Sub accepts. Zero is the default
+// of the limits on time.
+func (p *Policy) between(field rules.Field, v *value, format durationFormat, least, most time.Duration) {
+	if !p.duration(field, v, format) {
+		return
+	}
+	if d, _ := v.duration(format); d > most || d < least && d > 0 {
+		unit := ""
+		if strings.HasSuffix(v.n.Text, "s") {
+			unit = "s"
+		}
+		v.mistake("P102", "Pub/Sub refuses %s %s: write %.0f%[5]s to %.0[4]f%[5]s", v.key, v.n.Text, least.Seconds(),
+			most.Seconds(), unit)
+	}
+}
+
+// deadLetters reads how often a message is delivered before it moves to another topic. Without one it is
+// delivered until it is no longer retained.
+func (p *Policy) deadLetters(s subscription, topic *value) {
+	p.MaxAttempts = retry.Unlimited
+	if s.dead == nil {
+		return
+	}
+	p.MaxAttempts = pubsubAttempts
+	attempts := s.dead.get(s.words["max_attempts"])
+	if n, ok := attempts.int(); ok && n != 0 {
+		if n < pubsubAttempts || n > pubsubMostAttempts {
+			attempts.mistake("P102", "Pub/Sub refuses %s %d: write %d to %d", attempts.key, n, pubsubAttempts,
+				pubsubMostAttempts)
+		} else {
+			p.attempts(attempts, 0)
+		}
+	}
+	topicKey := s.words[deadLetters]
+	to := cmp.Or(s.dead.get(topicKey), s.dead.get(topicKey+"Ref"))
+	if own := nameIn(topic); own != "" && own == nameIn(to) {
+		to.d.problem(to.span(), "P300", rules.Error, to.key+" is the topic of the subscription, so a message moves there "+
+			"and is delivered again without end: name another topic")
+	}
+	s.dead.skip(topicKey, topicKey+"Ref", topicKey+"Selector")
+}
+
+// nameIn returns the text of a value, or the name in a reference to another resource.
+func nameIn(v *value) string {
+	if v == nil {
+		return ""
+	}
+	return cmp.Or(v.n.Text, at(v.n, "external").Text, at(v.n, "namespace").Text+"/"+at(v.n, "name").Text)
+}
+
+// expires reports a message that is deleted before it has been delivered as often as it may be.
+func (p *Policy) expires(s subscription, retention *value) {
+	p.judged = append(p.judged, "P404")
+	if s.dead == nil || s.redelivery == nil || p.InitialDelay <= 0 || isOpenValue(retention) ||
+		isOpenValue(s.redelivery.get(s.words["initial_delay"])) || isOpenValue(s.dead.get(s.words["max_attempts"])) {
+		return
+	}
+	if time.Duration(p.MaxAttempts-1)*min(p.InitialDelay, p.MaxDelay) > p.Timeout {
+		cmp.Or(retention, s.redelivery).warn("P404", "%s %s deletes a message before it is delivered %d times, with at "+
+			"least %s between them: it never moves to %s", s.words["timeout"], duration.Format(p.Timeout), p.MaxAttempts,
+			duration.Format(p.InitialDelay), s.words[deadLetters])
+	}
+}
+
+// isOpenValue reports whether a value is written, but not known yet.
+func isOpenValue(v *value) bool { return v != nil && isOpen(v.n) }
