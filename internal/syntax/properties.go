@@ -45,7 +45,8 @@ func (e *Excerpt) Properties() []Document {
 }
 
 // Undotted returns a map in which nested maps replace keys with dots that begin with a
-// name: a.b.c: 1 becomes a: {b: {c: 1}}, together with what a already contains.
+// name, or are in its map: a.b: {c.d: 1} becomes a: {b: {c: {d: 1}}}, together with what a
+// already contains. The maps in lists stay as they are.
 func (n *Node) Undotted(name string) *Node {
 	c := &Node{Span: n.Span, Value: map[string]any{}, Form: n.Form}
 	for _, e := range n.Entries {
@@ -107,7 +108,7 @@ func (n *Node) put(path []string, e Entry) {
 		child.put(path[1:], e)
 	default:
 		for _, inner := range e.Value.Entries {
-			child.put([]string{inner.Key}, inner)
+			child.put(steps(inner.Key), inner)
 		}
 	}
 }
