@@ -58,8 +58,8 @@ func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &tektonKind, &istioKind,
 		&linkerdKind, &gatewayKind, &envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &knativeKind, &actionsKind,
-		&connectKind, &resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &cloudTasksKind, &pubsubKind, &serverlessKind,
-		&prodigyKind, &flowKind, &envoyKind,
+		&connectKind, &resilience4jKind, &springKind, &pollyKind, &conductorKind, &gcpKind, &cloudTasksKind,
+		&pubsubKind, &serverlessKind, &prodigyKind, &flowKind, &envoyKind,
 	}
 }
 

@@ -83,7 +83,7 @@ func (d *decoder) temporalPart(name string, v *value) {
 // fieldFolded returns the field of a map with a name, in any spelling.
 func fieldFolded(v *value, name string) *value {
 	for _, key := range v.keys() {
-		if folded(key) == strings.ToLower(name) {
+		if folded(key) == folded(name) {
 			return v.get(key)
 		}
 	}

@@ -1,0 +1,223 @@
+package foreign
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// springKind is the retries in the configuration of Spring applications: RabbitProperties and
+// KafkaProperties of Spring Boot, up to 4.1; ConsumerProperties of Spring Cloud Stream; RetryProperties of
+// the clients of Spring Cloud Config and Consul; and the Retry filter of Spring Cloud Gateway, in
+// springgateway.go.
+var springKind = Kind{
+	Name: "spring", Title: "Spring configuration",
+	shape: true,
+	recognize: func(doc *syntax.Node) bool {
+		root := at(doc.Undotted("spring"), "spring")
+		for _, s := range springRetries {
+			if slices.ContainsFunc(foldedIn(root, s.path), s.has) {
+				return true
+			}
+		}
+		return len(foldedIn(root, rabbitIgnored)) > 0 || hasPart(at(root, "cloud"), isGatewayRetry)
+	},
+	decode: decodeSpring,
+}
+
+// A springRetry is a place of the configuration that has retries.
+type springRetry struct {
+	path        []string // folded; "*" is any key
+	name        string   // of its policy; "": of the last key of the path with "*"
+	words       words
+	attempts    int
+	base        float64
+	first, most time.Duration
+	format      durationFormat
+	optional    bool // retries are off unless enabled is true
+}
+
+// has reports whether a map has settings of retries.
+func (s *springRetry) has(n *syntax.Node) bool {
+	for _, name := range s.words {
+		if hasFolded(n, folded(name)) {
+			return true
+		}
+	}
+	return hasFolded(n, "maxretries", "backoff")
+}
+
+// rabbitIgnored is where Spring Boot before 2.0 had the retries of listeners.
+var rabbitIgnored = []string{"rabbitmq", "listener", "retry"}
+
+var (
+	rabbitWords = words{
+		"max_attempts": "max-attempts", "initial_delay": "initial-interval", "max_delay": "max-interval",
+		"base": "multiplier",
+	}
+	topicWords = words{
+		"max_attempts": "attempts", "initial_delay": "delay", "max_delay": "max-delay", "base": "multiplier",
+	}
+	streamWords = words{
+		"max_attempts": "max-attempts", "initial_delay": "back-off-initial-interval",
+		"max_delay": "back-off-max-interval", "base": "back-off-multiplier",
+	}
+)
+
+var springRetries = []springRetry{
+	rabbitRetries("rabbitmq_listener", "rabbitmq", "listener", "simple", "retry"),
+	rabbitRetries("rabbitmq_direct_listener", "rabbitmq", "listener", "direct", "retry"),
+	rabbitRetries("rabbitmq_template", "rabbitmq", "template", "retry"),
+	{[]string{"kafka", "retry", "topic"}, "kafka_retry_topic", topicWords, 3, 1, time.Second, 30 * time.Second,
+		springDuration, true},
+	{[]string{"cloud", "stream", "bindings", "*", "consumer"}, "", streamWords, 3, 2, time.Second, 10 * time.Second,
+		in(time.Millisecond), false},
+	{[]string{"cloud", "stream", "default", "consumer"}, "stream_consumer", streamWords, 3, 2, time.Second,
+		10 * time.Second, in(time.Millisecond), false},
+	clientRetries("config_client", "cloud", "config", "retry"),
+	clientRetries("consul_client", "cloud", "consul", "retry"),
+}
+
+func rabbitRetries(name string, path ...string) springRetry {
+	return springRetry{path, name, rabbitWords, 3, 1, time.Second, 10 * time.Second, springDuration, true}
+}
+
+func clientRetries(name string, path ...string) springRetry {
+	return springRetry{path, name, rabbitWords, 6, 1.1, time.Second, 2 * time.Second, in(time.Millisecond), false}
+}
+
+// foldedIn returns the parts of a map at a path of folded keys.
+func foldedIn(n *syntax.Node, path []string) (parts []*syntax.Node) {
+	if len(path) == 0 {
+		return []*syntax.Node{n}
+	}
+	for _, e := range n.Entries {
+		if path[0] == "*" || folded(e.Key) == path[0] {
+			parts = append(parts, foldedIn(e.Value, path[1:])...)
+		}
+	}
+	return parts
+}
+
+func decodeSpring(d *decoder, doc *value) {
+	doc.n = doc.n.Undotted("spring")
+	root := doc.get("spring")
+	d.partial = d.partial || isProfile(d.file.Name, root.n)
+	for i := range springRetries {
+		s := &springRetries[i]
+		for _, part := range springParts(root, s.path, s.name) {
+			if s.has(part.value.n) {
+				d.springRetry(s, part.name, part.value)
+			}
+		}
+	}
+	for _, part := range springParts(root, rabbitIgnored, "") {
+		part.value.warn("P109", "Spring Boot 2.0 and later ignore rabbitmq.listener.retry: write "+
+			"rabbitmq.listener.simple.retry")
+	}
+	d.gatewayRoutes(root)
+	doc.skip() // the rest of the application
+}
+
+// isProfile reports whether a document is for some profiles of an application: the rest of its
+// configuration is written elsewhere.
+func isProfile(file string, spring *syntax.Node) bool {
+	on := at(at(at(spring, "config"), "activate"), "on-profile")
+	before := at(spring, "profiles") // Spring Boot before 2.4
+	return !on.IsNull() || before.Text != "" || before.IsList() || strings.HasPrefix(filepath.Base(file), "application-")
+}
+
+// A named value has the name for its policy.
+type named struct {
+	name  string
+	value *value
+}
+
+// springParts returns the parts of a value at a path of folded keys.
+func springParts(v *value, path []string, name string) (parts []named) {
+	if len(path) == 0 {
+		return []named{{name, v}}
+	}
+	for _, key := range v.keys() {
+		if path[0] != "*" && folded(key) != path[0] {
+			continue
+		}
+		inner := name
+		if path[0] == "*" {
+			inner = cmp.Or(name, key)
+		}
+		if f := v.get(key); f != nil && f.n.IsMap() {
+			parts = append(parts, springParts(f, path[1:], inner)...)
+		}
+	}
+	return parts
+}
+
+// springOther are the fields of these places that have nothing to do with retries.
+var springOther = []string{
+	"enabled", "stateless", "include-retryable-exceptions", "random", "random-back-off", "jitter", "use-random-policy",
+}
+
+// springRetry converts the retries at one place. In messages its fields have the names of the
+// documentation.
+func (d *decoder) springRetry(s *springRetry, name string, v *value) {
+	enabled := fieldFolded(v, "enabled")
+	if s.optional && enabled != nil && enabled.n.Text == "false" {
+		return
+	}
+	p := d.policy(name, s.words, v)
+	if enabled == nil && s.optional && !d.partial {
+		v.note("retries are off unless enabled is true, here or elsewhere")
+	}
+	delays := v
+	if b := fieldFolded(v, "backoff"); b != nil && b.n.IsMap() { // of a Kafka topic
+		delays = b
+	}
+	p.MaxAttempts = s.attempts
+	if retries := fieldFolded(v, "max-retries"); retries != nil { // Spring Boot 4
+		p.words = maps.Clone(s.words)
+		p.words[countsRetries] = retries.key
+		p.attempts(retries, 1)
+		fieldFolded(v, s.words["max_attempts"]).skip()
+	} else {
+		p.attempts(fieldFolded(v, s.words["max_attempts"]), 0)
+	}
+	p.InitialDelay, p.MaxDelay = s.first, s.most
+	p.duration("initial_delay", fieldFolded(delays, s.words["initial_delay"]), s.format)
+	p.duration("max_delay", fieldFolded(delays, s.words["max_delay"]), s.format)
+	p.springBase(s, fieldFolded(delays, s.words["base"]))
+	for _, name := range springOther {
+		fieldFolded(v, name).skip()
+		fieldFolded(delays, name).skip()
+	}
+	for _, name := range []string{"default-retryable", "retryable-exceptions"} {
+		fieldFolded(v, name).lose("it selects the exceptions that are retried: here every one is")
+	}
+	if s.inConsumer() { // which has other fields
+		return
+	}
+	d.unread(v)
+}
+
+// inConsumer reports whether the place has many fields besides those of retries.
+func (s *springRetry) inConsumer() bool { return s.path[len(s.path)-1] == "consumer" }
+
+// springBase reads the multiplier. Less than 1 means 1.
+func (p *Policy) springBase(s *springRetry, v *value) {
+	p.Base = s.base
+	if f, ok := v.float(); ok {
+		p.Base = f
+		p.from("base", v)
+	} else if v != nil {
+		p.unknown = append(p.unknown, "base")
+	}
+	if p.Base <= 1 || p.InitialDelay == p.MaxDelay {
+		p.Backoff, p.Base = retry.BackoffFixed, 0
+	}
+}
