@@ -53,8 +53,8 @@ var limitRules = []Rule{
 				n, when = retriesWithin(p, limit+1, 0, leastWait), unasked(p)
 			}
 			return finding(0 < n && n < p.MaxAttempts-1, severity, field,
-				"%s`%s` %s allows %d of %d retries at most: raise it | lower `max_attempts`", when, field, duration.Format(limit),
-				n, p.MaxAttempts-1)
+				"%s`%s` %s allows %d of %d retries at most: raise `%s` | lower `max_attempts`", when, field,
+				duration.Format(limit), n, p.MaxAttempts-1, field)
 		},
 	},
 	{
