@@ -57,9 +57,9 @@ type Kind struct {
 func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &tektonKind, &istioKind,
-		&linkerdKind, &gatewayKind, &envoyGatewayKind, &contourKind, &kumaKind, &jobKind, &knativeKind, &actionsKind,
-		&connectKind, &resilience4jKind, &springKind, &pollyKind, &conductorKind, &gcpKind, &cloudTasksKind,
-		&pubsubKind, &serverlessKind, &prodigyKind, &flowKind, &envoyKind,
+		&linkerdKind, &gatewayKind, &envoyGatewayKind, &contourKind, &kgatewayKind, &traefikKind, &kumaKind,
+		&jobKind, &knativeKind, &actionsKind, &connectKind, &resilience4jKind, &springKind, &pollyKind,
+		&conductorKind, &gcpKind, &cloudTasksKind, &pubsubKind, &serverlessKind, &prodigyKind, &flowKind, &envoyKind,
 	}
 }
 
