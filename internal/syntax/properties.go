@@ -134,6 +134,9 @@ func (n *Node) putItem(i int, path []string, e Entry) {
 func (n *Node) add(e Entry) {
 	n.Entries = append(n.Entries, e)
 	n.Value.(map[string]any)[e.Key] = e.Value.Value
-	n.index = nil
-	n.indexEntries()
+	if n.index != nil {
+		n.index[e.Key] = len(n.Entries) - 1
+	} else {
+		n.indexEntries()
+	}
 }

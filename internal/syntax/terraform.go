@@ -7,10 +7,13 @@ import (
 	"unicode"
 )
 
-// Terraform returns the JSON documents that a text in the language of Terraform writes: the
-// arguments of jsonencode, and texts after << that are JSON. An expression is a text ${…}
-// in them. What it cannot read is skipped: Terraform reports it.
-func (e *Excerpt) Terraform() (docs []Document) {
+// Terraform returns the documents of a text in the language of Terraform: its resources as
+// in Terraform JSON, the arguments of jsonencode, and texts after << that are JSON. An
+// expression is a text ${…} in them. What it cannot read is skipped: Terraform reports it.
+func (e *Excerpt) Terraform() []Document { return append(e.terraformResources(), e.terraformJSON()...) }
+
+// terraformJSON returns the JSON documents that a text in the language of Terraform writes.
+func (e *Excerpt) terraformJSON() (docs []Document) {
 	t := terraform{text: e.bytes, lines: e.source()}
 	for t.at < len(t.text) {
 		rest := t.text[t.at:]

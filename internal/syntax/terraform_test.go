@@ -49,3 +49,63 @@ func TestTerraform(t *testing.T) {
 		t.Errorf("b is at %v, want %v", got, at)
 	}
 }
+
+func TestTerraformResources(t *testing.T) {
+	text := `variable "n" { default = 3 }
+resource "aws_sqs_queue" "orders" {
+  name                       = "orders-${var.n}" # a comment
+  visibility_timeout_seconds = var.n
+  redrive_policy = jsonencode({
+    maxReceiveCount = 5
+  })
+  tags = { team = "shop" }
+  timeouts { create = "1m" }
+}
+resource aws_sqs_queue "failed" {}
+resource "batch" "b" {
+  policy = <<-EOF
+    {"a": 1}
+  EOF
+  on_exit {
+    action = "RETRY"
+  }
+  on_exit { action = "EXIT" }
+  dynamic "timeout" {
+    for_each = var.limits
+    content { seconds = timeout.value }
+  }
+}
+`
+	docs := File([]byte(text)).Terraform()
+	if len(docs) != 3 {
+		t.Fatalf("got %d documents", len(docs))
+	}
+	resources := docs[0].Root.Get("resource").Value
+	queue := resources.Child("aws_sqs_queue").Child("orders")
+	for key, want := range map[string]string{
+		"name": "orders-${var.n}", "visibility_timeout_seconds": "${var.n}",
+		"redrive_policy": "${jsonencode({\n    maxReceiveCount = 5\n  })}",
+	} {
+		if got := queue.Child(key).Text; got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	if got, want := queue.Child("timeouts").Get("create").At, (Span{9, 14, 6}); got != want {
+		t.Errorf("create is at %v, want %v", got, want)
+	}
+	if got, want := resources.Child("aws_sqs_queue").Get("failed").At, (Span{11, 24, 8}); got != want {
+		t.Errorf("the label with quotes is at %v, want %v", got, want)
+	}
+	exits := resources.Child("batch").Child("b").Child("on_exit")
+	if got := exits.Child("1").Child("action").Text; len(exits.Items) != 2 || got != "EXIT" {
+		t.Errorf("got %d blocks, the last one with action %q", len(exits.Items), got)
+	}
+	if got := resources.Child("batch").Child("b").Child("timeout").Text; got != "${dynamic}" {
+		t.Errorf("a dynamic block is %q", got)
+	}
+	for _, broken := range []string{`resource "a" "b" {`, `resource "a" "b" }`, `resource "a" "b" { c = (1 }`, `resource "a" {}}`} {
+		if docs := File([]byte(broken)).Terraform(); len(docs) > 0 {
+			t.Errorf("%s has %d documents", broken, len(docs))
+		}
+	}
+}
