@@ -15,6 +15,7 @@ import (
 var batchKind = Kind{
 	Name: "batch", Title: "AWS Batch job definition",
 	shape:     true,
+	terraform: true,
 	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isBatch) },
 	decode:    func(d *decoder, doc *value) { d.search("", doc, isBatch, d.batchJob) },
 }
@@ -83,7 +84,7 @@ func (d *decoder) batchJob(name string, job *value) {
 	d.batchExits(exits)
 	limit := fieldFolded(fieldFolded(job, "timeout"), "attemptDurationSeconds")
 	if !limit.isDeployed() && p.duration("attempt_timeout", limit, in(time.Second)) && p.AttemptTimeout < batchTimeout {
-		limit.mistake("P102", "AWS Batch refuses attemptDurationSeconds %s: write at least 60", limit.n.Text)
+		limit.mistake("P102", "AWS Batch refuses %s %s: write at least 60", limit.key, limit.n.Text)
 	}
 }
 
@@ -92,7 +93,10 @@ func (d *decoder) batchExits(list *value) {
 	if list == nil || list.done {
 		return
 	}
-	items := list.items()
+	items := []*value{list} // one block of Terraform
+	if !list.n.IsMap() {
+		items = list.items()
+	}
 	if len(items) > batchExits {
 		list.mistake("P102", "AWS Batch refuses more than %d conditions of evaluateOnExit", batchExits)
 	}
@@ -109,8 +113,8 @@ func (d *decoder) batchExits(list *value) {
 		item.skip(item.keys()...)
 	}
 	if len(items) > 0 && !exits {
-		list.lacks("P109", "evaluateOnExit has no effect without an EXIT, since what matches none is retried, too: "+
-			"end it with {action: EXIT, onReason: \"*\"}")
+		list.lacks("P109", "%s has no effect without an EXIT, since what matches none is retried, too: "+
+			"end it with {action: EXIT, onReason: \"*\"}", list.key)
 	}
 	list.lose("it selects the failures that are retried: here every error is")
 }

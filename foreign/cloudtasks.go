@@ -77,7 +77,8 @@ func decodeCloudTasks(d *decoder, doc *value) {
 }
 
 func (d *decoder) taskQueue(name string, q, v *value, words words) {
-	if v == nil {
+	if v == nil || isOpenValue(v) {
+		v.skip()
 		return
 	}
 	p := d.policy(name, words, v, q)

@@ -45,6 +45,9 @@ type Kind struct {
 	// shape reports that recognize asks for the shape of parts, which a resource of
 	// Kubernetes with another meaning may have, too.
 	shape bool
+	// terraform reports that a kind with shape is one of resources of Terraform, too: other
+	// resources have fields of the same names.
+	terraform bool
 	// decode converts a document. It reads every field that it knows, and skips
 	// those that have nothing to do with retries.
 	decode func(d *decoder, doc *value)
@@ -149,7 +152,8 @@ func Read(name string, text []byte, o Options) (*File, []policy.Problem) {
 // isIn reports whether a document has policies of the kind.
 func (k *Kind) isIn(doc *syntax.Node) bool {
 	isResource := at(doc, "apiVersion").Text != "" && at(doc, "kind").Text != ""
-	return !describes(doc) && !(k.shape && isResource) && k.recognize(doc)
+	isTerraform := at(doc, "resource").IsMap()
+	return !describes(doc) && !(k.shape && (isResource || isTerraform && !k.terraform)) && k.recognize(doc)
 }
 
 // hints are words, in lower case. Every document with policies has one of them.

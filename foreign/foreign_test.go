@@ -25,8 +25,8 @@ var update = flag.Bool("update", false, "rewrite the .want files")
 func samples(t testing.TB) []string {
 	t.Helper()
 	var files []string
-	for _, pattern := range []string{"testdata/*/*.json", "testdata/*/*.yaml", "testdata/*/*.properties"} {
-		found, err := filepath.Glob(pattern)
+	for _, format := range []string{"json", "yaml", "properties", "tf"} {
+		found, err := filepath.Glob("testdata/*/*." + format)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -139,6 +139,9 @@ func (d *decoder) subscription(name string, s subscription) {
 // redelivers reads the delays. Pub/Sub does not say how fast they grow.
 func (p *Policy) redelivers(s subscription) {
 	switch {
+	case isOpenValue(s.redelivery):
+		s.redelivery.lose("a block that may be absent")
+		p.unknown = append(p.unknown, "initial_delay", "max_delay")
 	case s.redelivery != nil:
 		p.InitialDelay, p.MaxDelay = pubsubMin, pubsubMax
 		p.between("initial_delay", s.redelivery.get(s.words["initial_delay"]), protobuf, 0, pubsubMax)
@@ -179,6 +182,11 @@ func (p *Policy) deadLetters(s subscription, topic *value) {
 		return
 	}
 	p.MaxAttempts = pubsubAttempts
+	if isOpenValue(s.dead) {
+		s.dead.lose("a block that may be absent")
+		p.unknown = append(p.unknown, "max_attempts")
+		return
+	}
 	attempts := s.dead.get(s.words["max_attempts"])
 	if n, ok := attempts.int(); ok && n != 0 {
 		if n < pubsubAttempts || n > pubsubMostAttempts {
@@ -208,7 +216,7 @@ func nameIn(v *value) string {
 // expires reports a message that is deleted before it has been delivered as often as it may be.
 func (p *Policy) expires(s subscription, retention *value) {
 	p.judged = append(p.judged, "P404")
-	if s.dead == nil || s.redelivery == nil || p.InitialDelay <= 0 || isOpenValue(retention) ||
+	if s.dead == nil || s.redelivery == nil || p.InitialDelay <= 0 || isOpenValue(retention) || isOpenValue(s.dead) ||
 		isOpenValue(s.redelivery.get(s.words["initial_delay"])) || isOpenValue(s.dead.get(s.words["max_attempts"])) {
 		return
 	}

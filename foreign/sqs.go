@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -68,7 +69,7 @@ type consumer struct {
 }
 
 func decodeSQS(d *decoder, doc *value) {
-	t := sqsTemplate{d: d, queues: map[string]*value{}, functions: map[string]*value{}}
+	t := sqsTemplate{d: d, queues: map[string]*value{}, redrives: map[string]*value{}, functions: map[string]*value{}}
 	if resources := doc.get("Resources"); resources != nil {
 		t.dialect = &cloudFormation
 		t.cloudFormation(doc.get("Globals").get("Function"), resources)
@@ -92,6 +93,7 @@ type sqsTemplate struct {
 	d         *decoder
 	names     []string // of queues, in the order of the template
 	queues    map[string]*value
+	redrives  map[string]*value // of resources apart from their queues
 	functions map[string]*value
 	consumers []consumer
 }
@@ -149,6 +151,11 @@ func (t *sqsTemplate) terraform(resources *value) {
 	t.names = queues.keys()
 	for _, name := range t.names {
 		t.queues[name] = block(queues.get(name))
+	}
+	redrives := resources.get("aws_sqs_queue_redrive_policy")
+	for _, name := range redrives.keys() {
+		r := block(redrives.get(name))
+		t.redrives[referred(r.get("queue_url"))] = r.get("redrive_policy")
 	}
 	functions := resources.get("aws_lambda_function")
 	for _, name := range functions.keys() {
@@ -211,7 +218,7 @@ func (t *sqsTemplate) queue(name string, q *value) {
 			own = append(own, c)
 		}
 	}
-	if len(own) == 0 && q.has(t.redrive) {
+	if len(own) == 0 && (q.has(t.redrive) || t.redrives[name] != nil) {
 		own = []consumer{{queue: name}}
 	}
 	for _, c := range own {
@@ -233,7 +240,7 @@ func (t *sqsTemplate) policy(name string, q *value, c consumer) {
 		p.unknown = append(p.unknown, "max_delay")
 	}
 	p.seconds("timeout", q.get(t.retention), sqsRetention)
-	p.receives(q.get(t.redrive))
+	p.receives(cmp.Or(q.get(t.redrive), t.redrives[name]))
 	if c.function == nil {
 		return
 	}
