@@ -60,9 +60,10 @@ type Kind struct {
 func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &tektonKind, &istioKind,
-		&linkerdKind, &gatewayKind, &envoyGatewayKind, &contourKind, &kgatewayKind, &traefikKind, &kumaKind,
-		&jobKind, &knativeKind, &actionsKind, &connectKind, &resilience4jKind, &springKind, &pollyKind,
-		&conductorKind, &gcpKind, &cloudTasksKind, &pubsubKind, &serverlessKind, &prodigyKind, &flowKind, &envoyKind,
+		&linkerdKind, &nginxKind, &ingressNginxKind, &gatewayKind, &envoyGatewayKind, &contourKind, &kgatewayKind,
+		&traefikKind, &kumaKind, &jobKind, &knativeKind, &actionsKind, &connectKind, &resilience4jKind, &springKind,
+		&pollyKind, &conductorKind, &gcpKind, &cloudTasksKind, &pubsubKind, &serverlessKind, &prodigyKind, &flowKind,
+		&envoyKind,
 	}
 }
 
@@ -159,7 +160,7 @@ func (k *Kind) isIn(doc *syntax.Node) bool {
 // hints are words, in lower case. Every document with policies has one of them.
 var hints = [][]byte{
 	[]byte("retr"), []byte("timeout"), []byte("attempt"), []byte("interval"), []byte("mapreduce"), []byte("error_policy"),
-	[]byte("backoff"), []byte("deadline"), []byte("redrive"),
+	[]byte("backoff"), []byte("deadline"), []byte("redrive"), []byte("next_upstream"),
 }
 
 // MayHavePolicies reports whether a text may have policies. It is much faster than

@@ -90,6 +90,8 @@ func documentsOf(name string, text *syntax.Excerpt) []syntax.Document {
 		return text.Properties()
 	case ".tf":
 		return text.Terraform()
+	case ".conf":
+		return text.Nginx()
 	}
 	return text.Documents()
 }

@@ -49,7 +49,7 @@ func (b Block) Fragment() bool { return slices.Contains(b.Marks, "fragment") }
 func (b Block) Generated() bool { return slices.Contains(b.Marks, "generated") }
 
 // fileComment matches the first line of a block that is a file.
-var fileComment = regexp.MustCompile(`\A(?://|#) ([\w./-]+\.(?:go|yaml|yml|mod))\b`)
+var fileComment = regexp.MustCompile(`\A(?://|#) ([\w./-]+\.(?:go|yaml|yml|mod|conf|cfg))\b`)
 
 // File returns the file that the block is, relative to the folder of its page,
 // or "" if its first line does not name one.
