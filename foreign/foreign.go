@@ -62,8 +62,8 @@ func Kinds() []*Kind {
 		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &tektonKind, &istioKind,
 		&linkerdKind, &nginxKind, &ingressNginxKind, &gatewayKind, &envoyGatewayKind, &contourKind, &kgatewayKind,
 		&traefikKind, &kumaKind, &jobKind, &knativeKind, &actionsKind, &connectKind, &resilience4jKind, &springKind,
-		&pollyKind, &conductorKind, &gcpKind, &cloudTasksKind, &pubsubKind, &serverlessKind, &prodigyKind, &flowKind,
-		&envoyKind,
+		&pollyKind, &conductorKind, &gcpKind, &cloudTasksKind, &pubsubKind, &logicAppsKind, &serverlessKind,
+		&prodigyKind, &flowKind, &envoyKind,
 	}
 }
 
