@@ -22,8 +22,8 @@ type nginx struct {
 	at    int
 }
 
-// A nginxWord is a word of a directive, or one of the characters that end it: { } ;
-type nginxWord struct {
+// A word is a word of a directive, or, in the language of nginx, one of the characters that end it: { } ;
+type word struct {
 	text string
 	at   Span
 	ends byte // 0: it is a word
@@ -33,7 +33,7 @@ type nginxWord struct {
 func (x *nginx) block(depth int) (n *Node, ok bool) {
 	n = &Node{Value: map[string]any{}}
 	for depth <= maxDepth {
-		var words []nginxWord
+		var words []word
 		w, ok := x.word()
 		for ; ok && w.ends == 0; w, ok = x.word() {
 			words = append(words, w)
@@ -70,7 +70,7 @@ func (x *nginx) inner(name string, depth int) (n *Node, ok bool) {
 }
 
 // arguments returns the words after the name of a directive as a text.
-func arguments(words []nginxWord) *Node {
+func arguments(words []word) *Node {
 	n := &Node{Span: words[0].at}
 	var texts []string
 	for i, w := range words[1:] {
@@ -98,7 +98,7 @@ func (n *Node) putDirective(e Entry) {
 }
 
 // word reads a word, or a character that ends a directive.
-func (x *nginx) word() (w nginxWord, ok bool) {
+func (x *nginx) word() (w word, ok bool) {
 	for x.at < len(x.text) && (IsBlank(x.text[x.at]) || x.text[x.at] == '#') {
 		if x.text[x.at] != '#' {
 			x.at++
@@ -110,27 +110,27 @@ func (x *nginx) word() (w nginxWord, ok bool) {
 	}
 	from := x.at
 	if from == len(x.text) {
-		return nginxWord{}, false
+		return word{}, false
 	}
 	switch c := x.text[from]; c {
 	case '{', '}', ';':
 		x.at++
-		return nginxWord{ends: c, at: x.span(from)}, true
+		return word{ends: c, at: x.span(from)}, true
 	case '"', '\'':
 		text, ok := x.quoted(c)
-		return nginxWord{text: text, at: x.span(from)}, ok
+		return word{text: text, at: x.span(from)}, ok
 	}
 	for ; x.at < len(x.text) && !IsBlank(x.text[x.at]); x.at++ {
 		switch x.text[x.at] {
 		case ';', '{':
-			return nginxWord{text: string(x.text[from:x.at]), at: x.span(from)}, true
+			return word{text: string(x.text[from:x.at]), at: x.span(from)}, true
 		case '\\':
 			x.at = min(x.at+1, len(x.text)-1)
 		case '$':
 			x.skipVariable()
 		}
 	}
-	return nginxWord{text: string(x.text[from:x.at]), at: x.span(from)}, true
+	return word{text: string(x.text[from:x.at]), at: x.span(from)}, true
 }
 
 // skipVariable moves to the last character of ${name}, if it is here.
