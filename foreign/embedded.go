@@ -38,7 +38,7 @@ func embeddedIn(doc *syntax.Node) (list []embedded) {
 func filesIn(data *syntax.Node) (list []embedded) {
 	for _, e := range data.Entries {
 		switch filepath.Ext(e.Key) {
-		case "", ".yaml", ".yml", ".json", ".properties", ".conf":
+		case "", ".yaml", ".yml", ".json", ".properties", ".conf", ".cfg":
 			list = append(list, embedded{name: e.Key, text: e.Value})
 		}
 	}

@@ -60,10 +60,10 @@ type Kind struct {
 func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &tektonKind, &istioKind,
-		&linkerdKind, &nginxKind, &ingressNginxKind, &gatewayKind, &envoyGatewayKind, &contourKind, &kgatewayKind,
-		&traefikKind, &kumaKind, &jobKind, &knativeKind, &actionsKind, &connectKind, &resilience4jKind, &springKind,
-		&pollyKind, &conductorKind, &gcpKind, &cloudTasksKind, &pubsubKind, &logicAppsKind, &serverlessKind,
-		&prodigyKind, &flowKind, &envoyKind,
+		&linkerdKind, &nginxKind, &ingressNginxKind, &haproxyKind, &gatewayKind, &envoyGatewayKind, &contourKind,
+		&kgatewayKind, &traefikKind, &kumaKind, &jobKind, &knativeKind, &actionsKind, &connectKind,
+		&resilience4jKind, &springKind, &pollyKind, &conductorKind, &gcpKind, &cloudTasksKind, &pubsubKind,
+		&logicAppsKind, &serverlessKind, &prodigyKind, &flowKind, &envoyKind,
 	}
 }
 

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the .want files")
 func samples(t testing.TB) []string {
 	t.Helper()
 	var files []string
-	for _, format := range []string{"json", "yaml", "properties", "tf", "conf"} {
+	for _, format := range []string{"json", "yaml", "properties", "tf", "conf", "cfg"} {
 		found, err := filepath.Glob("testdata/*/*." + format)
 		if err != nil {
 			t.Fatal(err)

@@ -92,6 +92,8 @@ func documentsOf(name string, text *syntax.Excerpt) []syntax.Document {
 		return text.Terraform()
 	case ".conf":
 		return text.Nginx()
+	case ".cfg":
+		return text.HAProxy()
 	}
 	return text.Documents()
 }

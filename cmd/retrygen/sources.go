@@ -73,7 +73,8 @@ func (s *selector) files(arg string) (files []string, below bool, err error) {
 // mayHavePolicies reports whether the name of a file in a folder is one of a format
 // that has policies.
 func mayHavePolicies(name string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc", ".properties", ".tf", ".conf"}, filepath.Ext(name))
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc", ".properties", ".tf", ".conf", ".cfg"},
+		filepath.Ext(name))
 }
 
 // A tally holds what a check has found.
