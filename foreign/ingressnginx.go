@@ -39,6 +39,7 @@ func decodeIngressNginx(d *decoder, doc *value) {
 	a.skipOthers() // those of others
 	u := nextUpstream{
 		at: a, words: ingressWords, format: in(time.Second), server: "ingress-nginx", attempts: 3,
+		partial:   true, // its ConfigMap has the defaults
 		ioTimeout: time.Minute, openTimeout: 5 * time.Second,
 		conditions: d.annotation(a, nginxConditions, nil),
 		tries:      d.annotation(a, "max_attempts", wholeNumber),

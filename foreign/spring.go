@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -192,6 +193,9 @@ func (d *decoder) springRetry(s *springRetry, name string, v *value) {
 	p.duration("initial_delay", fieldFolded(delays, s.words["initial_delay"]), s.format)
 	p.duration("max_delay", fieldFolded(delays, s.words["max_delay"]), s.format)
 	p.springBase(s, fieldFolded(delays, s.words["base"]))
+	if s.path[0] == "kafka" {
+		p.topicDelays(fieldFolded(delays, s.words["max_delay"]))
+	}
 	for _, name := range springOther {
 		fieldFolded(v, name).skip()
 		fieldFolded(delays, name).skip()
@@ -219,5 +223,19 @@ func (p *Policy) springBase(s *springRetry, v *value) {
 	}
 	if p.Base <= 1 || p.InitialDelay == p.MaxDelay {
 		p.Backoff, p.Base = retry.BackoffFixed, 0
+	}
+}
+
+// topicDelays judges the longest delay of a Kafka topic. Spring Boot before 4.0 takes 30 seconds instead of one that is
+// shorter than the first delay, and later versions refuse it.
+func (p *Policy) topicDelays(longest *value) {
+	if p.Backoff == retry.BackoffFixed {
+		p.MaxDelay = max(p.MaxDelay, p.InitialDelay)
+		return
+	}
+	p.judged = append(p.judged, "P201")
+	if longest != nil && !isOpen(longest.n) && p.MaxDelay < p.InitialDelay {
+		longest.mistake("P201", "%s %s is shorter than the first delay %s, so Spring ignores or refuses it: raise it",
+			longest.key, duration.Format(p.MaxDelay), duration.Format(p.InitialDelay))
 	}
 }
