@@ -28,7 +28,7 @@ func (e *Excerpt) Properties() []Document {
 		value = bytes.TrimLeft(value, " \t")
 		col := 1 + len(line) - len(bytes.TrimLeft(line, " \t\f"))
 		key := string(body[:end])
-		entry := Entry{Key: key, At: Span{n, col, end}, Value: &Node{
+		entry := Entry{Key: key, At: Span{n, col, max(end, 1)}, Value: &Node{
 			Span: Span{n, col + len(body) - len(value), max(len(value), 1)}, Text: string(value), Value: string(value),
 		}}
 		if i, again := index[key]; again {
