@@ -168,11 +168,11 @@ func FuzzCheck(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(text)
+		f.Add(filepath.Ext(name), text)
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
+	f.Fuzz(func(t *testing.T, format string, text []byte) {
 		lines := bytes.Split(text, []byte("\n"))
-		file, problems := Check("fuzz", text, Options{})
+		file, problems := Check("fuzz"+format, text, Options{})
 		for _, p := range append(problems, file.Unread...) {
 			if p.Line < 1 || p.Line > len(lines) || p.Col < 1 || p.Col > len(lines[p.Line-1])+1 {
 				t.Errorf("the position of %v is not in the text", p)
