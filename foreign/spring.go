@@ -27,7 +27,7 @@ var springKind = Kind{
 				return true
 			}
 		}
-		return len(foldedIn(root, rabbitIgnored)) > 0 || hasPart(at(root, "cloud"), isGatewayRetry)
+		return hasProducer(root) || len(foldedIn(root, rabbitIgnored)) > 0 || hasPart(at(root, "cloud"), isGatewayRetry)
 	},
 	decode: decodeSpring,
 }
@@ -121,6 +121,9 @@ func decodeSpring(d *decoder, doc *value) {
 	for _, part := range springParts(root, rabbitIgnored, "") {
 		part.value.warn("P109", "Spring Boot 2.0 and later ignore rabbitmq.listener.retry: write "+
 			"rabbitmq.listener.simple.retry")
+	}
+	if hasProducer(root.n) {
+		d.kafkaProducer(root)
 	}
 	d.gatewayRoutes(root)
 	doc.skip() // the rest of the application
