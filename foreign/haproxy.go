@@ -20,7 +20,8 @@ var haproxyKind = Kind{
 	Name: "haproxy", Title: "HAProxy configuration",
 	recognize: func(doc *syntax.Node) bool {
 		return slices.ContainsFunc(at(doc, "sections").Items, func(s *syntax.Node) bool {
-			return at(s, "section").Text != "" && (s.Get("retries") != nil || s.Get("retry-on") != nil)
+			isDefault := at(s, "section").Text == "defaults"
+			return s.Get("retry-on") != nil || s.Get("retries") != nil && !isDefault
 		})
 	},
 	decode: decodeHAProxy,

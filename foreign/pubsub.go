@@ -3,6 +3,7 @@ package foreign
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 var pubsubKind = Kind{
 	Name: "pubsub", Title: "Pub/Sub subscription",
 	recognize: func(doc *syntax.Node) bool {
-		return len(at(at(doc, "resource"), "google_pubsub_subscription").Entries) > 0 ||
+		return slices.ContainsFunc(at(at(doc, "resource"), "google_pubsub_subscription").Entries,
+			func(e syntax.Entry) bool { return hasPart(e.Value, isSubscription) }) ||
 			isSubscription(doc) && strings.Contains(at(doc, "name").Text, "/subscriptions/") ||
 			isSubscription(subscriptionSpec(doc))
 	},
@@ -26,9 +28,7 @@ var pubsubKind = Kind{
 }
 
 // isSubscription reports whether a map is a subscription that says how messages are delivered again.
-func isSubscription(n *syntax.Node) bool {
-	return n.Written("retryPolicy") != nil || n.Written("deadLetterPolicy") != nil
-}
+func isSubscription(n *syntax.Node) bool { return hasFolded(n, "retrypolicy", "deadletterpolicy") }
 
 // subscriptionSpec returns the subscription in a resource of Config Connector or Crossplane, or an empty
 // node.
