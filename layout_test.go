@@ -143,8 +143,8 @@ var floors = map[string][]string{
 	"internal/scripttest": {},
 	// contrib/prometheus and contrib/otel count the same.
 	"internal/measure": {
-		"runtime", "runtime/breaker", "runtime/durable", "runtime/durable/admin", "runtime/durable/events",
-		"runtime/durable/storage", "runtime/job",
+		"runtime", "runtime/breaker", "runtime/capacity", "runtime/durable", "runtime/durable/admin",
+		"runtime/durable/events", "runtime/durable/storage", "runtime/hedge", "runtime/job",
 	},
 	// Groups in memory and on a store pass the same tests.
 	"internal/grouptest": {"runtime", "runtime/breaker", "runtime/job"},

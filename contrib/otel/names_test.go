@@ -2,15 +2,19 @@ package otelretry
 
 import (
 	"context"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/retrygen/retrygen/internal/measure"
+	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
 // The exporter of OpenTelemetry for Prometheus gives the instruments the names that
@@ -39,6 +43,12 @@ func TestNamesInPrometheus(t *testing.T) {
 	if _, err := x.ObserveState(e, StateOptions{Runs: true}); err != nil {
 		t.Fatal(err)
 	}
+	x.ObserveCapacity(capacity.Set{
+		Limiters:  []*capacity.Limiter{capacity.NewLimiter(capacity.LimiterPolicy{Limit: 1})},
+		Rates:     []*capacity.Rate{capacity.NewRate(capacity.RatePolicy{Events: 1})},
+		Throttles: []*capacity.Throttle{capacity.NewThrottle(capacity.ThrottlePolicy{})},
+	})
+	x.ObserveHedges(hedge.New(hedge.Policy{After: time.Second}))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +57,7 @@ func TestNamesInPrometheus(t *testing.T) {
 	for _, f := range families {
 		got[f.GetName()] = true
 	}
-	for _, d := range append(measure.Instruments[:], measure.StateGauges[:]...) {
+	for _, d := range slices.Concat(measure.Instruments[:], measure.StateGauges[:], measure.CapacityInstruments[:]) {
 		if !got[d.Prometheus] {
 			t.Errorf("%s is exported with another name, want %s: got %v", d.OTel, d.Prometheus, got)
 		}

@@ -55,8 +55,9 @@
 // by policy, in retry.retries. [Telemetry.Start] adds the histogram retry.call.duration, in seconds, by
 // retry.call and error.type. No attribute has the id of a call, a run, a step or a
 // job, unless [Options] adds job_id, and the SDK limits the number of attribute sets
-// of an instrument, by default to 2000. [Telemetry.ObserveState] adds gauges of what a
-// store has recorded.
+// of an instrument, by default to 2000. [Telemetry.ObserveCapacity] and
+// [Telemetry.ObserveHedges] add what limits calls, and [Telemetry.ObserveState] gauges of
+// what a store has recorded.
 package otelretry
 
 import (
@@ -93,6 +94,7 @@ type Telemetry struct {
 	tracer   trace.Tracer
 	meter    metric.Meter
 	sink     sink
+	capacity measure.Capacity
 	duration metric.Float64Histogram // of calls
 }
 
@@ -115,7 +117,8 @@ func New(o Options) (*Telemetry, error) {
 	t.duration, err = meter.Float64Histogram("retry.call.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of calls, with their retries and waits."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300))
-	if err := errors.Join(append(errs, err)...); err != nil {
+	errs = append(errs, err, registerCapacity(meter, &t.capacity))
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return t, nil

@@ -7,6 +7,8 @@
 //
 //	ctx = retry.WithObserver(ctx, metrics.ObserveCall)
 //	metrics.ObserveBreakers(shop.DefaultShared.Breakers()...)
+//	metrics.ObserveCapacity(shop.DefaultShared.Capacity())
+//	metrics.ObserveHedges(shop.DefaultShared.Hedges()...)
 //	group.Observe(metrics.ObserveJob)
 //	engine, err := durable.New(store, durable.OnEvent(metrics.ObserveDurable))
 //
@@ -27,6 +29,21 @@
 //
 // A breaker that is open becomes half-open when it is used after its time has passed.
 // Without calls, the metric stays open.
+//
+// The metrics of what limits calls, which are read when they are collected, are:
+//
+//	retry_concurrency_limit{concurrency}    permits of a concurrency limit, which changes if it is adaptive
+//	retry_concurrency_in_use{concurrency}   of them, those that attempts hold
+//	retry_concurrency_queued{concurrency}   attempts that wait for a permit
+//	retry_rate_queued{rate}                 attempts that wait for their turn at a rate
+//	retry_throttle_share{throttle}          share of the attempts that a throttle refuses, from 0 to 1
+//	retry_refused_total{reason,name}        attempts that were refused: limited, rate_limited or throttled
+//	retry_hedge_delay_seconds{hedge}        time before a second request starts, once it is known
+//	retry_hedges_total{hedge,outcome}       second requests: won, lost, refused or no_budget
+//
+// A hedge has the name of the function that is hedged. A second request that a limit, a
+// rate or a throttle does not admit, or an open breaker, is refused; one for which extra
+// leaves no room has no_budget.
 //
 // The metrics of groups, and of runs with a budget, are:
 //
@@ -88,14 +105,16 @@ type Options struct {
 // Metrics is a prometheus.Collector for any number of contexts, groups and
 // engines. Its methods may be called concurrently.
 type Metrics struct {
-	sink sink
+	sink          sink
+	capacity      measure.Capacity
+	capacityDescs [len(measure.CapacityInstruments)]*prometheus.Desc
 }
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
 // New returns new metrics, which are all zero.
 func New(o Options) *Metrics {
-	m := &Metrics{sink: sink{jobID: o.JobID}}
+	m := &Metrics{sink: sink{jobID: o.JobID}, capacityDescs: capacityDescs()}
 	for i := range measure.Instruments {
 		m.sink.instruments[i] = newInstrument(&measure.Instruments[i], o.JobID)
 	}
@@ -137,6 +156,9 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for i := range m.sink.instruments {
 		m.sink.instruments[i].Describe(ch)
 	}
+	for _, d := range m.capacityDescs {
+		ch <- d
+	}
 }
 
 // Collect sends the values of all metrics.
@@ -144,6 +166,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for i := range m.sink.instruments {
 		m.sink.instruments[i].Collect(ch)
 	}
+	m.collectCapacity(ch)
 }
 
 // An instrument is a metric of Prometheus.

@@ -37,6 +37,7 @@ type Limiter struct {
 	policy   LimiterPolicy
 	begun    time.Time
 	refusal  error
+	refused  atomic.Uint64
 
 	mu     sync.Mutex
 	queue  queue
@@ -107,6 +108,10 @@ func (l *Limiter) Queued() int {
 	return l.queue.len
 }
 
+// Refused returns the number of attempts that were refused because no permit was free.
+// An attempt whose context ended during its wait is not one of them.
+func (l *Limiter) Refused() uint64 { return l.refused.Load() }
+
 // TryAcquire takes a permit if one is free and no attempt waits, and reports whether it did.
 func (l *Limiter) TryAcquire() bool {
 	for {
@@ -170,8 +175,9 @@ func (l *Limiter) wait(ctx context.Context) error {
 	}
 }
 
-// refuse returns the error of an attempt that gets no permit.
+// refuse counts an attempt that gets no permit, and returns its error.
 func (l *Limiter) refuse() error {
+	l.refused.Add(1)
 	if l.refusal == nil {
 		return Refusal{By: ByLimiter} // of the zero Limiter
 	}

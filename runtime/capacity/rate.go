@@ -24,6 +24,7 @@ type Rate struct {
 	spacing spacing
 	policy  RatePolicy
 	begun   time.Time
+	refused atomic.Uint64
 
 	mu    sync.Mutex
 	queue queue
@@ -54,6 +55,10 @@ func (r *Rate) Queued() int {
 	defer r.mu.Unlock()
 	return r.queue.len
 }
+
+// Refused returns the number of attempts that were refused because their wait would have
+// exceeded MaxWait.
+func (r *Rate) Refused() uint64 { return r.refused.Load() }
 
 // Save returns the state of the rate, for [Rate.Restore] in another process: see
 // [RatePolicy.Take].
@@ -138,6 +143,7 @@ func (r *Rate) wait(ctx context.Context, deadline time.Time) (slot int64, err er
 	switch {
 	case wait > r.policy.MaxWait:
 		r.mu.Unlock()
+		r.refused.Add(1)
 		return 0, Refusal{By: ByRate, Name: r.policy.Name, AdmitsIn: wait}
 	case !deadline.IsZero() && wait >= time.Until(deadline):
 		r.mu.Unlock()

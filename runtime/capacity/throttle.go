@@ -20,6 +20,8 @@ type Throttle struct {
 	mood   atomic.Uint32  // written under mu
 	policy ThrottlePolicy // as given; never written after NewThrottle
 
+	refused atomic.Uint64
+
 	mu    sync.Mutex
 	state ThrottleState
 	begun bool // state has the policy
@@ -61,8 +63,15 @@ func (t *Throttle) Admit() bool { return t.mood.Load() != refusing || t.admit() 
 func (t *Throttle) admit() bool {
 	t.lock()
 	defer t.unlock()
-	return t.state.Admit(time.Now(), rand.Float64())
+	ok := t.state.Admit(time.Now(), rand.Float64())
+	if !ok {
+		t.refused.Add(1)
+	}
+	return ok
 }
+
+// Refused returns the number of attempts that were refused.
+func (t *Throttle) Refused() uint64 { return t.refused.Load() }
 
 // Share returns the share of attempts that is refused now, from 0 to MaxShare.
 func (t *Throttle) Share() float64 {

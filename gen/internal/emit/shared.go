@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/policy"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
 // Names of generated declarations.
@@ -47,45 +45,6 @@ type Breaker struct {
 type Budget struct {
 	policy.Budget
 	From *bind.Ref // the variable that holds it, or nil
-}
-
-// A Part is something that calls share besides breakers and budgets: a limiter, a rate, a
-// throttle, or the hedge of one function.
-type Part struct {
-	Field     string    // of Shared: DbLimiter
-	Pkg, Type string    // of its type
-	Settings  any       // the argument of the constructor
-	From      *bind.Ref // the variable that holds it, or nil
-}
-
-// settings emits the argument of the constructor, or nil if there is none.
-func (p *Part) settings() jen.Code {
-	if p.Settings == nil {
-		return nil
-	}
-	in, v := given{}, reflect.ValueOf(p.Settings)
-	if wait := v.FieldByName("MaxWait"); wait.IsValid() && wait.Interface() == capacity.NoWait {
-		in["MaxWait"] = jen.Qual(CapacityPath, "NoWait")
-	}
-	return jen.Qual(p.Pkg, v.Type().Name()).Values(fieldsOf(v, in)...)
-}
-
-// Constructor returns the name of the function that makes a value of a type which calls
-// share.
-func Constructor(pkg, typ string) string {
-	if pkg == CapacityPath { // which has several
-		return "New" + typ
-	}
-	return "New"
-}
-
-// LimiterField, RateField, ThrottleField and HedgeField return the name of a part in
-// Shared. A hedge has the name of a symbol.
-func LimiterField(name string) string  { return camel(name) + "Limiter" }
-func RateField(name string) string     { return camel(name) + "Rate" }
-func ThrottleField(name string) string { return camel(name) + "Throttle" }
-func HedgeField(symbol string) string {
-	return camel(strings.ReplaceAll(path.Base(symbol), ".", "_")) + "Hedge"
 }
 
 // GroupName returns the name of the type of a group.
@@ -275,6 +234,7 @@ func (p printer) shared(out *jen.File) {
 		jen.Return(jen.Op("&").Id(SharedType).Custom(multiline, values...)),
 	).Line()
 	p.breakers(out)
+	p.capacity(out)
 	p.connected(out)
 
 	p.comment(out,

@@ -45,6 +45,14 @@ func (s *Shared) Breakers() []*breaker.Breaker {
 	return []*breaker.Breaker{s.RateBreaker, s.SlowBreaker}
 }
 
+// Capacity returns the concurrency limits, rates and throttles, for metrics.
+func (s *Shared) Capacity() capacity.Set {
+	return capacity.Set{
+		Limiters: []*capacity.Limiter{s.FixedLimiter, s.AdaptiveLimiter},
+		Rates:    []*capacity.Rate{s.SteadyRate},
+	}
+}
+
 // DefaultShared is shared by all wrapped functions, and by decorators that are
 // given nothing else. A test may replace it before its first use.
 var DefaultShared = NewShared()
@@ -379,4 +387,4 @@ func (s *RetryService) Timed(ctx context.Context) error {
 	}
 }
 
-// retrygen:sum 24839bfb94a2197d42e7c7c5
+// retrygen:sum b9ef04267167492dbc0906a3

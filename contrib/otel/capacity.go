@@ -1,0 +1,61 @@
+package otelretry
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/retrygen/retrygen/internal/measure"
+	"github.com/retrygen/retrygen/runtime/capacity"
+	"github.com/retrygen/retrygen/runtime/hedge"
+)
+
+// ObserveCapacity has the values of concurrency limits, rates and throttles, from now on.
+// The method Capacity of a generated Shared returns a set to pass. They are read when
+// metrics are collected, so that calls pay nothing. Those of one name have the sum of
+// their values in the metrics, and throttles the greatest share.
+func (t *Telemetry) ObserveCapacity(sets ...capacity.Set) { t.capacity.Add(sets...) }
+
+// ObserveHedges has the values of hedges, from now on, as [Telemetry.ObserveCapacity] has
+// those of limits. The method Hedges of a generated Shared returns hedges to pass.
+func (t *Telemetry) ObserveHedges(hedges ...*hedge.Hedge) { t.capacity.AddHedges(hedges) }
+
+// registerCapacity makes the instruments of what limits calls, which ask c when they are
+// collected.
+func registerCapacity(meter metric.Meter, c *measure.Capacity) error {
+	var observe [len(measure.CapacityInstruments)]func(metric.Observer, float64, metric.MeasurementOption)
+	var observed []metric.Observable
+	var errs []error
+	for i, d := range measure.CapacityInstruments {
+		unit, help := metric.WithUnit(d.Unit), metric.WithDescription(d.Help)
+		if d.Kind == measure.Count {
+			counter, err := meter.Int64ObservableCounter(d.OTel, unit, help)
+			observe[i] = func(to metric.Observer, value float64, o metric.MeasurementOption) {
+				to.ObserveInt64(counter, int64(value), o)
+			}
+			observed, errs = append(observed, counter), append(errs, err)
+			continue
+		}
+		gauge, err := meter.Float64ObservableGauge(d.OTel, unit, help)
+		observe[i] = func(to metric.Observer, value float64, o metric.MeasurementOption) {
+			to.ObserveFloat64(gauge, value, o)
+		}
+		observed, errs = append(observed, gauge), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	_, err := meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+		c.Each(func(id measure.CapacityID, value float64, labels []string) {
+			attributes := make([]attribute.KeyValue, len(labels))
+			for i, label := range labels {
+				attributes[i] = attribute.String(measure.CapacityInstruments[id].Labels[i].OTel, label)
+			}
+			observe[id](to, value, metric.WithAttributes(attributes...))
+		})
+		return nil
+	}, observed...)
+	return err
+}
