@@ -71,8 +71,8 @@ var floors = map[string][]string{
 	},
 	// Calls that share a breaker through a store need no runs.
 	"runtime/durable/shared": {
-		"runtime", "runtime/breaker", "runtime/budget", "runtime/durable/events", "runtime/durable/internal/record",
-		"runtime/durable/storage",
+		"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/durable/events",
+		"runtime/durable/internal/record", "runtime/durable/storage",
 	},
 	// Several of these packages return the same errors.
 	"runtime/durable/internal/fault": {},

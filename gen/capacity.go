@@ -28,6 +28,7 @@ func (r *resolver) gates(uses func(func(*emit.Policy) bool) bool) {
 		if uses(func(p *emit.Policy) bool { return p.Rate == rate.Name }) {
 			r.part(rate.Pos, "rate "+rate.Name, rate.From, emit.Part{
 				Field: emit.RateField(rate.Name), Pkg: emit.CapacityPath, Type: "Rate", Settings: rate.RatePolicy,
+				Store: rate.Store,
 			})
 		}
 	}

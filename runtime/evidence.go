@@ -176,6 +176,10 @@ func (f *facts) walk(err error, inside bool) {
 			f.addStop(e)
 			err, f.text = e.Err, e.Err // without the text of this package
 			continue
+		case capacity.Refusal: // whatever its cause
+			f.text, f.asked, f.after = nil, e.AdmitsIn > 0, e.AdmitsIn
+			f.refuse(reasonFor(e))
+			return
 		}
 		f.readMethods(err)
 		switch e := err.(type) {
@@ -317,10 +321,6 @@ func (f *facts) leaf(err error) {
 		if e.Timeout() {
 			f.typed, f.timeout = true, true
 		}
-	case capacity.Refusal:
-		f.text = nil
-		f.refuse(reasonFor(e))
-		f.asked, f.after = e.AdmitsIn > 0, e.AdmitsIn
 	case interface{ Timeout() bool }:
 		if e.Timeout() {
 			f.typed, f.timeout = true, true

@@ -1,4 +1,4 @@
-// Package redisretry shares circuit breakers and ratio budgets between processes
+// Package redisretry shares circuit breakers, ratio budgets and rates between processes
 // through Redis, for calls that are not durable steps:
 //
 //	store, err := redisretry.New(client, "retry")
@@ -103,7 +103,8 @@ func (s *Store) Update(
 ) error {
 	keys := slices.Compact(slices.Clone(sel.Keys))
 	if len(sel.Queries) > 0 || len(keys) != 1 {
-		return fmt.Errorf("%w: Redis updates one breaker or budget at a time, not %d records", storage.ErrStore, len(keys))
+		return fmt.Errorf("%w: Redis updates one breaker, budget or rate at a time, not %d records", storage.ErrStore,
+			len(keys))
 	}
 	key, err := s.key(keys[0])
 	if err != nil {
@@ -143,8 +144,9 @@ func pause(ctx context.Context, n int) error {
 
 // key returns the key of a record in Redis.
 func (s *Store) key(k storage.Key) (string, error) {
-	if k.Kind != storage.KindBudget && k.Kind != storage.KindBreaker || k.Run != "" {
-		return "", fmt.Errorf("%w: Redis keeps breakers and ratio budgets, not the record %q: use a storage.Store",
+	kinds := []storage.Kind{storage.KindBudget, storage.KindBreaker, storage.KindRate}
+	if !slices.Contains(kinds, k.Kind) || k.Run != "" {
+		return "", fmt.Errorf("%w: Redis keeps breakers, ratio budgets and rates, not the record %q: use a storage.Store",
 			storage.ErrStore, k)
 	}
 	return s.prefix + ":" + k.Kind.String() + ":" + url.QueryEscape(k.Space) + ":" + url.QueryEscape(k.ID), nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/shared"
@@ -33,6 +35,40 @@ func TestBreaker(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	durabletest.RunBreaker(t, func(_ *testing.T, dir string) shared.Store { return s.store(dir) })
+}
+
+// TestRate: two processes together start no more attempts than one rate would.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	p := capacity.RatePolicy{Name: "partner", Events: 200, Burst: 10, MaxWait: time.Second}
+	var started atomic.Int64
+	var callers sync.WaitGroup
+	begun := time.Now()
+	for range 2 {
+		rate := capacity.NewSharedRate(p)
+		link := shared.Link{Store: s.store("rate"), Forgetful: true}
+		conn, err := link.Connect(t.Context(), shared.Set{Rates: []*capacity.Rate{rate}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close(context.Background()) })
+		for range 4 {
+			callers.Go(func() {
+				for range 25 {
+					if err := rate.Wait(t.Context()); err != nil {
+						t.Error(err)
+					}
+					started.Add(1)
+				}
+			})
+		}
+	}
+	callers.Wait()
+	most := float64(p.Burst) + time.Since(begun).Seconds()*float64(p.Events)
+	if n := started.Load(); n != 200 || float64(n) > most {
+		t.Errorf("%d attempts started in %v, which is more than %.0f", n, time.Since(begun), most)
+	}
 }
 
 // TestWeakGuarantee: nobody takes a Store for one that keeps runs, and a link has to

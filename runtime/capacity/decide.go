@@ -59,6 +59,23 @@ func (p RatePolicy) Take(state, now time.Time) (next time.Time, wait time.Durati
 	return now.Add(time.Duration(tat)), wait
 }
 
+// Reserve takes the next slot of a rate that processes share, and returns the state after
+// that and how long the attempt has to wait for its slot. If that is longer than MaxWait, the
+// slot is not taken, and the state is unchanged. A state that is later than MaxWait allows
+// comes from another clock, and is corrected.
+func (p RatePolicy) Reserve(state, now time.Time) (next time.Time, wait time.Duration, ok bool) {
+	p = p.Effective()
+	g := p.spacing()
+	most := time.Duration(g.burst) + max(p.MaxWait, 0)
+	tat := min(max(state.Sub(now), 0), most)
+	next = now.Add(tat + time.Duration(g.interval))
+	wait = max(tat+time.Duration(g.interval-g.burst), 0)
+	if wait > max(p.MaxWait, 0) {
+		return state, wait, false
+	}
+	return next, wait, true
+}
+
 // Interval returns the time between two slots, rounded up.
 func (p RatePolicy) Interval() time.Duration { return time.Duration(p.Effective().spacing().interval) }
 

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -26,9 +27,10 @@ type Rate struct {
 	begun   time.Time
 	refused atomic.Uint64
 
-	mu    sync.Mutex
-	queue queue
-	grant func() // r.grantSlots
+	mu     sync.Mutex
+	remote Remote // nil: the rate belongs to this process alone
+	queue  queue
+	grant  func() // r.grantSlots
 }
 
 // NewRate returns a rate with all slots of its burst free. It panics if a field of p is
@@ -44,6 +46,75 @@ func NewRate(p RatePolicy) *Rate {
 	r := &Rate{policy: p, spacing: p.spacing(), begun: time.Now()}
 	r.grant = r.grantSlots
 	return r
+}
+
+// A Remote is the state of a rate that processes share, in a store: see [NewSharedRate].
+// Its method may be called by several goroutines simultaneously.
+type Remote interface {
+	// Reserve takes the next slot by [RatePolicy.Reserve], and returns how long the attempt
+	// has to wait for it, and whether it has the slot. The error is that of the store, or of
+	// ctx if that has ended.
+	Reserve(ctx context.Context) (wait time.Duration, ok bool, err error)
+}
+
+// ErrUnconnected means that a rate that processes share was not connected to a store, or is
+// not connected any more.
+var ErrUnconnected = errors.New("not connected to a store: call Link.Connect")
+
+// unconnected is the remote of a rate that is not connected.
+type unconnected struct{}
+
+func (unconnected) Reserve(context.Context) (time.Duration, bool, error) {
+	return 0, false, ErrUnconnected
+}
+
+// NewSharedRate returns a rate that processes share through a store, once [Rate.Share] has
+// been called. Before that, it refuses every attempt. All processes together admit at most
+// as many attempts as one rate of the policy.
+//
+// Each attempt asks the store once, and its slot is reserved then: the slot of an attempt
+// whose context ends during the wait is lost. If the store does not answer, the attempt is
+// refused. Attempts that must not wait, such as hedges, are not admitted.
+func NewSharedRate(p RatePolicy) *Rate {
+	r := NewRate(p)
+	r.Share(nil)
+	return r
+}
+
+// Share connects a rate that [NewSharedRate] has returned. With nil, it is not connected
+// any more. Share is for packages that store rates; programs call Connect of a shared.Link.
+func (r *Rate) Share(remote Remote) {
+	if remote == nil {
+		remote = unconnected{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.remote = remote
+	r.crowded.Store(true) // so that each attempt comes to wait
+}
+
+// reserve is wait for a rate that processes share.
+func (r *Rate) reserve(ctx context.Context, deadline time.Time, remote Remote) error {
+	wait, ok, err := remote.Reserve(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil, !ok:
+		r.refused.Add(1)
+		return Refusal{By: ByRate, Name: r.policy.Name, AdmitsIn: wait, Cause: err}
+	case !deadline.IsZero() && wait >= time.Until(deadline):
+		return context.DeadlineExceeded
+	case wait == 0:
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Policy returns the policy of the rate, with its defaults.
@@ -70,7 +141,7 @@ func (r *Rate) Restore(state time.Time) {
 	r.mu.Lock()
 	r.state.Store(int64(min(max(state.Sub(r.begun), 0), math.MaxInt64/2)))
 	r.mu.Unlock()
-	if r.crowded.Load() {
+	if r.crowded.Load() && !r.isShared() {
 		r.grantSlots()
 	}
 }
@@ -130,6 +201,10 @@ func (r *Rate) take() (slot int64, wait time.Duration) {
 //go:noinline
 func (r *Rate) wait(ctx context.Context, deadline time.Time) (slot int64, err error) {
 	r.mu.Lock()
+	if remote := r.remote; remote != nil {
+		r.mu.Unlock()
+		return 0, r.reserve(ctx, deadline, remote)
+	}
 	var wait time.Duration
 	if r.queue.len == 0 {
 		if slot, wait = r.take(); wait == 0 {
@@ -199,9 +274,22 @@ func (r *Rate) grantSlots() {
 	r.crowded.Store(false)
 }
 
+// isShared reports whether processes share the rate.
+func (r *Rate) isShared() bool {
+	if !r.crowded.Load() { // a rate that is shared always is
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.remote != nil
+}
+
 // giveBack returns the slot of an attempt that does not start. If a later slot has been
 // taken, it is spent: the next attempt would be too close to the one of that slot.
 func (r *Rate) giveBack(slot int64) {
+	if r.isShared() {
+		return // the slot is spent
+	}
 	if r.state.CompareAndSwap(slot, slot-r.spacing.interval) && r.crowded.Load() {
 		r.grantSlots()
 	}

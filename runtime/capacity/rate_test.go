@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -180,4 +181,35 @@ func TestRateIsSaved(t *testing.T) {
 			t.Error("a clock that is ahead has taken more than the burst")
 		}
 	})
+}
+
+// TestReserve: in any stretch of time, no more slots begin than the policy says, whatever the
+// times of the attempts are.
+func TestReserve(t *testing.T) {
+	p := RatePolicy{Events: 10, Burst: 3, MaxWait: time.Second}
+	random := rand.New(rand.NewPCG(1, 2))
+	var state time.Time
+	var begins []time.Time
+	now := time.Unix(1000, 0)
+	for range 2000 {
+		now = now.Add(time.Duration(random.Int64N(int64(150 * time.Millisecond))))
+		next, wait, ok := p.Reserve(state, now)
+		if ok != (wait <= p.MaxWait) || !ok && next != state {
+			t.Fatalf("got %v, %v, %v", next, wait, ok)
+		}
+		if ok {
+			begins = append(begins, now.Add(wait))
+		}
+		state = next
+	}
+	for i := range begins {
+		for j := i + p.Burst; j < len(begins); j++ {
+			if most := float64(p.Burst) + begins[j].Sub(begins[i]).Seconds()*float64(p.Events); float64(j-i+1) > most+1e-6 {
+				t.Fatalf("%d attempts began within %v", j-i+1, begins[j].Sub(begins[i]))
+			}
+		}
+	}
+	if len(begins) < 1000 {
+		t.Errorf("%d attempts began", len(begins))
+	}
 }

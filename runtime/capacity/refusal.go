@@ -22,6 +22,8 @@ type Refusal struct {
 	// AdmitsIn is the time until a rate admits an attempt, if no other one takes its
 	// place. It is zero if that is not known.
 	AdmitsIn time.Duration
+	// Cause is why the store of a rate that processes share was no help, or nil.
+	Cause error
 }
 
 // Error returns what refused the attempt, and when a rate admits one.
@@ -34,12 +36,18 @@ func (r Refusal) Error() string {
 	case ByThrottle:
 		return "throttle" + name + " has refused the attempt: the service fails too often"
 	case ByRate:
+		if r.Cause != nil {
+			return "rate limit" + name + " admits no attempt: " + r.Cause.Error()
+		}
 		return fmt.Sprintf("rate limit%s is reached and admits an attempt in %v", name, coarse(r.AdmitsIn))
 	case ByLimiter:
 		return "concurrency limit" + name + " is reached: no permit is free"
 	}
 	return "the attempt was refused"
 }
+
+// Unwrap returns the cause.
+func (r Refusal) Unwrap() error { return r.Cause }
 
 // coarse rounds a duration for a reader, up, to no more than three digits or so.
 func coarse(d time.Duration) time.Duration {

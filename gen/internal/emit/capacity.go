@@ -20,6 +20,7 @@ type Part struct {
 	Pkg, Type string    // of its type
 	Settings  any       // the argument of the constructor
 	From      *bind.Ref // the variable that holds it, or nil
+	Store     bool      // its state is in a store, not in the process
 }
 
 // settings emits the argument of the constructor, or nil if there is none.
@@ -32,6 +33,14 @@ func (p *Part) settings() jen.Code {
 		in["MaxWait"] = jen.Qual(CapacityPath, "NoWait")
 	}
 	return jen.Qual(p.Pkg, v.Type().Name()).Values(fieldsOf(v, in)...)
+}
+
+// constructor returns the name of the function that makes the part.
+func (p *Part) constructor() string {
+	if p.Store {
+		return "NewShared" + p.Type
+	}
+	return Constructor(p.Pkg, p.Type)
 }
 
 // Constructor returns the name of the function that makes a value of a type which calls

@@ -74,7 +74,8 @@ func (f *File) HasShared() bool { return len(f.Breakers)+len(f.Budgets)+len(f.Pa
 // HasConnected reports whether such calls share one with other processes.
 func (f *File) HasConnected() bool {
 	return slices.ContainsFunc(f.Breakers, func(b Breaker) bool { return b.Store }) ||
-		slices.ContainsFunc(f.Budgets, func(b Budget) bool { return b.Store })
+		slices.ContainsFunc(f.Budgets, func(b Budget) bool { return b.Store }) ||
+		slices.ContainsFunc(f.Parts, func(p Part) bool { return p.Store })
 }
 
 // hasBreakers reports whether the file declares a breaker.

@@ -224,7 +224,10 @@ func (p printer) shared(out *jen.File) {
 		add(BudgetField(b.Name), pkg, "Budget", constructor, b.From, settings)
 	}
 	for _, part := range p.file.Parts {
-		add(part.Field, part.Pkg, part.Type, Constructor(part.Pkg, part.Type), part.From, part.settings())
+		if part.Store && !strings.Contains(connected, "Rates") {
+			connected += " Rates in a store refuse attempts until they are connected."
+		}
+		add(part.Field, part.Pkg, part.Type, part.constructor(), part.From, part.settings())
 	}
 	p.comment(out, wrap(SharedType+" is what calls share: "+p.file.shares()+"."))
 	out.Type().Id(SharedType).Struct(fields...).Line()
@@ -330,7 +333,7 @@ func (p printer) connected(out *jen.File) {
 	if !p.file.HasConnected() {
 		return
 	}
-	var breakers, budgets, fields []jen.Code
+	var breakers, budgets, rates, fields []jen.Code
 	for _, b := range p.file.Breakers {
 		if b.Store {
 			breakers = append(breakers, jen.Id("s").Dot(BreakerField(b.Name)))
@@ -341,6 +344,11 @@ func (p printer) connected(out *jen.File) {
 			budgets = append(budgets, jen.Id("s").Dot(BudgetField(b.Name)))
 		}
 	}
+	for _, part := range p.file.Parts {
+		if part.Store {
+			rates = append(rates, jen.Id("s").Dot(part.Field))
+		}
+	}
 	field := func(name, pkg, typ string, list []jen.Code) {
 		if len(list) > 0 {
 			fields = append(fields, jen.Id(name).Op(":").Index().Op("*").Qual(pkg, typ).Values(list...))
@@ -348,6 +356,7 @@ func (p printer) connected(out *jen.File) {
 	}
 	field("Breakers", BreakerPath, "Breaker", breakers)
 	field("Budgets", SharedPath, "Budget", budgets)
+	field("Rates", CapacityPath, "Rate", rates)
 	p.comment(out, "Stored returns what processes share through a store, for shared.Link.Connect.")
 	out.Func().Params(jen.Id("s").Op("*").Id(SharedType)).Id("Stored").Params().Qual(SharedPath, "Set").Block(
 		jen.Return(jen.Qual(SharedPath, "Set").Custom(multiline, fields...)),

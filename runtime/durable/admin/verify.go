@@ -110,6 +110,9 @@ func (v *verifier) record(r storage.Record) error {
 	case storage.KindLimit:
 		_, err := record.Decode[record.Limit](r)
 		text = unreadable(err)
+	case storage.KindRate:
+		_, err := record.Decode[record.Rate](r)
+		text = unreadable(err)
 	case storage.KindStep:
 		return v.step(r)
 	}

@@ -8,15 +8,17 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Store keeps the records of breakers and ratio budgets that processes
+// A Store keeps the records of breakers, ratio budgets and rates that processes
 // share. Every [storage.Store] is one; contrib/redis is no more than that.
 type Store interface {
-	// Update does what it does in [storage.Store], for keys of [storage.KindBudget] and [storage.KindBreaker].
+	// Update does what it does in [storage.Store], for keys of [storage.KindBudget],
+	// [storage.KindBreaker] and [storage.KindRate].
 	Update(ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error)) error
 	// Get does what it does in [storage.Store], for the same keys.
 	Get(ctx context.Context, keys []storage.Key) ([]storage.Record, error)
@@ -29,6 +31,7 @@ type Store interface {
 type Set struct {
 	Breakers []*breaker.Breaker
 	Budgets  []*Budget
+	Rates    []*capacity.Rate // of capacity.NewSharedRate
 }
 
 // A Link says through which store processes share breakers and budgets. It is
@@ -65,7 +68,8 @@ const (
 // Connect reads the store, and returns its error if that fails; nothing is
 // connected then. ctx limits only that. Afterwards, the link reads the records once
 // a second. While a store fails, budgets refuse retries, once their part is spent
-// or its 30s have passed, and each breaker decides alone, for its process.
+// or its 30s have passed, each breaker decides alone, for its process, and rates refuse all
+// attempts.
 func (l Link) Connect(ctx context.Context, sets ...Set) (*Connection, error) {
 	if g := l.Store.Guarantee(); g.Shared != storage.SharedByProcess && !g.SurvivesProcess && !l.Forgetful {
 		return nil, ErrForgetful
@@ -77,6 +81,7 @@ func (l Link) Connect(ctx context.Context, sets ...Set) (*Connection, error) {
 	}
 	for _, set := range sets {
 		c.budgets = append(c.budgets, set.Budgets...)
+		c.rates = append(c.rates, set.Rates...)
 		for _, b := range set.Breakers {
 			p := b.Policy()
 			c.breakers = append(c.breakers, &sharedBreaker{c: c, b: b, policy: p, key: c.link.key(storage.KindBreaker, p.Name)})
@@ -114,6 +119,7 @@ type Connection struct {
 	link     link
 	budgets  []*Budget
 	breakers []*sharedBreaker
+	rates    []*capacity.Rate
 
 	wake   chan struct{} // a breaker has opened
 	once   sync.Once
@@ -147,6 +153,10 @@ func (c *Connection) start(ctx context.Context) error {
 	}
 	for _, b := range c.breakers {
 		b.b.Share(b)
+	}
+	for _, r := range c.rates {
+		p := r.Policy()
+		r.Share(&sharedRate{link: &c.link, policy: p, key: c.link.key(storage.KindRate, p.Name)})
 	}
 	c.look(ctx, time.Now(), true)
 	return nil
@@ -217,7 +227,8 @@ func (c *Connection) look(ctx context.Context, now time.Time, due bool) {
 }
 
 // Close gives the parts of the budgets back, and disconnects everything: the
-// breakers belong to this process alone then, and the budgets refuse all retries.
+// breakers belong to this process alone then, the budgets refuse all retries, and the
+// rates refuse all attempts.
 // ctx limits the time for that. If the store does not take a part back, Close
 // returns its error, and the lease of the part ends by itself.
 func (c *Connection) Close(ctx context.Context) error {
@@ -228,6 +239,9 @@ func (c *Connection) Close(ctx context.Context) error {
 		c.push()
 		for _, b := range c.breakers {
 			b.b.Share(nil)
+		}
+		for _, r := range c.rates {
+			r.Share(nil)
 		}
 		for _, b := range c.budgets {
 			b.asking.Lock()

@@ -11,6 +11,7 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
@@ -53,8 +54,8 @@ const micro = 1_000_000
 // Errors of shared budgets. They match [retry.ErrBudget], too.
 var (
 	// ErrUnconnected means that [Link.Connect] was not called, or its connection is
-	// closed.
-	ErrUnconnected = errors.New("not connected to a store: call Link.Connect")
+	// closed. It is the error of rates as well.
+	ErrUnconnected = capacity.ErrUnconnected
 	// ErrLeaseLost means that the store has forgotten the part of a budget that a
 	// process had, as Redis does after FLUSHALL. The tokens are void.
 	ErrLeaseLost = errors.New("the store has forgotten the lease of this process: its tokens are void")

@@ -26,10 +26,11 @@ const (
 	KindIncarnation                 // of the store, as it was accepted
 	KindSchedule                    // what workers agree on about the periods of a handler
 	KindLimit                       // of the executions of a handler, by all workers
+	KindRate                        // a rate that processes share
 )
 
 var kinds = [...]string{
-	"", "owner", "run", "group", "step", "budget", "breaker", "incarnation", "schedule", "limit",
+	"", "owner", "run", "group", "step", "budget", "breaker", "incarnation", "schedule", "limit", "rate",
 }
 
 // String returns the name of the kind.

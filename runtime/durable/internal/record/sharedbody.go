@@ -46,6 +46,11 @@ func PutBreaker(w *storage.Writes, r storage.Record, s *breaker.Snapshot, now ti
 	return nil
 }
 
+// Rate is the body of a rate that processes share.
+type Rate struct {
+	State time.Time `json:"state"` // see capacity.RatePolicy.Reserve
+}
+
 // Schedule is the body of a schedule.
 type Schedule struct {
 	Until time.Time   `json:"until"`           // the begin of the latest period that was decided about

@@ -1,0 +1,100 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/capacity"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/shared"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+)
+
+var partner = capacity.RatePolicy{Name: "partner", Events: 10, Burst: 5, MaxWait: 300 * time.Millisecond}
+
+// connectRate returns a rate of one process, and the store through which it is shared.
+func connectRate(t *testing.T, s storage.Store, observe func(context.Context, events.Event)) (
+	*capacity.Rate, *durabletest.Faulty, *shared.Connection,
+) {
+	t.Helper()
+	rate, store := capacity.NewSharedRate(partner), durabletest.CrashAt(s, 0)
+	link := shared.Link{Store: store, OnEvent: observe}
+	conn, err := link.Connect(t.Context(), shared.Set{Rates: []*capacity.Rate{rate}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rate, store, conn
+}
+
+// TestSharedRate: three processes together start no more attempts than one rate would.
+func TestSharedRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		var started, refused atomic.Int64
+		var callers sync.WaitGroup
+		for range 3 {
+			rate, _, conn := connectRate(t, store, nil)
+			t.Cleanup(func() { _ = conn.Close(context.Background()) })
+			for range 4 {
+				callers.Go(func() {
+					for begun := time.Now(); time.Since(begun) < 10*time.Second; {
+						if err := rate.Wait(t.Context()); err != nil {
+							refusal, ok := errors.AsType[capacity.Refusal](err)
+							if !ok || refusal.AdmitsIn <= partner.MaxWait || refusal.Cause != nil {
+								t.Errorf("got %#v", err)
+							}
+							refused.Add(1)
+							time.Sleep(50 * time.Millisecond)
+							continue
+						}
+						started.Add(1)
+					}
+				})
+			}
+		}
+		callers.Wait()
+		most := int64(partner.Burst + 10*partner.Events + 3) // 3 that waited at the end
+		if n := started.Load(); n > most || n < most-10 {
+			t.Errorf("%d attempts started, %d were refused; want at most %d", n, refused.Load(), most)
+		}
+	})
+}
+
+// TestRateWithoutStore: a rate that is not connected, or whose store does not answer, admits
+// nothing, and says why.
+func TestRateWithoutStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failures atomic.Int64
+		rate, store, conn := connectRate(t, memory.New(), func(_ context.Context, e events.Event) {
+			if e.Kind == events.EventStoreError && e.Name == "rate partner" {
+				failures.Add(1)
+			}
+		})
+		if err := rate.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		store.Crash()
+		refusal, ok := errors.AsType[capacity.Refusal](rate.Wait(t.Context()))
+		if !ok || refusal.Cause == nil || failures.Load() != 1 || rate.Allow() {
+			t.Errorf("got %#v, and %d events", refusal, failures.Load())
+		}
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := rate.Wait(canceled); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		_ = conn.Close(context.Background())
+		refusal, _ = errors.AsType[capacity.Refusal](rate.Wait(t.Context()))
+		const want = "rate limit partner admits no attempt: not connected to a store: call Link.Connect"
+		if refusal.Cause != shared.ErrUnconnected || refusal.Error() != want {
+			t.Errorf("got %v", refusal)
+		}
+	})
+}
