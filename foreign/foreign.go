@@ -48,6 +48,8 @@ type Kind struct {
 	// terraform reports that a kind with shape is one of resources of Terraform, too: other
 	// resources have fields of the same names.
 	terraform bool
+	// language reads texts of a system with a format of its own, whatever their name is.
+	language func(*syntax.Excerpt) []syntax.Document
 	// decode converts a document. It reads every field that it knows, and skips
 	// those that have nothing to do with retries.
 	decode func(d *decoder, doc *value)
@@ -143,7 +145,11 @@ func Read(name string, text []byte, o Options) (*File, []policy.Problem) {
 	r := newReader(&File{Name: name})
 	r.read(name, syntax.File(text), o.From, o.Patch)
 	if o.From != nil && len(r.file.Kinds) == 0 && len(r.file.Unread) == 0 {
-		r.problem(start, "P100", rules.Error, fmt.Sprintf("this is no %s, which is a map of fields", o.From.Title))
+		form := ", which is a map of fields"
+		if o.From.language != nil {
+			form = ""
+		}
+		r.problem(start, "P100", rules.Error, fmt.Sprintf("this is no %s%s", o.From.Title, form))
 	}
 	policy.Sort(r.problems)
 	sortLosses(r.file.Losses)

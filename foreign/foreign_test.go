@@ -82,6 +82,21 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// TestLanguageOfKind: a file without the usual name is read in the language of its kind.
+func TestLanguageOfKind(t *testing.T) {
+	const site = "server { location / { proxy_pass http://10.0.0.1; proxy_next_upstream error; } }\n"
+	for _, tt := range []struct{ kind, text, want string }{
+		{"nginx", site, "finds no other server"},
+		{"nginx", "a: [1\n", "this is no nginx configuration"},
+		{"haproxy", "backend a\n  retry-on 5xx\n", "HAProxy refuses \"5xx\""},
+	} {
+		_, problems := Check("default", []byte(tt.text), Options{From: ByName(tt.kind)})
+		if len(problems) != 1 || !strings.Contains(problems[0].Text, tt.want) {
+			t.Errorf("%s: got %v, want %s", tt.kind, problems, tt.want)
+		}
+	}
+}
+
 // result returns the problems of a file, its policies and its export.
 func result(t *testing.T, name string, text []byte) []byte {
 	t.Helper()

@@ -24,7 +24,8 @@ var haproxyKind = Kind{
 			return s.Get("retry-on") != nil || s.Get("retries") != nil && !isDefault
 		})
 	},
-	decode: decodeHAProxy,
+	language: (*syntax.Excerpt).HAProxy,
+	decode:   decodeHAProxy,
 }
 
 // timeoutServer is the name of the time for a response.

@@ -20,6 +20,7 @@ var nginxKind = Kind{
 	recognize: func(doc *syntax.Node) bool {
 		return hasDirective(doc, nextSuffixes...) && hasDirective(doc, "_pass")
 	},
+	language: (*syntax.Excerpt).Nginx,
 	decode: func(d *decoder, doc *value) {
 		c := nginxConfig{d: d, upstreams: map[string]*syntax.Node{}}
 		c.findUpstreams(doc.n)

@@ -43,7 +43,7 @@ func (r *reader) problem(at syntax.Span, rule string, severity rules.Severity, t
 // read reads the documents of a text, and the files that they contain. patch is nil, unless
 // the text changes other documents.
 func (r *reader) read(name string, text *syntax.Excerpt, from *Kind, patch *Patch) {
-	for _, doc := range documentsOf(name, text) {
+	for _, doc := range documentsOf(name, text, from) {
 		if doc.Root == nil {
 			doc.Place()
 			r.file.Template = r.file.Template || doc.Template
@@ -82,9 +82,12 @@ func (r *reader) read(name string, text *syntax.Excerpt, from *Kind, patch *Patc
 	}
 }
 
-// documentsOf returns the documents of a text. The name of its file says which format it
-// has.
-func documentsOf(name string, text *syntax.Excerpt) []syntax.Document {
+// documentsOf returns the documents of a text. Its kind, or else the name of its file, says which format
+// it has.
+func documentsOf(name string, text *syntax.Excerpt, from *Kind) []syntax.Document {
+	if from != nil && from.language != nil {
+		return from.language(text)
+	}
 	switch filepath.Ext(name) {
 	case ".properties":
 		return text.Properties()
