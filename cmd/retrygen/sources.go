@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -203,11 +204,14 @@ func counted(n int, noun string) string {
 	return digits + " " + noun
 }
 
+// ownWords matches a line that a policy file has, even one with mistakes.
+var ownWords = regexp.MustCompile(`(?m)^(version: *1|policies:|bind:)`)
+
 // isOwn reports whether a file is a policy file of retrygen: its name says so, or its
-// content.
+// content. A file with the name that is misspelled may also be one of another program.
 func isOwn(name string, text []byte) bool {
 	base := filepath.Base(name)
-	return base == gen.SourceName || base == gen.Misnamed || policy.Recognize(text)
+	return base == gen.SourceName || base == gen.Misnamed && ownWords.Match(text) || policy.Recognize(text)
 }
 
 // ownFiles returns a file, or the policy files of retrygen below a folder. It is an error
