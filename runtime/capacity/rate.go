@@ -64,6 +64,7 @@ var ErrUnconnected = errors.New("not connected to a store: call Link.Connect")
 // unconnected is the remote of a rate that is not connected.
 type unconnected struct{}
 
+// Reserve returns ErrUnconnected.
 func (unconnected) Reserve(context.Context) (time.Duration, bool, error) {
 	return 0, false, ErrUnconnected
 }
