@@ -102,6 +102,12 @@ func BenchmarkStatic(b *testing.B) {
 			_, _ = retryGuarded(ctx, in)
 		}
 	})
+	b.Run("retrygen-limit", func(b *testing.B) {
+		defer meter(b)()
+		for b.Loop() {
+			_, _ = retryPooled(ctx, in)
+		}
+	})
 	limiter := capacity.NewLimiter(capacity.LimiterPolicy{Limit: permits})
 	b.Run("limiter", func(b *testing.B) {
 		defer meter(b)()

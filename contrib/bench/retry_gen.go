@@ -9,6 +9,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
+	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
@@ -16,27 +17,38 @@ import (
 // Made for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// Shared is what calls share: circuit breakers and retry budgets.
+// Shared is what calls share: circuit breakers, retry budgets and concurrency
+// limits.
 type Shared struct {
 	UpstreamBreaker *breaker.Breaker
 	RatedBreaker    *breaker.Breaker
 	SlowBreaker     *breaker.Breaker
 	SharedBudget    *budget.Budget
+	PoolLimiter     *capacity.Limiter
 }
 
-// NewShared returns a new Shared: breakers are closed and budgets are full.
+// NewShared returns a new Shared: breakers are closed, budgets are full and no
+// permit is in use.
 func NewShared() *Shared {
 	return &Shared{
 		UpstreamBreaker: breaker.New(breaker.Policy{Name: "upstream", Failures: 5, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
 		RatedBreaker:    breaker.New(breaker.Policy{Name: "rated", FailureRate: 0.5, MinCalls: 20, Window: 10 * time.Second, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
 		SlowBreaker:     breaker.New(breaker.Policy{Name: "slow", FailureRate: 0.5, SlowRate: 0.8, SlowCall: 2 * time.Second, MinCalls: 20, Window: 10 * time.Second, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
 		SharedBudget:    budget.New(budget.Policy{Name: "shared", Ratio: 0.1, MinPerSecond: 10.0, Burst: 10.0}),
+		PoolLimiter:     capacity.NewLimiter(capacity.LimiterPolicy{Name: "pool", Limit: 100, MaxWait: 500 * time.Millisecond}),
 	}
 }
 
 // Breakers returns the circuit breakers, in the order of retry.yaml.
 func (s *Shared) Breakers() []*breaker.Breaker {
 	return []*breaker.Breaker{s.UpstreamBreaker, s.RatedBreaker, s.SlowBreaker}
+}
+
+// Capacity returns the concurrency limits, rates and throttles, for metrics.
+func (s *Shared) Capacity() capacity.Set {
+	return capacity.Set{
+		Limiters: []*capacity.Limiter{s.PoolLimiter},
+	}
 }
 
 // DefaultShared is shared by all wrapped functions, and by decorators that are
@@ -205,6 +217,23 @@ var policyBoth = retry.Policy{
 	RetryUnknown: true,
 }
 
+// policyPooled: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
+// errors of which nothing is known are retried, too; shares concurrency limit
+// pool.
+var policyPooled = retry.Policy{
+	Name: "pooled",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
+	RetryUnknown: true,
+}
+
 // policyAll: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %; each
 // attempt takes at most 1s; errors of which nothing is known are retried, too;
 // shares breaker upstream; shares budget shared.
@@ -242,7 +271,7 @@ var policyUnrecorded = retry.Policy{
 // Policies returns the policies, in the order of retry.yaml. They must not be
 // changed.
 func Policies() []*retry.Policy {
-	return []*retry.Policy{&policyPlain, &policyAtOnce, &policyNever, &policyLimited, &policyLimitedLong, &policyBreaks, &policyRates, &policyRatesSlow, &policyPays, &policyBoth, &policyAll, &policyUnrecorded}
+	return []*retry.Policy{&policyPlain, &policyAtOnce, &policyNever, &policyLimited, &policyLimitedLong, &policyBreaks, &policyRates, &policyRatesSlow, &policyPays, &policyBoth, &policyPooled, &policyAll, &policyUnrecorded}
 }
 
 // retryFetch is what is protected: nearly nothing, but a real call. A negative in
@@ -481,6 +510,38 @@ func retryGuarded(ctx context.Context, in int) (int, error) {
 	}(v, err)
 }
 
+// retryPooled calls pooled until it succeeds or policy pooled stops retrying.
+func retryPooled(ctx context.Context, in int) (int, error) {
+	var v int
+	var err error
+	shared := DefaultShared
+	ready := shared.PoolLimiter.TryAcquire()
+	if ready {
+		if v, err = func() (int, error) {
+			defer shared.PoolLimiter.Release()
+			return pooled(ctx, in)
+		}(); err == nil {
+			return v, nil
+		}
+	}
+	return func(v int, err error) (int, error) {
+		call := policyPooled.BeginWith(retry.Shared{Gate: capacity.Gate{Limiter: shared.PoolLimiter}})
+		defer call.End()
+		if ready {
+			err = call.Next(ctx, err)
+		} else {
+			err = call.Admit(ctx)
+		}
+		for ; err == nil; err = call.Next(ctx, err) {
+			if v, err = pooled(call.Attempt(ctx), in); err == nil {
+				call.Succeed()
+				return v, nil
+			}
+		}
+		return v, err
+	}(v, err)
+}
+
 // retryEverything calls everything until it succeeds or policy all stops retrying.
 func retryEverything(ctx context.Context, in int) (int, error) {
 	var v int
@@ -536,4 +597,4 @@ func handleStepped(engine *durable.Engine, options ...durable.HandleOption) {
 		stepped, options...)
 }
 
-// retrygen:sum 255e7e12729543ebdf802527
+// retrygen:sum a00ce7ee033fd530484ab3bc

@@ -27,6 +27,8 @@ func paid(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
 
 func guarded(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
 
+func pooled(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
+
 func everything(ctx context.Context, in int) (int, error) { return fetchErr(ctx, in) }
 
 func generatedSubjects(register func(Subject)) {

@@ -29,6 +29,7 @@ var most = []struct {
 	{"Static/retrygen-budget", 28, 50_000},
 	{"Static/retrygen-breaker", 35, 50_000},
 	{"Static/retrygen-breaker-budget", 37, 50_000},
+	{"Static/retrygen-limit", 97, 50_000},
 	{"Static/limiter", 25, 50_000},
 	{"Durable/failures", 610, 50_000},
 }
