@@ -173,7 +173,7 @@ func (r *Result) verdict(load int) Verdict {
 	spec := &r.System.Loads[load]
 	v := Verdict{Load: spec.Name, Policy: spec.Target.Client.Policy.Name}
 	for _, run := range r.Runs {
-		v.Outcomes = append(v.Outcomes, r.System.outcome(run, load))
+		v.Outcomes = append(v.Outcomes, r.System.Judge(run, load))
 	}
 	return v
 }
@@ -190,8 +190,8 @@ func (s *System) loadRoute(run *Run, load int) *RouteRun {
 	return &run.Routes[len(run.Routes)-len(s.Loads)+load]
 }
 
-// outcome judges one run for the load with an index.
-func (s *System) outcome(run *Run, load int) (o Outcome) {
+// Judge judges one run for the load with an index.
+func (s *System) Judge(run *Run, load int) (o Outcome) {
 	seconds := s.loadRoute(run, load).Seconds
 	from, to := s.before()
 	var calls, ok int
