@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"text/tabwriter"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/retrygen/retrygen/internal/spelling"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
+	"github.com/retrygen/retrygen/storm"
 )
 
 // explain is the command explain: it describes a rule, or a resolved policy.
@@ -167,9 +169,27 @@ func (e *explainer) policy(f *policy.File, p *policy.Policy, stdout io.Writer) e
 			b.Explain(stdout, e.file)
 		}
 	}
+	explainStorm(stdout, f, p)
 	f.ExplainGroups(stdout, e.file, p.Name)
 	f.ExplainClients(stdout, p)
 	return nil
+}
+
+// explainStorm writes what the retries of a policy do in the default storm of the command
+// simulate. A policy without retries adds nothing to the load.
+func explainStorm(stdout io.Writer, f *policy.File, p *policy.Policy) {
+	client, ok := storm.ClientOf(f, p.Name)
+	if !ok || p.MaxAttempts == 1 {
+		return
+	}
+	capacity := storm.Default(client)[0]
+	result, err := storm.Simulate(capacity, storm.Options{Seeds: 3, Parallel: runtime.GOMAXPROCS(0), MaxEvents: 5_000_000})
+	if err != nil {
+		return // it takes longer than a description may
+	}
+	v := result.Verdicts[0]
+	fmt.Fprintf(stdout, "\nin the default storm: %s, at most %.2f × the load (retrygen simulate %s says why)\n",
+		v.Text(), v.Amplification(), p.Name)
 }
 
 // lintRule matches the ids of the rules of retrylint, which retrygen cannot

@@ -30,11 +30,17 @@ defaults:
   max_delay: 10s
   jitter: full # spread callers that failed together
 
+# Retries add at most a tenth to the load, so that they do not keep down a service that is
+# overloaded: retrygen simulate shows that.
+budgets:
+  retries: {ratio: 0.1, min_per_second: 0.5, burst: 10}
+
 policies:
   # Without a binding a policy becomes a generic function: Read(ctx, op).
   read:
     attempt_timeout: 2s
     timeout: 20s
+    budget: retries
     retry_on: [transient] # network, timeout, server_error, rate_limit
 
 # Go symbols of the package in this folder, as go doc writes them:
@@ -45,7 +51,7 @@ policies:
 #     policy: read
 #     methods: {Close: none}
 
-# Scopes, error classes, breakers, budgets and groups:
+# Scopes, error classes, breakers, limits and groups:
 # https://github.com/retrygen/retrygen/blob/main/docs/language.md
 `
 
