@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -117,8 +118,8 @@ func (d *decoder) nickFieldsStep(name string, step, limit *value, byDefault time
 	if attempts := v.get("max_attempts"); attempts != nil && !p.attempts(attempts, 0) {
 		p.unknown = append(p.unknown, "max_attempts")
 	}
-	p.duration("initial_delay", v.get("retry_wait_seconds"), in(time.Second))
-	p.duration("attempt_timeout", every, in(unit))
+	p.duration("initial_delay", v.get("retry_wait_seconds"), leading(time.Second))
+	p.duration("attempt_timeout", every, leading(unit))
 	p.setDuration("timeout", byDefault, nil)
 	p.duration("timeout", limit, in(time.Minute))
 	if code := v.get("retry_on_exit_code"); code != nil {
@@ -135,6 +136,23 @@ func (d *decoder) nickFieldsStep(name string, step, limit *value, byDefault time
 		p.abortOn(retry.ClassTimeout, on)
 	default:
 		on.mistake("P102", "retry_on is any, timeout or error, not %s", syntax.Quote(on.n.Text))
+	}
+}
+
+// leading returns the format of numbers that count the given unit, as parseInt of JavaScript reads
+// them: what follows the digits is ignored. It may only repeat the unit.
+func leading(unit time.Duration) durationFormat {
+	return func(text string) (time.Duration, error) {
+		text = strings.TrimSpace(text)
+		digits := text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
+		read, err := in(unit)(cmp.Or(digits, text))
+		if rest := text[len(digits):]; err != nil || rest == "" || rest[0] == '.' {
+			return read, err
+		}
+		if meant, err := withUnit(text); err != nil || meant != read {
+			return 0, fmt.Errorf("%s is read as %s: write a number of %s", syntax.Quote(text), digits, unitNames[unit])
+		}
+		return read, nil
 	}
 }
 

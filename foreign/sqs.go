@@ -32,7 +32,7 @@ var sqsKind = Kind{
 type dialect struct {
 	words                                          words
 	visibility, redrive, retention, source, target string
-	timeout, window                                string
+	timeout, window, batch                         string
 }
 
 var cloudFormation = dialect{
@@ -42,6 +42,7 @@ var cloudFormation = dialect{
 	},
 	visibility: "VisibilityTimeout", redrive: "RedrivePolicy", retention: "MessageRetentionPeriod",
 	source: "EventSourceArn", target: "FunctionName", timeout: "Timeout", window: "MaximumBatchingWindowInSeconds",
+	batch: "BatchSize",
 }
 
 var terraform = dialect{
@@ -51,6 +52,7 @@ var terraform = dialect{
 	},
 	visibility: "visibility_timeout_seconds", redrive: "redrive_policy", retention: "message_retention_seconds",
 	source: "event_source_arn", target: "function_name", timeout: "timeout", window: "maximum_batching_window_in_seconds",
+	batch: "batch_size",
 }
 
 // The defaults of SQS and Lambda.
@@ -266,6 +268,13 @@ func (t *sqsTemplate) fits(q *value, c consumer, limit *value, hidden, runs time
 			t.timeout, duration.Format(runs), t.visibility, duration.Format(hidden))
 		return
 	}
+	size := c.mapping.get(t.batch)
+	if size != nil && size.n.Text == "1" { // which no window delays
+		size.skip()
+		c.mapping.get(t.window).skip()
+		return
+	}
+	size.skip()
 	if window, ok := c.mapping.get(t.window).seconds(); ok && window > hidden-runs {
 		place.warn("P401", "%s %s and %s %s exceed %s %s, so messages may be received again meanwhile: raise %[5]s",
 			t.window, duration.Format(window), t.timeout, duration.Format(runs), t.visibility, duration.Format(hidden))

@@ -113,6 +113,10 @@ func longestWait(p *retry.Policy) (number int, longest time.Duration, last bool)
 			return number, longest, false
 		}
 	}
+	if k > maxSummed && limit <= 0 && !endless && p.Backoff != retry.BackoffCustom { // such delays never shrink
+		_, longest, _ = p.Schedule.Bounds(p.MaxAttempts-1, 0)
+		return p.MaxAttempts - 1, longest, true
+	}
 	return number, longest, number == k-1
 }
 
