@@ -41,6 +41,8 @@ var floors = map[string][]string{
 	"internal/overload": {},
 	// People who call package retry do not need what only generated code calls.
 	"runtime/genapi": {"runtime"},
+	// Only tests, and staging builds that inject faults, make calls fail on purpose.
+	"runtime/retrytest": {"runtime"},
 	// Not in the runtime, because most consumers have no use for net/http.
 	"runtime/httpretry": {"runtime", "runtime/genapi"},
 	// Work that fans out over units is above single calls; most have none.
@@ -230,7 +232,7 @@ var floors = map[string][]string{
 // neither.
 var stdlibOnly = []string{
 	"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/genapi",
-	"runtime/httpretry", "runtime/job",
+	"runtime/httpretry", "runtime/job", "runtime/retrytest",
 	"runtime/durable", "runtime/durable/storage",
 	"runtime/durable/memory", "runtime/durable/events", "runtime/durable/genapi", "runtime/durable/admin",
 	"runtime/durable/shared", "runtime/durable/durabletest", "runtime/durable/durabletest/bigstore",
