@@ -165,7 +165,7 @@ var floors = map[string][]string{
 	"policy": {
 		"internal/diagnostic", "internal/spelling", "internal/syntax", "policy/duration", "policy/rules", "runtime",
 		"runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/durable/genapi", "runtime/hedge", "runtime/job",
-		"schema",
+		"runtime/retrytest", "schema",
 	},
 	// The formatter is used by retrygen fmt alone; the file check does without.
 	"policy/format": {"internal/syntax", "policy", "policy/duration", "policy/rules", "runtime"},
