@@ -46,7 +46,8 @@ func openCache(config Config, found found) *runCache {
 	if m.environment, ok = environment(); !ok {
 		return m
 	}
-	key := fmt.Appendf(nil, "%q %q %q %s", config.Dir, config.Patterns, config.Tags, m.environment)
+	key := fmt.Appendf(nil, "%q %q %q %t %t %s", config.Dir, config.Patterns, config.Tags, config.Tests, config.Faults,
+		m.environment)
 	m.file = filepath.Join(config.Cache, fmt.Sprintf("%x.json", sha256.Sum256(key)))
 	return m
 }
@@ -68,9 +69,11 @@ func (m *runCache) unchanged() (r record, ok bool) {
 // save records a run that depended on dirs and wrote, or would write, the
 // outputs. It ignores errors: the next run then loads the packages again.
 func (m *runCache) save(dirs []string, problems []policy.Problem, outputs []Output) {
-	if m.file == "" || len(outputs) != len(m.sources) {
+	main, extra := split(outputs)
+	if m.file == "" || len(main) != len(m.sources) || slices.ContainsFunc(extra, Output.Changed) {
 		return
 	}
+	outputs = main
 	sum, newest, err := m.sum(dirs, outputs)
 	// A file that was saved during the run, or less than a second before, may
 	// differ from what the run has read.
@@ -84,6 +87,19 @@ func (m *runCache) save(dirs []string, problems []policy.Problem, outputs []Outp
 	if atomicfile.Write(m.file, text) == nil {
 		removeOldRecords(m.config.Cache)
 	}
+}
+
+// split returns the outputs that every run has, and those that are generated on demand.
+// The latter count as files that a run reads.
+func split(outputs []Output) (main, extra []Output) {
+	for _, o := range outputs {
+		if filepath.Base(o.Path) == OutputName {
+			main = append(main, o)
+		} else {
+			extra = append(extra, o)
+		}
+	}
+	return main, extra
 }
 
 // removeOldRecords removes records that were not written for 30 days.

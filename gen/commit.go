@@ -18,7 +18,7 @@ var conflictMarks = []string{"<<<<<<<", "|||||||", "======="}
 // output, and the header in its first line, or after the marks of a merge
 // conflict. An empty file with that name counts, too.
 func isOurs(path string, text []byte) bool {
-	if filepath.Base(path) != OutputName {
+	if !isOutput(filepath.Base(path)) {
 		return false
 	}
 	for line := range bytes.Lines(text[:min(len(text), 1024)]) {

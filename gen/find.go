@@ -31,7 +31,7 @@ func find(ctx context.Context, config Config) (found, error) {
 	}
 	var f found
 	for dir := range dirs {
-		source, output := filepath.Join(dir, SourceName), filepath.Join(dir, OutputName)
+		source := filepath.Join(dir, SourceName)
 		misnamed := filepath.Join(dir, Misnamed)
 		_, err := os.Lstat(misnamed)
 		isMisnamed := err == nil
@@ -42,8 +42,13 @@ func find(ctx context.Context, config Config) (found, error) {
 			f.sources = append(f.sources, source)
 		} else if isMisnamed {
 			continue // its output is not stale: the file has the wrong name
-		} else if text, err := os.ReadFile(output); err == nil && len(text) > 0 && isOurs(output, text) {
-			f.stale = append(f.stale, output)
+		} else {
+			for _, name := range []string{OutputName, TestsName, FaultsName} {
+				output := filepath.Join(dir, name)
+				if text, err := os.ReadFile(output); err == nil && len(text) > 0 && isOurs(output, text) {
+					f.stale = append(f.stale, output)
+				}
+			}
 		}
 	}
 	slices.Sort(f.sources)

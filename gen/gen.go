@@ -40,6 +40,8 @@ type Config struct {
 	Tags     string   // build tags, as for go build
 	Strict   bool     // treat warnings as errors
 	List     bool     // fill Result.Bound; packages are then always loaded
+	Tests    bool     // also write TestsName; a file that exists is always kept up to date
+	Faults   bool     // likewise FaultsName
 	Cache    string   // folder of the records of earlier runs; empty: no cache
 
 	Progress func(step string) // called before each step of a run, if not nil
@@ -57,6 +59,7 @@ type Result struct {
 	Files    []Output          // outputs of all policy files that have not failed, changed or not
 	Bound    []Bound           // the generated wrappers and functions, in the order of the policy files
 	Coverage []Coverage        // of the methods of bound types; empty if nothing has changed since an earlier run
+	Direct   []string          // policy files that bind no whole type, for which FaultsName was asked
 	Read     []string          // folders whose Go files the result depends on; may be incomplete
 }
 
@@ -64,7 +67,8 @@ type Result struct {
 type Output struct {
 	Path string // relative to Result.Dir
 	Old  []byte // text on disk; nil if the file does not exist
-	New  []byte // text to write; nil to remove the file, because its policy file was removed
+	New  []byte // text to write; nil to remove the file
+	Why  string // why the file is to be removed
 	Done bool   // Commit has written or removed the file, or found it up to date
 }
 
@@ -240,7 +244,7 @@ func (r *run) generate(u *unit) {
 	path := filepath.Join(u.dir, OutputName)
 	old, err := readOutput(path)
 	if err != nil {
-		r.outputProblem(u, err)
+		r.outputProblem(u, OutputName, err)
 		return
 	}
 	if u.problems = append(u.problems, resolved.removedSteps(old)...); u.failed(r.Strict) {
@@ -259,7 +263,11 @@ func (r *run) generate(u *unit) {
 	if !out.Changed() {
 		u.problems = policy.AtLeast(rules.Warning, u.problems) // notes are given once
 	}
-	r.result.Files = append(r.result.Files, out)
+	extra, ok := r.extras(u, resolved.file)
+	if !ok {
+		return
+	}
+	r.result.Files = append(append(r.result.Files, out), extra...)
 	for _, b := range resolved.bound {
 		b.Declared = relative(r.Dir, b.Declared)
 		r.result.Bound = append(r.result.Bound, b)
@@ -274,7 +282,9 @@ func (r *run) finish() error {
 		if err != nil {
 			return err
 		}
-		r.result.Files = append(r.result.Files, Output{Path: relative(r.Dir, path), Old: old})
+		r.result.Files = append(r.result.Files, Output{
+			Path: relative(r.Dir, path), Old: old, Why: "there is no " + SourceName + " next to it",
+		})
 	}
 	r.collectProblems()
 	var ok bool

@@ -68,9 +68,9 @@ func (r *run) check() {
 		r.result.Sources[u.source] = text
 		output := filepath.Join(u.dir, OutputName)
 		if _, err := readOutput(output); err != nil {
-			r.outputProblem(u, err)
+			r.outputProblem(u, OutputName, err)
 		} else if linksOutside(output) {
-			r.outputProblem(u, errOutside)
+			r.outputProblem(u, OutputName, errOutside)
 		}
 		file, problems, _ := policy.Read(u.source, text) // with errors, too: see checkDeclared
 		u.problems = append(u.problems, policy.AtLeast(rules.Warning, problems)...)
@@ -246,16 +246,16 @@ func hasGo(dir string) bool {
 	})
 }
 
-// outputProblem reports that the output of a unit cannot be read or replaced.
-func (r *run) outputProblem(u *unit, err error) {
+// outputProblem reports that an output of a unit cannot be read or replaced.
+func (r *run) outputProblem(u *unit, name string, err error) {
 	if slices.Contains([]error{errForeign, errFolder, errOutside}, err) {
 		u.problems = append(u.problems, policy.Problem{
-			File: relative(r.Dir, filepath.Join(u.dir, OutputName)), Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911",
+			File: relative(r.Dir, filepath.Join(u.dir, name)), Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911",
 			Severity: rules.Error, Text: err.Error(),
 		})
 		return
 	}
-	u.problem("%s cannot be read: %v", OutputName, cause(err))
+	u.problem("%s cannot be read: %v", name, cause(err))
 }
 
 // cause returns the cause of an *os.PathError without the path, which the caller's

@@ -62,12 +62,12 @@ func Watch(ctx context.Context, config Config, run func() *Result) error {
 // addRunChanges updates the stamps from before a run with the changes by the run
 // itself: its outputs, and files that are watched because the run has read them.
 func addRunChanges(done, after map[string]stamp, began time.Time) {
-	maps.DeleteFunc(done, func(name string, _ stamp) bool { return filepath.Base(name) == OutputName })
+	maps.DeleteFunc(done, func(name string, _ stamp) bool { return isOutput(filepath.Base(name)) })
 	before := maps.Clone(done)
 	for name, s := range after {
 		_, known := before[name]
 		_, folderKnown := before[filepath.Dir(name)]
-		if filepath.Base(name) == OutputName || !known && !folderKnown && s.time.Before(began) {
+		if isOutput(filepath.Base(name)) || !known && !folderKnown && s.time.Before(began) {
 			done[name] = s
 		}
 	}

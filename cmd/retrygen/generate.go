@@ -44,6 +44,10 @@ func generate(flags *flag.FlagSet) cli.Run {
 	flags.BoolVar(&m.diff, "diff", false, "write nothing; print what would change as a diff")
 	flags.BoolVar(&m.names, "n", false, "write nothing; print the names of files that would be written or removed")
 	flags.BoolVar(&m.json, "json", false, "print results as JSON, for scripts")
+	flags.BoolVar(&config.Tests, "tests", false,
+		"also write "+gen.TestsName+": tests that policies keep to their schedules, and doubles that fail by a script")
+	flags.BoolVar(&config.Faults, "faults", false,
+		"also write "+gen.FaultsName+": these doubles, for builds with -tags "+gen.FaultsTag)
 	return func(args []string, stdout, stderr io.Writer) int {
 		if m.json && (m.diff || m.names) || m.diff && m.names {
 			return fail(stderr, errors.New("-diff, -n and -json cannot be combined: use one of them"))
@@ -96,6 +100,9 @@ func (m mode) run(ctx context.Context, config *config, patterns []string, stdout
 func (m mode) print(config *config, result *gen.Result, stdout, stderr io.Writer) {
 	config.printProblems(stderr, result)
 	printCoverage(stderr, result)
+	for _, source := range result.Direct {
+		fmt.Fprintf(stderr, "retrygen: %s has no double: its wrappers call functions directly; bind an interface\n", source)
+	}
 	switch {
 	case m.names:
 		for _, f := range result.Changed() {
@@ -114,7 +121,7 @@ func (m mode) print(config *config, result *gen.Result, stdout, stderr io.Writer
 func printRemoved(stderr io.Writer, result *gen.Result) {
 	for _, f := range result.Files {
 		if f.Done && f.Action() == "remove" {
-			fmt.Fprintf(stderr, "retrygen: removed %s: there is no %s next to it\n", f.Path, gen.SourceName)
+			fmt.Fprintf(stderr, "retrygen: removed %s: %s\n", f.Path, f.Why)
 		}
 	}
 }

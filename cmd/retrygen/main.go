@@ -34,7 +34,10 @@ func program() *cli.Program {
 			Long: `
 Without a command, it looks for retry.yaml next to the packages (./... by
 default) and writes retry_gen.go there. A policy file with a problem, or whose
-package has one, generates nothing; the others are not affected.`,
+package has one, generates nothing; the others are not affected.
+
+-tests and -faults write files in addition. Every later run keeps the ones that
+exist up to date, without these flags; remove a file to do without it.`,
 			Setup: generate, Files: true,
 		},
 		Commands: commands(),
@@ -44,6 +47,7 @@ package has one, generates nothing; the others are not affected.`,
 			"validate": "run retrygen check",
 			"format":   "run retrygen fmt",
 			"rules":    "run retrygen explain",
+			"test":     "run retrygen -tests, then go test",
 			"version":  "run retrygen -version",
 		},
 		More: `

@@ -123,17 +123,53 @@ func Header(source string) string {
 // plain are the packages of the runtime whose imports need no alias.
 var plain = []string{
 	GenapiPath, BreakerPath, BudgetPath, CapacityPath, HedgePath, JobPath, DurablePath, StepAPIPath, SharedPath,
+	RetrytestPath,
 }
 
 // Render returns the formatted source of f.
 func Render(f File) ([]byte, error) {
+	return render(f, "", nil, func(p printer, out *jen.File) {
+		p.handshake(out)
+		p.amplification(out)
+		p.attempts(out)
+		p.classes(out)
+		p.facts(out)
+		p.codes(out)
+		p.shared(out)
+		p.stored(out)
+		for _, policy := range f.Policies {
+			p.policy(out, policy)
+		}
+		p.policies(out)
+		p.stepErrors(out)
+		for _, policy := range f.Policies {
+			if policy.Func != "" {
+				p.generic(out, policy)
+			}
+		}
+		for _, g := range f.Groups {
+			p.group(out, g)
+		}
+		for _, w := range f.Wrappers {
+			p.wrapper(out, w)
+		}
+	})
+}
+
+// render returns the formatted source of a file with the declarations that declare
+// emits. It is for builds that satisfy constraint as well as that of f, and imports the
+// packages at paths in addition to those that f may need.
+func render(f File, constraint string, paths []string, declare func(printer, *jen.File)) ([]byte, error) {
 	names := imported(f)
+	for _, one := range paths {
+		names[one] = path.Base(one)
+	}
 	p := printer{file: f, aliases: aliases(f, names)}
 	out := jen.NewFilePathName(f.Path, f.Package)
 	out.NoFormat = true
 	out.HeaderComment(Header(f.Source))
-	if f.Constraint != "" {
-		out.PackageComment("//go:build " + f.Constraint)
+	if constraint = bind.And(f.Constraint, constraint); constraint != "" {
+		out.PackageComment("//go:build " + constraint)
 	}
 	for path, alias := range p.aliases {
 		if alias == names[path] && (alias == lastName(path) || slices.Contains(plain, path)) {
@@ -142,30 +178,7 @@ func Render(f File) ([]byte, error) {
 			out.ImportAlias(path, alias)
 		}
 	}
-	p.handshake(out)
-	p.amplification(out)
-	p.attempts(out)
-	p.classes(out)
-	p.facts(out)
-	p.codes(out)
-	p.shared(out)
-	p.stored(out)
-	for _, policy := range f.Policies {
-		p.policy(out, policy)
-	}
-	p.policies(out)
-	p.stepErrors(out)
-	for _, policy := range f.Policies {
-		if policy.Func != "" {
-			p.generic(out, policy)
-		}
-	}
-	for _, g := range f.Groups {
-		p.group(out, g)
-	}
-	for _, w := range f.Wrappers {
-		p.wrapper(out, w)
-	}
+	declare(p, out)
 	var buf bytes.Buffer
 	if err := out.Render(&buf); err != nil {
 		return nil, err

@@ -215,6 +215,8 @@ type locals struct {
 
 	shared, pass, ready string
 
+	before, after string // of a double
+
 	race string // of a hedged attempt; its first request has the context first
 
 	starts []string // positions of the inputs that are rewound, in their order
@@ -290,6 +292,7 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 	l.step, l.record, l.all, l.failed = s.name("step"), s.name("results"), s.name("all"), s.name("failed")
 	l.engine, l.options = s.name("engine"), s.name("options")
 	l.first, l.race = s.name("first"), s.name("race")
+	l.before, l.after = s.name("before"), s.name("after")
 	return l
 }
 
