@@ -33,6 +33,7 @@
 //	permanent   fails with an error that is marked by retry.Permanent
 //	partial     calls the callee and returns its results, together with an error of
 //	            class network: the call took effect, and its caller cannot know
+//	partial=503 does the same with another error
 //	hang        returns when its context has ended, with the error of the context
 //	panic       panics
 //	300ms 503   takes this time first; a time at the end of a script is one before ok

@@ -114,16 +114,21 @@ var named = map[string]Outcome{
 // errors by name.
 func parseOutcome(text string, errs map[string]error) (Outcome, error) {
 	name, wait, asks := strings.Cut(text, "@")
-	o, known := named[name]
-	if err, ok := errs[name]; ok {
+	kind, partial := strings.CutPrefix(name, "partial=")
+	o, known := named[kind]
+	if err, ok := errs[kind]; ok {
 		o, known = Outcome{Err: err}, true
-	} else if code, err := strconv.Atoi(name); err == nil && code >= 100 && code <= 599 {
+	} else if code, err := strconv.Atoi(kind); err == nil && code >= 100 && code <= 599 {
 		o, known = Outcome{inject: status(code)}, true
 	}
-	if !known {
+	switch fails := o.Err != nil || o.inject != nil; {
+	case !known:
 		return o, fmt.Errorf("%q is no outcome: write ok, hang, panic, partial, permanent, a class such as network, "+
 			"an HTTP status, or a time such as 300ms", name)
+	case partial && !fails:
+		return o, fmt.Errorf("%q returns no error: write partial=503", name)
 	}
+	o.Partial = o.Partial || partial
 	o.Name = text
 	if asks {
 		d, err := time.ParseDuration(wait)
