@@ -107,7 +107,7 @@ var floors = map[string][]string{
 	"runtime/durable/durabletest": {
 		"runtime", "runtime/breaker", "runtime/budget", "runtime/durable", "runtime/durable/admin",
 		"runtime/durable/events", "runtime/durable/genapi", "runtime/durable/memory", "runtime/durable/shared",
-		"runtime/durable/storage", "runtime/job",
+		"runtime/durable/storage", "runtime/job", "runtime/retrytest",
 	},
 	// A program outside of the tests of stores kills processes, too, and a package that it
 	// imports must not import testing.

@@ -2,47 +2,86 @@ package durabletest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/retrygen/retrygen/runtime/durable/storage"
+	"github.com/retrygen/retrygen/runtime/retrytest"
 )
 
 // ErrCrashed is returned by the store of [CrashAt] once it has crashed. It
 // matches [storage.ErrStore].
 var ErrCrashed = fmt.Errorf("%w: its process has died", storage.ErrStore)
 
-// A Faulty is a store that fails at one point of its life. There are two points
-// for each update that writes something: before the commit, and after it. It
-// passes all else on to the store that it was made of.
+// A Faulty is a store that fails at some of its commits. A commit is an update that
+// writes something. It passes all else on to the store that it was made of.
 type Faulty struct {
 	storage.Store
-	at    int
-	crash bool
+	// faults returns the errors of a commit, by its number, from 1: instead of it, and
+	// after it. With ErrCrashed, the store has crashed.
+	faults func(ctx context.Context, commit int) (before, after error)
 
-	mu     sync.Mutex
-	points int
-	failed bool
-	end    []func() // what a crash ends
+	mu      sync.Mutex
+	commits int
+	failed  bool
+	crashed bool
+	end     []func() // what a crash ends
 }
 
 // CrashAt returns a store that fails at point n, from 1, and from then on, as if
-// the process had died there: at an odd point before the commit, at an even one
-// after it. The owners that it holds are released, as those of a dead process
-// are. A test uses it for n = 1, 2, … until [Faulty.Failed] returns false, each
-// time with a store that it then continues to use without the Faulty.
-func CrashAt(s storage.Store, n int) *Faulty { return newFaulty(s, n, true) }
+// the process had died there. There are two points for each commit: before it, which is
+// an odd one, and after it. The owners that the store holds are released, as those of a
+// dead process are. A test uses it for n = 1, 2, … until [Faulty.Failed] returns false,
+// each time with a store that it then continues to use without the Faulty.
+func CrashAt(s storage.Store, n int) *Faulty { return failAt(s, n, ErrCrashed) }
 
 // LoseReply returns a store that loses the reply of one update, as when a
 // connection breaks: Update returns [storage.ErrUnknown] at point n, from 1. At
 // an odd point nothing was committed, at an even one everything.
-func LoseReply(s storage.Store, n int) *Faulty { return newFaulty(s, n, false) }
+func LoseReply(s storage.Store, n int) *Faulty { return failAt(s, n, storage.ErrUnknown) }
 
-func newFaulty(s storage.Store, n int, crash bool) *Faulty {
-	return &Faulty{Store: s, at: n, crash: crash}
+// failAt returns a store that fails with err at one point.
+func failAt(s storage.Store, n int, err error) *Faulty {
+	return &Faulty{Store: s, faults: func(_ context.Context, commit int) (before, after error) {
+		switch n {
+		case 2*commit - 1:
+			return err, nil
+		case 2 * commit:
+			return nil, err
+		}
+		return nil, nil
+	}}
 }
 
-// Failed reports whether the store has reached its point.
+// FailBy returns a store whose commits are what a script says, in their order: see
+// package retrytest. In addition to the outcomes there, a commit may be
+//
+//	crash           the process dies before the commit
+//	partial=crash   the process dies after the commit
+//	lost            the reply is lost, and nothing was committed
+//	partial=lost    the reply is lost, and everything was committed
+//
+// Other errors, such as 503, match [storage.ErrStore]. FailBy panics if the script
+// cannot be parsed.
+func FailBy(s storage.Store, script string) *Faulty {
+	faults, err := retrytest.Parse(script, map[string]error{"crash": ErrCrashed, "lost": storage.ErrUnknown})
+	if err != nil {
+		panic("durabletest: " + err.Error())
+	}
+	wrapped := func(err error) error {
+		if err == nil || errors.Is(err, storage.ErrStore) || errors.Is(err, storage.ErrUnknown) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", storage.ErrStore, err)
+	}
+	return &Faulty{Store: s, faults: func(ctx context.Context, _ int) (before, after error) {
+		before, after = faults.Begin(ctx, "Update")
+		return wrapped(before), wrapped(after)
+	}}
+}
+
+// Failed reports whether the store has failed.
 func (f *Faulty) Failed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,7 +100,7 @@ func (f *Faulty) Context(parent context.Context) (context.Context, context.Cance
 func (f *Faulty) atEnd(end func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.failed && f.crash {
+	if f.crashed {
 		end()
 		return
 	}
@@ -72,28 +111,29 @@ func (f *Faulty) atEnd(end func()) {
 func (f *Faulty) dead() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.failed && f.crash {
+	if f.crashed {
 		return ErrCrashed
 	}
 	return nil
 }
 
-// point counts a point, and returns an error if the store fails at it.
-func (f *Faulty) point(n int) error {
+// fail makes the store fail with err, if that is not nil, and returns the error of the
+// update.
+func (f *Faulty) fail(err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case f.failed && f.crash:
+	case f.crashed:
 		return ErrCrashed
-	case f.failed || n != f.at:
+	case err == nil:
 		return nil
 	}
 	f.failed = true
-	if !f.crash {
-		return storage.ErrUnknown
+	if errors.Is(err, ErrCrashed) {
+		f.crashed = true
+		f.die()
 	}
-	f.die()
-	return ErrCrashed
+	return err
 }
 
 // die ends everything in the process. f.mu is held.
@@ -109,16 +149,17 @@ func (f *Faulty) die() {
 func (f *Faulty) Crash() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.failed, f.crash = true, true
+	f.failed, f.crashed = true, true
 	f.die()
 }
 
-// next returns the number of the point before a commit.
-func (f *Faulty) next() int {
+// next returns the errors of the next commit.
+func (f *Faulty) next(ctx context.Context) (before, after error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.points += 2
-	return f.points - 1
+	f.commits++
+	commit := f.commits
+	f.mu.Unlock()
+	return f.faults(ctx, commit)
 }
 
 // Update implements [storage.Store].
@@ -128,7 +169,8 @@ func (f *Faulty) Update(
 	if err := f.dead(); err != nil {
 		return err
 	}
-	point := 0
+	commits := false
+	var before, after error
 	err := f.Store.Update(ctx, sel, func(tx storage.Tx) (storage.Writes, error) {
 		w, err := decide(tx)
 		if err != nil {
@@ -137,15 +179,16 @@ func (f *Faulty) Update(
 		if len(w.Put)+len(w.Add)+len(w.Delete)+len(w.Clear) == 0 {
 			return w, f.dead()
 		}
-		if point == 0 { // decide may be called again
-			point = f.next()
+		if !commits { // decide may be called again
+			before, after = f.next(ctx)
+			commits = true
 		}
-		return w, f.point(point)
+		return w, f.fail(before)
 	})
-	if err != nil || point == 0 {
+	if err != nil || !commits {
 		return err
 	}
-	return f.point(point + 1)
+	return f.fail(after)
 }
 
 // Get implements [storage.Store].

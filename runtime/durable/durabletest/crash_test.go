@@ -77,6 +77,35 @@ func TestCrashAt(t *testing.T) {
 	}
 }
 
+// TestFailBy: commits fail as a script says.
+func TestFailBy(t *testing.T) {
+	for _, test := range []struct {
+		script  string
+		err     error // of the first update that fails
+		written int
+		dead    bool
+	}{
+		{"ok", nil, 3, false},
+		{"ok ok crash", durabletest.ErrCrashed, 2, true},
+		{"ok partial=crash", durabletest.ErrCrashed, 2, true},
+		{"ok lost", storage.ErrUnknown, 1, false},
+		{"ok*2 partial=lost", storage.ErrUnknown, 3, false},
+		{"network", storage.ErrStore, 0, false},
+	} {
+		m := memory.New()
+		f := durabletest.FailBy(m, test.script)
+		if err := write(t.Context(), f); !errors.Is(err, test.err) {
+			t.Errorf("%s: got error %v, want %v", test.script, err, test.err)
+		}
+		if n := written(t, m); n != test.written {
+			t.Errorf("%s: got %d records, want %d", test.script, n, test.written)
+		}
+		if _, err := f.Get(t.Context(), nil); errors.Is(err, durabletest.ErrCrashed) != test.dead {
+			t.Errorf("%s: got error %v after it, want dead: %t", test.script, err, test.dead)
+		}
+	}
+}
+
 func afterCrash(ctx context.Context, f *durabletest.Faulty) []error {
 	_, get := f.Get(ctx, []storage.Key{key(1)})
 	_, _, list := f.List(ctx, storage.Query{})

@@ -1,6 +1,6 @@
 // Package durabletest tests stores of package durable, and programs that use
-// them: [Run] is the conformance test of a store. [CrashAt] and [LoseReply] make
-// a store fail as the death of a process or of a connection would. [Replay]
+// them: [Run] is the conformance test of a store. [CrashAt], [LoseReply] and
+// [FailBy] make a store fail as the death of a process or of a connection would. [Replay]
 // checks that the function of a run may be continued. [BenchmarkResume] measures how
 // fast a store returns the steps of a long run.
 package durabletest
