@@ -100,7 +100,7 @@ func TestGoBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("GOFLAGS", "-mod=mod")
-	result, err := gen.Generate(t.Context(), gen.Config{Dir: dir, Strict: true})
+	result, err := gen.Generate(t.Context(), gen.Config{Dir: dir, Strict: true, Tests: true, Faults: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func (p printer) played() (list []played) {
 				continue
 			}
 			var call []jen.Code
-			if playable(w, m.Func, use) {
+			if playable(w, m.Func, use) && !(use.shares() && p.file.sharesOutside()) {
 				call = p.playWrapper(w, m.Func)
 			}
 			add(w.Target.Name+"."+m.Name, use.Policy, call)
@@ -139,6 +139,14 @@ func symbol(t *bind.Target) string {
 func playable(w Wrapper, fn bind.Func, use *Use) bool {
 	return len(w.Target.TypeParams) == 0 && fn.HasError && fn.Held == nil && fn.CtxType == "" &&
 		(fn.Ctx >= 0 || fn.Request < 0) && len(use.rewinds(fn)) == 0 && use.Fallback == "" && use.Unit < 0
+}
+
+// sharesOutside reports whether NewShared returns something that a variable of the
+// program holds. A test must not open its breaker.
+func (f *File) sharesOutside() bool {
+	return slices.ContainsFunc(f.Breakers, func(b Breaker) bool { return b.From != nil }) ||
+		slices.ContainsFunc(f.Budgets, func(b Budget) bool { return b.From != nil }) ||
+		slices.ContainsFunc(f.Parts, func(part Part) bool { return part.From != nil })
 }
 
 // playPolicy emits
