@@ -31,8 +31,8 @@ type Result struct {
 	Verdicts []Verdict // about the loads, in the order of the system
 }
 
-// Simulate executes a system once for each seed. The system must be valid: see
-// [System.Check]. The result does not depend on Parallel.
+// Simulate executes a system once for each seed. The system must be valid, as
+// those of [Default] and [Read] are. The result does not depend on Parallel.
 func Simulate(sys *System, o Options) (*Result, error) {
 	seeds := o.seeds()
 	result := &Result{System: sys, Runs: make([]*Run, seeds)}
