@@ -33,7 +33,7 @@ defaults:
 # Retries add at most a tenth to the load, so that they do not keep down a service that is
 # overloaded: retrygen simulate shows that.
 budgets:
-  retries: {ratio: 0.1, min_per_second: 0.5, burst: 10}
+  retries: {ratio: 0.1, min_per_second: 0.5, burst: 50}
 
 policies:
   # Without a binding a policy becomes a generic function: Read(ctx, op).
