@@ -284,7 +284,7 @@ func (c *Call) retry(ctx context.Context, f *Failure, v *Verdict) {
 		e.Wait, e.RetryAfter, e.AdmitsIn = v.Wait, v.Granted, v.Refusal.AdmitsIn
 		e.Waited -= v.Wait
 		if f.Refused {
-			e.Err = v.Refusal
+			e.Err = v.refusal(f)
 		}
 		observe(ctx, e)
 	}

@@ -155,7 +155,7 @@ func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 		s.recordFirstFailure(p, in.Now)
 	}
 	v.Asked = max(f.facts.after, 0)
-	if f.Refused {
+	if f.Refused && f.facts.refused == ErrBreakerOpen {
 		v.setRefusal(in)
 	}
 	switch {

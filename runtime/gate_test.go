@@ -195,6 +195,27 @@ func TestRetryWaitsForTurn(t *testing.T) {
 	})
 }
 
+// TestRefusalInEvent: the event of a retry after a refusal has the refusal, and no breaker that
+// the call has as well.
+func TestRefusalInEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []Event
+		ctx := WithObserver(t.Context(), func(_ context.Context, e Event) { seen = append(seen, e) })
+		g := occupied(capacity.LimiterPolicy{Name: "db", MaxWait: capacity.NoWait}, 500*time.Millisecond)
+		p := Policy{Name: "p", Schedule: Schedule{InitialDelay: time.Second}, RetryOn: []Class{ClassLimited}}
+		s := Shared{Gate: g, Breaker: breaker.New(breaker.Policy{Name: "up"})}
+		_, err := DoWith(ctx, &p, s, func(context.Context) (int, error) { return 0, nil })
+		if err != nil || len(seen) != 1 {
+			t.Fatalf("got %v, and %d events", err, len(seen))
+		}
+		e := seen[0]
+		want := capacity.Refusal{By: capacity.ByLimiter, Name: "db"}
+		if e.Kind != EventRetry || e.Err != want || e.Class != ClassLimited || e.Attempt != 0 || e.AdmitsIn != 0 {
+			t.Errorf("got %+v", e)
+		}
+	})
+}
+
 // TestThrottleCounts: an error that shows no overload is an answer of the service.
 func TestThrottleCounts(t *testing.T) {
 	for name, tt := range map[string]struct {
