@@ -189,7 +189,7 @@ var floors = map[string][]string{
 	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
 	"gen/internal/emit": {
 		"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "policy/rules", "runtime",
-		"runtime/budget", "runtime/capacity", "runtime/durable/genapi", "runtime/job",
+		"runtime/budget", "runtime/capacity", "runtime/durable/genapi", "runtime/job", "runtime/retrytest",
 	},
 	"gen": {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "internal/gocommand", "policy",
 		"policy/rules"},

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -95,17 +93,30 @@ func status(code int) func(*Error) error {
 	return func(e *Error) error { e.Status = code; return e }
 }
 
+// A netError is an error of class network or timeout, by the methods of net.Error. It is
+// no error of the standard library, which a class of a policy file might contain.
+type netError struct{ timeout bool }
+
+// Error returns a text without a word that the runtime knows.
+func (e netError) Error() string { return "injected" }
+
+// Timeout reports whether the error is of class timeout.
+func (e netError) Timeout() bool { return e.timeout }
+
+// Temporary returns true.
+func (e netError) Temporary() bool { return true }
+
 // named are the outcomes that have a name.
 var named = map[string]Outcome{
 	"ok":           {},
-	"network":      {inject: wrapping(io.ErrUnexpectedEOF)},
-	"timeout":      {inject: wrapping(os.ErrDeadlineExceeded)},
+	"network":      {inject: wrapping(netError{})},
+	"timeout":      {inject: wrapping(netError{timeout: true})},
 	"canceled":     {inject: wrapping(context.Canceled)},
 	"server_error": {inject: status(503)},
 	"rate_limit":   {inject: status(429)},
 	"unknown":      {inject: wrapping(nil)},
 	"permanent":    {inject: func(e *Error) error { return retry.Permanent(e) }},
-	"partial":      {inject: wrapping(io.ErrUnexpectedEOF), Partial: true},
+	"partial":      {inject: wrapping(netError{}), Partial: true},
 	"hang":         {Hang: true},
 	"panic":        {Panic: true},
 }

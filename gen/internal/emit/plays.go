@@ -8,6 +8,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/retrygen/retrygen/gen/internal/bind"
+	"github.com/retrygen/retrygen/runtime/retrytest"
 )
 
 // TestsFunc is the name of the generated test.
@@ -71,12 +72,27 @@ func PlaysName(policy string) string { return "plays" + camel(policy) }
 // playsOf emits the plays of a policy.
 func (p printer) playsOf(out *jen.File, policy *Policy) {
 	var list []jen.Code
-	for _, play := range policy.Plays() {
+	for _, play := range p.file.playsOf(policy) {
 		list = append(list, jen.Values(fieldsOf(reflect.ValueOf(play), given{})...))
 	}
 	p.comment(out,
 		PlaysName(policy.Name)+" are failures, and what policy "+policy.Name+" promises of a call that meets them.")
 	out.Var().Id(PlaysName(policy.Name)).Op("=").Index().Qual(RetrytestPath, "Play").Custom(multiline, list...).Line()
+}
+
+// playsOf returns the plays of a policy whose result is known. The classes of the policy
+// file may contain what is injected, if they test for an interface, or for the errors of
+// package context with which attempts that hang return.
+func (f *File) playsOf(policy *Policy) []retrytest.Play {
+	var anything, ended bool
+	for _, c := range f.Errors {
+		anything = anything || slices.ContainsFunc(c.AsRefs, func(r bind.Ref) bool { return !r.Pointer && !r.Either })
+		ended = ended || slices.ContainsFunc(c.IsRefs, func(r bind.Ref) bool { return r.Pkg == "context" })
+	}
+	return slices.DeleteFunc(policy.Plays(), func(play retrytest.Play) bool {
+		hangs, permanent := strings.HasPrefix(play.Script, "hang"), strings.HasPrefix(play.Script, "permanent")
+		return anything && !permanent || ended && hangs
+	})
 }
 
 func (p printer) playSignature() *jen.Statement {
@@ -96,7 +112,7 @@ func (p printer) played() (list []played) {
 		if one.direct {
 			one.call = p.playPolicy(policy, name)
 		}
-		if len(policy.Plays()) > 0 {
+		if len(p.file.playsOf(policy)) > 0 {
 			list = append(list, one)
 		}
 	}
