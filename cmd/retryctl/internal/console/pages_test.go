@@ -43,9 +43,10 @@ func TestPages(t *testing.T) {
 		"/dead?class=unknown":                  {"validation: the account of the customer is closed"},
 		"/shared":                              {"bank", "closed", "mail", "import-7"},
 		"/policies":                            {"charge", "bank", "probe", "no step", "agent_step", "no file"},
-		"/policy?file=retry.yaml&name=charge":  {"delay_budget", "Greatest wait", "/picture?"},
+		"/policy?file=retry.yaml&name=charge":  {"delay_budget", "Greatest wait", "/picture?", "/storm?"},
 		"/policy?file=retry.yaml&name=bank":    {"not made: max_elapsed 12h"},
 		"/picture?file=retry.yaml&name=charge": {"<svg", "attempt 8"},
+		"/storm?file=retry.yaml&name=charge":   {"<svg", "charge, storm capacity: "},
 		"/static/console.css":                  {"prefers-color-scheme: dark"},
 	} {
 		c.want(path, c.get(path), http.StatusOK, texts...)
@@ -64,7 +65,7 @@ func TestPages(t *testing.T) {
 		"/group?run=import-7&id=none": http.StatusNotFound, "/group?run=none&id=copy": http.StatusNotFound,
 		"/step?run=a&id=b": http.StatusNotFound, "/runs?after=x": http.StatusBadRequest,
 		"/dead?after=9:a":   http.StatusBadRequest,
-		"/runs?status=none": http.StatusBadRequest, "/policy?name=none": http.StatusNotFound,
+		"/runs?status=none": http.StatusBadRequest, "/policy?name=none": http.StatusNotFound, "/storm?name=none": http.StatusNotFound,
 		"/picture?name=none": http.StatusNotFound, "/task?id=none": http.StatusNotFound, "/static/none": http.StatusNotFound,
 	} {
 		c.want(path, c.get(path), status)

@@ -58,6 +58,7 @@ type policyData struct {
 	Waits   []wait
 	Text    string // what retrygen explain prints
 	Picture string // its URL
+	Storm   string // the URL of the picture of a storm, or "": the policy has no retries
 }
 
 // A wait is a row of a schedule.
@@ -70,7 +71,7 @@ type wait struct {
 // policy shows the schedule of a policy, with the limits that cut it.
 func (s *Server) policy(ctx context.Context, r *http.Request) (*page, error) {
 	form := r.URL.Query()
-	p := s.findPolicy(form.Get("file"), form.Get("name"))
+	f, p := s.findPolicy(form.Get("file"), form.Get("name"))
 	if p == nil {
 		return nil, &problem{http.StatusNotFound, "There is no such policy", "The page of policies lists all."}
 	}
@@ -78,8 +79,13 @@ func (s *Server) policy(ctx context.Context, r *http.Request) (*page, error) {
 		policyRow: policyRow{Name: p.Name, File: form.Get("file"), Policy: p}, Waits: waits(p),
 		Picture: link("/picture", "file", form.Get("file"), "name", p.Name),
 	}
+	if p.MaxAttempts != 1 {
+		d.Storm = link("/storm", "file", form.Get("file"), "name", p.Name)
+	}
 	var b bytes.Buffer
 	p.Explain(&b, d.File)
+	f.ExplainSteps(&b, p)
+	f.ExplainCapacity(&b, d.File, p)
 	d.Text = b.String()
 	if n := s.counter.await(ctx); n != nil {
 		d.Counts = n.Policies[p.Name]
@@ -87,19 +93,19 @@ func (s *Server) policy(ctx context.Context, r *http.Request) (*page, error) {
 	return &page{Name: "policy", Title: "Policy " + p.Name, Data: d}, nil
 }
 
-// findPolicy returns a policy of a file, or nil.
-func (s *Server) findPolicy(file, name string) *policy.Policy {
+// findPolicy returns a policy and its file, or nil.
+func (s *Server) findPolicy(file, name string) (*policy.File, *policy.Policy) {
 	for _, f := range s.Policies {
 		if f.Name != file {
 			continue
 		}
 		for i := range f.Policies {
 			if f.Policies[i].Name == name {
-				return &f.Policies[i]
+				return f, &f.Policies[i]
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // maxWaits is how many attempts of a schedule are shown.

@@ -109,7 +109,7 @@ func TestToken(t *testing.T) {
 	if got, want := r.header.Get("Location"), "/login?next=%2Fruns%3Fstatus%3Dpaused"; got != want {
 		t.Errorf("leads to %s, want %s", got, want)
 	}
-	for _, path := range []string{"/", "/run?id=x", "/picture", "/none"} {
+	for _, path := range []string{"/", "/run?id=x", "/picture", "/storm", "/none"} {
 		c.want(path, c.get(path), http.StatusSeeOther)
 	}
 	c.want("live", c.get("/live/runs"), http.StatusUnauthorized)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -65,6 +64,7 @@ type Server struct {
 	pages    *template.Template
 	handler  http.Handler
 	counter  *counter
+	storms   storms
 	tasks    tasks
 	sessions *sessions
 	refusals *throttle
@@ -158,6 +158,7 @@ func (s *Server) routes() http.Handler {
 		inside.Handle("GET /live"+pattern, s.live(v))
 	}
 	inside.HandleFunc("GET /picture", s.picture)
+	inside.HandleFunc("GET /storm", s.storm)
 	for pattern, f := range map[string]change{
 		"/run": s.changeRun, "/step": s.changeStep, "/dead": s.changeDead, "/shared": s.changeShared, "/task": s.stopTask,
 	} {
@@ -269,16 +270,30 @@ func (s *Server) execute(outer string, p *page) ([]byte, error) {
 
 // picture sends the schedule of a policy.
 func (s *Server) picture(w http.ResponseWriter, r *http.Request) {
-	p := s.findPolicy(r.URL.Query().Get("file"), r.URL.Query().Get("name"))
+	s.draw(w, r, func(_ *policy.File, p *policy.Policy) ([]byte, error) {
+		var b bytes.Buffer
+		err := p.Picture(&b)
+		return b.Bytes(), err
+	})
+}
+
+// storm draws what a policy does in the default storm.
+func (s *Server) storm(w http.ResponseWriter, r *http.Request) { s.draw(w, r, s.storms.picture) }
+
+// draw sends a picture of the policy that a request names.
+func (s *Server) draw(
+	w http.ResponseWriter, r *http.Request, picture func(*policy.File, *policy.Policy) ([]byte, error),
+) {
+	f, p := s.findPolicy(r.URL.Query().Get("file"), r.URL.Query().Get("name"))
 	if p == nil {
 		s.problem(w, r, &problem{http.StatusNotFound, "There is no such policy", "The page of policies lists all."})
 		return
 	}
-	var b bytes.Buffer
-	if err := p.Picture(&b); err != nil {
+	svg, err := picture(f, p)
+	if err != nil {
 		s.problem(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "image/svg+xml")
-	_, _ = io.Copy(w, &b)
+	_, _ = w.Write(svg)
 }

@@ -1,0 +1,50 @@
+package console
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/storm"
+	"github.com/retrygen/retrygen/storm/chart"
+)
+
+// storms has the pictures of what policies do in the default storm. A simulation takes up
+// to some seconds, so that there is one at a time, and each picture is drawn once. The zero
+// storms has none.
+type storms struct {
+	mu       sync.Mutex
+	pictures map[*policy.Policy][]byte
+}
+
+// maxStormEvents limits the events of one simulation. A storm with more has no picture.
+const maxStormEvents = 5_000_000
+
+// picture returns the picture of a policy of a file, as SVG.
+func (s *storms) picture(f *policy.File, p *policy.Policy) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if picture, ok := s.pictures[p]; ok {
+		return picture, nil
+	}
+	client, _ := storm.ClientOf(f, p.Name)
+	sys := storm.Default(client)[0]
+	result, err := storm.Simulate(sys, storm.Options{Seeds: 3, MaxEvents: maxStormEvents})
+	if err != nil {
+		return nil, err
+	}
+	v := &result.Verdicts[0]
+	page := chart.Page{Title: "policy " + p.Name + " in the default storm", Sections: []chart.Section{{
+		Title: p.Name + ", storm " + sys.Name, Verdict: v.Text(), Good: v.Recovered() == len(v.Outcomes),
+		Why: []string{result.Reason(0)}, System: sys.Describe(), Result: result,
+	}}}
+	var b bytes.Buffer
+	if err := page.SVG(&b); err != nil {
+		return nil, err
+	}
+	if s.pictures == nil {
+		s.pictures = map[*policy.Policy][]byte{}
+	}
+	s.pictures[p] = b.Bytes()
+	return b.Bytes(), nil
+}
