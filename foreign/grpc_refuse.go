@@ -62,8 +62,17 @@ func (g *grpcParser) object(e syntax.Entry, fields ...grpcField) (written []stri
 		g.kind(e, "a map")
 		return nil
 	}
+	index := func(field syntax.Entry) int {
+		return slices.IndexFunc(fields, func(f grpcField) bool { return strings.EqualFold(f.name, field.Key) })
+	}
+	for _, field := range e.Value.Repeated {
+		if index(field) >= 0 {
+			g.report(field.At, "P102", rules.Error, fmt.Sprintf("%s is a duplicate key: remove one", field.Key))
+		}
+	}
+	e.Value.Repeated = nil
 	for i, field := range e.Value.Entries {
-		k := slices.IndexFunc(fields, func(f grpcField) bool { return strings.EqualFold(f.name, field.Key) })
+		k := index(field)
 		if k < 0 {
 			continue
 		}

@@ -344,6 +344,25 @@ func (d *decoder) lose(v *value, misspelled bool, why string) {
 	})
 }
 
+// repeated reports the fields that were read and are written again, also in parts of a
+// value that has another mistake.
+func (d *decoder) repeated(v *value) {
+	for _, e := range v.n.Repeated {
+		if f := v.fields[e.Key]; f != nil && !f.skipped {
+			d.problem(e.At, "P102", rules.Error,
+				fmt.Sprintf("%s is a duplicate key, first on line %d: remove one", e.Key, f.at.Line))
+		}
+	}
+	for _, e := range v.n.Entries {
+		if f := v.fields[e.Key]; f != nil {
+			d.repeated(f)
+		}
+	}
+	for _, item := range v.list {
+		d.repeated(item)
+	}
+}
+
 // unread adds a loss for each part of a value that nothing has read.
 func (d *decoder) unread(v *value) {
 	switch {
@@ -352,12 +371,6 @@ func (d *decoder) unread(v *value) {
 	case !v.n.IsMap() && v.list == nil, v.n.IsMap() && v.asked == nil && v.absent == nil:
 		d.lose(v, false, "nothing reads it here")
 		return
-	}
-	for _, e := range v.n.Repeated {
-		if f := v.fields[e.Key]; f != nil && !f.skipped {
-			d.problem(e.At, "P102", rules.Error,
-				fmt.Sprintf("%s is a duplicate key, first on line %d: remove one", e.Key, f.at.Line))
-		}
 	}
 	for _, e := range v.n.Entries {
 		if f, read := v.fields[e.Key]; f != nil {

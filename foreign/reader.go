@@ -184,6 +184,7 @@ func (r *reader) decode(kind *Kind, doc *syntax.Node) (parts []*syntax.Node) {
 		firstScope: len(r.file.scopes)}
 	root := &value{d: d, n: doc, at: doc.Span}
 	kind.decode(d, root)
+	d.repeated(root)
 	d.unread(root)
 	d.assign()
 	d.open()

@@ -65,7 +65,7 @@ func TestGenerated(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			if scratch(dir, retrygen).Run() != nil {
+			if scratch(dir, retrygen, "-tests").Run() != nil {
 				return // a script about problems
 			}
 			if scratch(dir, "go", "list", "-deps", "./...").Run() != nil {

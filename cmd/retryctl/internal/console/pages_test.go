@@ -65,7 +65,8 @@ func TestPages(t *testing.T) {
 		"/group?run=import-7&id=none": http.StatusNotFound, "/group?run=none&id=copy": http.StatusNotFound,
 		"/step?run=a&id=b": http.StatusNotFound, "/runs?after=x": http.StatusBadRequest,
 		"/dead?after=9:a":   http.StatusBadRequest,
-		"/runs?status=none": http.StatusBadRequest, "/policy?name=none": http.StatusNotFound, "/storm?name=none": http.StatusNotFound,
+		"/runs?status=none": http.StatusBadRequest, "/policy?name=none": http.StatusNotFound,
+		"/storm?name=none":   http.StatusNotFound,
 		"/picture?name=none": http.StatusNotFound, "/task?id=none": http.StatusNotFound, "/static/none": http.StatusNotFound,
 	} {
 		c.want(path, c.get(path), status)
