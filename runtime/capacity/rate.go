@@ -27,6 +27,8 @@ type Rate struct {
 	begun   time.Time
 	refused atomic.Uint64
 
+	reserved atomic.Int64 // attempts that wait for the slots that a remote has reserved
+
 	mu     sync.Mutex
 	remote Remote // nil: the rate belongs to this process alone
 	queue  queue
@@ -108,6 +110,8 @@ func (r *Rate) reserve(ctx context.Context, deadline time.Time, remote Remote) e
 	case wait == 0:
 		return nil
 	}
+	r.reserved.Add(1)
+	defer r.reserved.Add(-1)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -125,7 +129,7 @@ func (r *Rate) Policy() RatePolicy { return r.policy }
 func (r *Rate) Queued() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.queue.len
+	return r.queue.len + int(r.reserved.Load())
 }
 
 // Refused returns the number of attempts that were refused because their wait would have

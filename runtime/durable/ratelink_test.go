@@ -80,6 +80,14 @@ func TestRateWithoutStore(t *testing.T) {
 		if err := rate.Wait(t.Context()); err != nil {
 			t.Error(err)
 		}
+		for range partner.Burst - 1 {
+			rate.Allow()
+			_ = rate.Wait(t.Context())
+		}
+		go func() { _ = rate.Wait(t.Context()) }()
+		if synctest.Wait(); rate.Queued() != 1 {
+			t.Errorf("%d attempts wait for their turn, want 1", rate.Queued())
+		}
 		store.Crash()
 		refusal, ok := errors.AsType[capacity.Refusal](rate.Wait(t.Context()))
 		if !ok || refusal.Cause == nil || failures.Load() != 1 || rate.Allow() {
