@@ -157,6 +157,7 @@ var varying = []struct {
 	{regexp.MustCompile(`\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`), "TIME"},
 	{regexp.MustCompile(`\b(?:\d+(?:\.\d+)?(?:h|ms|µs|ns|m|s))+\b`), "WAIT"},
 	{regexp.MustCompile(`\bcall=\d+`), "call=ID"},
+	{regexp.MustCompile(`\bbudget_left=[\d.]+`), "budget_left=LEFT"},
 }
 
 // normalize replaces the parts of an output that differ between two executions of a

@@ -121,8 +121,8 @@ func TestCommand(t *testing.T) {
 }
 
 func TestNormalize(t *testing.T) {
-	const printed = "2026/11/27 06:54:45 INFO wait=120.95056ms timeout=1m0s call=18313424425878294 attempt=1\n4.0 °C\n"
-	const want = "TIME INFO wait=WAIT timeout=WAIT call=ID attempt=1\n4.0 °C\n"
+	const printed = "2026/11/27 06:54:45 INFO wait=2ms timeout=1m0s call=183134244258782 budget_left=48.05732\n4.0 °C\n"
+	const want = "TIME INFO wait=WAIT timeout=WAIT call=ID budget_left=LEFT\n4.0 °C\n"
 	if diff := cmp.Diff(want, normalize(printed)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
