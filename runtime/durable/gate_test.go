@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,18 +47,19 @@ func TestGateOfSteps(t *testing.T) {
 				l.TryAcquire()
 				time.AfterFunc(2*time.Second, l.Release)
 				var wait sync.WaitGroup
-				begun, attempts := time.Now(), 0
+				begun := time.Now()
+				var attempts atomic.Int64
 				wait.Go(func() {
 					time.Sleep(2500 * time.Millisecond)
-					if attempts != 1 || l.InUse() != 0 {
-						t.Errorf("%d attempts, %d permits are in use during the wait", attempts, l.InUse())
+					if n := attempts.Load(); n != 1 || l.InUse() != 0 {
+						t.Errorf("%d attempts, %d permits are in use during the wait", n, l.InUse())
 					}
 				})
 				err := pinged(t.Context(), e, "one", s, func() error {
-					if attempts++; l.InUse() != 1 {
+					if l.InUse() != 1 {
 						t.Error("the attempt holds no permit")
 					}
-					if attempts == 1 {
+					if attempts.Add(1) == 1 {
 						return errDown
 					}
 					return nil
