@@ -48,7 +48,7 @@ type Call struct {
 }
 
 // Attempt returns the context for the next attempt. Its deadline is the earliest
-// of those of ctx, Timeout and AttemptTimeout. Before a retry, it also carries
+// that ctx, Timeout and AttemptTimeout set. Before a retry, it also carries
 // the number of the attempt (see [AttemptNumber]). The result is ctx itself if it
 // needs neither. A context that is limited by AttemptTimeout ends when
 // [Call.Next] waits; every derived context ends with [Call.End].
@@ -58,7 +58,7 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 		return c.withNumber(ctx)
 	}
 	if c.attempt != nil {
-		return c.withNumber(c.attempt) // of the call: Next has released that of an attempt
+		return c.withNumber(c.attempt) // of the call: Next has released the context of an attempt
 	}
 	now := time.Now()
 	c.start(ctx, now)
@@ -255,7 +255,7 @@ func (c *Call) inspect(ctx context.Context, f *Failure, in *Inputs) {
 }
 
 // ended returns the reason and the cause with which a context has ended, or "".
-// deadline is that of ctx, or zero. A context has ended once its deadline has
+// deadline is the deadline of ctx, or zero. A context has ended once its deadline has
 // passed, even before ctx.Err() returns an error: an operation that copied the
 // deadline to a connection may fail a moment earlier.
 func ended(ctx context.Context, deadline, now time.Time) (Reason, error) {
@@ -348,94 +348,6 @@ func (c *Call) leave(limiter, throttle capacity.Sample) {
 func (c *Call) sample(s breaker.Sample) {
 	c.breaker.Record(c.permit, s)
 	c.permit = breaker.Permit{}
-}
-
-// stop reports the end of the call, and returns the error for the caller.
-func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
-	c.state.Waited -= v.Wait // this wait did not take place
-	if v.Cause == nil && (f.Refused || v.Reason == ErrBreakerOpen) {
-		v.Cause = v.refusal(f)
-	}
-	if f.Err == nil || f.Refused {
-		f = c.lastFailure(f, v)
-	}
-	if observe := observer(ctx); observe != nil {
-		e := c.event(f, EventStop)
-		e.Reason, e.AdmitsIn = v.Reason, v.Refusal.AdmitsIn
-		if v.Reason == ErrRetryAfter {
-			e.RetryAfter = v.Asked
-		}
-		observe(ctx, e)
-	}
-	err := unmark(f.Err)
-	switch unchanged := c.returnsUnchanged(f, v); {
-	case unchanged && v.Reason == ErrNested:
-		return f.Err // with the wait that it asks for, about which the outer call decides
-	case unchanged:
-		return err
-	}
-	return &Error{
-		Policy: c.policy.Name, Reason: v.Reason,
-		Attempts: c.state.attemptsMade(), Waited: c.state.Waited, RetryAfter: v.Asked,
-		Limit: v.Limit, Allowed: v.Allowed,
-		Escalated: v.escalated(), Err: err, Cause: v.Cause,
-		stated: f.facts.stopped == v.Reason && v.Reason.shared(),
-	}
-}
-
-// escalated reports whether the error of the call that v ends matches
-// ErrEscalated.
-func (v *Verdict) escalated() bool {
-	return v.Reason == ErrEscalated || v.Escalate && v.Reason.exhausted()
-}
-
-// lastFailure returns the failure to report instead of a refusal, a loss or no
-// failure: that of the last attempt, whose error must not be hidden.
-func (c *Call) lastFailure(f *Failure, v *Verdict) *Failure {
-	last := &Failure{Err: c.last, Refused: f.Refused, Lost: f.Lost, policy: c.policy}
-	if c.last == nil && c.state.Refusals > 0 {
-		last.Err = v.refusal(f)
-	}
-	last.facts = c.policy.inspect(last.Err)
-	if c.expired {
-		last.facts.timedOut()
-	}
-	if f.Refused && v.Reason.class() != "" {
-		schedule := c.policy.schedule(last)
-		if last.Err != nil {
-			v.setRetryAfter(c.policy, schedule, last)
-		}
-		v.stopAtRefusal(v.Reason, schedule)
-	}
-	return last
-}
-
-// refusal returns the error of what refuses the attempt that failed, or the next one.
-func (v *Verdict) refusal(f *Failure) error {
-	if by, ok := f.Err.(capacity.Refusal); ok && f.Refused {
-		return by
-	}
-	return v.Refusal
-}
-
-// returnsUnchanged reports whether the policy did nothing about the error of the
-// first attempt, which is then returned unchanged.
-func (c *Call) returnsUnchanged(f *Failure, v *Verdict) bool {
-	switch {
-	case f.Err == nil || f.Refused || f.Lost || c.state.attemptsCounted()+c.state.Lost > 1:
-		return false
-	case v.Ended:
-		// An error that does not show that the context has ended needs the
-		// reason.
-		return v.Reason == ErrCanceled && errors.Is(f.Err, context.Canceled) ||
-			v.Reason == ErrDeadline && errors.Is(f.Err, context.DeadlineExceeded)
-	case v.Reason == ErrAttempts:
-		return !v.Escalate
-	case v.Reason.shared() && f.facts.stopped == v.Reason:
-		return true
-	}
-	return v.Reason == ErrPermanent || v.Reason == ErrUnclassified || v.Reason == ErrNested ||
-		v.Reason == ErrWithoutRetries
 }
 
 // event returns the event of a failure.
