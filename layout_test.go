@@ -231,7 +231,7 @@ var floors = map[string][]string{
 // stdlibOnly are packages whose consumers pay for no other module; their tests
 // neither.
 var stdlibOnly = []string{
-	"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/genapi",
+	"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/genapi", "runtime/hedge",
 	"runtime/httpretry", "runtime/job", "runtime/retrytest",
 	"runtime/durable", "runtime/durable/storage",
 	"runtime/durable/memory", "runtime/durable/events", "runtime/durable/genapi", "runtime/durable/admin",
