@@ -52,7 +52,7 @@ type Event struct {
 	AdmitsIn   time.Duration
 	BudgetLeft float64 // retries left in the shared budget; −1 without a budget
 
-	Won bool // EventHedge: the result of the second request is that of the attempt
+	Won bool // EventHedge: the attempt has the result of the second request
 
 	// Timeout is the value given to [WithScopeTimeout] for EventTimeoutClamped,
 	// and the limit that has passed for EventCapture.

@@ -8,14 +8,14 @@ import (
 	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
-// ObserveCapacity has the values of concurrency limits, rates and throttles, from now on.
-// The method Capacity of a generated Shared returns a set to pass. They are read when
-// the metrics are collected, so that calls pay nothing. Those of one name have the sum
-// of their values in the metrics, and throttles the greatest share.
+// ObserveCapacity adds metrics of concurrency limits, rates and throttles. A generated
+// Shared returns its set from the method Capacity. The values are read when metrics are
+// collected, so that calls pay nothing. If several limits have one name, the metrics have
+// the sum of their values; of throttles, the greatest share.
 func (m *Metrics) ObserveCapacity(sets ...capacity.Set) { m.capacity.Add(sets...) }
 
-// ObserveHedges has the values of hedges, from now on, as [Metrics.ObserveCapacity] has
-// those of limits. The method Hedges of a generated Shared returns hedges to pass.
+// ObserveHedges adds metrics of hedges, which are read like the metrics of
+// [Metrics.ObserveCapacity]. A generated Shared returns its hedges from the method Hedges.
 func (m *Metrics) ObserveHedges(hedges ...*hedge.Hedge) { m.capacity.AddHedges(hedges) }
 
 // capacityDescs are the descriptions of the metrics of what limits calls.

@@ -34,8 +34,8 @@ const (
 	Hedges
 )
 
-// CapacityInstruments are the instruments of what limits calls, by their ids. Their values
-// are read when metrics are collected, also those of the counters.
+// CapacityInstruments are the instruments of what limits calls, by their ids. The values
+// of all of them, counters included, are read when metrics are collected.
 var CapacityInstruments = [...]Instrument{
 	Limit: {Gauge, "retry_concurrency_limit", "retry.concurrency.limit", "{permit}",
 		"Permits of a concurrency limit.", []Label{limit}, false, nil},
@@ -81,7 +81,7 @@ func (c *Capacity) AddHedges(hedges []*hedge.Hedge) {
 	c.hedges = unite(c.hedges, hedges)
 }
 
-// unite appends those of more that list does not have.
+// unite appends the elements of more that list does not have.
 func unite[T comparable](list, more []T) []T {
 	for _, x := range more {
 		if !slices.Contains(list, x) {
@@ -97,8 +97,8 @@ type series struct {
 	labels [2]string
 }
 
-// Each calls f with the present value of each time series. Those of one name are one: their
-// values are added up, or the greatest one counts for a share and a delay.
+// Each calls f with the present value of each time series. Limits of one name
+// are one time series: their values are added up; of shares and delays, the greatest counts.
 func (c *Capacity) Each(f func(id CapacityID, value float64, labels []string)) {
 	values := c.read()
 	order := func(a, b series) int {

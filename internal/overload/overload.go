@@ -41,8 +41,8 @@ type Scenario struct {
 	Phases [3]Phase
 }
 
-// Scenarios are what the limits are compared in. The service has a capacity of 1000 requests
-// per second, of which 700 are offered, unless the scenario says otherwise.
+// Scenarios are what the limits are compared in. The service has a capacity of 1,000 requests
+// per second, and clients offer 700, unless the scenario says otherwise.
 var Scenarios = []Scenario{
 	disturbance("capacity drop", Phase{For: 2 * time.Minute, Load: 700, Workers: 12, Work: work}),
 	disturbance("capacity drop for 15min", Phase{For: 15 * time.Minute, Load: 700, Workers: 12, Work: work}),

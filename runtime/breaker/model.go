@@ -25,7 +25,7 @@ func (m *Model) Admit(now time.Time) (Permit, bool) { return m.admit(now) }
 // Record counts the sample of an attempt that ended at now, which p admitted.
 func (m *Model) Record(p Permit, s Sample, now time.Time) { m.record(p, s, now) }
 
-// State returns the state, and the end of OpenFor if the breaker is open. The state is
-// that of the last call of Admit: an open breaker becomes half-open when Admit is called
-// after OpenFor.
+// State returns the state, and the end of OpenFor if the breaker is open. The state
+// changes only with a call: an open breaker becomes half-open when Admit is called after
+// OpenFor.
 func (m *Model) State() (State, time.Time) { return m.s.State, m.s.OpenUntil }

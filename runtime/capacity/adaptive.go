@@ -50,8 +50,8 @@ func (l *Limiter) Done(began time.Time, s Sample) {
 	}
 }
 
-// ends reports whether a window is over. A time before its begin is that of another clock,
-// as in a testing/synctest bubble: such a window would never end.
+// ends reports whether a window is over. A time before its begin comes from another
+// clock, as in a testing/synctest bubble: such a window would never end.
 func (a *adaptive) ends(at time.Duration) bool {
 	return uint64(int64(at)-a.from.Load()) >= uint64(window)
 }

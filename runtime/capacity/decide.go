@@ -102,8 +102,9 @@ func (g spacing) take(tat, now int64) (next int64, wait time.Duration) {
 	return tat, time.Duration(tat + g.interval - g.burst - now)
 }
 
-// Share returns the share of attempts that a throttle refuses, from 0 to MaxShare, after
-// requests in its window, of which the service has accepted some.
+// Share returns the share of attempts that a throttle refuses, from 0 to MaxShare. requests
+// is the number of requests in the window of the throttle, and accepts is the number of
+// these requests that the service has accepted.
 func (p ThrottlePolicy) Share(requests, accepts float64) float64 {
 	p = p.Effective()
 	return p.share(requests, accepts)

@@ -54,8 +54,8 @@ func NewRate(p RatePolicy) *Rate {
 // Its method may be called by several goroutines simultaneously.
 type Remote interface {
 	// Reserve takes the next slot by [RatePolicy.Reserve], and returns how long the attempt
-	// has to wait for it, and whether it has the slot. The error is that of the store, or of
-	// ctx if that has ended.
+	// has to wait for it, and whether it has the slot. The error is ctx.Err() if ctx has
+	// ended, and otherwise the error of the store.
 	Reserve(ctx context.Context) (wait time.Duration, ok bool, err error)
 }
 

@@ -145,7 +145,7 @@ func TestRateIsFair(t *testing.T) {
 	})
 }
 
-// Limits that outlive a testing/synctest bubble, such as those of package variables, work in
+// Limits that outlive a testing/synctest bubble, such as limits in package variables, work in
 // the next one and outside, although the clock goes back there.
 func TestClockGoesBack(t *testing.T) {
 	l := NewLimiter(LimiterPolicy{Target: 50 * time.Millisecond, Limit: 100})

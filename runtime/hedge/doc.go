@@ -30,7 +30,7 @@
 //
 // # What it costs
 //
-// A call whose first request is fast costs three allocations, one of which is a timer,
-// and no goroutine. With a quantile, it also reads the clock twice. The context of the
+// A call whose first request is fast costs three allocations, including a timer, and no
+// goroutine. With a quantile, it also reads the clock twice. The context of the
 // first request costs three more allocations if the function watches it.
 package hedge

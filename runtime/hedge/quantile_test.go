@@ -22,7 +22,7 @@ var distributions = map[string]func(*rand.Rand) float64{
 	},
 }
 
-// A load is requests that are hedged at a quantile, of which some are in flight.
+// A load makes requests, which are hedged at a quantile. Several are in flight.
 type load struct {
 	quantile
 	random   *rand.Rand
@@ -114,7 +114,7 @@ func TestQuantileFollows(t *testing.T) {
 	}
 }
 
-// Goroutines that add at the same time lose durations, but not those of one kind.
+// Goroutines that add at the same time may lose durations, but not all durations of one kind.
 func TestQuantileConcurrent(t *testing.T) {
 	var e quantile
 	var all sync.WaitGroup

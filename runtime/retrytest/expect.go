@@ -13,8 +13,8 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// Expect reports an error that shows both sequences, if the steps of r are not those of
-// want. A step is written as
+// Expect reports an error if the steps of r differ from want. The error shows both
+// sequences. A step is written as
 //
 //   - attempt 503: the outcome of an attempt, as in the script;
 //   - wait 1s, or, if jitter draws it, wait 500ms-1s;

@@ -9,9 +9,9 @@ import (
 // them.
 type Play struct {
 	Script  string
-	Fewest  int           // the call makes at least so many attempts
-	Most    int           // and at most so many
-	Longest time.Duration // and returns within this time, virtual or not
+	Fewest  int           // the least number of attempts of the call
+	Most    int           // the greatest number of attempts
+	Longest time.Duration // the call returns within this time, virtual or not
 }
 
 // Check makes one call and reports an error for each promise of p that it breaks, with

@@ -31,8 +31,8 @@ type Faulty struct {
 
 // CrashAt returns a store that fails at point n, from 1, and from then on, as if
 // the process had died there. There are two points for each commit: before it, which is
-// an odd one, and after it. The owners that the store holds are released, as those of a
-// dead process are. A test uses it for n = 1, 2, … until [Faulty.Failed] returns false,
+// an odd one, and after it. The owners that the store holds are released, as they
+// are after the death of a process. A test uses it for n = 1, 2, … until [Faulty.Failed] returns false,
 // each time with a store that it then continues to use without the Faulty.
 func CrashAt(s storage.Store, n int) *Faulty { return failAt(s, n, ErrCrashed) }
 

@@ -16,8 +16,8 @@ type sharedRate struct {
 	key    storage.Key
 }
 
-// Reserve implements [capacity.Remote]. It updates the record of the rate once. The clock is
-// that of the store.
+// Reserve implements [capacity.Remote]. It updates the record of the rate once, by the
+// clock of the store.
 func (s *sharedRate) Reserve(ctx context.Context) (wait time.Duration, ok bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
