@@ -144,7 +144,7 @@ func times(factor float64) string { return fmt.Sprintf("%.2f ×", factor) }
 
 // seconds formats a number of seconds.
 func seconds(s float64) string {
-	d := time.Duration(s * 1e9)
+	d := time.Duration(nanoseconds(s))
 	unit := time.Millisecond
 	if d >= time.Second {
 		unit = 100 * time.Millisecond

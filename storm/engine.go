@@ -104,7 +104,19 @@ func (s *System) seconds() int {
 // time returns the time of the simulation.
 func (e *engine) time() time.Time { return e.base.Add(time.Duration(e.now)) }
 
-func (e *engine) after(d int64, k kind, ref, gen uint32) { e.heap.push(e.now+max(d, 0), k, ref, gen) }
+// after pushes an entry that is due after d nanoseconds. A time that has no number is after
+// the end of every simulation.
+func (e *engine) after(d int64, k kind, ref, gen uint32) {
+	e.heap.push(e.now+min(max(d, 0), math.MaxInt64-e.now), k, ref, gen)
+}
+
+// nanoseconds converts seconds, at most to the greatest duration.
+func nanoseconds(seconds float64) int64 {
+	if ns := seconds * 1e9; ns < math.MaxInt64 {
+		return int64(ns)
+	}
+	return math.MaxInt64
+}
 
 // run executes the system. It reports each second that has ended to progress, unless that
 // is nil, and returns an error if there are more events than the limit.

@@ -33,7 +33,7 @@ func (l *load) users() int { return int(float64(l.spec.Users)*l.factor + 0.5) }
 // addUsers activates the users that are missing.
 func (l *load) addUsers() {
 	for ; l.active < l.users(); l.active++ {
-		l.engine.after(int64(l.random.Float64()*float64(l.spec.Think)), returns, l.index, 0)
+		l.engine.after(nanoseconds(l.random.Float64()*l.spec.Think.Seconds()), returns, l.index, 0)
 	}
 }
 
@@ -42,7 +42,7 @@ func (l *load) addUsers() {
 func (l *load) schedule() {
 	l.gen++
 	if rate := l.spec.Rate * l.factor; rate > 0 {
-		l.engine.after(int64(l.random.ExpFloat64()/rate*1e9), arrives, l.index, l.gen)
+		l.engine.after(nanoseconds(l.random.ExpFloat64()/rate), arrives, l.index, l.gen)
 	}
 }
 
@@ -87,5 +87,5 @@ func (l *load) callEnds() {
 		l.active--
 		return
 	}
-	l.engine.after(int64(l.random.ExpFloat64()*float64(l.spec.Think)), returns, l.index, 0)
+	l.engine.after(nanoseconds(l.random.ExpFloat64()*l.spec.Think.Seconds()), returns, l.index, 0)
 }

@@ -59,7 +59,7 @@ func TestScenarios(t *testing.T) {
 			}
 			if sys != nil {
 				lines = sys.Describe()
-				if _, err := Simulate(sys, Options{Seeds: 1}); err != nil {
+				if _, err := Simulate(sys, Options{Seeds: 1, MaxEvents: 1_000_000}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -37,7 +37,7 @@ type Service struct {
 
 // Capacity returns the greatest number of requests per second that the workers can
 // serve, if calls to other services take no time.
-func (s *Service) Capacity() float64 { return float64(s.workers()) / s.Time.Mean().Seconds() }
+func (s *Service) Capacity() float64 { return float64(s.workers()) / s.Time.mean }
 
 func (s *Service) instances() int { return max(s.Instances, 1) }
 func (s *Service) workers() int   { return s.instances() * max(s.Workers, 1) }
@@ -174,7 +174,7 @@ func LognormalTime(p50, p99 time.Duration) Times {
 }
 
 // Mean returns the mean.
-func (t Times) Mean() time.Duration { return time.Duration(t.mean * 1e9) }
+func (t Times) Mean() time.Duration { return time.Duration(nanoseconds(t.mean)) }
 
 // draw returns a random duration in nanoseconds, multiplied by a factor.
 func (t Times) draw(r *rand.Rand, factor float64) int64 {
@@ -185,5 +185,5 @@ func (t Times) draw(r *rand.Rand, factor float64) int64 {
 	case Lognormal:
 		seconds = math.Exp(t.mu + t.sigma*r.NormFloat64())
 	}
-	return int64(seconds * factor * 1e9)
+	return nanoseconds(seconds * factor)
 }
