@@ -18,6 +18,9 @@ import (
 // afterEvents is how long a scenario goes on after its last event, unless it has a length.
 const afterEvents = 90 * time.Second
 
+// longest is the greatest duration in a scenario, and the greatest length of one.
+const longest = 24 * time.Hour
+
 // Read reads a scenario from text. name is used for positions only. open returns the
 // policy file with a path, as the scenario writes it. If the scenario has problems, Read
 // returns them, sorted, and no system. It returns an error if open does.
@@ -102,20 +105,18 @@ func (r *scenario) read(root *syntax.Node) *System {
 func (r *scenario) length(root *syntax.Node) {
 	e := root.Written("length")
 	r.sys.Length = r.duration(root, "length", r.sys.End()+afterEvents)
-	if len(r.sys.Events) == 0 && e == nil {
-		r.sys.Length = afterEvents
-	}
-	if e != nil && len(r.sys.Events) > 0 && r.sys.Length < r.sys.End()+2*window*time.Second {
+	switch {
+	case len(r.sys.Events) == 0:
+		if e == nil {
+			r.sys.Length = afterEvents
+		}
+	case e == nil && r.sys.Length > longest && len(r.problems) == 0:
+		r.problem(root.Written("events").At, "P102",
+			"the last event ends after %s, but a scenario has at most %s: let it begin or end earlier",
+			duration.Format(r.sys.End()), duration.Format(longest))
+	case e != nil && r.sys.Length < r.sys.End()+2*window*time.Second:
 		r.problem(e.Value.Span, "P102", "the last event ends after %s: write a length of at least %s, to see what follows",
 			duration.Format(r.sys.End()), duration.Format(r.sys.End()+2*window*time.Second))
-	}
-	for i := range r.sys.Events {
-		const least = 2 * window * time.Second
-		if r.sys.Events[i].At < least {
-			at := root.Get("events").Value.Items[i].Get("at").Value.Span
-			r.problem(at, "P102", "an event begins after %s or later: the time before it shows the system without storm",
-				duration.Format(least))
-		}
 	}
 }
 
@@ -249,6 +250,10 @@ var effects = []struct {
 // event reads an event.
 func (r *scenario) event(n *syntax.Node) (v Event, ok bool) {
 	v.At, v.For = r.duration(n, "at", 0), r.duration(n, "for", 0)
+	if least := 2 * window * time.Second; v.At < least {
+		r.problem(n.Get("at").Value.Span, "P102",
+			"an event begins after %s or later: the time before it shows the system without storm", duration.Format(least))
+	}
 	var found []string
 	load := false
 	for _, e := range effects {
@@ -336,9 +341,11 @@ func (r *scenario) positive(n *syntax.Node) time.Duration {
 	case err != nil:
 		r.problem(n.Span, "P103", "%v", err)
 	case d <= 0:
-		r.problem(n.Span, "P102", "this duration is more than 0, not %s", n.Text)
+		r.problem(n.Span, "P102", "this duration is %s: write one above 0", n.Text)
+	case d > longest:
+		r.problem(n.Span, "P102", "this duration is %s: write one of at most %s", n.Text, duration.Format(longest))
 	}
-	return max(d, 1)
+	return min(max(d, 1), longest)
 }
 
 // integer, boolean and number return a value that has the type of the schema.
