@@ -194,10 +194,8 @@ func (s *System) loadRoute(run *Run, load int) *RouteRun {
 func (s *System) Judge(run *Run, load int) (o Outcome) {
 	seconds := s.loadRoute(run, load).Seconds
 	from, to := s.before()
-	var calls, ok int
 	var took float64
 	for _, second := range seconds[from:to] {
-		calls, ok = calls+second.Calls, ok+second.OK
 		took += 2 * second.P50 / float64(to-from)
 	}
 	for _, second := range seconds {
@@ -205,20 +203,18 @@ func (s *System) Judge(run *Run, load int) (o Outcome) {
 		o.Failed += second.Failed
 		o.P99 = max(o.P99, second.P99)
 	}
-	rate := float64(calls) / float64(to-from)
+	calls := sumsOf(seconds, func(second *RouteSecond) int { return second.Calls })
+	ok := sumsOf(seconds, func(second *RouteSecond) int { return second.OK })
+	rate := calls.in(from, to) / float64(to-from)
 	o.Lost = float64(o.Failed) / max(rate, 1e-9)
-	share := float64(ok) / float64(max(calls, 1))
+	share := ok.in(from, to) / max(calls.in(from, to), 1)
 	width := windowOf(rate, took, float64(len(seconds)-to)/6)
 	enough := func(begin int) bool {
-		var calls, ok int
-		for _, second := range seconds[begin : begin+width] {
-			calls, ok = calls+second.Calls, ok+second.OK
-		}
-		want := share * float64(calls)
+		want := share * calls.in(begin, begin+width)
 		if s.Loads[load].Users > 0 { // those who wait make no calls
 			want = float64(width) * share * rate
 		}
-		return float64(ok) >= recoveredShare*want
+		return ok.in(begin, begin+width) >= recoveredShare*want
 	}
 	end := int(math.Ceil(s.End().Seconds()))
 	last := len(seconds) - width
@@ -235,6 +231,21 @@ func (s *System) Judge(run *Run, load int) (o Outcome) {
 	return o
 }
 
+// sums has, for each second, the sum of a count over all seconds before it, so that the
+// sum over a window takes the same time however wide the window is.
+type sums []int
+
+func sumsOf[S any](seconds []S, count func(*S) int) sums {
+	list := make(sums, len(seconds)+1)
+	for i := range seconds {
+		list[i+1] = list[i] + count(&seconds[i])
+	}
+	return list
+}
+
+// in returns the sum over the seconds from from to before to.
+func (s sums) in(from, to int) float64 { return float64(s[to] - s[from]) }
+
 // windowOf returns the width of a window in seconds for a number of calls per second that
 // usually take some seconds each. The calls that are in progress when the window begins
 // and ends vary: the window is so wide that they do not matter, but at most wide.
@@ -246,28 +257,25 @@ func windowOf(rate, took, wide float64) int {
 // amplification sets the Amplification of o, and what belongs to it.
 func (s *System) amplification(run *Run, width int, o *Outcome) {
 	from, to := s.before()
+	var loads []sums
+	for i := range s.Loads {
+		loads = append(loads, sumsOf(s.loadRoute(run, i).Seconds, func(second *RouteSecond) int { return second.Calls }))
+	}
 	count := func(from, to int) (calls float64) {
-		for i := range s.Loads {
-			for _, second := range s.loadRoute(run, i).Seconds[from:to] {
-				calls += float64(second.Calls)
-			}
+		for _, load := range loads {
+			calls += load.in(from, to)
 		}
 		return calls
 	}
 	normal := count(from, to) / float64(to-from)
 	o.Amplification = 1
 	for _, service := range run.Services {
-		offered := func(from, to int) (n float64) {
-			for _, second := range service.Seconds[from:to] {
-				n += float64(second.Offered)
-			}
-			return n
-		}
-		usual := offered(from, to) / max(count(from, to), 1)
+		offered := sumsOf(service.Seconds, func(second *ServiceSecond) int { return second.Offered })
+		usual := offered.in(from, to) / max(count(from, to), 1)
 		for begin := to; begin+width <= len(service.Seconds) && usual > 0; begin++ {
 			// Users who wait make few calls, which would count for much.
 			calls := max(count(begin, begin+width), float64(width)*normal/2)
-			if most := offered(begin, begin+width) / calls / usual; most > o.Amplification {
+			if most := offered.in(begin, begin+width) / calls / usual; most > o.Amplification {
 				o.Amplification, o.Amplified, o.Peak = most, service.Name, begin
 			}
 		}
