@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -103,19 +104,25 @@ const (
 	defaultEvent   = 10 // of the event, and
 	defaultAfter   = 90 // after it, all multiplied by the attempt timeout in seconds
 	defaultLoss    = 0.7
+	defaultLongest = time.Hour // the longest attempt
 )
 
 // Default returns the two default storms for a client: the loss of 70 % of the workers
 // of a service for a short time, and errors of 70 % of its requests. The service takes a
 // tenth of the attempt timeout for a request. Where that is more than a second, all times
 // of the storm grow with it and its rate falls, so that as many requests wait for the
-// same number of attempts.
+// same number of attempts. Attempts of more than an hour are simulated as ones of an hour.
 func Default(c Client) []*System {
 	limit := cmp.Or(c.Policy.AttemptTimeout, c.Policy.Timeout)
 	if limit <= 0 {
 		limit = time.Second
 		c.Patience = limit
 		c.Assumed = append(slices.Clone(c.Assumed), "no attempt_timeout: callers wait for 1s")
+	}
+	if limit > defaultLongest {
+		c.Assumed = append(slices.Clone(c.Assumed), fmt.Sprintf("attempts have a limit of %s instead of %s",
+			duration.Format(defaultLongest), duration.Format(limit)))
+		limit, c.Policy.AttemptTimeout = defaultLongest, defaultLongest
 	}
 	scale := max(limit, time.Second)
 	unit := float64(scale) / 1e9

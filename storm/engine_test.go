@@ -182,3 +182,16 @@ func TestPercentile(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultLongest: the default storm of a policy with very long attempts says that it
+// simulates shorter ones.
+func TestDefaultLongest(t *testing.T) {
+	sys := Default(Client{Policy: retry.Policy{Name: "read", AttemptTimeout: 1_000_000 * time.Hour}})[0]
+	if got, want := sys.Length, 120*time.Hour; got != want {
+		t.Errorf("the storm is %s long, want %s", got, want)
+	}
+	want := []string{"read: attempts have a limit of 1h instead of 1000000h"}
+	if got := sys.Assumed(); !slices.Equal(got, want) {
+		t.Errorf("got the assumptions %q, want %q", got, want)
+	}
+}
