@@ -13,6 +13,10 @@ import (
 // answerTime is how long an answer takes that needs no worker: a refusal.
 const answerTime = int64(time.Millisecond)
 
+// maxInProgress is the number of calls and requests at a time at which a run is stopped. They
+// take about 2 GB.
+const maxInProgress = 10_000_000
+
 // An engine executes one system once.
 type engine struct {
 	sys      *System
@@ -29,6 +33,7 @@ type engine struct {
 
 	events int // that were executed
 	limit  int // of events
+	most   int // calls and requests at a time
 
 	made, ended int // requests, for the test of conservation
 
@@ -37,7 +42,7 @@ type engine struct {
 
 // newEngine prepares a system, which must be valid, as those of [Default] and [Read] are.
 func newEngine(sys *System, seed uint64) *engine {
-	e := &engine{sys: sys, base: time.Unix(1_000_000_000, 0).UTC(), limit: math.MaxInt}
+	e := &engine{sys: sys, base: time.Unix(1_000_000_000, 0).UTC(), limit: math.MaxInt, most: maxInProgress}
 	seconds := sys.seconds()
 	stores := newGroup(e, nil, 1)
 	byName := map[string]*service{}
@@ -119,7 +124,7 @@ func nanoseconds(seconds float64) int64 {
 }
 
 // run executes the system. It reports each second that has ended to progress, unless that
-// is nil, and returns an error if there are more events than the limit.
+// is nil, and returns an error if there are more events, or calls at a time, than the limits.
 func (e *engine) run(progress func(second int)) error {
 	for i := range e.sys.Events {
 		e.heap.push(int64(e.sys.Events[i].At), changes, 0, 0)
@@ -145,8 +150,14 @@ func (e *engine) run(progress func(second int)) error {
 		default:
 			e.execute(next)
 		}
-		if e.events++; e.events > e.limit {
-			return fmt.Errorf("more than %d events by second %d of %d", e.limit, e.second, e.sys.seconds())
+		e.events++
+		switch {
+		case e.events > e.limit:
+			return fmt.Errorf("more than %s events by second %d of %d: "+
+				"simulate fewer calls or attempts, or a shorter time", Thousands(e.limit), e.second, e.sys.seconds())
+		case e.calls.live()+e.requests.live() > e.most:
+			return fmt.Errorf("more than %s calls and requests are in progress in second %d of %d: "+
+				"give calls a timeout, or simulate fewer calls or attempts", Thousands(e.most), e.second, e.sys.seconds())
 		}
 	}
 	return nil

@@ -163,10 +163,15 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestLimit: a run with too many events is stopped.
+// TestLimit: a run with too many events, or with too many calls at a time, is stopped.
 func TestLimit(t *testing.T) {
 	if _, err := Simulate(chain(), Options{MaxEvents: 100}); err == nil {
-		t.Error("got no error")
+		t.Error("got no error for 100 events")
+	}
+	e := newEngine(chain(), 1)
+	e.most = 50
+	if err := e.run(nil); err == nil {
+		t.Error("got no error for 50 calls and requests at a time")
 	}
 }
 

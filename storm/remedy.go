@@ -32,8 +32,9 @@ var remedies = []struct {
 
 // Remedies tries changes that may let the load with an index recover, and returns those
 // after which it recovers in every run, up to a number. It tries each in fewer runs than
-// o says, since its verdict is only an advice.
-func Remedies(sys *System, load, most int, o Options) (list []Remedy, err error) {
+// o says, because its verdict is only advice. A change whose simulation reaches a limit is
+// no remedy.
+func Remedies(sys *System, load, most int, o Options) (list []Remedy) {
 	const runs = 2
 	o.Seeds, o.Progress = runs, nil
 	for _, r := range remedies {
@@ -43,7 +44,7 @@ func Remedies(sys *System, load, most int, o Options) (list []Remedy, err error)
 		}
 		result, err := Simulate(changed, o)
 		if err != nil {
-			return list, err
+			continue
 		}
 		if v := result.Verdicts[load]; v.Recovered() == runs {
 			list = append(list, Remedy{r.change, v})
@@ -52,7 +53,7 @@ func Remedies(sys *System, load, most int, o Options) (list []Remedy, err error)
 			break
 		}
 	}
-	return list, nil
+	return list
 }
 
 // clone returns a copy whose services, loads and targets may be changed.

@@ -2,11 +2,11 @@ package storm
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,7 +18,9 @@ type Options struct {
 	// Progress is called with the share of all seconds that are done. Several goroutines
 	// may call it. Nil means not at all.
 	Progress func(done float64)
-	// MaxEvents limits the events of a run. 0 means no limit.
+	// MaxEvents limits the events of a run: if a run has more, Simulate returns an error. 0
+	// means no limit. Simulate also returns an error if a run has more than ten million calls
+	// and requests at a time, whose memory few machines have.
 	MaxEvents int
 }
 
@@ -49,25 +51,29 @@ func Simulate(sys *System, o Options) (*Result, error) {
 		tick = nil
 	}
 	failed := make([]error, seeds)
+	var stopped atomic.Bool // a run has failed: no further one begins
 	var running sync.WaitGroup
 	slots := make(chan struct{}, max(o.Parallel, 1))
 	for i := range seeds {
 		slots <- struct{}{}
+		if stopped.Load() {
+			break
+		}
 		running.Go(func() {
 			defer func() { <-slots }()
 			begun := time.Now()
 			e := newEngine(sys, uint64(i+1))
 			e.limit = cmp.Or(o.MaxEvents, math.MaxInt)
-			failed[i] = e.run(tick)
+			if failed[i] = e.run(tick); failed[i] != nil {
+				stopped.Store(true)
+			}
 			result.Runs[i] = e.result(uint64(i + 1))
 			result.Runs[i].Took = time.Since(begun)
 		})
 	}
 	running.Wait()
-	if err := errors.Join(failed...); err != nil {
-		return nil, fmt.Errorf("the simulation was stopped: %w", failed[slices.IndexFunc(failed, func(e error) bool {
-			return e != nil
-		})])
+	if i := slices.IndexFunc(failed, func(err error) bool { return err != nil }); i >= 0 {
+		return nil, fmt.Errorf("the simulation was stopped: %w", failed[i])
 	}
 	for i := range sys.Loads {
 		result.Verdicts = append(result.Verdicts, result.verdict(i))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -42,6 +41,12 @@ func simulate(flags *flag.FlagSet) cli.Run {
 	return s.run
 }
 
+// The limits of a command. A run of so many events takes about ten minutes.
+const (
+	maxSeeds  = 1000
+	maxEvents = 1_000_000_000
+)
+
 // A simulator holds the flags of the command simulate.
 type simulator struct {
 	file, scenario, compare, sweep, require, html string
@@ -54,8 +59,8 @@ func (s *simulator) run(args []string, stdout, stderr io.Writer) int {
 	var required []storm.Requirement
 	var err error
 	switch {
-	case s.seeds < 1:
-		return fail(stderr, errors.New("-seeds is at least 1"))
+	case s.seeds < 1 || s.seeds > maxSeeds:
+		return fail(stderr, fmt.Errorf("-seeds is a number from 1 to %d", maxSeeds))
 	case s.scenario != "" && len(args) > 0:
 		return fail(stderr, errors.New("a scenario says which policies it has: name no policy with -scenario"))
 	case s.json && s.svg:
@@ -250,7 +255,7 @@ func defaultStorms(file *policy.File, variant string, names []string) (list []si
 
 // simulate simulates the systems, and shows the progress on a terminal.
 func (s *simulator) simulate(list []simulation, stderr io.Writer) error {
-	o := storm.Options{Seeds: s.seeds, Parallel: runtime.GOMAXPROCS(0)}
+	o := storm.Options{Seeds: s.seeds, Parallel: runtime.GOMAXPROCS(0), MaxEvents: maxEvents}
 	warn(list, o, stderr)
 	progress := cli.NewProgress("retrygen", stderr)
 	defer progress.End()
@@ -283,8 +288,12 @@ func warn(list []simulation, o storm.Options, stderr io.Writer) {
 		total.Bytes = max(total.Bytes, c.Bytes)
 	}
 	if total.Time > longest || total.Bytes > largest {
-		fmt.Fprintf(stderr, "retrygen: warning: this may take up to %s and %.1f GB, with %d runs: -seeds 1 takes less\n",
-			duration.Format(total.Time.Round(time.Second)), float64(total.Bytes)/1e9, o.Seeds)
+		hint := "lower the rates, or end the scenario earlier"
+		if o.Seeds > 1 {
+			hint = "-seeds 1 takes less"
+		}
+		fmt.Fprintf(stderr, "retrygen: warning: this may take up to %s and %.1f GB, with -seeds %d: %s\n",
+			duration.Format(total.Time.Round(time.Second)), float64(total.Bytes)/1e9, o.Seeds, hint)
 	}
 }
 
@@ -298,9 +307,7 @@ func (c *simulation) simulate(o storm.Options) (err error) {
 		if c.result.Verdicts[i].Recovered() == len(c.result.Runs) || c.variant != "" {
 			continue
 		}
-		if c.remedies[i], err = storm.Remedies(c.system, i, 3, o); err != nil {
-			return err
-		}
+		c.remedies[i] = storm.Remedies(c.system, i, 3, o)
 	}
 	return nil
 }
