@@ -23,7 +23,8 @@ const longest = 24 * time.Hour
 
 // Read reads a scenario from text. name is used for positions only. open returns the
 // policy file with a path, as the scenario writes it. If the scenario has problems, Read
-// returns them, sorted, and no system. It returns an error if open does.
+// returns them, sorted, and no system. If open returns an error, Read returns it, wrapped
+// with the position of the policy.
 func Read(name string, text []byte, open func(path string) (*policy.File, error)) (*System, []policy.Problem, error) {
 	r := &scenario{name: name, open: open, files: map[string]*policy.File{}}
 	root := syntax.Parse(text, func(p syntax.Problem) { r.problem(p.Span, p.Rule, "%s", p.Text) })
@@ -195,7 +196,7 @@ func (r *scenario) load(e syntax.Entry, file string) Load {
 func (r *scenario) target(n *syntax.Node, file string) (t Target, ok bool) {
 	service, name := n.Get("service").Value, n.Get("policy").Value
 	t.Service, ok = service.Text, r.known(service, "service", r.services)
-	f := r.file(file)
+	f := r.file(file, name)
 	if f == nil {
 		return t, false
 	}
@@ -212,11 +213,14 @@ func (r *scenario) target(n *syntax.Node, file string) (t Target, ok bool) {
 	return t, ok
 }
 
-// file returns the policy file with a path, or nil.
-func (r *scenario) file(path string) *policy.File {
+// file returns the policy file with a path, or nil. The node is the name of a policy that
+// is in the file.
+func (r *scenario) file(path string, n *syntax.Node) *policy.File {
 	f, ok := r.files[path]
 	if !ok && r.err == nil {
-		f, r.err = r.open(path)
+		if f, r.err = r.open(path); r.err != nil {
+			r.err = fmt.Errorf("%s:%d:%d: the policy %s: %w", r.name, n.Span.Line, n.Span.Col, syntax.Quote(n.Text), r.err)
+		}
 		r.files[path] = f
 	}
 	return f

@@ -117,6 +117,8 @@ func TestSweep(t *testing.T) {
 		"a.b=100ms..5s":       "100ms 170ms 310ms 530ms 940ms 1.6s 2.9s 5s",
 		"a.b=10..1000":        "10 19 37 72 139 268 518 1000",
 		"a.b=0.5..0.6":        "0.5 0.51 0.53 0.54 0.56 0.57 0.59 0.6",
+		"a.b=0.1..nan":        "error: 0.1..nan is no range: write two numbers or durations, the lesser first",
+		"a.b=-inf..1":         "error: -inf..1 is no range: write two numbers or durations, the lesser first",
 		"a.b=3..1":            "error: 3..1 is no range: write two numbers or durations, the lesser first",
 		"a.b=x..y":            "error: x..y is no range: write two numbers or durations, the lesser first",
 		"budgets.calls.ratio": "error: write a path and its values, as budgets.calls.ratio=0.02..0.5",

@@ -68,7 +68,7 @@ func steps(first, last string) (list []string, err error) {
 			return duration.Format(d.Round(unit))
 		}
 	}
-	if !ok || from >= to || math.IsInf(to, 1) {
+	if !ok || !(from < to) || math.IsInf(from, -1) || math.IsInf(to, 1) { // also if one is NaN
 		return nil, fmt.Errorf("%s..%s is no range: write two numbers or durations, the lesser first", first, last)
 	}
 	for i := range sweepSteps {
