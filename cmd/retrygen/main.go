@@ -117,17 +117,7 @@ input.`,
 			Name: "schema", Args: "[scenario]", Short: "print the JSON Schema of policy files, or of scenarios",
 			Setup: printSchema, Words: func() []string { return []string{"scenario"} },
 		},
-		{
-			Name: "simulate", Args: "[policies]", Short: "simulate what policies do to a service that is disturbed",
-			Long: `
-For each policy it prints whether calls succeed again after a short disturbance
-of the service that they call, how much load the retries add, and why. The
-decisions about retries are those of the runtime; the service is a model, which
-the output describes. The same command prints the same results everywhere.
-
-A scenario has services, loads and events of your own: see docs/storms.md.`,
-			Setup: simulate, Complete: policyNames,
-		},
+		simulateCommand(),
 		{
 			Name: "watch", Args: "[packages]", Short: "generate now and after every change of a file",
 			Long: `

@@ -21,8 +21,22 @@ import (
 	"github.com/retrygen/retrygen/storm"
 )
 
-// simulate is the command simulate: it simulates what policies do to a system that is
-// disturbed.
+// simulateCommand is the command simulate.
+func simulateCommand() *cli.Command {
+	return &cli.Command{
+		Name: "simulate", Args: "[policies]", Short: "simulate what policies do to a service that is disturbed",
+		Long: `
+For each policy it prints whether calls succeed again after a short disturbance
+of the service that they call, how much load the retries add, and why. The
+decisions about retries are those of the runtime; the service is a model, which
+the output describes. The same command prints the same results everywhere.
+
+A scenario has services, loads and events of your own: see docs/storms.md.`,
+		Setup: simulate, Complete: policyNames,
+	}
+}
+
+// simulate simulates what policies do to a system that is disturbed.
 func simulate(flags *flag.FlagSet) cli.Run {
 	s := simulator{color: cli.ColorFlag(flags)}
 	cli.FolderFlag(flags)
