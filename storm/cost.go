@@ -19,7 +19,7 @@ const (
 	eventsOfAttempt = 3
 )
 
-// Cost estimates what [Simulate] takes. It is right within a factor of three.
+// Cost estimates what [Simulate] takes, at worst. It does not count what events add.
 func (s *System) Cost(o Options) Cost {
 	seconds := float64(s.seconds())
 	rates := s.offered()
@@ -48,7 +48,7 @@ func (s *System) Cost(o Options) Cost {
 		if v.Queue == Unlimited {
 			queue = math.Inf(1)
 		}
-		waiting += min(queue, max(0, offered-v.Capacity())*seconds) + float64(v.workers())
+		waiting += min(queue, max(0, offered-v.Capacity())*seconds) + min(float64(v.workers()), offered*v.Time.mean)
 	}
 	parallel := max(min(o.Parallel, o.seeds()), 1)
 	perSecond := int64(unsafe.Sizeof(ServiceSecond{}))*int64(len(s.Services)) +
