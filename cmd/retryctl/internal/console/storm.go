@@ -14,7 +14,13 @@ import (
 // storms has none.
 type storms struct {
 	mu       sync.Mutex
-	pictures map[*policy.Policy][]byte
+	pictures map[*policy.Policy]picture
+}
+
+// A picture is an SVG image, or why there is none.
+type picture struct {
+	svg []byte
+	err error
 }
 
 // maxStormEvents limits the events of one simulation. A storm with more has no picture.
@@ -24,9 +30,19 @@ const maxStormEvents = 5_000_000
 func (s *storms) picture(f *policy.File, p *policy.Policy) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if picture, ok := s.pictures[p]; ok {
-		return picture, nil
+	drawn, ok := s.pictures[p]
+	if !ok {
+		drawn.svg, drawn.err = stormPicture(f, p)
+		if s.pictures == nil {
+			s.pictures = map[*policy.Policy]picture{}
+		}
+		s.pictures[p] = drawn
 	}
+	return drawn.svg, drawn.err
+}
+
+// stormPicture simulates the default storm of a policy, and draws it.
+func stormPicture(f *policy.File, p *policy.Policy) ([]byte, error) {
 	client, _ := storm.ClientOf(f, p.Name)
 	sys := storm.Default(client)[0]
 	result, err := storm.Simulate(sys, storm.Options{Seeds: 3, MaxEvents: maxStormEvents})
@@ -39,12 +55,6 @@ func (s *storms) picture(f *policy.File, p *policy.Policy) ([]byte, error) {
 		Why: []string{result.Reason(0)}, System: sys.Describe(), Result: result,
 	}}}
 	var b bytes.Buffer
-	if err := page.SVG(&b); err != nil {
-		return nil, err
-	}
-	if s.pictures == nil {
-		s.pictures = map[*policy.Policy][]byte{}
-	}
-	s.pictures[p] = b.Bytes()
-	return b.Bytes(), nil
+	err = page.SVG(&b)
+	return b.Bytes(), err
 }
