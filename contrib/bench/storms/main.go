@@ -18,6 +18,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,8 +46,12 @@ const (
 // queues are the queues of the service.
 var queues = map[string]int{"open": storm.Unlimited, "short": 20}
 
-// scenarios are a policy and a queue each.
-var scenarios = []struct{ policy, queue string }{
+// A scenario has a policy and a queue.
+type scenario struct{ policy, queue string }
+
+func (s scenario) name() string { return s.policy + "/" + s.queue }
+
+var scenarios = []scenario{
 	{"once", "open"}, {"plain", "open"}, {"slow", "open"}, {"budgeted", "open"}, {"guarded", "open"}, {"both", "open"},
 	{"limited", "open"}, {"adaptive", "open"}, {"paced", "open"}, {"throttled", "open"},
 	{"plain", "short"}, {"budgeted", "short"},
@@ -73,13 +78,17 @@ func run() int {
 		fmt.Fprintln(os.Stderr, "storms:", problems)
 		return 2
 	}
+	if *only != "" && !slices.ContainsFunc(scenarios, func(s scenario) bool { return s.name() == *only }) {
+		fmt.Fprintf(os.Stderr, "storms: there is no scenario %q: write one such as %s\n", *only, scenarios[0].name())
+		return 2
+	}
 	runtime.GOMAXPROCS(1) // the processes need the others
 	lines := make([]string, len(scenarios))
 	status := make([]int, len(scenarios))
 	slots := make(chan struct{}, max(*parallel, 1))
 	var all sync.WaitGroup
 	for i, s := range scenarios {
-		if *only != "" && *only != s.policy+"/"+s.queue {
+		if *only != "" && *only != s.name() {
 			continue
 		}
 		all.Go(func() {
