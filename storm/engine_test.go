@@ -200,3 +200,31 @@ func TestDefaultLongest(t *testing.T) {
 		t.Errorf("got the assumptions %q, want %q", got, want)
 	}
 }
+
+// TestNotHarmed: a load that no event harms has recovered, and its reason does not hide the
+// calls that fail all the time.
+func TestNotHarmed(t *testing.T) {
+	hasty := Client{Policy: retry.Policy{
+		Name: "hasty", Schedule: retry.Schedule{MaxAttempts: 1}, AttemptTimeout: time.Millisecond,
+	}}
+	for _, test := range []struct {
+		client Client
+		want   string
+	}{
+		{once, "no call is lost"},
+		{hasty, "100 % of the calls fail, but hardly more than before any event"},
+	} {
+		sys := &System{
+			Services: []Service{{Name: "db", Workers: 10, Time: ConstantTime(10 * time.Millisecond), Queue: Unlimited}},
+			Loads:    []Load{{Name: "web", Target: Target{"db", test.client}, Rate: 100}},
+			Length:   20 * time.Second,
+		}
+		r, err := Simulate(sys, Options{Seeds: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := &r.Verdicts[0]; v.Harmed() || v.Recovered() != 1 || r.Reason(0) != test.want {
+			t.Errorf("%s: harmed %t, recovered in %d runs, %q", test.client.Policy.Name, v.Harmed(), v.Recovered(), r.Reason(0))
+		}
+	}
+}

@@ -33,12 +33,15 @@ func (r *Result) Reason(load int) string {
 	run := r.Runs[v.worst()]
 	o := v.Worst()
 	if !o.Harmed {
+		if share := float64(o.Failed) / float64(max(o.Calls, 1)); share >= 0.01 {
+			return Percent(share) + " of the calls fail, but hardly more than before any event"
+		}
 		return "no call is lost"
 	}
 	end := int(math.Ceil(r.System.End().Seconds()))
 	seconds := len(r.System.loadRoute(run, load).Seconds)
 	from, to := end, min(end+max(int(o.After.Seconds()), 1), seconds)
-	if !o.Recovered { // as it is in the end
+	if !o.Recovered { // describe the last seconds
 		from, to = max(end, seconds-2*window), seconds
 	}
 	f := r.System.facts(run, load, from, to)

@@ -33,8 +33,8 @@ type Result struct {
 	Verdicts []Verdict // about the loads, in the order of the system
 }
 
-// Simulate executes a system once for each seed. The system must be valid, as
-// those of [Default] and [Read] are. The result does not depend on Parallel.
+// Simulate executes a system once for each seed. The system must be valid, as [Default] and
+// [Read] return them. The result does not depend on Parallel.
 func Simulate(sys *System, o Options) (*Result, error) {
 	seeds := o.seeds()
 	result := &Result{System: sys, Runs: make([]*Run, seeds)}
@@ -231,7 +231,7 @@ func (s *System) Judge(run *Run, load int) (o Outcome) {
 			recovered = max(recovered, begin+1)
 		}
 	}
-	o.Recovered = recovered <= last-width
+	o.Recovered = !o.Harmed || recovered <= last-width
 	o.After = time.Duration(recovered-end) * time.Second
 	s.amplification(run, width, &o)
 	return o
