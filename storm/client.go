@@ -11,8 +11,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// A group is a number of processes that call services: those of a load, or the instances
-// of a service. Each process has one breaker, one budget and so on for each name.
+// A group is a number of processes that call services: the processes of a load, or the
+// instances of a service. Each process has one breaker, one budget and so on for each name.
 type group struct {
 	engine    *engine
 	stores    *group // with what all processes share
@@ -51,7 +51,7 @@ func (g *group) reset() {
 // A part refers to something that a process has.
 type part struct {
 	group *group // nil: there is none
-	place int    // among those of a process
+	place int    // in the models of a process
 }
 
 // process returns the number of a process among those that have the part.

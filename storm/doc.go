@@ -3,10 +3,9 @@
 // questions: does the system recover when the disturbance has passed, and how much load
 // do retries add meanwhile?
 //
-// The decisions about a call are those of package retry: a simulated call asks
-// [retry.Policy.Decide], a [breaker.Model], a [budget.Budget] and the decisions of package
-// capacity as a generated wrapper does, with the time of the simulation. Only the network, the services and the users
-// are models.
+// Package retry decides about a call: a simulated call asks [retry.Policy.Decide], a
+// [breaker.Model], a [budget.Budget] and package capacity as a generated wrapper does, with
+// the time of the simulation. Only the network, the services and the users are models.
 //
 // Data takes this path:
 //

@@ -40,7 +40,7 @@ type engine struct {
 	observe func(c *call, what string) // for tests: called at each attempt and end of a call; or nil
 }
 
-// newEngine prepares a system, which must be valid, as those of [Default] and [Read] are.
+// newEngine prepares a system, which must be valid, as [Default] and [Read] return them.
 func newEngine(sys *System, seed uint64) *engine {
 	e := &engine{sys: sys, base: time.Unix(1_000_000_000, 0).UTC(), limit: math.MaxInt, most: maxInProgress}
 	seconds := sys.seconds()

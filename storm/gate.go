@@ -16,7 +16,7 @@ type shelf[P, M any] struct {
 	models   []M // of all names, process by process
 }
 
-// join returns the place of the model with a name among those of a process.
+// join returns the place of the model with a name in the models of a process.
 func (s *shelf[P, M]) join(name string, p P) int {
 	for i, known := range s.names {
 		if known == name {
@@ -324,7 +324,7 @@ func (c *call) leaveLine() {
 	switch c.waits {
 	case forTurn:
 		c.rate.queued--
-		c.rate.grant(c.route.engine) // the turn is that of the next call
+		c.rate.grant(c.route.engine) // the next call gets the turn
 		c.rate = nil
 	case forPermit:
 		c.limiter.queued--

@@ -17,7 +17,7 @@ type Remedy struct {
 // String returns the change and its verdict.
 func (r *Remedy) String() string { return r.Change + ": " + r.Verdict.Text() }
 
-// remedies are the changes that are tried, those of policies first. Each reports whether
+// remedies are the changes that are tried, changes of policies first. Each reports whether
 // it has changed anything.
 var remedies = []struct {
 	change string

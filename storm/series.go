@@ -37,7 +37,7 @@ type RouteSeries struct {
 }
 
 // Series returns the means of all runs, for each second: of the services, in the order of
-// the system, and of the routes, those of loads last.
+// the system, and of the routes, of loads last.
 func (r *Result) Series() (services []ServiceSeries, routes []RouteSeries) {
 	capacities := r.System.capacities()
 	for i := range r.System.Services {

@@ -28,8 +28,8 @@ func simulateCommand() *cli.Command {
 		Long: `
 For each policy it prints whether calls succeed again after a short disturbance
 of the service that they call, how much load the retries add, and why. The
-decisions about retries are those of the runtime; the service is a model, which
-the output describes. The same command prints the same results everywhere.
+runtime decides about the retries; the service is a model, which the output
+describes. The same command prints the same results everywhere.
 
 A scenario has services, loads and events of your own: see docs/storms.md.`,
 		Setup: simulate, Complete: policyNames,
@@ -55,7 +55,7 @@ func simulate(flags *flag.FlagSet) cli.Run {
 	return s.run
 }
 
-// The limits of a command. A run of so many events takes about ten minutes.
+// The limits of a command. A run of maxEvents takes about ten minutes.
 const (
 	maxSeeds  = 1000
 	maxEvents = 1_000_000_000

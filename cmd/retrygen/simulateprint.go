@@ -49,8 +49,8 @@ func (r *stormReport) print(w io.Writer) {
 	}
 }
 
-// assumptions prints the systems: those of several default storms once, with the policies
-// that they are for.
+// assumptions prints the systems. A system that several default storms share is printed
+// once, with the names of the policies.
 func (r *stormReport) assumptions(w io.Writer) {
 	var texts []string
 	names := map[string][]string{}
@@ -115,7 +115,7 @@ type row struct {
 	load int
 }
 
-// rows returns the verdicts, those of the same name and storm together.
+// rows returns the verdicts, grouped by name and storm.
 func (r *stormReport) rows() (rows []row) {
 	for i := range r.list {
 		for load := range r.list[i].result.Verdicts {
@@ -247,7 +247,7 @@ func wrapped(text string) string {
 	return b.String() + line
 }
 
-// sparkline draws values as blocks, of which a full one is 1 or more. Each is the mean of
+// sparkline draws values as blocks: a full block is a value of 1 or more. Each is the mean of
 // its part of the values.
 func sparkline(values []float64, width int) string {
 	levels := []rune("▁▂▃▄▅▆▇█")

@@ -1,7 +1,7 @@
 // Package chart draws the results of package storm: as one SVG image, and as an HTML page
-// that refers to no other file. Both follow the light or dark theme of the reader. Colors
-// are those of Okabe and Ito, which colour-blind readers can distinguish, and each line has
-// its name at its end.
+// that refers to no other file. Both follow the light or dark theme of the reader. The
+// colors come from the palette of Okabe and Ito, which color-blind readers can distinguish,
+// and each line has its name at its end.
 package chart
 
 import "github.com/retrygen/retrygen/storm"
