@@ -134,7 +134,7 @@ func BenchmarkHedge(b *testing.B) {
 	}
 }
 
-// A service answers after durations of which 3 % are long. It counts its requests.
+// A service answers after random durations: 3 % of them are long. It counts its requests.
 type service struct {
 	mu       sync.Mutex
 	random   *rand.Rand
@@ -197,7 +197,7 @@ var tails = flag.Bool("tails", false, "print the table of tails")
 
 // TestTails compares what hedging at the 95th percentile achieves and costs: while
 // durations do not change, and in the 2,000 calls after the service has become three
-// times as slow. The clock is that of a bubble.
+// times as slow. The clock is the one of a synctest bubble.
 func TestTails(t *testing.T) {
 	var table strings.Builder
 	got := map[string][2]tail{}
