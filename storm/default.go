@@ -79,6 +79,16 @@ func (c *Client) addLimits(f *policy.File, p *policy.Policy) {
 	}
 }
 
+// previewEvents is the number of events at which a preview is stopped.
+const previewEvents = 5_000_000
+
+// Preview simulates three runs of the first default storm of a client, for a line or a
+// picture. It returns an error if that would take more than some seconds. parallel is the
+// number of runs at a time.
+func Preview(c Client, parallel int) (*Result, error) {
+	return Simulate(Default(c)[0], Options{Seeds: 3, Parallel: parallel, MaxEvents: previewEvents})
+}
+
 // withClasses returns the classes of a policy with a test for the failures of a service
 // of that class.
 func withClasses(classes []retry.ErrorClass) []retry.ErrorClass {

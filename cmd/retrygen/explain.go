@@ -182,8 +182,7 @@ func explainStorm(stdout io.Writer, f *policy.File, p *policy.Policy) {
 	if !ok || p.MaxAttempts == 1 {
 		return
 	}
-	capacity := storm.Default(client)[0]
-	result, err := storm.Simulate(capacity, storm.Options{Seeds: 3, Parallel: runtime.GOMAXPROCS(0), MaxEvents: 5_000_000})
+	result, err := storm.Preview(client, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return // it takes longer than a description may
 	}

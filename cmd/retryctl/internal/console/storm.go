@@ -23,9 +23,6 @@ type picture struct {
 	err error
 }
 
-// maxStormEvents limits the events of one simulation. A storm with more has no picture.
-const maxStormEvents = 5_000_000
-
 // picture returns the picture of a policy of a file, as SVG.
 func (s *storms) picture(f *policy.File, p *policy.Policy) ([]byte, error) {
 	s.mu.Lock()
@@ -44,12 +41,11 @@ func (s *storms) picture(f *policy.File, p *policy.Policy) ([]byte, error) {
 // stormPicture simulates the default storm of a policy, and draws it.
 func stormPicture(f *policy.File, p *policy.Policy) ([]byte, error) {
 	client, _ := storm.ClientOf(f, p.Name)
-	sys := storm.Default(client)[0]
-	result, err := storm.Simulate(sys, storm.Options{Seeds: 3, MaxEvents: maxStormEvents})
+	result, err := storm.Preview(client, 1)
 	if err != nil {
 		return nil, err
 	}
-	v := &result.Verdicts[0]
+	sys, v := result.System, &result.Verdicts[0]
 	page := chart.Page{Title: "policy " + p.Name + " in the default storm", Sections: []chart.Section{{
 		Title: p.Name + ", storm " + sys.Name, Verdict: v.Text(), Good: v.Recovered() == len(v.Outcomes),
 		Why: []string{result.Reason(0)}, System: sys.Describe(), Result: result,
