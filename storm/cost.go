@@ -32,14 +32,15 @@ func (s *System) Cost(o Options) Cost {
 		}
 	}
 	each := make([]float64, len(rates)) // attempts for each call, at worst
-	s.eachTarget(func(_ string, t *Target) {
+	targets := s.targets()
+	for _, t := range targets {
 		i := s.index(t.Service)
 		most := float64(min(t.Client.Policy.MaxAttempts, 100))
 		if t.Client.Budget != nil {
 			most = min(most, 1+t.Client.Budget.Ratio)
 		}
 		each[i] = max(each[i], most)
-	})
+	}
 	for i, rate := range rates {
 		v := &s.Services[i]
 		offered := rate * max(each[i], 1)
@@ -52,7 +53,7 @@ func (s *System) Cost(o Options) Cost {
 	}
 	parallel := max(min(o.Parallel, o.seeds()), 1)
 	perSecond := int64(unsafe.Sizeof(ServiceSecond{}))*int64(len(s.Services)) +
-		int64(unsafe.Sizeof(RouteSecond{}))*int64(len(s.Services)+len(s.Loads))
+		int64(unsafe.Sizeof(RouteSecond{}))*int64(len(targets))
 	inFlight := int64(unsafe.Sizeof(call{}) + unsafe.Sizeof(request{}) + 2*unsafe.Sizeof(entry{}))
 	rounds := math.Ceil(float64(o.seeds()) / float64(parallel))
 	return Cost{

@@ -3,6 +3,7 @@ package storm
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,13 +103,13 @@ func count(n int, noun string) string {
 
 // Assumed returns what the policy files have that is not simulated, each once.
 func (s *System) Assumed() (list []string) {
-	s.eachTarget(func(_ string, t *Target) {
+	for _, t := range s.targets() {
 		for _, a := range t.Client.Assumed {
 			if a = t.Client.Policy.Name + ": " + a; !slices.Contains(list, a) {
 				list = append(list, a)
 			}
 		}
-	})
+	}
 	return list
 }
 
@@ -117,12 +118,14 @@ func PerSecond(rate float64) string {
 	if rate < 10 {
 		return fmt.Sprintf("%.2g/s", rate)
 	}
-	return Thousands(int(rate+0.5)) + "/s"
+	return grouped(strconv.FormatFloat(rate, 'f', 0, 64)) + "/s"
 }
 
 // Thousands formats a number with commas.
-func Thousands(n int) string {
-	text := fmt.Sprint(n)
+func Thousands(n int) string { return grouped(strconv.Itoa(n)) }
+
+// grouped adds commas to the digits of a number.
+func grouped(text string) string {
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}

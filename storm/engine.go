@@ -31,6 +31,9 @@ type engine struct {
 	groups   []*group
 	second   int // the current one
 
+	seed    uint64
+	jitters map[string]*rand.Rand // of delays, by the names of caller and callee
+
 	events int // that were executed
 	limit  int // of events
 	most   int // calls and requests at a time
@@ -42,7 +45,10 @@ type engine struct {
 
 // newEngine prepares a system, which must be valid, as [Default] and [Read] return them.
 func newEngine(sys *System, seed uint64) *engine {
-	e := &engine{sys: sys, base: time.Unix(1_000_000_000, 0).UTC(), limit: math.MaxInt, most: maxInProgress}
+	e := &engine{
+		sys: sys, base: time.Unix(1_000_000_000, 0).UTC(), limit: math.MaxInt, most: maxInProgress,
+		seed: seed, jitters: map[string]*rand.Rand{},
+	}
 	seconds := sys.seconds()
 	stores := newGroup(e, nil, 1)
 	byName := map[string]*service{}
@@ -63,14 +69,14 @@ func newEngine(sys *System, seed uint64) *engine {
 	for i, s := range e.services {
 		for j := range s.spec.Calls {
 			t := &s.spec.Calls[j]
-			s.routes = append(s.routes, e.route(sys.Services[i].Name, t, byName[t.Service], s.group, seed))
+			s.routes = append(s.routes, e.route(sys.Services[i].Name, t, byName[t.Service], s.group))
 		}
 	}
 	for i := range sys.Loads {
 		spec := &sys.Loads[i]
 		l := &load{engine: e, spec: spec, index: uint32(i), factor: 1, random: stream(seed, "load "+spec.Name)}
 		l.group = newGroup(e, stores, max(spec.Clients, 1))
-		l.route = e.route(spec.Name, &spec.Target, byName[spec.Target.Service], l.group, seed)
+		l.route = e.route(spec.Name, &spec.Target, byName[spec.Target.Service], l.group)
 		e.loads = append(e.loads, l)
 	}
 	e.groups = append(e.groups, stores)
@@ -91,14 +97,24 @@ func stream(seed uint64, name string) *rand.Rand {
 }
 
 // route returns the route from a load or service with a name to a target.
-func (e *engine) route(from string, t *Target, to *service, g *group, seed uint64) *route {
+func (e *engine) route(from string, t *Target, to *service, g *group) *route {
 	r := &route{
 		engine: e, from: from, to: to, client: &t.Client, group: g, seconds: make([]RouteSecond, e.sys.seconds()),
-		jitter: stream(seed, "jitter "+from+" "+t.Service), index: uint32(len(e.routes)), reasons: map[retry.Reason]int{},
+		jitter: e.jitter(from, t.Service), index: uint32(len(e.routes)), reasons: map[retry.Reason]int{},
 	}
 	g.join(r, &t.Client)
 	e.routes = append(e.routes, r)
 	return r
+}
+
+// jitter returns the random source of the delays between a caller and a callee. Several
+// routes may have the same, so that each draws other values.
+func (e *engine) jitter(from, to string) *rand.Rand {
+	name := from + " " + to
+	if e.jitters[name] == nil {
+		e.jitters[name] = stream(e.seed, "jitter "+name)
+	}
+	return e.jitters[name]
 }
 
 // seconds returns the length of the simulation.

@@ -228,3 +228,31 @@ func TestNotHarmed(t *testing.T) {
 		}
 	}
 }
+
+// TestCallsOfOneService: two calls of a service to the same service keep their own clients,
+// and do not draw the same jitter.
+func TestCallsOfOneService(t *testing.T) {
+	sys := chain()
+	shop := &sys.Services[0]
+	shop.Calls[1].Service = shop.Calls[0].Service
+	result, err := Simulate(sys, Options{Seeds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, routes := result.Series()
+	if !routes[0].HasBreaker || !routes[0].HasBudget || routes[1].HasBreaker || routes[1].HasBudget {
+		t.Errorf("the routes have other breakers and budgets than their clients: %+v, %+v", routes[0], routes[1])
+	}
+	if e := newEngine(sys, 1); e.routes[0].jitter.Uint64() == e.routes[1].jitter.Uint64() {
+		t.Error("both routes draw the same jitter")
+	}
+}
+
+func TestPerSecond(t *testing.T) {
+	for rate, want := range map[float64]string{0.25: "0.25/s", 999.6: "1,000/s", 1234567: "1,234,567/s",
+		1e21: "1,000,000,000,000,000,000,000/s"} {
+		if got := PerSecond(rate); got != want {
+			t.Errorf("PerSecond(%g) = %s, want %s", rate, got, want)
+		}
+	}
+}

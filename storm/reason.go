@@ -100,7 +100,7 @@ func (s *System) facts(run *Run, load, from, to int) (f facts) {
 			calls, attempts = calls+second.Calls, attempts+second.Attempts
 			f.open = max(f.open, second.Open)
 		}
-		f.limit = max(f.limit, s.limitOf(route.From, route.To))
+		f.limit = max(f.limit, s.targets()[i].limit())
 	}
 	f.each = float64(attempts) / float64(max(calls, 1))
 	var ended, failed int
@@ -114,27 +114,23 @@ func (s *System) facts(run *Run, load, from, to int) (f facts) {
 	return f
 }
 
-// limitOf returns the limit of an attempt from a load or service to a service.
-func (s *System) limitOf(from, to string) (limit time.Duration) {
-	s.eachTarget(func(name string, t *Target) {
-		if name == from && t.Service == to {
-			p := &t.Client.Policy
-			limit = cmp.Or(max(p.AttemptTimeout, 0), max(p.Timeout, 0), t.Client.Patience)
-		}
-	})
-	return limit
+// limit returns the limit of an attempt.
+func (t *Target) limit() time.Duration {
+	p := &t.Client.Policy
+	return cmp.Or(max(p.AttemptTimeout, 0), max(p.Timeout, 0), t.Client.Patience)
 }
 
-// eachTarget calls f with each target, and the name of the service or load that has it.
-func (s *System) eachTarget(f func(from string, t *Target)) {
+// targets returns all targets, in the order of the routes of a [Run].
+func (s *System) targets() (list []*Target) {
 	for i := range s.Services {
 		for j := range s.Services[i].Calls {
-			f(s.Services[i].Name, &s.Services[i].Calls[j])
+			list = append(list, &s.Services[i].Calls[j])
 		}
 	}
 	for i := range s.Loads {
-		f(s.Loads[i].Name, &s.Loads[i].Target)
+		list = append(list, &s.Loads[i].Target)
 	}
+	return list
 }
 
 // failure says why calls go on failing.

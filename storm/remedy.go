@@ -68,11 +68,11 @@ func (s *System) clone() *System {
 
 // eachRetry calls f with the clients that retry, and reports whether f has changed any.
 func (s *System) eachRetry(f func(*Client) bool) (changed bool) {
-	s.eachTarget(func(_ string, t *Target) {
+	for _, t := range s.targets() {
 		if t.Client.Policy.MaxAttempts != 1 && f(&t.Client) {
 			changed = true
 		}
-	})
+	}
 	return changed
 }
 
@@ -103,8 +103,8 @@ func withTwoAttempts(s *System) bool {
 			return false
 		}
 		c.Policy.MaxAttempts = 2
+		c.Policy.PerError = slices.Clone(c.Policy.PerError)
 		for i := range c.Policy.PerError {
-			c.Policy.PerError = slices.Clone(c.Policy.PerError)
 			c.Policy.PerError[i].MaxAttempts = min(c.Policy.PerError[i].MaxAttempts, 2)
 		}
 		return true

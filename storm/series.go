@@ -60,11 +60,12 @@ func (r *Result) Series() (services []ServiceSeries, routes []RouteSeries) {
 			P99:      mean(func(s *ServiceSecond) float64 { return s.P99 }),
 		})
 	}
+	targets := r.System.targets()
 	for i := range r.Runs[0].Routes {
 		mean := func(f func(*RouteSecond) float64) []float64 {
 			return r.mean(func(run *Run, second int) float64 { return f(&run.Routes[i].Seconds[second]) })
 		}
-		route := &r.Runs[0].Routes[i]
+		route, client := &r.Runs[0].Routes[i], &targets[i].Client
 		series := RouteSeries{
 			From: route.From, To: route.To, Policy: route.Policy,
 			Calls:    mean(func(s *RouteSecond) float64 { return float64(s.Calls) }),
@@ -75,12 +76,10 @@ func (r *Result) Series() (services []ServiceSeries, routes []RouteSeries) {
 			P99:      mean(func(s *RouteSecond) float64 { return s.P99 }),
 			Open:     mean(func(s *RouteSecond) float64 { return s.Open }),
 			Tokens:   mean(func(s *RouteSecond) float64 { return s.Tokens }),
+
+			HasBreaker: client.Breaker != nil,
+			HasBudget:  client.Budget != nil,
 		}
-		r.System.eachTarget(func(from string, t *Target) {
-			if from == route.From && t.Service == route.To {
-				series.HasBreaker, series.HasBudget = t.Client.Breaker != nil, t.Client.Budget != nil
-			}
-		})
 		routes = append(routes, series)
 	}
 	return services, routes
