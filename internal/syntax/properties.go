@@ -2,23 +2,33 @@ package syntax
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // Properties returns a text in the format of Java properties as one document, with its
-// dotted keys as nested maps. As in Java, a line that it cannot read is skipped, and the last
-// value of a key counts.
+// dotted keys as nested maps. As in Java, a line that it cannot read is skipped, a line that
+// ends with a backslash continues on the next one, and the last value of a key counts. Spaces
+// after a value are no part of it: programs trim the numbers that they read.
 func (e *Excerpt) Properties() []Document {
 	root := &Node{Span: Span{1, 1, 1}, Value: map[string]any{}}
-	n := 0
 	var entries []Entry
 	index := map[string]int{} // of each key in entries
-	for line := range bytes.Lines(e.bytes) {
-		n++
-		body := bytes.TrimRight(bytes.TrimLeft(line, " \t\f"), "\r\n")
+	lines := slices.Collect(bytes.Lines(e.bytes))
+	for i := 0; i < len(lines); i++ {
+		line, n := lines[i], i+1
+		body := trimLine(line)
 		if len(body) == 0 || body[0] == '#' || body[0] == '!' {
 			continue
+		}
+		body, continues := cutBackslash(body)
+		var more []byte // on the next lines
+		for continues && i+1 < len(lines) {
+			var next []byte
+			i++
+			next, continues = cutBackslash(trimLine(lines[i]))
+			more = append(more, next...)
 		}
 		end := bytes.IndexAny(body, "=: \t")
 		if end < 0 {
@@ -28,8 +38,9 @@ func (e *Excerpt) Properties() []Document {
 		value = bytes.TrimLeft(value, " \t")
 		col := 1 + len(line) - len(bytes.TrimLeft(line, " \t\f"))
 		key := string(body[:end])
+		text := string(value) + string(more)
 		entry := Entry{Key: key, At: Span{n, col, max(end, 1)}, Value: &Node{
-			Span: Span{n, col + len(body) - len(value), max(len(value), 1)}, Text: string(value), Value: string(value),
+			Span: Span{n, col + len(body) - len(value), max(len(value), 1)}, Text: text, Value: text,
 		}}
 		if i, again := index[key]; again {
 			entries[i] = entry
@@ -42,6 +53,17 @@ func (e *Excerpt) Properties() []Document {
 		root.put(steps(entry.Key), entry)
 	}
 	return []Document{{Root: root, text: e}}
+}
+
+func trimLine(line []byte) []byte { return bytes.Trim(line, " \t\f\r\n") }
+
+// cutBackslash returns a line without the backslash at its end that continues it. Two
+// backslashes are an escape.
+func cutBackslash(line []byte) (body []byte, found bool) {
+	if n := len(line) - len(bytes.TrimRight(line, `\`)); n%2 == 0 {
+		return line, false
+	}
+	return line[:len(line)-1], true
 }
 
 // Undotted returns a map in which nested maps replace keys with dots that begin with a

@@ -16,3 +16,15 @@ func TestProperties(t *testing.T) {
 		t.Errorf("a.b is at %v and %v, want %v and %v", b.At, b.Value.Span, key, value)
 	}
 }
+
+// TestPropertiesLines: a value ends before the spaces at the end of its line, and a line that
+// ends with a backslash continues on the next one, which begins no key.
+func TestPropertiesLines(t *testing.T) {
+	const text = "a.b=3 \t\r\na.c=one, \\\r\n  a.b=two\na.d=C:\\\\\na.e=5\n"
+	a := File([]byte(text)).Properties()[0].Root.Child("a")
+	for key, want := range map[string]string{"b": "3", "c": "one, a.b=two", "d": `C:\\`, "e": "5"} {
+		if n := a.Child(key); n == nil || n.Text != want {
+			t.Errorf("got %+v for %s, want %s", n, key, want)
+		}
+	}
+}
