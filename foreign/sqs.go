@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -305,7 +306,15 @@ func (v *value) seconds() (time.Duration, bool) {
 
 // maxReceiveCount matches the setting in the text of a redrive policy, in JSON or in a call
 // of jsonencode.
-var maxReceiveCount = regexp.MustCompile(`\bmaxReceiveCount"?\s*[:=]\s*"?(\d{1,4})\b`)
+var maxReceiveCount = regexp.MustCompile(`\bmaxReceiveCount"?\s*[:=]\s*"?(\d{1,9})\b`)
+
+// sqsReceives is the greatest maxReceiveCount.
+const sqsReceives = 1000
+
+// sqsRefuses returns the message for a maxReceiveCount that is out of range.
+func sqsRefuses(n int) string {
+	return fmt.Sprintf("SQS refuses maxReceiveCount %d: write 1 to %d", n, sqsReceives)
+}
 
 // receives reads how often a message is received. Without a dead-letter queue it is received
 // until its retention ends.
@@ -317,9 +326,13 @@ func (p *Policy) receives(redrive *value) {
 	count := redrive.get("maxReceiveCount")
 	redrive.get("deadLetterTargetArn").skip()
 	if m := maxReceiveCount.FindStringSubmatch(redrive.n.Text); count == nil && m != nil {
-		p.MaxAttempts, _ = strconv.Atoi(m[1])
 		redrive.done = true
 		p.from("max_attempts", redrive)
+		if p.MaxAttempts, _ = strconv.Atoi(m[1]); p.MaxAttempts < 1 || p.MaxAttempts > sqsReceives {
+			redrive.d.problem(redrive.n.Span, "P102", rules.Error, sqsRefuses(p.MaxAttempts))
+			p.MaxAttempts = sqsReceives
+			p.unknown = append(p.unknown, "max_attempts")
+		}
 		return
 	}
 	switch {
@@ -328,6 +341,9 @@ func (p *Policy) receives(redrive *value) {
 	case count == nil:
 		redrive.lose("the value is known at run time only")
 	case !count.isDeployed() && p.attempts(count, 0):
+		if p.MaxAttempts > sqsReceives {
+			count.mistake("P102", "%s", sqsRefuses(p.MaxAttempts))
+		}
 		return
 	}
 	p.unknown = append(p.unknown, "max_attempts")

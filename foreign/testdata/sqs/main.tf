@@ -50,3 +50,11 @@ resource "aws_batch_job_definition" "report" {
   }
   timeout { attempt_duration_seconds = 30 }
 }
+
+resource "aws_sqs_queue" "never" {
+  redrive_policy = jsonencode({ deadLetterTargetArn = aws_sqs_queue.failed.arn, maxReceiveCount = 0 })
+}
+
+resource "aws_sqs_queue" "often" {
+  redrive_policy = jsonencode({ deadLetterTargetArn = aws_sqs_queue.failed.arn, maxReceiveCount = 50000 })
+}
