@@ -70,7 +70,7 @@ func cutBackslash(line []byte) (body []byte, found bool) {
 // name, or are in its map: a.b: {c.d: 1} becomes a: {b: {c: {d: 1}}}, together with what a
 // already contains. The maps in lists stay as they are.
 func (n *Node) Undotted(name string) *Node {
-	c := &Node{Span: n.Span, Value: map[string]any{}, Form: n.Form}
+	c := &Node{Span: n.Span, Value: map[string]any{}, Form: n.Form, Repeated: n.Repeated}
 	for _, e := range n.Entries {
 		if e.Key == name || strings.HasPrefix(e.Key, name+".") {
 			c.put(steps(e.Key), e)
@@ -129,6 +129,7 @@ func (n *Node) put(path []string, e Entry) {
 	case len(path) > 1:
 		child.put(path[1:], e)
 	default:
+		child.Repeated = append(child.Repeated, e.Value.Repeated...)
 		for _, inner := range e.Value.Entries {
 			child.put(steps(inner.Key), inner)
 		}
