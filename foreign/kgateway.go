@@ -33,7 +33,7 @@ func decodeKgateway(d *decoder, doc *value) {
 	p.attempts(r.get("attempts"), 1)
 	for _, field := range []string{"perTryTimeout", "backoffBaseInterval"} {
 		if t, err := withUnit(at(r.n, field).Text); err == nil && t < time.Millisecond {
-			r.get(field).mistake("P102", "kgateway refuses %s below 1ms", field)
+			r.get(field).mistake("P102", "kgateway refuses %s %s: write at least 1ms", field, at(r.n, field).Text)
 		}
 	}
 	p.duration("attempt_timeout", r.get("perTryTimeout"), withUnit)

@@ -72,7 +72,7 @@ func (d *decoder) logicPolicy(name string, r *value) {
 	case "exponential":
 		p.Jitter, p.MaxDelay = retry.JitterEqual, logicMost
 	default:
-		if kind != nil && !isLogicExpression(kind) {
+		if kind != nil && !isLogicExpression(kind) && !kind.n.IsMap() && !kind.n.IsList() {
 			kind.mistake("P102", "type is none, fixed or exponential, not %s", syntax.Quote(kind.n.Text))
 		}
 		p.unknown = append(p.unknown, "initial_delay", "max_delay")

@@ -126,6 +126,7 @@ func (p *Policy) gatewayDelays(args *value) {
 	case p.InitialDelay == retry.None:
 		b.get("firstBackoff").mistake("P102", "Spring Cloud Gateway refuses a firstBackoff of 0: write at least 1ms, or "+
 			"remove backoff")
+		p.judged = append(p.judged, "P204")
 	case p.MaxDelay > 0 && p.MaxDelay < p.InitialDelay:
 		b.get("maxBackoff").mistake("P201", "Spring Cloud Gateway refuses a maxBackoff %s below firstBackoff %s: raise it",
 			duration.Format(p.MaxDelay), duration.Format(p.InitialDelay))
