@@ -3,6 +3,7 @@ package foreign
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -40,6 +41,9 @@ const nextSuffix = "_next_upstream"
 
 // nextSuffixes end the directives that say when the next server is tried.
 var nextSuffixes = []string{nextSuffix, nextSuffix + "_tries", nextSuffix + "_timeout"}
+
+// nginxTimeouts end the directives for the time of one server.
+var nginxTimeouts = []string{"_read_timeout", "_connect_timeout", "_send_timeout"}
 
 // hasDirective reports whether a block or one inside it has a directive of a protocol with one of several
 // ends.
@@ -83,17 +87,12 @@ func (c *nginxConfig) findUpstreams(n *syntax.Node) {
 // block adds a policy for each block that passes requests and says when the next server is tried.
 func (c *nginxConfig) block(name string, b *value, outer nginxScope) {
 	scope := nginxScope{directives: map[string]*value{}, open: outer.open}
-	for key, v := range outer.directives {
-		scope.directives[key] = v
-	}
+	maps.Copy(scope.directives, outer.directives)
 	for _, v := range b.get("include").items() {
 		scope.open = scope.open || !strings.HasSuffix(v.n.Text, "mime.types")
 	}
 	for _, protocol := range nginxProtocols {
-		for _, end := range []string{
-			nextSuffix, nextSuffix + "_tries", nextSuffix + "_timeout", "_read_timeout", "_connect_timeout",
-			"_send_timeout",
-		} {
+		for _, end := range slices.Concat(nextSuffixes, nginxTimeouts) {
 			if list := b.get(protocol + end).items(); len(list) > 0 && !list[0].n.IsMap() {
 				scope.directives[protocol+end] = list[0]
 			}
@@ -177,8 +176,9 @@ func nginxTime(text string) (sum time.Duration, err error) {
 			return 0, fmt.Errorf("%s is no time of nginx: write 30s or 1m", syntax.Quote(text))
 		}
 		n, _ := strconv.Atoi(m[1])
-		part := time.Duration(n) * min(nginxUnits[m[2]], 365*24*time.Hour)
-		if n > 0 && (part/time.Duration(n) != nginxUnits[m[2]] || sum+part < sum) {
+		unit := nginxUnits[m[2]]
+		part := time.Duration(n) * unit
+		if part/unit != time.Duration(n) || sum+part < sum {
 			return 0, fmt.Errorf("%s is longer than 292 years", syntax.Quote(text))
 		}
 		sum += part
