@@ -18,6 +18,17 @@ type durationFormat func(text string) (time.Duration, error)
 // withUnit parses numbers with units, as 1m30s. Durations are not negative.
 func withUnit(text string) (time.Duration, error) { return duration.Parse(text) }
 
+// parsed returns the duration that a text means in another format. It is valid unless it is too long.
+func parsed(text, withUnits string) (time.Duration, error) {
+	d, err := duration.Parse(withUnits)
+	if err != nil {
+		return 0, tooLong(text)
+	}
+	return d, nil
+}
+
+func tooLong(text string) error { return fmt.Errorf("%s is longer than 292 years", syntax.Quote(text)) }
+
 // protobuf parses the JSON form of google.protobuf.Duration: seconds, as 0.1s. Readers
 // in Go need digits only on one side of the point: .1s.
 func protobuf(text string) (time.Duration, error) {
@@ -25,7 +36,7 @@ func protobuf(text string) (time.Duration, error) {
 	if m == nil || m[1]+m[2] == "" {
 		return 0, fmt.Errorf("%s is no duration of protobuf: write seconds, as 0.5s", syntax.Quote(text))
 	}
-	return duration.Parse("0" + m[1] + "." + m[2] + "0s")
+	return parsed(text, "0"+m[1]+"."+m[2]+"0s")
 }
 
 var protobufDuration = regexp.MustCompile(`^(\d*)(?:\.(\d{0,9}))?s$`)
@@ -42,7 +53,7 @@ func iso8601(text string) (time.Duration, error) {
 	if m == nil || strings.Join(m[1:], "") == "" {
 		return 0, fmt.Errorf("%s is no duration of ISO 8601: write PT30S or PT1M30S", syntax.Quote(text))
 	}
-	return duration.Parse(strings.ToLower(strings.Join(m[1:], "")))
+	return parsed(text, strings.ToLower(strings.Join(m[1:], "")))
 }
 
 // timeSpan parses the text of a TimeSpan of .NET: d.hh:mm:ss, with a fraction of the
@@ -58,7 +69,7 @@ func timeSpan(text string) (time.Duration, error) {
 		}
 		m[i+1] += unit
 	}
-	return duration.Parse(strings.Join(m[1:], ""))
+	return parsed(text, strings.Join(m[1:], ""))
 }
 
 // in returns the format of numbers without unit, which count the given unit.
@@ -69,7 +80,7 @@ func in(unit time.Duration) durationFormat {
 		case err != nil || math.IsNaN(f) || f < 0:
 			return 0, fmt.Errorf("%s is no number of %s", syntax.Quote(text), unitNames[unit])
 		case f*float64(unit) >= math.MaxInt64:
-			return 0, fmt.Errorf("%s is longer than 292 years", syntax.Quote(text))
+			return 0, tooLong(text)
 		}
 		return time.Duration(math.Round(f * float64(unit))), nil
 	}

@@ -179,7 +179,7 @@ func nginxTime(text string) (sum time.Duration, err error) {
 		unit := nginxUnits[m[2]]
 		part := time.Duration(n) * unit
 		if part/unit != time.Duration(n) || sum+part < sum {
-			return 0, fmt.Errorf("%s is longer than 292 years", syntax.Quote(text))
+			return 0, tooLong(text)
 		}
 		sum += part
 		if rest = strings.TrimSpace(rest[len(m[0]):]); rest == "" {
