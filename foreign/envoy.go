@@ -182,7 +182,8 @@ func (d *decoder) envoyStatuses(p *Policy, c conditions, on, statuses *value) {
 		return
 	}
 	if _, byStatus := c["retriable-status-codes"]; statuses != nil && !byStatus {
-		statuses.lacks("P109", "%s has no effect: add retriable-status-codes to %s", statuses.key, on.name("retry_on"))
+		statuses.lacks("P109", "%s has no effect: add retriable-status-codes to %s", statuses.key,
+			on.name(p.words["retry_on"]))
 		statuses.skip()
 		statuses = nil
 	}
@@ -195,7 +196,7 @@ func (d *decoder) envoyStatuses(p *Policy, c conditions, on, statuses *value) {
 	if len(p.RetryOn) == 0 {
 		p.MaxAttempts = 1
 		p.root().lacks("P108", "there is no condition in %s, so nothing is retried: write one, as connect-failure",
-			on.name("retry_on"))
+			on.name(p.words["retry_on"]))
 	}
 }
 
