@@ -36,7 +36,7 @@ func decodeIngressNginx(d *decoder, doc *value) {
 	doc.skipOthers("metadata")
 	meta.skipOthers("annotations")
 	a := meta.get("annotations")
-	a.skipOthers() // those of others
+	a.skipOthers() // the annotations for other programs
 	u := nextUpstream{
 		at: a, words: ingressWords, format: in(time.Second), server: "ingress-nginx", attempts: 3,
 		partial:   true, // its ConfigMap has the defaults

@@ -37,7 +37,7 @@ const (
 	nginxConditions rules.Field = "retry_on"
 )
 
-// nginxErrors are the failures that are passed to the next server.
+// nginxErrors are the words of proxy_next_upstream: failures after which the next server is tried, and others.
 var nginxErrors = []string{
 	"error", "timeout", "invalid_header", "http_500", "http_502", "http_503", "http_504", "http_403", "http_404",
 	"http_429", "non_idempotent", "off", "invalid_response", "not_found", "updating",

@@ -106,7 +106,8 @@ func (p *Policy) traefikDelays(v *value) {
 	}
 }
 
-// longFirst sets delays of which only the first one may be longer than the longest delay.
+// longFirst sets the delays after a first one that is longer than the longest delay. Traefik does not
+// shorten the first one.
 func (p *Policy) longFirst(v *value) {
 	first := p.InitialDelay
 	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffCustom, 0, retry.None

@@ -86,7 +86,7 @@ func arguments(words []word) *Node {
 	return n
 }
 
-// putDirective adds a directive to the list of those with its name.
+// putDirective adds a directive to the list of the directives with its name.
 func (n *Node) putDirective(e Entry) {
 	if written := n.Get(e.Key); written != nil {
 		written.Value.Items = append(written.Value.Items, e.Value)

@@ -16,8 +16,8 @@ type Node struct {
 	Value   any
 	Items   []*Node // of a list
 	Entries []Entry // of a map, in the order of the file, merged ones last
-	// Repeated are entries of a map in a foreign file whose keys are those of earlier ones.
-	// They are no problem by themselves, and have no values.
+	// Repeated are the entries of a map in a foreign file whose keys an earlier entry has.
+	// They have no values. Whether they are a problem depends on the system.
 	Repeated []Entry
 	Form     Form
 
