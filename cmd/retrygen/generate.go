@@ -47,7 +47,7 @@ func generate(flags *flag.FlagSet) cli.Run {
 	flags.BoolVar(&config.Tests, "tests", false,
 		"also write "+gen.TestsName+": tests that policies keep to their schedules, and doubles that fail by a script")
 	flags.BoolVar(&config.Faults, "faults", false,
-		"also write "+gen.FaultsName+": these doubles, for builds with -tags "+gen.FaultsTag)
+		"also write "+gen.FaultsName+": doubles that fail by a script, for builds with -tags "+gen.FaultsTag)
 	return func(args []string, stdout, stderr io.Writer) int {
 		if m.json && (m.diff || m.names) || m.diff && m.names {
 			return fail(stderr, errors.New("-diff, -n and -json cannot be combined: use one of them"))
