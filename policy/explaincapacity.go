@@ -143,9 +143,12 @@ func (r *Rate) explain(w io.Writer, file string) {
 	if !r.Store {
 		fmt.Fprintln(w, "  each process has its own: several processes together send several times as much")
 	}
+	interval := r.Per / time.Duration(r.Events)
+	if interval >= time.Millisecond {
+		interval = interval.Round(time.Microsecond)
+	}
 	fmt.Fprintf(w, "  admits one attempt each %s, and %d at once after a pause: at most %d in any %s\n",
-		duration.Format((r.Per / time.Duration(r.Events)).Round(time.Microsecond)), r.Burst, rules.MostInPeriod(r.RatePolicy),
-		duration.Format(r.Per))
+		duration.Format(interval), r.Burst, rules.MostInPeriod(r.RatePolicy), duration.Format(r.Per))
 	fmt.Fprintf(w, "  %s\n", waitText(r.MaxWait, "its turn"))
 	fmt.Fprintf(w, "  at twice the rate: refuses every second attempt%s\n", othersWait(r.MaxWait))
 }
@@ -179,12 +182,13 @@ func (l *Limiter) explain(w io.Writer, file string, attempt time.Duration) {
 		perSecond := float64(l.Limit) / attempt.Seconds()
 		fmt.Fprintf(w, "  allows %s attempts a second if each takes attempt_timeout %s\n",
 			strconv.FormatFloat(perSecond, 'g', 3, 64), duration.Format(attempt))
-		// The place at the end of the queue is free after so many rounds of attempts.
+		// Attempts end in rounds of l.Limit, until the last of the queue has its permit.
+		rounds := time.Duration(1)
 		if l.Limit > 0 && l.Queue > 0 {
-			rounds := time.Duration((l.Queue + l.Limit - 1) / l.Limit)
-			wait = min(wait, rounds*attempt)
-		} else {
-			wait = min(wait, attempt)
+			rounds = time.Duration((l.Queue + l.Limit - 1) / l.Limit)
+		}
+		if attempt <= wait/rounds {
+			wait = rounds * attempt
 		}
 	}
 	fmt.Fprintf(w, "  at twice the load: refuses every second attempt%s\n", othersWait(wait))

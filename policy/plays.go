@@ -29,8 +29,8 @@ const maxPlayed = 1000
 
 // Plays returns what p promises of one call whose attempts all fail, for each way in
 // which they may fail: how many calls of the callee there are, and how long they take.
-// The numbers are those of [Policy.Explain]. There are no plays for durable calls, and
-// none for failures that would be retried very often.
+// The numbers are the ones that [Policy.Explain] prints. There are no plays for durable
+// calls, and none for failures that would be retried very often.
 //
 // What calls share may refuse attempts, so that only the greatest numbers are promised
 // then.
@@ -124,7 +124,7 @@ func (p *Policy) shares() bool {
 	return p.Breaker != "" || p.Budget != "" || p.Concurrency != "" || p.Rate != "" || p.Throttle != ""
 }
 
-// permits returns the longest time that so many attempts wait for permission: at the
+// permits returns the longest time that a number of attempts wait for permission: at the
 // gate, and after refusals that the policy retries.
 func (p *Policy) permits(calls int) (total time.Duration) {
 	one := p.PermitWait
