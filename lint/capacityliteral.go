@@ -23,7 +23,7 @@ const (
 	hedgePath    = runtimePath + "/hedge"
 )
 
-// CapacityLiteral reports RL513, and those of the P rules that are about a rate, a
+// CapacityLiteral reports RL513, and the P rules that are about a rate, a
 // throttle or a hedge alone.
 var CapacityLiteral = newRule("capacityliteral", runCapacityLiteral, []string{"RL513"}, inspect.Analyzer)
 

@@ -103,7 +103,7 @@ func (p *Policy) scheduleOf(err error, class retry.Class) Policy {
 }
 
 // fewest returns the least number of calls, which the longest waits allow. The number is
-// that of a policy without schedules of classes.
+// right for a policy without schedules of classes.
 func (p *Policy) fewest() int {
 	var sum, previous time.Duration
 	for k := 1; ; k++ {

@@ -347,7 +347,7 @@ func (b body) guarded() []jen.Code {
 	)
 }
 
-// elsewhere emits a function literal with all code but that of the first attempt, and
+// elsewhere emits a function literal with all code except the first attempt, and
 // its call. before is its code before the call begins.
 func (b body) elsewhere(before []jen.Code, begin jen.Code) jen.Code {
 	var params []jen.Code
