@@ -11,6 +11,10 @@ import (
 // A Race is an attempt of a call that is hedged, for generated code: see
 // [Call.Race]. Hand-written code uses package hedge inside of [Do].
 type Race struct {
+	// Release, unless it is nil, is called if the second request has succeeded and its
+	// result is not used, also after a panic of the first one.
+	Release func()
+
 	race    hedge.Race
 	gate    capacity.Gate
 	breaker *breaker.Breaker
@@ -23,6 +27,7 @@ type Race struct {
 // ends the race. If h is nil, nothing is hedged.
 func (c *Call) Race(ctx context.Context, r *Race, h *hedge.Hedge, again func()) context.Context {
 	r.gate, r.breaker, c.race = c.gate, c.breaker, r
+	r.race.Release = r.Release
 	return r.race.Begin(c.Attempt(ctx), h, again)
 }
 
@@ -48,10 +53,6 @@ func (r *Race) Again(request func(context.Context) error) {
 		return err
 	})
 }
-
-// Unused reports, after [Call.Settle] has returned [hedge.First], whether the second
-// request has succeeded, so that its result has to be released.
-func (r *Race) Unused() bool { return r.race.Err() == nil }
 
 // Settle ends the race of an attempt after the first request has returned err, waits
 // until the second one has returned, and says which result the attempt has. A success of

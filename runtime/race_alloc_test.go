@@ -17,7 +17,7 @@ func TestHedgedAllocs(t *testing.T) {
 	p := Policy{}
 	request := func(context.Context) (string, error) { return "first", nil }
 	allocs := testing.AllocsPerRun(1000, func() {
-		if _, err := hedged(context.Background(), &p, Shared{Gate: g}, h, request); err != nil {
+		if _, err := hedged(context.Background(), &p, Shared{Gate: g}, h, nil, request); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -3,6 +3,7 @@ package retry
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,9 +13,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
-// hedged calls request as a generated wrapper does.
+// hedged calls request as a generated wrapper does. It adds the values of second requests
+// that are not used to unused.
 func hedged(
-	ctx context.Context, p *Policy, s Shared, h *hedge.Hedge, request func(context.Context) (string, error),
+	ctx context.Context, p *Policy, s Shared, h *hedge.Hedge, unused *[]string,
+	request func(context.Context) (string, error),
 ) (value string, err error) {
 	call := p.BeginWith(s)
 	defer call.End()
@@ -22,6 +25,9 @@ func hedged(
 		var race struct {
 			Race
 			value string
+		}
+		if unused != nil {
+			race.Release = func() { *unused = append(*unused, race.value) }
 		}
 		first := call.Race(ctx, &race.Race, h, func() {
 			race.Again(func(ctx context.Context) (err error) {
@@ -123,7 +129,7 @@ func TestHedgedAttempt(t *testing.T) {
 				h := hedge.New(hedge.Policy{After: 50 * ms})
 				p := Policy{Schedule: Schedule{MaxAttempts: 1}, AttemptTimeout: tt.timeout}
 				begun := time.Now()
-				value, err := hedged(ctx, &p, shared, h, service(tt.first, tt.second))
+				value, err := hedged(ctx, &p, shared, h, nil, service(tt.first, tt.second))
 				if got := time.Since(begun); got != tt.ends {
 					t.Errorf("the call ended after %v, want %v", got, tt.ends)
 				}
@@ -150,7 +156,7 @@ func TestHedgedPanic(t *testing.T) {
 		func() {
 			defer func() { _ = recover() }()
 			h := hedge.New(hedge.Policy{After: time.Second})
-			_, _ = hedged(t.Context(), &Policy{}, Shared{Gate: capacity.Gate{Limiter: l}}, h,
+			_, _ = hedged(t.Context(), &Policy{}, Shared{Gate: capacity.Gate{Limiter: l}}, h, nil,
 				func(ctx context.Context) (string, error) {
 					if !hedge.Is(ctx) {
 						time.Sleep(2 * time.Second)
@@ -166,4 +172,42 @@ func TestHedgedPanic(t *testing.T) {
 			t.Errorf("the second request runs: %v; %d permits are in use", running, l.InUse())
 		}
 	})
+}
+
+// TestReleaseUnused: a result of the second request is released once if it is not used,
+// also after a panic of the first request. The requests do not watch their contexts.
+func TestReleaseUnused(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first  func() error // after two seconds
+		second error
+		unused []string
+	}{
+		"first succeeds": {func() error { return nil }, nil, []string{"second"}},
+		"not found":      {func() error { return status(404) }, nil, []string{"second"}},
+		"panics":         {func() error { panic("first") }, nil, []string{"second"}},
+		"second is used": {func() error { return status(503) }, nil, nil},
+		"second fails":   {func() error { return nil }, status(503), nil},
+		"both fail":      {func() error { return status(503) }, status(503), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var unused []string
+				h := hedge.New(hedge.Policy{After: time.Second})
+				p := Policy{Schedule: Schedule{MaxAttempts: 1}}
+				func() {
+					defer func() { _ = recover() }()
+					_, _ = hedged(t.Context(), &p, Shared{}, h, &unused, func(ctx context.Context) (string, error) {
+						time.Sleep(2 * time.Second)
+						if hedge.Is(ctx) {
+							return "second", tt.second
+						}
+						return "first", tt.first()
+					})
+				}()
+				if !slices.Equal(unused, tt.unused) {
+					t.Errorf("got %q, want %q", unused, tt.unused)
+				}
+			})
+		})
+	}
 }

@@ -16,8 +16,7 @@ var ErrRefused = errors.New("hedge: second request refused")
 // errExited is the error of a second request that called [runtime.Goexit] or panicked.
 var errExited = errors.New("hedge: the second request called runtime.Goexit")
 
-// An Outcome says which request's result a race has, and whether there is another one,
-// which the caller may have to release.
+// An Outcome says which request's result a race has, and whether there was another one.
 type Outcome uint8
 
 // The outcomes of a race.
@@ -42,22 +41,28 @@ const (
 //
 //	var race struct { // in one allocation, for both requests
 //		hedge.Race
-//		user *User
+//		rows *sql.Rows
 //	}
+//	race.Release = func() { race.rows.Close() }
 //	defer race.Close()
 //	first := race.Begin(ctx, h, func() {
 //		race.Again(func(ctx context.Context) (err error) {
-//			race.user, err = client.Find(ctx, id)
+//			race.rows, err = db.QueryContext(ctx, query)
 //			return err
 //		})
 //	})
-//	user, err := client.Find(first, id)
+//	rows, err := db.QueryContext(first, query)
 //	if race.End(err) == hedge.Second {
-//		user, err = race.user, nil
+//		rows, err = race.rows, nil
 //	}
 //
 // All methods but Again are for the goroutine that called Begin.
 type Race struct {
+	// Release, unless it is nil, is called if the second request has succeeded and its
+	// result is not used: before End returns, or before Close does after a panic of the
+	// first request.
+	Release func()
+
 	hedge  *Hedge // nil if nothing is hedged and nothing measured
 	caller context.Context
 	timer  *time.Timer // nil if no second request is planned
@@ -196,5 +201,8 @@ func (r *Race) settle(answered bool) Outcome {
 		cancelSecond(ErrLost)
 	}
 	<-returned
+	if answered && r.err == nil && r.Release != nil {
+		r.Release()
+	}
 	return r.hedge.count(r.err, answered)
 }

@@ -27,7 +27,10 @@ import "github.com/dave/jennifer/jen"
 //	}
 //	return user, err
 //
-// A result of the second request that is not used is released, if the binding says how.
+// A result of the second request that is not used is released, if the binding says how:
+//
+//	race.Release = func() { closeRows(race.rows) }
+//
 // The first request has none that is not used: it has failed when the second one wins.
 func (b body) hedged() []jen.Code {
 	race := jen.Id(b.l.race)
@@ -35,7 +38,7 @@ func (b body) hedged() []jen.Code {
 	var own, others []jen.Code // the results of the two requests
 	for i, name := range b.l.results[:len(b.l.results)-1] {
 		field := name
-		if name == "Race" || name == "Again" || name == "Unused" {
+		if name == "Race" || name == "Again" || name == "Release" {
 			field = "V" + name
 		}
 		fields = append(fields, jen.Id(field).Add(b.types[i]))
@@ -46,20 +49,18 @@ func (b body) hedged() []jen.Code {
 	settle := jen.Id(b.l.call).Dot("Settle").Call(b.ctx(), b.err())
 	useSecond := jen.List(append(own[:len(own):len(own)], b.err())...).Op("=").
 		List(append(others[:len(others):len(others)], jen.Nil())...)
-	choice := jen.If(settle.Clone().Op("==").Qual(HedgePath, "Second")).Block(useSecond)
+	loop := []jen.Code{jen.Var().Add(race.Clone()).Struct(fields...)}
 	if release := b.use.Release; release.Name != "" {
 		unused := jen.Id(release.Name).Add(typeArgs(release.Params)).Call(others...)
-		choice = jen.Switch(settle).Block(
-			jen.Case(jen.Qual(HedgePath, "First")).Block(jen.If(race.Clone().Dot("Unused").Call()).Block(unused)),
-			jen.Case(jen.Qual(HedgePath, "Second")).Block(useSecond))
+		loop = append(loop, race.Clone().Dot("Release").Op("=").Func().Params().Block(unused))
 	}
-	loop := []jen.Code{
-		jen.Var().Add(race.Clone()).Struct(fields...),
+	loop = append(loop,
 		jen.Id(b.l.first).Op(":=").Id(b.l.call).Dot("Race").Call(b.ctx(), jen.Op("&").Add(race.Clone()).Dot("Race"),
-			b.field(b.use.HedgeField), jen.Func().Params().Block(race.Clone().Dot("Again").Call(again))),
-	}
+			b.field(b.use.HedgeField), jen.Func().Params().Block(race.Clone().Dot("Again").Call(again))))
 	loop = append(loop, b.checked(append(own[:len(own):len(own)], b.err()), b.call(jen.Id(b.l.first)))...)
-	loop = append(loop, choice, jen.If(b.succeeded()).Block(b.success(b.succeed())...))
+	loop = append(loop,
+		jen.If(settle.Op("==").Qual(HedgePath, "Second")).Block(useSecond),
+		jen.If(b.succeeded()).Block(b.success(b.succeed())...))
 	code := append(b.declared, b.begin(), b.deferEnd(),
 		jen.For(b.decide("Admit"), b.succeeded(), b.decide("Next", b.err())).Block(loop...))
 	return append(code, b.returnFailure()...)
