@@ -97,8 +97,8 @@ type series struct {
 	labels [2]string
 }
 
-// Each calls f with the present value of each time series. Limits of one name
-// are one time series: their values are added up; of shares and delays, the greatest counts.
+// Each calls f with the present value of each time series. Limits of one name are one time
+// series: their values are added up; of shares and delays, the greatest counts.
 func (c *Capacity) Each(f func(id CapacityID, value float64, labels []string)) {
 	values := c.read()
 	order := func(a, b series) int {

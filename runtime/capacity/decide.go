@@ -61,19 +61,22 @@ func (p RatePolicy) Take(state, now time.Time) (next time.Time, wait time.Durati
 
 // Reserve takes the next slot of a rate that processes share, and returns the state after
 // that and how long the attempt has to wait for its slot. If that is longer than MaxWait, the
-// slot is not taken, and the state is unchanged. A state that is later than MaxWait allows
-// comes from another clock, and is corrected.
+// slot is not taken. A state that is later than MaxWait allows comes from another clock: it
+// is corrected to the state of a full queue, also if no slot is taken. Otherwise the state
+// of an attempt without a slot is unchanged.
 func (p RatePolicy) Reserve(state, now time.Time) (next time.Time, wait time.Duration, ok bool) {
 	p = p.Effective()
 	g := p.spacing()
-	most := time.Duration(g.burst) + max(p.MaxWait, 0)
-	tat := min(max(state.Sub(now), 0), most)
-	next = now.Add(tat + time.Duration(g.interval))
+	longest := min(max(p.MaxWait, 0), math.MaxInt64/2) // so that no sum overflows
+	tat := max(state.Sub(now), 0)
+	if most := time.Duration(g.burst) + longest; tat > most {
+		tat, state = most, now.Add(most)
+	}
 	wait = max(tat+time.Duration(g.interval-g.burst), 0)
-	if wait > max(p.MaxWait, 0) {
+	if wait > longest {
 		return state, wait, false
 	}
-	return next, wait, true
+	return now.Add(tat + time.Duration(g.interval)), wait, true
 }
 
 // Interval returns the time between two slots, rounded up.

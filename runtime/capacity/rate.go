@@ -78,6 +78,9 @@ func (unconnected) Reserve(context.Context) (time.Duration, bool, error) {
 // Each attempt asks the store once, and its slot is reserved then: the slot of an attempt
 // whose context ends during the wait is lost. If the store does not answer, the attempt is
 // refused. Attempts that must not wait, such as hedges, are not admitted.
+//
+// All processes should have the same policy. One with a shorter MaxWait takes slots that
+// others have reserved further ahead for an error of the clock, and gives them away again.
 func NewSharedRate(p RatePolicy) *Rate {
 	r := NewRate(p)
 	r.Share(nil)

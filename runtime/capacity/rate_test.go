@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -211,5 +212,33 @@ func TestReserve(t *testing.T) {
 	}
 	if len(begins) < 1000 {
 		t.Errorf("%d attempts began", len(begins))
+	}
+}
+
+// TestReserveCorrects: a state of a clock that is ahead, as after a failover of the store,
+// stops the attempts for no longer than a queue that is full.
+func TestReserveCorrects(t *testing.T) {
+	p := RatePolicy{Events: 1, Burst: 2, MaxWait: time.Second}
+	now := time.Unix(1000, 0)
+	state, wait, ok := p.Reserve(now.Add(time.Hour), now)
+	if ok || state != now.Add(3*time.Second) || wait != 2*time.Second {
+		t.Errorf("got %v, %v, %v", state, wait, ok)
+	}
+	if state, wait, ok = p.Reserve(state, now.Add(wait)); !ok || wait != 0 {
+		t.Errorf("later got %v, %v, %v", state, wait, ok)
+	}
+}
+
+// TestReserveLongWait: a MaxWait without end admits no more than the policy says.
+func TestReserveLongWait(t *testing.T) {
+	p := RatePolicy{Events: 1, MaxWait: math.MaxInt64}
+	now := time.Unix(1000, 0)
+	var state time.Time
+	for i := range 3 {
+		next, wait, ok := p.Reserve(state, now)
+		if !ok || wait != time.Duration(i)*time.Second {
+			t.Errorf("attempt %d: got %v, %v", i, wait, ok)
+		}
+		state = next
 	}
 }

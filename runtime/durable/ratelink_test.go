@@ -20,11 +20,11 @@ import (
 var partner = capacity.RatePolicy{Name: "partner", Events: 10, Burst: 5, MaxWait: 300 * time.Millisecond}
 
 // connectRate returns a rate of one process, and the store through which it is shared.
-func connectRate(t *testing.T, s storage.Store, observe func(context.Context, events.Event)) (
+func connectRate(t *testing.T, s storage.Store, p capacity.RatePolicy, observe func(context.Context, events.Event)) (
 	*capacity.Rate, *durabletest.Faulty, *shared.Connection,
 ) {
 	t.Helper()
-	rate, store := capacity.NewSharedRate(partner), durabletest.CrashAt(s, 0)
+	rate, store := capacity.NewSharedRate(p), durabletest.CrashAt(s, 0)
 	link := shared.Link{Store: store, OnEvent: observe}
 	conn, err := link.Connect(t.Context(), shared.Set{Rates: []*capacity.Rate{rate}})
 	if err != nil {
@@ -40,7 +40,7 @@ func TestSharedRate(t *testing.T) {
 		var started, refused atomic.Int64
 		var callers sync.WaitGroup
 		for range 3 {
-			rate, _, conn := connectRate(t, store, nil)
+			rate, _, conn := connectRate(t, store, partner, nil)
 			t.Cleanup(func() { _ = conn.Close(context.Background()) })
 			for range 4 {
 				callers.Go(func() {
@@ -67,12 +67,38 @@ func TestSharedRate(t *testing.T) {
 	})
 }
 
+// TestRateAhead: a state that is further ahead than a full queue, as after a failover to a
+// store whose clock shows an earlier time, refuses attempts for no longer than a full queue.
+func TestRateAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		patient := partner
+		patient.MaxWait = time.Hour
+		other, _, conn := connectRate(t, store, patient, nil)
+		for range 1000 { // 100 seconds ahead
+			ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+			_ = other.Wait(ctx)
+			cancel()
+		}
+		_ = conn.Close(t.Context())
+		rate, _, conn := connectRate(t, store, partner, nil)
+		defer func() { _ = conn.Close(context.Background()) }()
+		if err := rate.Wait(t.Context()); err == nil {
+			t.Error("admitted at once")
+		}
+		time.Sleep(partner.MaxWait)
+		if err := rate.Wait(t.Context()); err != nil {
+			t.Errorf("later: %v", err)
+		}
+	})
+}
+
 // TestRateWithoutStore: a rate that is not connected, or whose store does not answer, admits
 // nothing, and says why.
 func TestRateWithoutStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failures atomic.Int64
-		rate, store, conn := connectRate(t, memory.New(), func(_ context.Context, e events.Event) {
+		rate, store, conn := connectRate(t, memory.New(), partner, func(_ context.Context, e events.Event) {
 			if e.Kind == events.EventStoreError && e.Name == "rate partner" {
 				failures.Add(1)
 			}

@@ -28,7 +28,8 @@ func (s *sharedRate) Reserve(ctx context.Context) (wait time.Duration, ok bool, 
 		if body, err = record.Decode[record.Rate](r); err != nil {
 			return w, err
 		}
-		if body.State, wait, ok = s.policy.Reserve(body.State, tx.Now); !ok {
+		old := body.State
+		if body.State, wait, ok = s.policy.Reserve(old, tx.Now); body.State.Equal(old) {
 			return w, nil
 		}
 		if r.Bucket.IsZero() {
