@@ -54,10 +54,9 @@ var ErrEmpty = errors.New("retry budget exhausted")
 // costs one atomic load. The zero Budget refuses every retry.
 type Budget struct {
 	// missing is the number of tokens below the capacity: 0 while all calls
-	// succeed. missing, capacity and ratio are in millionths of a token.
-	missing         atomic.Int64
-	capacity, ratio int64
-	perNano         float64 // refill per nanosecond; at most capacity, so that products are finite
+	// succeed, in millionths of a token.
+	missing atomic.Int64
+	limits  atomic.Pointer[limits] // nil in the zero Budget
 
 	begun    time.Time
 	refilled atomic.Int64 // nanoseconds since begun
@@ -72,12 +71,43 @@ func New(p Policy) *Budget { return NewAt(p, time.Now()) }
 // NewAt returns a budget that is full at the time now. With [Budget.WithdrawAt] and
 // [Budget.LeftAt], a simulation uses its own time instead of the clock.
 func NewAt(p Policy, now time.Time) *Budget {
-	p = p.Effective()
-	b := &Budget{capacity: tokens(p.Burst), ratio: tokens(p.Ratio), begun: now}
-	if p.MinPerSecond > 0 { // and not NaN
-		b.perNano = min(p.MinPerSecond*token/1e9, float64(b.capacity))
-	}
+	b := &Budget{begun: now}
+	b.limits.Store(p.limits())
 	return b
+}
+
+// limits are the numbers of a policy: capacity and ratio in millionths of a token.
+type limits struct {
+	capacity, ratio int64
+	perNano         float64 // refill per nanosecond; at most capacity, so that products are finite
+}
+
+// none are the limits of the zero Budget.
+var none limits
+
+func (p Policy) limits() *limits {
+	p = p.Effective()
+	l := &limits{capacity: tokens(p.Burst), ratio: tokens(p.Ratio)}
+	if p.MinPerSecond > 0 { // and not NaN
+		l.perNano = min(p.MinPerSecond*token/1e9, float64(l.capacity))
+	}
+	return l
+}
+
+// current returns the limits of the budget.
+func (b *Budget) current() *limits { return cmp.Or(b.limits.Load(), &none) }
+
+// Update gives the budget other settings while calls use it. The tokens that are missing
+// stay missing, at most the whole new Burst. It may be called at any time.
+func (b *Budget) Update(p Policy) {
+	l := p.limits()
+	b.limits.Store(l)
+	for {
+		missing := b.missing.Load()
+		if missing <= l.capacity || b.missing.CompareAndSwap(missing, l.capacity) {
+			return
+		}
+	}
 }
 
 // tokens returns n tokens in the unit of Budget. It is at most half of the
@@ -97,14 +127,16 @@ func tokens(n float64) int64 {
 // Deposit reports the success of a call: it adds Ratio tokens, up to Burst.
 func (b *Budget) Deposit() {
 	if b.missing.Load() != 0 {
-		b.add(b.ratio)
+		b.deposit()
 	}
 }
 
-// add adds n millionths of a token, up to the capacity. It is not inlined, so
-// that Deposit can be.
+// deposit is not inlined, so that Deposit can be.
 //
 //go:noinline
+func (b *Budget) deposit() { b.add(b.current().ratio) }
+
+// add adds n millionths of a token, up to the capacity.
 func (b *Budget) add(n int64) {
 	for {
 		missing := b.missing.Load()
@@ -122,10 +154,10 @@ func (b *Budget) WithdrawAt(now time.Time) error { return b.withdraw(int64(now.S
 
 // withdraw takes one retry. now is in nanoseconds since begun.
 func (b *Budget) withdraw(now int64) error {
-	b.refill(now)
+	l := b.refill(now)
 	for {
 		missing := b.missing.Load()
-		if b.capacity-missing < token {
+		if l.capacity-missing < token {
 			return ErrEmpty
 		}
 		if b.missing.CompareAndSwap(missing, missing+token) {
@@ -139,21 +171,22 @@ func (b *Budget) Full() bool { return b.missing.Load() == 0 }
 
 // refill adds the tokens for the time since the last refill. now is in
 // nanoseconds since begun. If several goroutines call refill at once, only one of
-// them adds tokens for the same time.
-func (b *Budget) refill(now int64) {
-	last := b.refilled.Load()
-	whole := math.Floor(min(float64(now-last)*b.perNano, float64(b.capacity)))
+// them adds tokens for the same time. It returns the limits that it has used.
+func (b *Budget) refill(now int64) *limits {
+	l, last := b.current(), b.refilled.Load()
+	whole := math.Floor(min(float64(now-last)*l.perNano, float64(l.capacity)))
 	if whole < 1 {
-		return
+		return l
 	}
 	// Advance only by the time of the added amount: the rest is for the next refill.
 	until := now
-	if whole < float64(b.capacity) {
-		until = min(last+int64(math.Ceil(whole/b.perNano)), now)
+	if whole < float64(l.capacity) {
+		until = min(last+int64(math.Ceil(whole/l.perNano)), now)
 	}
 	if b.refilled.CompareAndSwap(last, until) {
 		b.add(int64(whole))
 	}
+	return l
 }
 
 // Left returns how many retries the budget holds now.
@@ -163,6 +196,6 @@ func (b *Budget) Left() float64 { return b.left(int64(time.Since(b.begun))) }
 func (b *Budget) LeftAt(now time.Time) float64 { return b.left(int64(now.Sub(b.begun))) }
 
 func (b *Budget) left(now int64) float64 {
-	b.refill(now)
-	return float64(b.capacity-b.missing.Load()) / token
+	l := b.refill(now)
+	return float64(max(l.capacity-b.missing.Load(), 0)) / token
 }

@@ -68,14 +68,14 @@ func TestAnyRate(t *testing.T) {
 func TestAddsItsRate(t *testing.T) {
 	for _, perSecond := range []float64{0.7, 300, 1500.5, 1e6} {
 		b := New(Policy{MinPerSecond: perSecond, Burst: 1e12})
-		b.missing.Store(b.capacity)
+		b.missing.Store(b.current().capacity)
 		const step, steps = 1999, 1000
 		for i := range int64(steps) {
 			for range 3 { // of which two are of the same time
 				b.refill((i + 1) * step)
 			}
 		}
-		got, want := float64(b.capacity-b.missing.Load()), perSecond*token/1e9*step*steps
+		got, want := float64(b.current().capacity-b.missing.Load()), perSecond*token/1e9*step*steps
 		if got > want || got < want*0.99 {
 			t.Errorf("%v per second: %v tokens, want %v", perSecond, got, want)
 		}
@@ -87,9 +87,9 @@ func TestAddsOneToken(t *testing.T) {
 	b := New(Policy{MinPerSecond: 1, Burst: 1})
 	for now, want := range map[int64]int64{999: 0, 1000: 1} {
 		b.refilled.Store(0)
-		b.missing.Store(b.capacity)
-		if b.refill(now); b.capacity-b.missing.Load() != want {
-			t.Errorf("%d tokens after %dns, want %d", b.capacity-b.missing.Load(), now, want)
+		b.missing.Store(b.current().capacity)
+		if b.refill(now); b.current().capacity-b.missing.Load() != want {
+			t.Errorf("%d tokens after %dns, want %d", b.current().capacity-b.missing.Load(), now, want)
 		}
 	}
 }
@@ -221,7 +221,7 @@ func FuzzWithdraw(f *testing.F) {
 				have -= token
 			}
 		}
-		if got := b.capacity - b.missing.Load(); got != have {
+		if got := b.current().capacity - b.missing.Load(); got != have {
 			t.Errorf("%d are left, want %d", got, have)
 		}
 	})
@@ -244,5 +244,26 @@ func TestTimeOfCaller(t *testing.T) {
 	}
 	if got, want := b.LeftAt(begin.Add(time.Hour)), 3.0; got != want {
 		t.Errorf("after an hour: %v tokens are left, want %v", got, want)
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	b := New(Policy{Burst: 10, MinPerSecond: NoRefill})
+	for range 4 {
+		if err := b.Withdraw(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ burst, left float64 }{{20, 16}, {5, 1}, {2, 0}, {3, 1}} {
+		b.Update(Policy{Burst: tt.burst, MinPerSecond: NoRefill})
+		if got := b.Left(); got != tt.left {
+			t.Errorf("burst %v: %v left, want %v", tt.burst, got, tt.left)
+		}
+	}
+	if b.Update(Policy{Burst: 3, Ratio: 1, MinPerSecond: NoRefill}); b.Withdraw() != nil {
+		t.Fatal("nothing left")
+	}
+	if b.Deposit(); b.Left() != 1 {
+		t.Errorf("%v left after a deposit of 1", b.Left())
 	}
 }
