@@ -22,7 +22,7 @@ type Breaker struct {
 	// written under mu. The word of the zero Breaker has no bit set.
 	word   atomic.Uint64
 	window atomic.Pointer[window] // nil unless closed and a rate is set
-	policy Policy                 // as given; never written after New
+	policy atomic.Pointer[Policy] // as given; nil in the zero Breaker; written under mu
 
 	mu sync.Mutex
 	machine
@@ -45,7 +45,8 @@ func New(p Policy) *Breaker {
 	if err := p.validate(); err != nil {
 		panic(err.Error())
 	}
-	b := &Breaker{policy: p}
+	b := new(Breaker)
+	b.policy.Store(&p)
 	b.lock()
 	b.unlock()
 	return b
@@ -55,7 +56,7 @@ func New(p Policy) *Breaker {
 func (b *Breaker) lock() {
 	b.mu.Lock()
 	if b.s.Generation == 0 {
-		b.limits = b.policy.Effective()
+		b.limits = b.Policy()
 		b.enter(Closed, "", time.Now())
 	}
 }
@@ -85,7 +86,12 @@ func (b *Breaker) unlock() {
 
 // Policy returns the policy of the breaker, with its defaults. Its Count must not
 // be changed.
-func (b *Breaker) Policy() Policy { return b.policy.Effective() }
+func (b *Breaker) Policy() Policy {
+	if p := b.policy.Load(); p != nil {
+		return p.Effective()
+	}
+	return Policy{}.Effective()
+}
 
 // State returns the current state. A breaker that has been open for longer than
 // OpenFor is half-open.

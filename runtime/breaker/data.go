@@ -232,7 +232,7 @@ func (m *machine) record(p Permit, s Sample, now time.Time) {
 	if s == Neutral {
 		return
 	}
-	slow := m.limits.SlowCall > 0 && now.Sub(p.Started) > m.limits.SlowCall
+	slow := m.limits.SlowCall > 0 && !p.Started.IsZero() && now.Sub(p.Started) > m.limits.SlowCall
 	if m.s.State == HalfOpen {
 		m.recordHalfOpen(s == Failure || slow, now)
 		return
