@@ -41,7 +41,7 @@ func (l *Limiter) Done(began time.Time, s Sample) {
 	case s == Overload:
 		a.overload.Add(1)
 		a.calls.Add(1)
-	case s == Success || took > l.policy.Target:
+	case s == Success || took > l.policy.Load().Target:
 		a.calls.Add(uint64(max(took.Microseconds(), 0))<<callBits | 1)
 	}
 	l.Release()
@@ -79,7 +79,7 @@ func (l *Limiter) adapt() {
 		w.Mean = time.Duration(calls>>callBits) * time.Microsecond / time.Duration(n)
 	}
 	a.from.Store(int64(at))
-	a.limit = l.policy.Next(a.limit, w)
+	a.limit = l.policy.Load().Next(a.limit, w)
 	if limit := int64(a.limit); limit != l.limit.Load() {
 		l.setLimit(limit)
 	}

@@ -42,7 +42,7 @@ func (g *Gate) Enter(ctx context.Context, deadline time.Time) (Pass, error) {
 		return Pass{}, err
 	}
 	if t := g.Throttle; t != nil && !t.Admit() {
-		return Pass{}, Refusal{By: ByThrottle, Name: t.policy.Name}
+		return Pass{}, Refusal{By: ByThrottle, Name: t.Policy().Name}
 	}
 	p := Pass{admitted: true}
 	ok := true
@@ -94,7 +94,7 @@ func (g *Gate) waitForPermit(ctx context.Context, deadline time.Time) error {
 	if g.Limiter == nil || g.Limiter.TryAcquire() {
 		return nil
 	}
-	if !deadline.IsZero() && time.Until(deadline) < g.Limiter.policy.MaxWait {
+	if !deadline.IsZero() && time.Until(deadline) < g.Limiter.Policy().MaxWait {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()

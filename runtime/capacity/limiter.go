@@ -3,6 +3,7 @@ package capacity
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -31,10 +32,10 @@ type Limiter struct {
 	// negative while an adaptive limit is below the permits in use. Attempts take a
 	// permit only while free is positive.
 	free     atomic.Int64
-	most     int64        // the greatest number of permits that there may be
-	limit    atomic.Int64 // changed only under mu
-	adaptive *adaptive    // nil if the limit does not change
-	policy   LimiterPolicy
+	most     atomic.Uint64                 // the greatest number of permits that there may be
+	limit    atomic.Int64                  // changed only under mu
+	adaptive *adaptive                     // nil if the limit does not change
+	policy   atomic.Pointer[LimiterPolicy] // with its defaults; nil in the zero Limiter
 	begun    time.Time
 	refusal  error
 	refused  atomic.Uint64
@@ -55,36 +56,44 @@ const maxLimit = math.MaxInt32
 // of an adaptive limit are not in this order.
 func NewLimiter(p LimiterPolicy) *Limiter {
 	p = p.Effective()
-	p.validate()
-	l := &Limiter{
-		policy: p, most: int64(p.Limit), begun: time.Now(), refusal: Refusal{By: ByLimiter, Name: p.Name},
+	if err := p.validate(); err != nil {
+		panic("capacity: " + err.Error())
 	}
+	l := &Limiter{begun: time.Now(), refusal: Refusal{By: ByLimiter, Name: p.Name}}
+	l.policy.Store(&p)
+	l.most.Store(uint64(p.Limit))
 	l.expire = l.expireWaits
 	l.limit.Store(int64(p.Limit))
 	l.free.Store(int64(p.Limit))
 	if p.Target > 0 {
-		l.most = int64(p.Max)
+		l.most.Store(uint64(p.Max))
 		l.adaptive = &adaptive{limit: float64(p.Limit)}
 	}
 	return l
 }
 
-// validate panics if an effective policy is not one of a limiter.
-func (p *LimiterPolicy) validate() {
+// validate returns an error if an effective policy is not one of a limiter.
+func (p *LimiterPolicy) validate() error {
 	switch {
 	case p.Limit < 0, p.MaxWait < 0 && p.MaxWait != NoWait, p.Queue < 0, p.Target < 0, p.Min < 0, p.Max < 0:
-		panic("capacity: negative field of the LimiterPolicy " + p.Name)
+		return errors.New("negative field of the LimiterPolicy " + p.Name)
 	case p.Limit == 0:
-		panic("capacity: neither Limit nor Target of the LimiterPolicy " + p.Name + " is set")
+		return errors.New("neither Limit nor Target of the LimiterPolicy " + p.Name + " is set")
 	case p.Limit > maxLimit || p.Max > maxLimit:
-		panic("capacity: the limit of the LimiterPolicy " + p.Name + " is greater than 2³¹-1")
+		return errors.New("the limit of the LimiterPolicy " + p.Name + " is greater than 2³¹-1")
 	case p.Target > 0 && !(p.Min <= p.Limit && p.Limit <= p.Max):
-		panic("capacity: Limit of the LimiterPolicy " + p.Name + " is not between Min and Max")
+		return errors.New("Limit of the LimiterPolicy " + p.Name + " is not between Min and Max")
 	}
+	return nil
 }
 
 // Policy returns the policy of the limiter, with its defaults.
-func (l *Limiter) Policy() LimiterPolicy { return l.policy }
+func (l *Limiter) Policy() LimiterPolicy {
+	if p := l.policy.Load(); p != nil {
+		return *p
+	}
+	return LimiterPolicy{}
+}
 
 // Adaptive reports whether the limit changes with what the attempts show: they must
 // then end with [Limiter.Done].
@@ -140,22 +149,23 @@ func (l *Limiter) Acquire(ctx context.Context) error {
 
 // wait is Acquire after TryAcquire has failed.
 func (l *Limiter) wait(ctx context.Context) error {
-	if l.policy.MaxWait <= 0 {
+	p := l.policy.Load()
+	if p == nil || p.MaxWait <= 0 {
 		return l.refuse()
 	}
-	until := time.Since(l.begun) + l.policy.MaxWait
+	until := time.Since(l.begun) + p.MaxWait
 	l.mu.Lock()
 	switch {
 	case l.queue.len == 0 && l.tryCrowd():
 		l.mu.Unlock()
 		return nil
-	case l.queue.len >= cmp.Or(l.policy.Queue, l.Limit()):
+	case l.queue.len >= cmp.Or(p.Queue, l.Limit()):
 		l.mu.Unlock()
 		return l.refuse()
 	}
 	w := l.queue.push(until)
 	if l.queue.len == 1 {
-		l.queue.wake(l.policy.MaxWait, l.expire)
+		l.queue.wake(p.MaxWait, l.expire)
 	}
 	l.mu.Unlock()
 
@@ -247,7 +257,7 @@ func (l *Limiter) expireWaits() {
 
 // Release returns a permit. It panics if more are returned than have been taken.
 func (l *Limiter) Release() {
-	if n := l.free.Add(1); n <= 0 || n > l.most {
+	if uint64(l.free.Add(1)-1) >= l.most.Load() { // no free permits, as it seems, or too many
 		l.released()
 	}
 }
@@ -256,7 +266,7 @@ func (l *Limiter) Release() {
 //
 //go:noinline
 func (l *Limiter) released() {
-	if l.free.Load() > l.most {
+	if n := l.free.Load(); n > 0 && uint64(n) > l.most.Load() {
 		l.free.Add(-1)
 		panic("capacity: Release of a Limiter without a permit in use")
 	}

@@ -22,8 +22,7 @@ import (
 type Rate struct {
 	state   atomic.Int64 // see RatePolicy.Take; in nanoseconds since begun
 	crowded atomic.Bool  // attempts wait; changed only under mu
-	spacing spacing
-	policy  RatePolicy
+	rule    atomic.Pointer[rateRule]
 	begun   time.Time
 	refused atomic.Uint64
 
@@ -35,17 +34,21 @@ type Rate struct {
 	grant  func() // r.grantSlots
 }
 
+// A rateRule is a policy with its defaults, and its numbers.
+type rateRule struct {
+	RatePolicy
+	spacing
+}
+
 // NewRate returns a rate with all slots of its burst free. It panics if a field of p is
 // negative other than [NoWait], or if Events is not set.
 func NewRate(p RatePolicy) *Rate {
 	p = p.Effective()
-	switch {
-	case p.Events < 0, p.Per < 0, p.Burst < 0, p.MaxWait < 0 && p.MaxWait != NoWait:
-		panic("capacity: negative field of the RatePolicy " + p.Name)
-	case p.Events == 0:
-		panic("capacity: Events of the RatePolicy " + p.Name + " is not set")
+	if err := p.validate(); err != nil {
+		panic("capacity: " + err.Error())
 	}
-	r := &Rate{policy: p, spacing: p.spacing(), begun: time.Now()}
+	r := &Rate{begun: time.Now()}
+	r.rule.Store(&rateRule{p, p.spacing()})
 	r.grant = r.grantSlots
 	return r
 }
@@ -107,7 +110,7 @@ func (r *Rate) reserve(ctx context.Context, deadline time.Time, remote Remote) e
 		return ctx.Err()
 	case err != nil, !ok:
 		r.refused.Add(1)
-		return Refusal{By: ByRate, Name: r.policy.Name, AdmitsIn: wait, Cause: err}
+		return Refusal{By: ByRate, Name: r.Policy().Name, AdmitsIn: wait, Cause: err}
 	case !deadline.IsZero() && wait >= time.Until(deadline):
 		return context.DeadlineExceeded
 	case wait == 0:
@@ -125,8 +128,19 @@ func (r *Rate) reserve(ctx context.Context, deadline time.Time, remote Remote) e
 	}
 }
 
+// validate returns an error if an effective policy is not one of a rate.
+func (p *RatePolicy) validate() error {
+	switch {
+	case p.Events < 0, p.Per < 0, p.Burst < 0, p.MaxWait < 0 && p.MaxWait != NoWait:
+		return errors.New("negative field of the RatePolicy " + p.Name)
+	case p.Events == 0:
+		return errors.New("Events of the RatePolicy " + p.Name + " is not set")
+	}
+	return nil
+}
+
 // Policy returns the policy of the rate, with its defaults.
-func (r *Rate) Policy() RatePolicy { return r.policy }
+func (r *Rate) Policy() RatePolicy { return r.rule.Load().RatePolicy }
 
 // Queued returns the number of attempts that wait for a slot.
 func (r *Rate) Queued() int {
@@ -185,10 +199,10 @@ func (r *Rate) Wait(ctx context.Context) error {
 
 // take takes a slot, or returns how long it takes until one is free.
 func (r *Rate) take() (slot int64, wait time.Duration) {
-	now := int64(time.Since(r.begun))
+	now, rule := int64(time.Since(r.begun)), r.rule.Load()
 	for {
 		state := r.state.Load()
-		next, wait := r.spacing.take(state, now)
+		next, wait := rule.take(state, now)
 		if next == state {
 			return next, wait
 		}
@@ -196,7 +210,7 @@ func (r *Rate) take() (slot int64, wait time.Duration) {
 			// It is the one of another goroutine, which has read the clock later, or of
 			// another clock.
 			now = int64(time.Since(r.begun))
-			next, wait = r.spacing.take(state, now)
+			next, wait = rule.take(state, now)
 		}
 		if next == state || r.state.CompareAndSwap(state, next) {
 			return next, wait
@@ -213,6 +227,7 @@ func (r *Rate) wait(ctx context.Context, deadline time.Time) (slot int64, err er
 		r.mu.Unlock()
 		return 0, r.reserve(ctx, deadline, remote)
 	}
+	rule := r.rule.Load()
 	var wait time.Duration
 	if r.queue.len == 0 {
 		if slot, wait = r.take(); wait == 0 {
@@ -220,14 +235,14 @@ func (r *Rate) wait(ctx context.Context, deadline time.Time) (slot int64, err er
 			return slot, nil
 		}
 	} else {
-		_, wait = r.spacing.take(r.state.Load(), int64(time.Since(r.begun)))
-		wait += time.Duration(int64(r.queue.len) * r.spacing.interval)
+		_, wait = rule.take(r.state.Load(), int64(time.Since(r.begun)))
+		wait += time.Duration(int64(r.queue.len) * rule.interval)
 	}
 	switch {
-	case wait > r.policy.MaxWait:
+	case wait > rule.MaxWait:
 		r.mu.Unlock()
 		r.refused.Add(1)
-		return 0, Refusal{By: ByRate, Name: r.policy.Name, AdmitsIn: wait}
+		return 0, Refusal{By: ByRate, Name: rule.Name, AdmitsIn: wait}
 	case !deadline.IsZero() && wait >= time.Until(deadline):
 		r.mu.Unlock()
 		return 0, context.DeadlineExceeded
@@ -298,7 +313,7 @@ func (r *Rate) giveBack(slot int64) {
 	if r.isShared() {
 		return // the slot is spent
 	}
-	if r.state.CompareAndSwap(slot, slot-r.spacing.interval) && r.crowded.Load() {
+	if r.state.CompareAndSwap(slot, slot-r.rule.Load().interval) && r.crowded.Load() {
 		r.grantSlots()
 	}
 }

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -17,8 +18,8 @@ import (
 // few for a refusal, an attempt costs an atomic load before it, and a lock and a clock
 // reading after it.
 type Throttle struct {
-	mood   atomic.Uint32  // written under mu
-	policy ThrottlePolicy // as given; never written after NewThrottle
+	mood   atomic.Uint32                  // written under mu
+	policy atomic.Pointer[ThrottlePolicy] // as given; nil in the zero Throttle
 
 	refused atomic.Uint64
 
@@ -38,19 +39,34 @@ const (
 // negative or not a number, if MaxShare is above 1, or if Window is below 10ns.
 func NewThrottle(p ThrottlePolicy) *Throttle {
 	e := p.Effective()
-	switch {
-	case !(e.K >= 0), e.Window < 0, e.MinCalls < 0, !(e.MaxShare >= 0):
-		panic("capacity: negative field of the ThrottlePolicy " + p.Name)
-	case e.MaxShare > 1:
-		panic("capacity: MaxShare of the ThrottlePolicy " + p.Name + " is above 1")
-	case e.Window < 10:
-		panic("capacity: Window of the ThrottlePolicy " + p.Name + " is below 10ns")
+	if err := e.validate(); err != nil {
+		panic("capacity: " + err.Error())
 	}
-	return &Throttle{policy: p}
+	t := new(Throttle)
+	t.policy.Store(&p)
+	return t
+}
+
+// validate returns an error if an effective policy is not one of a throttle.
+func (p *ThrottlePolicy) validate() error {
+	switch {
+	case !(p.K >= 0), p.Window < 0, p.MinCalls < 0, !(p.MaxShare >= 0):
+		return errors.New("negative field of the ThrottlePolicy " + p.Name)
+	case p.MaxShare > 1:
+		return errors.New("MaxShare of the ThrottlePolicy " + p.Name + " is above 1")
+	case p.Window < 10:
+		return errors.New("Window of the ThrottlePolicy " + p.Name + " is below 10ns")
+	}
+	return nil
 }
 
 // Policy returns the policy of the throttle, with its defaults. Its Count must not be changed.
-func (t *Throttle) Policy() ThrottlePolicy { return t.policy.Effective() }
+func (t *Throttle) Policy() ThrottlePolicy {
+	if p := t.policy.Load(); p != nil {
+		return p.Effective()
+	}
+	return ThrottlePolicy{}.Effective()
+}
 
 // Calm reports whether no failure is in the window: every attempt is admitted, and
 // a success need not be reported.
@@ -101,7 +117,7 @@ func (t *Throttle) report(s Sample) {
 func (t *Throttle) lock() {
 	t.mu.Lock()
 	if !t.begun {
-		t.begun, t.state = true, NewThrottleState(t.policy, time.Now())
+		t.begun, t.state = true, NewThrottleState(t.Policy(), time.Now())
 	}
 }
 

@@ -1,0 +1,102 @@
+package capacity
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrAdaptive is the error of an update by which a limiter would begin or cease to adapt
+// its limit: attempts that are in progress would return their permits in the wrong way.
+var ErrAdaptive = errors.New("a limiter cannot begin or cease to adapt its limit")
+
+// Update gives the limiter other settings while calls use it. Attempts that hold permits
+// keep them, also if the limit falls below their number. Attempts that wait keep their
+// MaxWait. An adaptive limit stays where it is, within Min and Max. Update returns an error,
+// and changes nothing, if [NewLimiter] would panic for p, if p has another Name, or
+// [ErrAdaptive]. It may be called at any time, but not for the zero Limiter.
+func (l *Limiter) Update(p LimiterPolicy) error {
+	p = p.Effective()
+	old := l.Policy()
+	switch err := p.validate(); {
+	case err != nil:
+		return err
+	case p.Name != old.Name:
+		return renamed("limiter", old.Name, p.Name)
+	case p.Target > 0 != l.Adaptive():
+		return fmt.Errorf("limiter %q: %w", p.Name, ErrAdaptive)
+	}
+	l.policy.Store(&p)
+	if a := l.adaptive; a != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.limit = min(max(a.limit, float64(p.Min)), float64(p.Max))
+		l.resize(p.Max, int(a.limit))
+	} else {
+		l.resize(p.Limit, p.Limit)
+	}
+	return nil
+}
+
+// resize changes the limit and the greatest number of permits. The greater one of the old
+// and the new number holds while the limit changes, so that no permit seems to be one too
+// many.
+func (l *Limiter) resize(most, limit int) {
+	l.most.Store(max(uint64(most), l.most.Load()))
+	l.setLimit(int64(limit))
+	l.most.Store(uint64(most))
+}
+
+// ErrShared is the error of an update of a rate that processes share: the record in the store
+// has its settings.
+var ErrShared = errors.New("a rate that processes share cannot change")
+
+// Update gives the rate other settings while calls use it. The slots that are taken stay
+// taken: the next one is free when it would have been, or at most a Burst of slots later.
+// Attempts that wait move up if the rate rises. Update returns an error, and changes
+// nothing, if [NewRate] would panic for p, if p has another Name, or [ErrShared]. It may be
+// called at any time.
+func (r *Rate) Update(p RatePolicy) error {
+	p = p.Effective()
+	if err := p.validate(); err != nil {
+		return err
+	}
+	if old := r.Policy().Name; p.Name != old {
+		return renamed("rate", old, p.Name)
+	}
+	if r.isShared() {
+		return fmt.Errorf("rate %q: %w", p.Name, ErrShared)
+	}
+	r.rule.Store(&rateRule{p, p.spacing()})
+	if r.crowded.Load() {
+		r.grantSlots()
+	}
+	return nil
+}
+
+// Update gives the throttle other settings while calls use it. It keeps what it has counted,
+// unless the Window changes. Update returns an error, and changes nothing, if [NewThrottle]
+// would panic for p or if p has another Name. It may be called at any time.
+func (t *Throttle) Update(p ThrottlePolicy) error {
+	e := p.Effective()
+	if err := e.validate(); err != nil {
+		return err
+	}
+	if old := t.Policy().Name; p.Name != old {
+		return renamed("throttle", old, p.Name)
+	}
+	t.lock()
+	defer t.unlock()
+	t.policy.Store(&p)
+	if t.state.limits.Window != e.Window {
+		t.state = NewThrottleState(p, time.Now())
+		return nil
+	}
+	t.state.limits = e
+	t.state.advance(time.Now())
+	return nil
+}
+
+func renamed(kind, from, to string) error {
+	return fmt.Errorf("%s %q: Name is %q: it cannot change", kind, from, to)
+}
