@@ -2,6 +2,7 @@ package hedge
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +19,9 @@ const saved = 10
 // the first requests are fast. The zero Hedge starts no second request, and neither does
 // a nil *Hedge.
 type Hedge struct {
-	policy   Policy         // with its defaults
-	extra    *budget.Budget // nil in the zero Hedge
-	quantile quantile       // of the durations of first requests, if the policy has one
+	policy   atomic.Pointer[Policy] // with its defaults; nil in the zero Hedge
+	extra    *budget.Budget         // nil in the zero Hedge
+	quantile quantile               // of the durations of first requests, if the policy has one
 
 	won, lost, refused, noBudget atomic.Uint64
 }
@@ -32,24 +33,58 @@ func New(p Policy) *Hedge {
 		panic(err.Error())
 	}
 	p = p.Effective()
-	return &Hedge{
-		policy: p,
-		extra:  budget.New(budget.Policy{Ratio: p.Extra, MinPerSecond: budget.NoRefill, Burst: saved}),
+	h := &Hedge{extra: budget.New(p.extra())}
+	h.policy.Store(&p)
+	return h
+}
+
+// extra returns the budget of the extra load.
+func (p *Policy) extra() budget.Policy {
+	return budget.Policy{Ratio: p.Extra, MinPerSecond: budget.NoRefill, Burst: saved}
+}
+
+// Update gives the hedge other settings while calls use it. It keeps the counts, and
+// forgets the durations if Quantile changes. Requests that have begun keep their delay.
+// Update returns an error, and changes nothing, if [New] would panic for p or if p has
+// another Name. It may be called at any time, but not for the zero Hedge.
+func (h *Hedge) Update(p Policy) error {
+	if err := p.validate(); err != nil {
+		return err
 	}
+	old := h.policy.Load()
+	if p.Name != old.Name {
+		return fmt.Errorf("hedge %q: Name is %q: it cannot change", old.Name, p.Name)
+	}
+	p = p.Effective()
+	h.policy.Store(&p)
+	if p.Quantile != old.Quantile {
+		h.quantile.reset()
+	}
+	h.extra.Update(p.extra())
+	return nil
 }
 
 // Policy returns the policy of the hedge, with its defaults.
-func (h *Hedge) Policy() Policy { return h.policy }
+func (h *Hedge) Policy() Policy {
+	if p := h.policy.Load(); p != nil {
+		return *p
+	}
+	return Policy{}
+}
 
 // Delay returns how long the first request of a race that begins now may take before
 // the second one starts. It returns false if no second one would start, because the
 // quantile is not known yet.
 func (h *Hedge) Delay() (time.Duration, bool) {
-	if h.policy.After > 0 {
-		return h.policy.After, true
+	p := h.policy.Load()
+	switch {
+	case p == nil:
+		return 0, false
+	case p.After > 0:
+		return p.After, true
 	}
 	d := h.quantile.get()
-	return max(d, h.policy.AtLeast), d > 0
+	return max(d, p.AtLeast), d > 0
 }
 
 // Counts are the numbers of second requests since a Hedge was made, by their outcomes.
@@ -72,7 +107,7 @@ func (h *Hedge) Counts() Counts {
 // fall, and the share of hedges would rise.
 func (h *Hedge) note(r *Race, d time.Duration, succeeded bool) {
 	if succeeded || r.timer != nil && d >= r.delay {
-		h.quantile.add(d, !succeeded, h.policy.Quantile)
+		h.quantile.add(d, !succeeded, r.quantile)
 	}
 }
 

@@ -38,6 +38,14 @@ func (e *quantile) get() time.Duration {
 	return time.Duration(math.Float64frombits(e.bits.Load()))
 }
 
+// reset forgets all durations.
+func (e *quantile) reset() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.first = nil
+	e.bits.Store(0)
+}
+
 // add takes the duration d into account. If cut is true, it was cut short, and would
 // have been longer. Goroutines that add at the same moment may lose a duration.
 func (e *quantile) add(d time.Duration, cut bool, q float64) {

@@ -68,6 +68,8 @@ type Race struct {
 	timer  *time.Timer // nil if no second request is planned
 	delay  time.Duration
 	began  time.Time // only for a quantile
+	// quantile is that of the policy when the race began, or 0.
+	quantile float64
 
 	// over says that the first request has returned: no second one starts, and the
 	// context of the first one has ended. It is set under mu.
@@ -95,7 +97,7 @@ func (r *Race) Begin(ctx context.Context, h *Hedge, again func()) context.Contex
 		return ctx
 	}
 	r.hedge = h
-	if h.policy.Quantile > 0 {
+	if r.quantile = h.policy.Load().Quantile; r.quantile > 0 {
 		r.began = time.Now()
 	}
 	delay, ok := h.Delay()
@@ -157,7 +159,7 @@ func (r *Race) End(err error) Outcome {
 	if h == nil {
 		return Single
 	}
-	if h.policy.Quantile > 0 {
+	if r.quantile > 0 {
 		h.note(r, time.Since(r.began), err == nil)
 	}
 	outcome := Single
