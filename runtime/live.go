@@ -17,8 +17,8 @@ type Live struct {
 	current atomic.Pointer[Policy] // what calls use
 
 	mu     sync.Mutex
-	policy *Policy // without what Off changes
-	off    bool
+	policy *Policy // without the limit
+	limit  int     // 0: none
 }
 
 // NewLive returns a Live with the policy p, which must not be changed any more.
@@ -28,11 +28,19 @@ func NewLive(p *Policy) *Live {
 	return l
 }
 
-// Load returns the policy that is in force. It must not be changed.
+// Load returns the policy for a call that begins now. It must not be changed.
 func (l *Live) Load() *Policy { return l.current.Load() }
 
+// Policy returns the policy without the limit of [Live.Limit]. Durable steps use it: a limit
+// for an hour must not end a run that would go on afterwards. It must not be changed.
+func (l *Live) Policy() *Policy {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.policy
+}
+
 // Store replaces the policy for the calls that begin from now on. p must not be changed
-// any more. While retries are off, they stay off.
+// any more. The limit of [Live.Limit] stays.
 func (l *Live) Store(p *Policy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,26 +48,33 @@ func (l *Live) Store(p *Policy) {
 	l.put()
 }
 
-// Off turns the retries of calls that begin from now on off, or on again. While they are
-// off, a call makes one attempt; its time limits, breaker and gate apply as before.
-func (l *Live) Off(off bool) {
+// Limit limits the attempts of calls that begin from now on to n, if the policy allows
+// more: 1 turns retries off, and 0 takes the limit away. The time limits, the breaker and
+// the gate of calls apply as before. It panics if n is negative.
+func (l *Live) Limit(n int) {
+	if n < 0 {
+		panic("retry: negative limit of attempts")
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.off = off
-	l.put()
+	if n != l.limit {
+		l.limit = n
+		l.put()
+	}
 }
 
 // put stores what calls use. The caller holds mu.
 func (l *Live) put() {
-	if !l.off {
+	if l.limit == 0 {
 		l.current.Store(l.policy)
 		return
 	}
-	once := *l.policy
-	once.MaxAttempts = 1
-	once.PerError = slices.Clone(once.PerError)
-	for i := range once.PerError {
-		once.PerError[i].MaxAttempts = 1
+	limited := *l.policy
+	limited.MaxAttempts = min(limited.maxAttempts(), l.limit)
+	limited.PerError = slices.Clone(limited.PerError)
+	for i := range limited.PerError {
+		s := &limited.PerError[i].Schedule
+		s.MaxAttempts = min(s.maxAttempts(), l.limit)
 	}
-	l.current.Store(&once)
+	l.current.Store(&limited)
 }

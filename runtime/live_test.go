@@ -51,7 +51,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-func TestLiveOff(t *testing.T) {
+func TestLiveLimit(t *testing.T) {
 	attempts := func(live *retry.Live, class error) (n int) {
 		_, _ = retry.Do(context.Background(), live.Load(), func(context.Context) (int, error) { n++; return n, class })
 		return n
@@ -71,9 +71,11 @@ func TestLiveOff(t *testing.T) {
 		want   int
 	}{
 		{"as compiled", func() {}, 3},
-		{"off", func() { live.Off(true) }, 1},
+		{"off", func() { live.Limit(1) }, 1},
 		{"changed while off", func() { live.Store(policy(4)) }, 1},
-		{"on", func() { live.Off(false) }, 4},
+		{"less", func() { live.Limit(2) }, 2},
+		{"more than the policy", func() { live.Limit(9) }, 4},
+		{"on", func() { live.Limit(0) }, 4},
 	} {
 		step.change()
 		if got := attempts(live, network); got != step.want {

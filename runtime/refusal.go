@@ -37,7 +37,8 @@ func refusalOf(b *breaker.Breaker) Refusal {
 	if _, ok := b.Ready(); ok {
 		return Refusal{Breaker: name}
 	}
-	return RefusalBy(name, b.Save())
+	state, until := b.Outlook()
+	return Refusal{Breaker: name, State: state, AdmitsAt: until}
 }
 
 // Error returns the name of the breaker, its state, and when it admits calls again.

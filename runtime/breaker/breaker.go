@@ -26,6 +26,7 @@ type Breaker struct {
 
 	mu sync.Mutex
 	machine
+	holding
 	sharing
 	watching
 }
@@ -64,11 +65,15 @@ func (b *Breaker) lock() {
 // unlock stores word and window for the fast path, unlocks the breaker, and
 // reports a change of the state to the observers.
 func (b *Breaker) unlock() {
-	if b.window.Load() != b.counts {
-		b.window.Store(b.counts)
+	counts := b.counts
+	if b.holdsOpen() {
+		counts = nil // Admit uses the window to admit attempts without the lock
+	}
+	if b.window.Load() != counts {
+		b.window.Store(counts)
 	}
 	word := b.s.Generation << generationBit
-	if b.s.State == Closed && b.limits.SlowCall == 0 {
+	if b.s.State == Closed && b.limits.SlowCall == 0 && !b.holdsOpen() {
 		word |= admits // SlowCall needs the start time of the attempt
 	}
 	if b.s.Failures > 0 {
@@ -93,12 +98,11 @@ func (b *Breaker) Policy() Policy {
 	return Policy{}.Effective()
 }
 
-// State returns the current state. A breaker that has been open for longer than
-// OpenFor is half-open.
+// State returns the state that calls see now. A breaker that has been open for longer
+// than OpenFor is half-open.
 func (b *Breaker) State() State {
-	b.lock()
-	defer b.unlock()
-	return b.stateAt(time.Now())
+	state, _ := b.Outlook()
+	return state
 }
 
 // Admit returns the permit for an attempt that starts now, and false if the
@@ -114,6 +118,19 @@ func (b *Breaker) Admit() (Permit, bool) {
 	}
 	b.lock()
 	defer b.unlock()
+	if b.expireHold(now); b.holdsOpen() {
+		return Permit{}, false
+	}
+	permit, ok := b.admit(now)
+	if !ok && b.holdsClosed() {
+		return Permit{Started: now}, true // whose sample does not count
+	}
+	return permit, ok
+}
+
+// admit asks the remote if the breaker is shared and half-open, and the state machine
+// otherwise.
+func (b *Breaker) admit(now time.Time) (Permit, bool) {
 	if b.remote != nil && b.stateAt(now) == HalfOpen {
 		return b.ask(now)
 	}

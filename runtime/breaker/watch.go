@@ -30,6 +30,8 @@ const (
 	ChangeForced          ChangeReason = "forced open"          // by Breaker.ForceOpen
 	ChangeReset           ChangeReason = "reset"                // by Breaker.Reset
 	ChangeRestored        ChangeReason = "restored"             // by Breaker.Restore
+	ChangeHeld            ChangeReason = "held"                 // by Breaker.HoldOpen or Breaker.HoldClosed
+	ChangeHoldEnded       ChangeReason = "hold ended"           // by its time, or by Breaker.EndHold
 	ChangeShared          ChangeReason = "shared store"         // by another process or an operator: see Breaker.Share
 )
 
@@ -62,14 +64,14 @@ func (b *Breaker) Observe(f func(Change)) {
 // noteChange keeps a change of the state for the observers, and returns whether
 // the caller has to call notify once it has unlocked the breaker.
 func (b *Breaker) noteChange() bool {
-	if b.s.State != b.seen {
+	if state, until := b.shown(); state != b.seen {
 		if len(b.observers) > 0 {
 			b.changes = append(b.changes, Change{
-				Breaker: b.limits.Name, From: b.seen, To: b.s.State, Why: b.why, When: b.when,
-				Failures: b.s.Failures, OpenUntil: b.s.OpenUntil,
+				Breaker: b.limits.Name, From: b.seen, To: state, Why: b.why, When: b.when,
+				Failures: b.s.Failures, OpenUntil: until,
 			})
 		}
-		b.seen = b.s.State
+		b.seen = state
 	}
 	return len(b.changes) > 0 && !b.notifying
 }

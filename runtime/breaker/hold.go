@@ -1,0 +1,82 @@
+package breaker
+
+import "time"
+
+// holding is the part of a Breaker that an operator holds open or closed for some time.
+// The state machine goes on as before, so that the breaker has the state afterwards that
+// it would have had without the hold.
+type holding struct {
+	held  bool
+	as    State // Open or Closed
+	until time.Time
+}
+
+// HoldOpen lets the breaker refuse all attempts until a time, in this process: an operator
+// stops the calls of a service, and need not remember to allow them again. Calls see a
+// breaker that is open until then. The results of attempts that are running count, so that
+// the breaker may be open by itself afterwards. A later call of HoldOpen, [Breaker.HoldClosed]
+// or [Breaker.EndHold] replaces the hold. A time that has passed ends it.
+func (b *Breaker) HoldOpen(until time.Time) { b.hold(Open, until) }
+
+// HoldClosed lets the breaker admit all attempts until a time, in this process, whatever its
+// state is: an operator knows that the failures do not matter, or that the breaker is set
+// too tightly. The state still changes meanwhile as it would otherwise, and applies
+// afterwards. See [Breaker.HoldOpen].
+func (b *Breaker) HoldClosed(until time.Time) { b.hold(Closed, until) }
+
+// EndHold ends what HoldOpen or HoldClosed have begun, if that has not ended.
+func (b *Breaker) EndHold() { b.hold(Closed, time.Time{}) }
+
+func (b *Breaker) hold(as State, until time.Time) {
+	b.lock()
+	defer b.unlock()
+	now := time.Now()
+	if b.stateAt(now); !now.Before(until) {
+		b.endHold(now)
+		return
+	}
+	b.holding = holding{held: true, as: as, until: until}
+	b.why, b.when = ChangeHeld, now
+}
+
+// endHold ends a hold, if there is one.
+func (b *Breaker) endHold(now time.Time) {
+	if b.held {
+		b.holding = holding{}
+		b.why, b.when = ChangeHoldEnded, now
+	}
+}
+
+// expireHold ends a hold whose time has passed. The caller holds the lock, and calls it
+// before it looks at the state, so that a hold needs no timer.
+func (b *Breaker) expireHold(now time.Time) {
+	if b.held && !now.Before(b.until) {
+		b.endHold(now)
+	}
+}
+
+// holdsOpen and holdsClosed report whether a hold of that kind has not ended.
+func (h *holding) holdsOpen() bool   { return h.held && h.as == Open }
+func (h *holding) holdsClosed() bool { return h.held && h.as == Closed }
+
+// shown returns the state and the end of OpenFor that calls see.
+func (b *Breaker) shown() (State, time.Time) {
+	switch {
+	case b.holdsOpen():
+		return Open, b.until
+	case b.holdsClosed():
+		return Closed, time.Time{}
+	}
+	return b.s.State, b.s.OpenUntil
+}
+
+// Outlook returns the state that calls see now, and until when the breaker refuses
+// attempts if that is [Open]: by OpenFor, or by [Breaker.HoldOpen].
+func (b *Breaker) Outlook() (State, time.Time) {
+	b.lock()
+	defer b.unlock()
+	now := time.Now()
+	b.expireHold(now)
+	b.stateAt(now)
+	return b.shown()
+}
