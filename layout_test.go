@@ -40,7 +40,9 @@ var floors = map[string][]string{
 	// Limits of this module and of others are compared in the same simulation.
 	"internal/overload": {},
 	// People who call package retry do not need what only generated code calls.
-	"runtime/genapi": {"runtime"},
+	"runtime/genapi": {"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/hedge"},
+	// Programs without reload: true have nothing to override.
+	"runtime/override": {"runtime/genapi"},
 	// Only tests, and staging builds that inject faults, make calls fail on purpose.
 	"runtime/retrytest": {"runtime"},
 	// Not in the runtime, because most consumers have no use for net/http.
@@ -232,7 +234,7 @@ var floors = map[string][]string{
 // neither.
 var stdlibOnly = []string{
 	"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/genapi", "runtime/hedge",
-	"runtime/httpretry", "runtime/job", "runtime/retrytest",
+	"runtime/httpretry", "runtime/job", "runtime/override", "runtime/retrytest",
 	"runtime/durable", "runtime/durable/storage",
 	"runtime/durable/memory", "runtime/durable/events", "runtime/durable/genapi", "runtime/durable/admin",
 	"runtime/durable/shared", "runtime/durable/durabletest", "runtime/durable/durabletest/bigstore",

@@ -1,0 +1,306 @@
+package override
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/genapi"
+)
+
+// A Set applies overrides to generated packages. Its methods may be called by several
+// goroutines simultaneously.
+type Set struct {
+	packages []genapi.Live
+
+	mu        sync.Mutex
+	own       map[string]Override // by ID
+	followed  map[string]Override // of a store
+	timer     *time.Timer         // of the next end, or nil
+	closed    bool
+	observers []func(Event)
+}
+
+// NewSet returns a set without overrides for generated packages: the results of their
+// functions LivePolicies.
+func NewSet(packages ...genapi.Live) *Set {
+	return &Set{packages: packages, own: map[string]Override{}, followed: map[string]Override{}}
+}
+
+// ErrClosed is the error of [Set.Put] after [Set.Close].
+var ErrClosed = errors.New("the set of overrides is closed")
+
+// A TargetError means that an override would change nothing in this program.
+type TargetError struct {
+	Target string
+	Kind   string   // policy or breaker
+	Names  []string // that there are, sorted
+}
+
+// Error names what there is.
+func (e *TargetError) Error() string {
+	if len(e.Names) == 0 {
+		return fmt.Sprintf("no %s can be overridden: policy files need reload: true", e.Kind)
+	}
+	const most = 20
+	names := e.Names
+	if len(names) > most {
+		names = append(slices.Clone(names[:most]), "…")
+	}
+	return fmt.Sprintf("no %s matches %q: there are %s", e.Kind, e.Target, strings.Join(names, ", "))
+}
+
+// Put adds an override and returns it with its ID. It applies to the calls that begin from
+// now on, and for breakers to the attempts. If several apply to one policy, the
+// lowest limit counts; if several hold one breaker, open counts more than closed. The
+// error is that of [Override.Validate], a [*TargetError], or [ErrClosed].
+func (s *Set) Put(o Override) (Override, error) {
+	now := time.Now()
+	if err := o.Validate(now); err != nil {
+		return Override{}, err
+	}
+	if err := s.find(&o); err != nil {
+		return Override{}, err
+	}
+	o.ID, o.At = "o-"+strings.ToLower(rand.Text()[:10]), now.Round(0)
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return Override{}, ErrClosed
+	}
+	s.own[o.ID] = o
+	s.apply(now)
+	s.mu.Unlock()
+	s.report(Event{Override: o, Began: true})
+	return o, nil
+}
+
+// find returns an error if an override selects nothing.
+func (s *Set) find(o *Override) error {
+	e := &TargetError{Target: o.Target, Kind: "policy"}
+	if o.Breaker != "" {
+		e.Kind = "breaker"
+	}
+	for i := range s.packages {
+		p := &s.packages[i]
+		var names []string
+		if o.Breaker == "" {
+			for _, l := range p.Policies {
+				names = append(names, l.Load().Name)
+			}
+		} else {
+			for _, shared := range p.Shared {
+				for _, b := range shared.Breakers {
+					names = append(names, b.Policy().Name)
+				}
+			}
+		}
+		if slices.ContainsFunc(names, func(name string) bool { return o.selects(p.Package, name) }) {
+			return nil
+		}
+		e.Names = append(e.Names, names...)
+	}
+	e.Names = slices.Compact(slices.Sorted(slices.Values(e.Names)))
+	return e
+}
+
+// Remove ends an override of [Set.Put] before its time, and reports whether there was one.
+// Overrides of a store are ended there.
+func (s *Set) Remove(id string) bool {
+	s.mu.Lock()
+	o, ok := s.own[id]
+	if ok {
+		delete(s.own, id)
+		s.apply(time.Now())
+	}
+	s.mu.Unlock()
+	if ok {
+		s.report(Event{Override: o})
+	}
+	return ok
+}
+
+// Follow replaces the overrides that a store has. Those that select nothing in this program
+// are for others. It keeps only those that [Override.Validate] accepts and that have an ID.
+func (s *Set) Follow(list []Override) {
+	now := time.Now()
+	next := map[string]Override{}
+	for _, o := range list {
+		if o.ID != "" && o.Validate(now) == nil && s.find(&o) == nil {
+			next[o.ID] = o
+		}
+	}
+	s.mu.Lock()
+	if s.closed || maps.Equal(next, s.followed) {
+		s.mu.Unlock()
+		return
+	}
+	var events []Event
+	for id, o := range s.followed {
+		if _, ok := next[id]; !ok {
+			events = append(events, Event{Override: o})
+		}
+	}
+	for id, o := range next {
+		if _, ok := s.followed[id]; !ok {
+			events = append(events, Event{Override: o, Began: true})
+		}
+	}
+	s.followed = next
+	s.apply(now)
+	s.mu.Unlock()
+	slices.SortFunc(events, func(a, b Event) int { return cmp.Compare(a.Override.ID, b.Override.ID) })
+	s.report(events...)
+}
+
+// List returns the overrides that have not ended, in the order in which they were put.
+func (s *Set) List() []Override {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	return slices.DeleteFunc(s.all(), func(o Override) bool { return !o.Until.After(now) })
+}
+
+// all returns all overrides. The caller holds mu.
+func (s *Set) all() []Override {
+	list := slices.AppendSeq(slices.Collect(maps.Values(s.own)), maps.Values(s.followed))
+	slices.SortFunc(list, func(a, b Override) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	return list
+}
+
+// Close ends all overrides. The set takes no others afterwards.
+func (s *Set) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	clear(s.own)
+	clear(s.followed)
+	s.apply(time.Now())
+}
+
+// apply applies the overrides that have not ended at a time, and sets the timer for the next
+// end. The caller holds mu.
+func (s *Set) apply(now time.Time) {
+	list := slices.DeleteFunc(s.all(), func(o Override) bool { return !o.Until.After(now) })
+	for i := range s.packages {
+		p := &s.packages[i]
+		for _, l := range p.Policies {
+			l.Limit(limitOf(list, p.Package, l.Load().Name))
+		}
+		for _, shared := range p.Shared {
+			for _, b := range shared.Breakers {
+				switch hold, until := holdOf(list, p.Package, b.Policy().Name); hold {
+				case HoldOpen:
+					b.HoldOpen(until)
+				case HoldClosed:
+					b.HoldClosed(until)
+				default:
+					b.EndHold()
+				}
+			}
+		}
+	}
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+	if len(list) > 0 {
+		next := slices.MinFunc(list, func(a, b Override) int { return a.Until.Compare(b.Until) })
+		s.timer = time.AfterFunc(next.Until.Sub(now), s.expire)
+	}
+}
+
+// limitOf returns the least limit of attempts for a policy, or 0.
+func limitOf(list []Override, pkg, name string) (limit int) {
+	for _, o := range list {
+		if n := o.MaxAttempts; n > 0 && (limit == 0 || n < limit) && o.selects(pkg, name) {
+			limit = n
+		}
+	}
+	return limit
+}
+
+// holdOf returns how a breaker is held, and until when.
+func holdOf(list []Override, pkg, name string) (hold Hold, until time.Time) {
+	for _, o := range list {
+		switch {
+		case o.Breaker == "" || !o.selects(pkg, name):
+		case hold == "", hold == HoldClosed && o.Breaker == HoldOpen, hold == o.Breaker && o.Until.After(until):
+			hold, until = o.Breaker, o.Until
+		}
+	}
+	return hold, until
+}
+
+// expire removes the overrides that have ended.
+func (s *Set) expire() {
+	s.mu.Lock()
+	now := time.Now()
+	var events []Event
+	for _, list := range []map[string]Override{s.own, s.followed} {
+		for id, o := range list {
+			if !o.Until.After(now) {
+				delete(list, id)
+				events = append(events, Event{Override: o, Expired: true})
+			}
+		}
+	}
+	s.apply(now)
+	s.mu.Unlock()
+	slices.SortFunc(events, func(a, b Event) int { return cmp.Compare(a.Override.ID, b.Override.ID) })
+	s.report(events...)
+}
+
+// An Event is the beginning or the end of an override.
+type Event struct {
+	Override Override
+	Began    bool // or it has ended
+	Expired  bool // it has ended by itself
+}
+
+// Observe adds a function that is called when an override begins or ends. It may be called by
+// several goroutines. Observe panics if f is nil.
+func (s *Set) Observe(f func(Event)) {
+	if f == nil {
+		panic("override: Observe of a nil function")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.observers = append(s.observers, f)
+}
+
+func (s *Set) report(events ...Event) {
+	s.mu.Lock()
+	observers := slices.Clone(s.observers)
+	s.mu.Unlock()
+	for _, e := range events {
+		for _, f := range observers {
+			f(e)
+		}
+	}
+}
+
+// Log returns an observer for [Set.Observe] that writes each event to l, at level Warn.
+func Log(l *slog.Logger) func(Event) {
+	return func(e Event) {
+		text := "override ended"
+		switch {
+		case e.Began:
+			text = "override began"
+		case e.Expired:
+			text = "override ended by itself"
+		}
+		o := &e.Override
+		l.LogAttrs(context.Background(), slog.LevelWarn, text,
+			slog.String("id", o.ID), slog.String("action", o.Action()), slog.String("target", o.Target),
+			slog.Time("until", o.Until), slog.String("reason", o.Reason), slog.String("by", o.By))
+	}
+}
