@@ -78,6 +78,7 @@ func NewAt(p Policy, now time.Time) *Budget {
 
 // limits are the numbers of a policy: capacity and ratio in millionths of a token.
 type limits struct {
+	policy          Policy // effective
 	capacity, ratio int64
 	perNano         float64 // refill per nanosecond; at most capacity, so that products are finite
 }
@@ -87,7 +88,7 @@ var none limits
 
 func (p Policy) limits() *limits {
 	p = p.Effective()
-	l := &limits{capacity: tokens(p.Burst), ratio: tokens(p.Ratio)}
+	l := &limits{policy: p, capacity: tokens(p.Burst), ratio: tokens(p.Ratio)}
 	if p.MinPerSecond > 0 { // and not NaN
 		l.perNano = min(p.MinPerSecond*token/1e9, float64(l.capacity))
 	}
@@ -96,6 +97,9 @@ func (p Policy) limits() *limits {
 
 // current returns the limits of the budget.
 func (b *Budget) current() *limits { return cmp.Or(b.limits.Load(), &none) }
+
+// Policy returns the policy of the budget, with its defaults.
+func (b *Budget) Policy() Policy { return b.current().policy }
 
 // Update gives the budget other settings while calls use it. The tokens that are missing
 // stay missing, at most the whole new Burst. It may be called at any time.

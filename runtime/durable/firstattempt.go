@@ -38,7 +38,7 @@ func (c *runContext) First(
 	ctx context.Context, s *genapi.StepPolicy, id genapi.StepID,
 ) genapi.FirstAttempt {
 	x := c.x
-	if c.attempt != nil || !x.gate.enter() {
+	if c.attempt != nil || s.Live != nil || !x.gate.enter() {
 		return nil
 	}
 	l := c.ledger()

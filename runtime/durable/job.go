@@ -60,8 +60,9 @@ func Job[In, Out any](
 		}
 		return *result, nil
 	}
-	if startsRecorded(s) && s.Policy != nil && s.Breaker == nil && s.Budget == nil { // or its records need others
-		j.start = &record.Job{Name: s.Name, Function: s.Function, Policy: s.Policy.Name}
+	now := s.InForce()
+	if startsRecorded(now) && now.Policy != nil && s.Breaker == nil && s.Budget == nil { // or its records need others
+		j.start = &record.Job{Name: s.Name, Function: s.Function, Policy: now.Policy.Name}
 		if id == nil {
 			j.start.Step, _ = genapi.StepID{}.Path("", s.Name) // which has no parts that could be wrong
 		}
@@ -87,7 +88,7 @@ type jobCall struct {
 
 // begins reports whether c is that call, whose attempt 1 has started.
 func (j *jobCall) begins(c *stepCall) bool {
-	return j != nil && j.call == nil && c.policy == j.policy && c.unit == nil
+	return j != nil && j.call == nil && c.declared == j.policy && c.unit == nil
 }
 
 // isOf reports whether j is the call of a step.
@@ -223,8 +224,10 @@ func (x *execution) openJob(ctx context.Context, h *handler) error {
 	if h.job != nil && id == "" {
 		id, _ = h.job.id(x.run.Input)
 	}
-	if h.job != nil && h.job.policy.Policy != nil {
-		timeout = h.job.policy.Policy.CallTimeout(ctx)
+	if h.job != nil {
+		if p := h.job.policy.InForce().Policy; p != nil {
+			timeout = p.CallTimeout(ctx)
+		}
 	}
 	if id == "" { // the handler is another one now, or cannot read the input any more
 		id = record.Escape(j.Name)

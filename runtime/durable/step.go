@@ -59,7 +59,8 @@ func (c *runContext) CallStep(
 
 // A stepCall is one call of a step.
 type stepCall struct {
-	policy   *genapi.StepPolicy
+	policy   *genapi.StepPolicy // in force when the call began
+	declared *genapi.StepPolicy // as the caller gave it
 	key      storage.Key
 	digest   string
 	fn       func(context.Context) (any, error)
@@ -91,7 +92,10 @@ func (x *execution) newCall(
 	if err != nil {
 		return nil, err
 	}
-	c := &stepCall{policy: s, key: x.e.ns.Key(storage.KindStep, x.id, name), digest: digest, ledger: x.steps, unit: u}
+	c := &stepCall{
+		policy: s.InForce(), declared: s,
+		key: x.e.ns.Key(storage.KindStep, x.id, name), digest: digest, ledger: x.steps, unit: u,
+	}
 	if u != nil {
 		c.ledger = u.steps
 	}

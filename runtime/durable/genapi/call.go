@@ -54,8 +54,8 @@ func CallAfter[T any](
 	case !c.InStep():
 		err := c.CallStep(ctx, s, id, args, first, func(ctx context.Context) (any, error) { return fn(ctx) }, &value)
 		return value, err
-	case s.Policy == nil:
+	case s.Policy == nil && s.Live == nil:
 		return fn(ctx)
 	}
-	return retry.DoWith(ctx, s.Policy, s.Shared, fn)
+	return retry.DoWith(ctx, s.InForce().Policy, s.Shared, fn)
 }

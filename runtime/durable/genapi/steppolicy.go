@@ -27,6 +27,8 @@ type StepPolicy struct {
 	// each execution of its run until it succeeds, and of which only the success
 	// is recorded.
 	Policy *retry.Policy
+	// Live is the policy in place of Policy if it may change while the program runs.
+	Live *retry.Live
 
 	// Record is what is recorded, and when.
 	Record Recording
@@ -68,6 +70,17 @@ type StepPolicy struct {
 	// Errors are the errors that errors.Is finds in the recorded error of the
 	// step. They are recorded by their texts.
 	Errors []error
+}
+
+// InForce returns the step with the policy for a call that begins now: s itself, or a
+// copy of it if the policy may change.
+func (s *StepPolicy) InForce() *StepPolicy {
+	if s.Live == nil {
+		return s
+	}
+	now := *s
+	now.Policy, now.Live = s.Live.Policy(), nil
+	return &now
 }
 
 // A Recording is what a step records.
