@@ -35,7 +35,7 @@ func resolve(u *unit) *resolver {
 		unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, steps: map[string]*namedStep{},
 		names: map[string]string{},
 	}
-	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName}
+	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName, Text: string(u.text)}
 	r.file.Taken = u.pkg.Taken
 	for _, p := range u.file.Policies {
 		r.policies[p.Name] = r.policy(p)
@@ -65,6 +65,10 @@ func resolve(u *unit) *resolver {
 	}
 	for _, p := range u.file.Policies {
 		r.addPolicy(p)
+	}
+	if r.file.HasLive() {
+		r.claim(policy.Pos{Line: 1, Col: 1}, emit.LiveFunc, "the list of policies that may change", "rename it")
+		r.claim(policy.Pos{Line: 1, Col: 1}, emit.TextVar, "the text of the policy file", "rename it")
 	}
 	r.file.Constraint = bind.And(r.constraints...)
 	r.hints()

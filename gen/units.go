@@ -24,6 +24,7 @@ import (
 type unit struct {
 	dir      string // absolute
 	source   string // relative path of the policy file
+	text     []byte // of the policy file
 	file     *policy.File
 	pkg      *bind.Package
 	foreign  []string // import paths of other packages that it binds
@@ -65,7 +66,7 @@ func (r *run) check() {
 			u.problem("this file cannot be read: %v", cause(err))
 			continue
 		}
-		r.result.Sources[u.source] = text
+		u.text, r.result.Sources[u.source] = text, text
 		output := filepath.Join(u.dir, OutputName)
 		if _, err := readOutput(output); err != nil {
 			r.outputProblem(u, OutputName, err)

@@ -41,6 +41,7 @@ var Language = []rules.Rule{
 	{ID: "P925", Severity: rules.Error},
 	{ID: "P926", Severity: rules.Warning},
 	{ID: "P927", Severity: rules.Error},
+	{ID: "P929", Severity: rules.Error},
 }
 
 // IsNote reports whether the findings of a rule are notes that the generator prints

@@ -65,6 +65,7 @@ type Policy struct {
 	Hedge       *hedge.Policy       // nil: none; its Name is empty
 	PermitWait  time.Duration       // the longest wait of an attempt for the rate and the concurrency limit
 	Durable     *rules.Durable      // nil: calls are not steps of a durable run
+	Reload      bool                // its numbers may change while the program runs
 	OnExhausted genapi.OnExhausted
 	OnChanged   genapi.OnChanged
 	Broken      bool // it, or an entry that it refers to, has an error
@@ -76,6 +77,28 @@ type Policy struct {
 func (p *Policy) OnlyTypes() bool {
 	return p.MatchText == retry.MatchNone && len(p.Classes) == 0 && !p.RetryUnknown &&
 		!slices.Contains(p.RetryOn, retry.ClassAny) && p.MaxAttempts != 1
+}
+
+// Compiled returns the policy as generated code has it: without what has no effect. Its
+// Classes have no Go symbols.
+func (p *Policy) Compiled() retry.Policy {
+	c := p.Policy
+	if c.HardLimit == 0 && !c.Capture {
+		c.Scope = ""
+	}
+	c.PerError = slices.Clone(c.PerError)
+	for i := range c.PerError {
+		clearUnused(&c.PerError[i].Schedule)
+	}
+	clearUnused(&c.Schedule)
+	return c
+}
+
+// clearUnused clears the initial delay if the strategy has its own delays.
+func clearUnused(s *retry.Schedule) {
+	if s.Backoff == retry.BackoffCustom {
+		s.InitialDelay = 0
+	}
 }
 
 // Check reads a policy file from text. The File is nil if any problem is an error.

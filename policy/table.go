@@ -207,6 +207,11 @@ var table = []setting{
 		hidden: func(p *Policy) bool { return !p.Nested },
 	},
 	{
+		key: "reload", file: true,
+		kind:   field(decoder.boolean, func(p *Policy) *bool { return &p.Reload }, strconv.FormatBool),
+		hidden: func(p *Policy) bool { return !p.Reload },
+	},
+	{
 		key: "durable",
 		kind: fields(decoder.durable, func(p *Policy, v *rules.Durable) { p.Durable = v },
 			func(p *Policy) string { return strconv.FormatBool(p.Durable != nil) }),

@@ -122,6 +122,7 @@ var judged = map[rules.Field]string{
 	"throttle":        "P619",
 	"hedge":           "P611",
 	"nested":          "P601",
+	"reload":          "it changes nothing that the file says",
 	"durable":         "P919",
 	"record":          "P602",
 	"on_lost":         "P602",

@@ -193,7 +193,7 @@ func (b body) found() (code []jen.Code) {
 //
 //	call := policyRead.BeginWith(retry.Shared{Breaker: shared.UpstreamBreaker})
 func (b body) begin() *jen.Statement {
-	s := jen.Id(b.l.call).Op(":=").Id(b.use.Var)
+	s := jen.Id(b.l.call).Op(":=").Add(b.use.inForce())
 	fields := b.sharedFields()
 	if len(fields) == 0 {
 		return s.Dot("Begin").Call()
@@ -332,7 +332,7 @@ func (b body) guarded() []jen.Code {
 		quiet.Op("&&").Add(b.field(BudgetField(b.use.Budget))).Dot("Full").Call()
 		reports = append(reports, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
 	}
-	call := jen.Id(b.l.call).Op(":=").Id(b.use.Var).Dot("BeginAdmitted").
+	call := jen.Id(b.l.call).Op(":=").Add(b.use.inForce()).Dot("BeginAdmitted").
 		Call(jen.Qual(RuntimePath, "Shared").Values(b.sharedFields()...), jen.Id(b.l.pass))
 	slow := []jen.Code{
 		jen.If(jen.Id(b.l.ready).Op("&&").Add(b.err()).Op("==").Nil()).Block(b.success(reports...)...),

@@ -125,6 +125,10 @@ func TestRender(t *testing.T) {
 		{name: "hedge_check", fn: find, policy: policy.Policy{Policy: retry.Policy{AttemptTimeout: time.Second}},
 			use: emit.Use{HedgeField: "FindHedge", Check: checked, Fallback: "cached"}},
 		{name: "durable_gate", fn: get, policy: policy.Policy{Concurrency: "db"}, use: emit.Use{Step: &emit.Step{}}},
+		{name: "reload", fn: get, policy: policy.Policy{Reload: true}},
+		{name: "reload_shared", fn: find,
+			policy: policy.Policy{Reload: true, Breaker: "api", Budget: "client", Concurrency: "db", Rate: "partner"}},
+		{name: "reload_durable", fn: get, policy: policy.Policy{Reload: true}, use: emit.Use{Step: &emit.Step{}}},
 		{name: "check_no_error", fn: lookup, use: emit.Use{Check: checked}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -138,7 +142,9 @@ func TestRender(t *testing.T) {
 			one := emit.Policy{Policy: test.policy, Var: "policyRead", OnlyLimited: limited}
 			test.use.Policy, test.use.Unit = &one, -1
 			file := emit.File{
-				Package: "shop", Path: "example.com/shop", Source: "retry.yaml", Taken: func(string) bool { return false },
+				Package: "shop", Path: "example.com/shop", Source: "retry.yaml",
+				Text:     "version: 1\n# with `quotes`\n",
+				Taken:    func(string) bool { return false },
 				Policies: []emit.Policy{one},
 				Wrappers: []emit.Wrapper{{
 					Target: &bind.Target{Kind: bind.Function, Name: test.fn.Name, Func: test.fn}, Name: "Retry" + test.fn.Name,

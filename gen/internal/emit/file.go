@@ -45,6 +45,7 @@ type File struct {
 	Package string // name
 	Path    string // import path
 	Source  string // name of the policy file
+	Text    string // of the policy file
 	Taken   Taken  // names of the package, which imports must avoid
 	// Constraint is the build constraint of the bound symbols, or empty. In other
 	// builds, the file would not compile.
@@ -141,6 +142,7 @@ func Render(f File) ([]byte, error) {
 			p.policy(out, policy)
 		}
 		p.policies(out)
+		p.live(out)
 		p.stepErrors(out)
 		for _, policy := range f.Policies {
 			if policy.Func != "" {

@@ -87,6 +87,7 @@ func TestLiteralOfEveryField(t *testing.T) {
 		in := given{
 			"Classes": jen.Id("classes"), "Facts": jen.Id("facts"),
 			"Policy": jen.Id("policy"), "Shared": jen.Id("shared"), "Breaker": jen.Id("breaker"), "Errors": jen.Id("list"),
+			"Live": jen.Id("live"),
 		}
 		if _, ok := policy.(*genapi.StepPolicy); ok {
 			in["Budget"] = jen.Id("budget")

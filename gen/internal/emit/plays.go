@@ -170,7 +170,7 @@ func (f *File) sharesOutside() bool {
 //	_, _ = retry.Do(ctx, &policyRead, f.Op("Fetch"))
 func (p printer) playPolicy(policy *Policy, name string) []jen.Code {
 	return []jen.Code{jen.List(jen.Id("_"), jen.Id("_")).Op("=").Qual(RuntimePath, "Do").
-		Call(jen.Id("ctx"), jen.Op("&").Id(policy.Var), jen.Id("f").Dot("Op").Call(jen.Lit(name)))}
+		Call(jen.Id("ctx"), policy.pointer(), jen.Id("f").Dot("Op").Call(jen.Lit(name)))}
 }
 
 // playWrapper emits

@@ -2,7 +2,6 @@ package emit
 
 import (
 	"reflect"
-	"slices"
 
 	"github.com/dave/jennifer/jen"
 
@@ -55,27 +54,49 @@ func (p printer) amplification(out *jen.File) {
 //
 //	// policyRead: up to 3 attempts, waiting 1s and 2s.
 //	var policyRead = retry.Policy{Name: "read", MaxAttempts: 3, …}
+//
+// or, if it may change while the program runs,
+//
+//	var policyRead = retry.NewLive(&retry.Policy{Name: "read", …})
 func (p printer) policy(out *jen.File, one Policy) {
-	text := wrap(one.Var + ": " + words(&one.Policy.Policy) + sharedWords(one) + ".")
+	text := one.Var + ": " + words(&one.Policy.Policy) + sharedWords(one) + "."
+	if one.Reload {
+		text += " It may change while the program runs: see " + LiveFunc + "."
+	}
+	text = wrap(text)
 	if one.Description != "" {
 		text += "\n\n" + one.Description
 	}
 	p.comment(out, text)
-	out.Var().Id(one.Var).Op("=").Qual(RuntimePath, "Policy").Custom(multiline, p.literal(one.Policy.Policy)...).Line()
+	literal := jen.Qual(RuntimePath, "Policy").Custom(multiline, p.literal(one.Policy.Compiled())...)
+	if one.Reload {
+		literal = jen.Qual(RuntimePath, "NewLive").Call(jen.Op("&").Add(literal))
+	}
+	out.Var().Id(one.Var).Op("=").Add(literal).Line()
+}
+
+// inForce emits the policy for a call that begins now, as the receiver of a method:
+//
+//	policyRead.Load()
+func (p *Policy) inForce() *jen.Statement {
+	if p.Reload {
+		return jen.Id(p.Var).Dot("Load").Call()
+	}
+	return jen.Id(p.Var)
+}
+
+// pointer emits a pointer to that policy.
+func (p *Policy) pointer() *jen.Statement {
+	if p.Reload {
+		return p.inForce()
+	}
+	return jen.Op("&").Id(p.Var)
 }
 
 var multiline = jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}
 
 // literal emits the fields of a policy, in their order.
 func (out printer) literal(p retry.Policy) []jen.Code {
-	if p.HardLimit == 0 && !p.Capture {
-		p.Scope = "" // it has no effect
-	}
-	p.PerError = slices.Clone(p.PerError)
-	for i := range p.PerError {
-		clearUnused(&p.PerError[i].Schedule)
-	}
-	clearUnused(&p.Schedule)
 	in := given{"Classes": nil, "Facts": nil}
 	if len(p.Classes) > 0 {
 		in["Classes"] = out.classesOf(&p)
@@ -84,13 +105,6 @@ func (out printer) literal(p retry.Policy) []jen.Code {
 		in["Facts"] = jen.Id(FactsFunc)
 	}
 	return fieldsOf(reflect.ValueOf(p), in)
-}
-
-// clearUnused clears the initial delay if the strategy has its own delays.
-func clearUnused(s *retry.Schedule) {
-	if s.Backoff == retry.BackoffCustom {
-		s.InitialDelay = 0
-	}
 }
 
 // classesOf emits the error classes of a policy: the classes of the file, and the

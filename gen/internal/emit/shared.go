@@ -312,12 +312,16 @@ func (p printer) policies(out *jen.File) {
 		return
 	}
 	var list []jen.Code
+	what := "the policies"
 	for _, policy := range p.file.Policies {
-		list = append(list, jen.Op("&").Id(policy.Var))
+		list = append(list, policy.pointer())
+		if policy.Reload {
+			what = "the policies that are in force"
+		}
 	}
 	policies := jen.Index().Op("*").Qual(RuntimePath, "Policy")
 	p.comment(out,
-		wrap(PoliciesFunc+" returns the policies, in the order of "+p.file.Source+". They must not be changed."))
+		wrap(PoliciesFunc+" returns "+what+", in the order of "+p.file.Source+". They must not be changed."))
 	out.Func().Id(PoliciesFunc).Params().Add(policies).Block(
 		jen.Return(jen.Add(policies).Values(list...)),
 	).Line()

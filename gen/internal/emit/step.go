@@ -137,6 +137,9 @@ func (p printer) step(use *Use) []jen.Code {
 		"Policy": jen.Op("&").Id(use.Var),
 		"Shared": nil, // set in the wrapper: see body.shares
 	}
+	if use.Reload {
+		in["Policy"], in["Live"] = nil, jen.Id(use.Var)
+	}
 	if use.StoredBreaker != "" {
 		in["Breaker"] = jen.Op("&").Id(BreakerVar(use.StoredBreaker))
 	}

@@ -13,7 +13,7 @@ import (
 // closures and the digests of a call, which costs much less. They are made after the
 // attempt, which must not change what they are made of.
 func (u *Use) firstAlone(fn bind.Func) bool {
-	if u.Durable.Record != genapi.RecordFailures || u.shares() || u.StoredBreaker != "" || u.Step.Repeat {
+	if u.Durable.Record != genapi.RecordFailures || u.Reload || u.shares() || u.StoredBreaker != "" || u.Step.Repeat {
 		return false
 	}
 	id, compared, _ := u.arguments(fn, make([]string, len(fn.Params)))

@@ -21,6 +21,7 @@ var wordless = map[string]string{
 	"park_after":    "the same",
 	"resume_spread": "the same",
 	"on_changed":    "the same",
+	"reload":        "a sentence of its own does",
 }
 
 // TestWordsOfEverySetting: the comment above a policy describes each setting of the

@@ -1,0 +1,124 @@
+package emit
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dave/jennifer/jen"
+)
+
+// The names of what generated code declares for policies that may change while the program
+// runs.
+const (
+	LiveFunc = "LivePolicies" // the function that returns them
+	TextVar  = "policyFile"   // the constant with the text of the policy file
+)
+
+// HasLive reports whether any policy may change while the program runs.
+func (f *File) HasLive() bool {
+	return slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Reload })
+}
+
+// live emits
+//
+//	// LivePolicies returns what may change while the program runs, …
+//	func LivePolicies(shared ...*Shared) genapi.Live {
+//		live := genapi.Live{
+//			Package:  "example.com/orders",
+//			File:     "retry.yaml",
+//			Text:     policyFile,
+//			Policies: []*retry.Live{policyRead},
+//		}
+//		if len(shared) == 0 {
+//			shared = append(shared, DefaultShared)
+//		}
+//		for _, s := range shared {
+//			live.Shared = append(live.Shared, genapi.Shared{Breakers: s.Breakers(), …})
+//		}
+//		return live
+//	}
+//
+// and the constant.
+func (p printer) live(out *jen.File) {
+	if !p.file.HasLive() {
+		return
+	}
+	var policies []jen.Code
+	for _, one := range p.file.Policies {
+		if one.Reload {
+			policies = append(policies, jen.Id(one.Var))
+		}
+	}
+	live := jen.Qual(RuntimePath+"/genapi", "Live")
+	value := jen.Add(live).Custom(multiline,
+		jen.Id("Package").Op(":").Lit(p.file.Path),
+		jen.Id("File").Op(":").Lit(p.file.Source),
+		jen.Id("Text").Op(":").Id(TextVar),
+		jen.Id("Policies").Op(":").Index().Op("*").Qual(RuntimePath, "Live").Values(policies...),
+	)
+	doc := LiveFunc + " returns what may change while the program runs, for packages live and override"
+	if !p.file.HasShared() {
+		p.comment(out, wrap(doc+"."))
+		out.Func().Id(LiveFunc).Params().Add(live).Block(jen.Return(value)).Line()
+		p.text(out)
+		return
+	}
+	p.comment(out, wrap(doc+". What calls share changes in each of shared, or in "+SharedDefault+" if there is none."))
+	shared := jen.Id("shared")
+	out.Func().Id(LiveFunc).Params(shared.Clone().Op("...").Op("*").Id(SharedType)).Add(live).Block(
+		jen.Id("live").Op(":=").Add(value),
+		jen.If(jen.Len(shared.Clone()).Op("==").Lit(0)).Block(
+			shared.Clone().Op("=").Append(shared.Clone(), jen.Id(SharedDefault)),
+		),
+		jen.For(jen.List(jen.Id("_"), jen.Id("s")).Op(":=").Range().Add(shared.Clone())).Block(
+			jen.Id("live").Dot("Shared").Op("=").Append(jen.Id("live").Dot("Shared"),
+				jen.Qual(RuntimePath+"/genapi", "Shared").Custom(multiline, p.sharedParts()...)),
+		),
+		jen.Return(jen.Id("live")),
+	).Line()
+	p.text(out)
+}
+
+// sharedParts emits the fields of a genapi.Shared.
+func (p printer) sharedParts() (fields []jen.Code) {
+	method := func(name string) {
+		fields = append(fields, jen.Id(name).Op(":").Id("s").Dot(name).Call())
+	}
+	if len(p.file.Breakers) > 0 {
+		method("Breakers")
+	}
+	var budgets []jen.Code
+	for _, b := range p.file.Budgets {
+		if !b.Store {
+			budgets = append(budgets, jen.Id("s").Dot(BudgetField(b.Name)))
+		}
+	}
+	if len(budgets) > 0 {
+		fields = append(fields, jen.Id("Budgets").Op(":").Index().Op("*").Qual(BudgetPath, "Budget").Values(budgets...))
+	}
+	hedges := slices.ContainsFunc(p.file.Parts, func(part Part) bool { return part.Type == "Hedge" })
+	if slices.ContainsFunc(p.file.Parts, func(part Part) bool { return part.Type != "Hedge" }) {
+		method("Capacity")
+	}
+	if hedges {
+		method("Hedges")
+	}
+	return fields
+}
+
+// text emits the policy file, as a raw string if Go can write it as one.
+func (p printer) text(out *jen.File) {
+	literal := "`" + p.file.Text + "`"
+	if !isRaw(p.file.Text) {
+		literal = strconv.Quote(p.file.Text)
+	}
+	p.comment(out, wrap(TextVar+" is the text of "+p.file.Source+", with which package live compares other versions."))
+	out.Const().Id(TextVar).Op("=").Op(literal).Line()
+}
+
+// isRaw reports whether a raw string has a text unchanged.
+func isRaw(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsAny(text, "`\r\x00\uFEFF")
+}
