@@ -137,13 +137,8 @@ func New(fns []*ssa.Function, effects *effect.Package) *Set {
 
 // At returns the policy that a pointer points to, or nil if it is not seen how that is made.
 func (s *Set) At(pointer ssa.Value) *Policy {
-	pointer = flow.Source(pointer, flow.Renamed|flow.Kept)
-	if load, ok := pointer.(*ssa.UnOp); ok {
-		values, all := s.effects.Assigned(load.X)
-		if !all || len(values) != 1 {
-			return nil
-		}
-		pointer = values[0]
+	if pointer = s.source(pointer); pointer == nil {
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,6 +150,28 @@ func (s *Set) At(pointer ssa.Value) *Policy {
 	return policy
 }
 
+// source returns the variable to which a pointer points, or nil if that is not known. A
+// policy that may change while the program runs is taken as it was compiled.
+func (s *Set) source(pointer ssa.Value) ssa.Value {
+	pointer = flow.Source(pointer, flow.Renamed|flow.Kept)
+	if load, ok := pointer.(*ssa.UnOp); ok {
+		values, all := s.effects.Assigned(load.X)
+		if !all || len(values) != 1 {
+			return nil
+		}
+		pointer = values[0]
+	}
+	if call, ok := pointer.(*ssa.Call); ok && len(call.Call.Args) == 1 {
+		switch fn, _ := flow.StaticCallee(&call.Call); {
+		case fn == nil:
+		case vocab.NameOf(fn) == vocab.Name{Pkg: runtimePath, Recv: "Live", Func: "Load"},
+			vocab.NameOf(fn) == vocab.Name{Pkg: runtimePath, Func: "NewLive"}:
+			return s.source(call.Call.Args[0])
+		}
+	}
+	return pointer
+}
+
 // read returns the policy in a variable, or the policy of the durable step in it, or nil.
 func (s *Set) read(variable ssa.Value) *Policy {
 	if len(s.stores[variable]) == 0 {
@@ -163,14 +180,14 @@ func (s *Set) read(variable ssa.Value) *Policy {
 	if isPointerTo(variable.Type(), durablePath, "StepPolicy") {
 		var of ssa.Value
 		for field := range s.fields(variable, nil) {
-			if slices.Equal(field.path, []string{"Policy"}) {
+			if slices.Equal(field.path, []string{"Policy"}) || slices.Equal(field.path, []string{"Live"}) {
 				of = field.val
 			}
 		}
 		if of == nil {
 			return nil
 		}
-		return s.read(of)
+		return s.read(s.source(of))
 	}
 	policy := &Policy{given: map[string]bool{}, varies: map[string]bool{}}
 	for field := range s.fields(variable, nil) {

@@ -43,6 +43,10 @@ var scheduled = retry.Policy{Schedule: schedule, Timeout: time.Minute}
 
 var schedule = retry.Schedule{MaxAttempts: 9}
 
+var live = retry.NewLive(&retry.Policy{Schedule: retry.Schedule{MaxAttempts: 7}, Timeout: time.Hour})
+
+func begin() retry.Call { return live.Load().Begin() }
+
 func change() { changed.Timeout = time.Second }
 `
 
@@ -81,6 +85,22 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
+// A policy that may change while the program runs is taken as it was compiled.
+func TestLive(t *testing.T) {
+	pkg, set := build(t)
+	for _, instr := range pkg.Func("begin").Blocks[0].Instrs {
+		call, ok := instr.(*ssa.Call)
+		if !ok || !policies.Begins(&call.Call) {
+			continue
+		}
+		if p := set.Of(&call.Call); p == nil || p.Attempts() != 7 || p.CallLimit().Duration != time.Hour {
+			t.Errorf("%v has policy %+v, want the compiled one", call, p)
+		}
+		return
+	}
+	t.Error("begin does not begin a call")
+}
+
 // build returns the package, and its policies.
 func build(t *testing.T) (*ssa.Package, *policies.Set) {
 	t.Helper()
@@ -94,7 +114,7 @@ func build(t *testing.T) (*ssa.Package, *policies.Set) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fns := []*ssa.Function{pkg.Func("init"), pkg.Func("change")}
+	fns := []*ssa.Function{pkg.Func("init"), pkg.Func("change"), pkg.Func("begin")}
 	noFacts := func(*types.Func) *effect.Fact { return nil }
 	return pkg, policies.New(fns, effect.New(fns, noFacts))
 }
