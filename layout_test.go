@@ -41,6 +41,14 @@ var floors = map[string][]string{
 	"internal/overload": {},
 	// People who call package retry do not need what only generated code calls.
 	"runtime/genapi": {"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/hedge"},
+	// The checker of policy files is large, and most programs change their policies by a new build.
+	"contrib/live": {
+		"policy", "policy/rules", "runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/genapi",
+		"runtime/hedge", "runtime/override",
+	},
+	"contrib/live/internal/orders": {
+		"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/genapi", "runtime/hedge",
+	},
 	// Programs without reload: true have nothing to override.
 	"runtime/override": {"runtime/genapi"},
 	// Only tests, and staging builds that inject faults, make calls fail on purpose.

@@ -1,0 +1,190 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/genapi"
+)
+
+// MaxSize is the greatest size of a policy file, in bytes.
+const MaxSize = 16 << 20
+
+// A Control loads versions of the policy file of one generated package. Its methods may be
+// called by several goroutines simultaneously. A package should have one Control.
+type Control struct {
+	pkg      genapi.Live
+	compiled map[string]*retry.Policy // as generated, by name
+
+	log      *slog.Logger
+	onChange func(Change)
+
+	mu     sync.Mutex
+	file   *policy.File // that is in force
+	status Status
+}
+
+// An Option is an option of [New].
+type Option func(*Control)
+
+// Log sets the logger of changes and refusals, in place of [slog.Default].
+func Log(l *slog.Logger) Option { return func(c *Control) { c.log = l } }
+
+// OnChange sets a function that is called after each change. It may use the Control.
+func OnChange(f func(Change)) Option { return func(c *Control) { c.onChange = f } }
+
+// New returns a Control for a generated package: for the result of its function
+// LivePolicies. The error is that of a package that another version of retrygen has
+// generated, whose policy file this one does not accept.
+func New(pkg genapi.Live, options ...Option) (*Control, error) {
+	file, err := check(pkg.File, []byte(pkg.Text))
+	if err != nil {
+		return nil, fmt.Errorf("live: %s, from which package %s was generated: %w", pkg.File, pkg.Package, err)
+	}
+	c := &Control{
+		pkg: pkg, compiled: map[string]*retry.Policy{}, log: slog.Default(), file: file,
+		status: Status{Package: pkg.Package, File: pkg.File, Text: pkg.Text},
+	}
+	for _, l := range pkg.Policies {
+		p := l.Policy()
+		c.compiled[p.Name] = p
+	}
+	for _, option := range options {
+		option(c)
+	}
+	return c, nil
+}
+
+// A Change is a version of a policy file that has become effective.
+type Change struct {
+	Package  string    `json:"package"`
+	File     string    `json:"file"`
+	At       time.Time `json:"at"`
+	By       string    `json:"by"`       // from where: the path of a file, or who has sent it
+	Settings []string  `json:"settings"` // what differs, as in "policy read: max_attempts 3 → 5"; nil if nothing does
+}
+
+// A Status describes what is in force.
+type Status struct {
+	Package  string    `json:"package"`
+	File     string    `json:"file"`
+	Text     string    `json:"-"`                   // of the policy file that is in force
+	Since    time.Time `json:"since,omitzero"`      // when it became effective; zero if it is the compiled one
+	Accepted int       `json:"accepted"`            // changes
+	Refused  int       `json:"refused"`             // versions that had a problem
+	Problem  string    `json:"problem,omitempty"`   // of the last version, if that was refused
+	Last     []string  `json:"last_change,omitnil"` // the settings of the last change
+}
+
+// An Error is the error of a version that changes nothing.
+type Error struct {
+	File     string
+	Problems []policy.Problem // of severity Error
+	text     []byte
+}
+
+// Error lists the problems, each with its position in the file.
+func (e *Error) Error() string {
+	const most = 10
+	var lines []string
+	for i, p := range e.Problems {
+		if i == most {
+			lines = append(lines, fmt.Sprintf("and %d more", len(e.Problems)-most))
+			break
+		}
+		lines = append(lines, p.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Print returns the problems with the lines of the file that have them, as retrygen check
+// prints them.
+func (e *Error) Print() string {
+	var b strings.Builder
+	policy.Print(&b, e.Problems, map[string][]byte{e.File: e.text}, false)
+	return b.String()
+}
+
+// check reads a version of the policy file. Errors are [*Error].
+func check(name string, text []byte) (*policy.File, error) {
+	if len(text) > MaxSize {
+		return nil, fmt.Errorf("%s has %d bytes: the greatest size is %d", name, len(text), MaxSize)
+	}
+	file, problems := policy.Check(name, text)
+	if file == nil {
+		return nil, &Error{File: name, Problems: policy.AtLeast(rules.Error, problems), text: text}
+	}
+	return file, nil
+}
+
+// Load puts a version of the policy file into force. It returns what has changed, or an
+// [*Error] and changes nothing. by says from where the version is.
+func (c *Control) Load(text []byte, by string) (Change, error) {
+	change, err := c.load(text, by)
+	switch {
+	case err != nil:
+		c.log.LogAttrs(context.Background(), slog.LevelError, "policy file refused", c.attrs(by, slog.Any("error", err))...)
+	case len(change.Settings) > 0:
+		c.log.LogAttrs(context.Background(), slog.LevelInfo, "policies changed",
+			c.attrs(by, slog.Any("settings", change.Settings))...)
+		if c.onChange != nil {
+			c.onChange(change)
+		}
+	}
+	return change, err
+}
+
+func (c *Control) attrs(by string, more slog.Attr) []slog.Attr {
+	return []slog.Attr{slog.String("package", c.pkg.Package), slog.String("file", c.pkg.File), slog.String("by", by), more}
+}
+
+func (c *Control) load(text []byte, by string) (Change, error) {
+	file, err := check(c.pkg.File, text) // without the lock: it may take some time
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var next *version
+	if err == nil {
+		next, err = c.compare(file, text)
+	}
+	if err == nil {
+		err = next.apply()
+	}
+	if err != nil {
+		c.status.Refused++
+		c.status.Problem = err.Error()
+		return Change{}, err
+	}
+	change := Change{Package: c.pkg.Package, File: c.pkg.File, At: time.Now(), By: by, Settings: next.settings}
+	c.file, c.status.Text, c.status.Problem = file, string(text), ""
+	if len(next.settings) > 0 {
+		c.status.Accepted++
+		c.status.Since, c.status.Last = change.At, next.settings
+	}
+	return change, nil
+}
+
+// Reset puts the version into force from which the package was generated.
+func (c *Control) Reset(by string) (Change, error) { return c.Load([]byte(c.pkg.Text), by) }
+
+// Status returns what is in force.
+func (c *Control) Status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status
+}
+
+// Policies returns the policies that may change, as calls use them now.
+func (c *Control) Policies() []*retry.Policy {
+	list := make([]*retry.Policy, len(c.pkg.Policies))
+	for i, l := range c.pkg.Policies {
+		list[i] = l.Load()
+	}
+	return list
+}

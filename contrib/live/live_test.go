@@ -1,0 +1,341 @@
+package live_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/retrygen/retrygen/contrib/live"
+	"github.com/retrygen/retrygen/contrib/live/internal/orders"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// compiled is the text from which package orders was generated.
+var compiled = orders.LivePolicies().Text
+
+// edit returns compiled with the first text of each pair replaced by the second.
+func edit(t *testing.T, pairs ...string) []byte {
+	t.Helper()
+	text := compiled
+	for i := 0; i < len(pairs); i += 2 {
+		if strings.Count(text, pairs[i]) != 1 {
+			t.Fatalf("%q occurs %d times in the policy file", pairs[i], strings.Count(text, pairs[i]))
+		}
+		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
+	}
+	return []byte(text)
+}
+
+// control returns a Control of package orders, and resets the package at the end.
+func control(t *testing.T, options ...live.Option) *live.Control {
+	t.Helper()
+	c,
+		err := live.New(orders.LivePolicies(), append([]live.Option{live.Log(slog.New(slog.DiscardHandler))}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := c.Reset("test"); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// The version from which a package was generated changes nothing: what Load makes of it is
+// what the generated code contains.
+func TestLoadCompiled(t *testing.T) {
+	before := map[string]retry.Settings{}
+	for _, p := range orders.Policies() {
+		before[p.Name] = p.Settings()
+	}
+	c := control(t)
+	change, err := c.Load([]byte(compiled), "test")
+	if err != nil || change.Settings != nil {
+		t.Fatalf("%v, %v", change.Settings, err)
+	}
+	for _, p := range orders.Policies() {
+		if diff := cmp.Diff(before[p.Name], p.Settings()); diff != "" {
+			t.Errorf("policy %s (-compiled +loaded):\n%s", p.Name, diff)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		edit []string
+		want []string // the settings, or the errors
+		err  bool
+	}{
+		{name: "attempts and delay", edit: []string{"max_attempts: 3, initial_delay: 1ms",
+			"max_attempts: 5, initial_delay: 2ms"},
+			want: []string{"policy quick: initial_delay 1ms → 2ms", "policy quick: max_attempts 3 → 5"}},
+		{name: "timeout", edit: []string{"timeout: 30s", "timeout: 20s"}, want: []string{"policy read: timeout 30s → 20s"}},
+		{name: "per_error", edit: []string{"rate_limit: {max_attempts: 2", "rate_limit: {max_attempts: 3"},
+			want: []string{"policy read: per_error.rate_limit.max_attempts 2 → 3"}},
+		{name: "what calls share", edit: []string{
+			"failures: 5, open_for: 10s", "failures: 8, open_for: 20s", "burst: 20", "burst: 10", "limit: 10", "limit: 5",
+			"100/s", "50/s", "k: 2", "k: 3", "hedge: 50ms", "hedge: 70ms"},
+			want: []string{
+				"breaker stock: failures 5 → 8", "breaker stock: open_for 10s → 20s", "budget shared: burst 20 → 10",
+				"concurrency limit db: limit 10 → 5", "rate partner: events 100 → 50", "throttle partner: k 2 → 3",
+				"the hedge of policy find: after 50ms → 70ms",
+			}},
+		{name: "a comment", edit: []string{"version: 1\n", "version: 1 # a comment\n"}},
+
+		{name: "not YAML", edit: []string{"version: 1\n", "version: [\n"}, err: true, want: []string{"P100"}},
+		{name: "a mistake", edit: []string{"timeout: 30s", "timeout: 30"}, err: true,
+			want: []string{"retry.yaml:22:14: error: timeout: 30 has no unit"}},
+		{name: "a binding", edit: []string{"Quick: {policy: quick, idempotent: true}",
+			"Quick: {policy: find, idempotent: true}"},
+			err: true, want: []string{"retry.yaml:33:3: error: the binding of Quick differs: that is compiled"}},
+		{name: "a timeout where there was none", edit: []string{"  quick: {max_attempts: 3",
+			"  quick: {timeout: 5s, max_attempts: 3"},
+			err:  true,
+			want: []string{"retry.yaml:26:20: error: policy quick has timeout, and its calls have no contexts"}},
+		{name: "another breaker", edit: []string{"breaker: stock, budget", "budget"}, err: true,
+			want: []string{"error: policy stock has another breaker"}},
+		{name: "a policy that does not change", edit: []string{"fixed: {reload: false, max_attempts: 2",
+			"fixed: {reload: false, max_attempts: 3"},
+			err:  true,
+			want: []string{"retry.yaml:30:3: error: policy fixed has no reload: true, and differs (max_attempts 2 → 3)"}},
+		{name: "a class of a policy that does not change", edit: []string{"[529]", "[530]"}, err: true,
+			want: []string{"policy fixed has no reload: true, and differs (class.busy.http 529-529 → 530-530)"}},
+		{name: "a new policy", edit: []string{"bind:", "  other: {max_attempts: 2}\nbind:"}, err: true,
+			want: []string{"retry.yaml:31:3: error: policy other is new"}},
+		{name: "Go types of a class", edit: []string{"is: [ErrMissing]", "is: [io.EOF]"}, err: true,
+			want: []string{"retry.yaml:4:3: error: the Go symbols or gRPC codes of class missing differ"}},
+		{name: "an adaptive limit", edit: []string{"{limit: 10}", "{adaptive: {target: 100ms}}"}, err: true,
+			want: []string{"error: concurrency limit db would begin or cease to adapt its limit"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := control(t)
+			change, err := c.Load(edit(t, tt.edit...), "test")
+			if !tt.err {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tt.want, change.Settings); diff != "" {
+					t.Errorf("settings (-want +got):\n%s", diff)
+				}
+				return
+			}
+			if _, ok := errors.AsType[*live.Error](err); !ok {
+				t.Fatalf("got %v, want an *Error", err)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not in the error:\n%v", want, err)
+				}
+			}
+			if text := c.Status().Text; text != compiled || c.Status().Refused != 1 {
+				t.Errorf("%+v: want what is compiled in force, and one refusal", c.Status())
+			}
+		})
+	}
+}
+
+// The statuses, patterns and actions of classes change, and their Go types stay.
+func TestLoadClasses(t *testing.T) {
+	pkg := orders.LivePolicies()
+	pkg.Text = string(edit(t, "  fixed: {reload: false, max_attempts: 2, initial_delay: 5ms}\n", "",
+		"  Fixed: {policy: fixed, idempotent: true}\n", ""))
+	c, err := live.New(pkg, live.Log(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Reset("test")
+	attempts := func(err error) (n int) {
+		_ = orders.RetryQuick(t.Context(), func(context.Context) error { n++; return err })
+		return n
+	}
+	if n := attempts(orders.ErrMissing); n != 1 {
+		t.Errorf("%d attempts of an error of class missing, whose action is fail", n)
+	}
+	text := strings.NewReplacer("[529]", "[529, 530]", "action: fail}", "action: retry}").Replace(pkg.Text)
+	change, err := c.Load([]byte(text), "test")
+	if err != nil || !slices.Contains(change.Settings, "class busy: http [[529 529]] → [[529 529] [530 530]]") ||
+		!slices.Contains(change.Settings, "class missing: action fail → retry") {
+		t.Fatal(change.Settings, err)
+	}
+	if n := attempts(fmt.Errorf("order 7: %w", orders.ErrMissing)); n != 3 {
+		t.Errorf("%d attempts of an error of class missing, whose action is retry", n)
+	}
+}
+
+// What is loaded is what calls do.
+func TestLoadedCalls(t *testing.T) {
+	c := control(t)
+	attempts := func() (n int) {
+		_ = orders.RetryQuick(t.Context(), func(context.Context) error { n++; return io.ErrUnexpectedEOF })
+		return n
+	}
+	if n := attempts(); n != 3 {
+		t.Errorf("%d attempts as compiled", n)
+	}
+	if _, err := c.Load(edit(t, "quick: {max_attempts: 3", "quick: {max_attempts: 5"), "test"); err != nil {
+		t.Fatal(err)
+	}
+	if n := attempts(); n != 5 {
+		t.Errorf("%d attempts after the change, want 5", n)
+	}
+	if p := orders.DefaultShared.StockBreaker.Policy(); p.Failures != 5 {
+		t.Errorf("the breaker has changed: %+v", p)
+	}
+	if _, err := c.Load(edit(t, "failures: 5", "failures: 9", "hedge: 50ms", "hedge: 60ms"), "test"); err != nil {
+		t.Fatal(err)
+	}
+	if p := orders.DefaultShared.StockBreaker.Policy(); p.Failures != 9 {
+		t.Errorf("the breaker has not changed: %+v", p)
+	}
+	if p := orders.DefaultShared.FindHedge.Policy(); p.After != 60*time.Millisecond {
+		t.Errorf("the hedge has not changed: %+v", p)
+	}
+}
+
+// Eight goroutines call while the file changes 1,000 times. Each call makes the attempts of
+// one version, with the delays of that version.
+func TestLoadDuringCalls(t *testing.T) {
+	c := control(t)
+	waits := map[int]time.Duration{3: 3 * time.Millisecond, 2: 5 * time.Millisecond} // of a call, by its attempts
+	var done atomic.Bool
+	var calls atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for first := true; first || !done.Load(); first = false {
+				calls.Add(1)
+				n := 0
+				err := orders.RetryQuick(t.Context(), func(context.Context) error { n++; return io.ErrUnexpectedEOF })
+				e, ok := errors.AsType[*retry.Error](err)
+				if !ok || e.Attempts != n || e.Waited != waits[n] {
+					t.Errorf("%d attempts: %v", n, err)
+				}
+			}
+		})
+	}
+	versions := [][]byte{
+		edit(t, "quick: {max_attempts: 3, initial_delay: 1ms", "quick: {max_attempts: 2, initial_delay: 5ms"),
+		[]byte(compiled),
+	}
+	for i := range 1000 {
+		if change, err := c.Load(versions[i%2], "test"); err != nil || len(change.Settings) != 2 {
+			t.Fatal(change, err)
+		}
+	}
+	done.Store(true)
+	wg.Wait()
+	if got := c.Status().Accepted; got != 1000 {
+		t.Errorf("%d changes, want 1000", got)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	dir := t.TempDir()
+	// As Kubernetes mounts a ConfigMap: the name is a link to a file in a folder, which is
+	// itself a link that is swapped.
+	version := func(n int, text []byte) {
+		t.Helper()
+		folder := filepath.Join(dir, fmt.Sprintf("..version%d", n))
+		if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, "retry.yaml"), text, 0o600),
+			os.Symlink(folder, filepath.Join(dir, "..next")),
+			os.Rename(filepath.Join(dir, "..next"), filepath.Join(dir, "..data"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version(1, []byte(compiled))
+	if err := os.Symlink(filepath.Join("..data", "retry.yaml"), filepath.Join(dir, "retry.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var changes [][]string
+		c := control(t, live.OnChange(func(change live.Change) { changes = append(changes, change.Settings) }))
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { c.Watch(ctx, live.File(filepath.Join(dir, "retry.yaml"))) })
+		time.Sleep(5 * live.Interval)
+		version(2, edit(t, "quick: {max_attempts: 3", "quick: {max_attempts: 4"))
+		time.Sleep(3 * live.Interval)
+		version(3, edit(t, "quick: {max_attempts: 3", "quick: {max_attempts: 0"))
+		time.Sleep(3 * live.Interval)
+		version(4, edit(t, "quick: {max_attempts: 3", "quick: {max_attempts: 6"))
+		time.Sleep(3 * live.Interval)
+		cancel()
+		wg.Wait()
+		want := [][]string{{"policy quick: max_attempts 3 → 4"}, {"policy quick: max_attempts 4 → 6"}}
+		if diff := cmp.Diff(want, changes); diff != "" {
+			t.Errorf("changes (-want +got):\n%s", diff)
+		}
+		if s := c.Status(); s.Accepted != 2 || s.Refused != 1 || s.Problem != "" {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// A file that is written in parts is loaded when it does not change any more, and one that
+// cannot be read changes nothing and is logged once.
+func TestWatchParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		c := control(t, live.Log(slog.New(slog.NewTextHandler(&log, nil))))
+		full := edit(t, "quick: {max_attempts: 3", "quick: {max_attempts: 4")
+		dir := t.TempDir()
+		write := func(text []byte) {
+			if err := os.WriteFile(filepath.Join(dir, "retry.yaml"), text, 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { c.Watch(ctx, live.FS(os.DirFS(dir), "retry.yaml")) })
+		time.Sleep(5*live.Interval + live.Interval/2)
+		synctest.Wait()
+		for part := 100; part < len(full); part += len(full) / 4 {
+			write(full[:part])
+			time.Sleep(live.Interval)
+			synctest.Wait()
+		}
+		write(full)
+		time.Sleep(2 * live.Interval)
+		synctest.Wait()
+		cancel()
+		wg.Wait()
+		if s := c.Status(); s.Accepted != 1 || s.Refused != 0 {
+			t.Errorf("%+v", s)
+		}
+		if n := strings.Count(log.String(), "policy file not read"); n != 1 {
+			t.Errorf("%d messages about the file that does not exist:\n%s", n, log.String())
+		}
+		if !slices.Contains(strings.Fields(log.String()), "by=retry.yaml") {
+			t.Errorf("the change is not logged with its source:\n%s", log.String())
+		}
+	})
+}
+
+// BenchmarkLoad loads a file with 1,000 policies.
+func BenchmarkLoad(b *testing.B) {
+	pkg, versions := many(1000)
+	c, err := live.New(pkg, live.Log(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := 0; b.Loop(); i++ {
+		if change, err := c.Load(versions[i%2], "bench"); err != nil || len(change.Settings) != 1000 {
+			b.Fatal(len(change.Settings), err)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package live
+
+import (
+	"reflect"
+
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// allPolicies compares the policies, and makes those that are to become effective.
+func (v *version) allPolicies() {
+	next := map[string]*retry.Policy{}
+	pairs(v, "policy", v.old.Policies, v.new.Policies,
+		func(p *policy.Policy) string { return p.Name }, func(p *policy.Policy) policy.Pos { return p.Pos },
+		func(old, new *policy.Policy) {
+			v.fixedSettings(old, new)
+			compiled, live := v.c.compiled[new.Name]
+			a, b := old.Compiled(), new.Compiled()
+			changes := b.Settings().Changes(a.Settings())
+			switch {
+			case live:
+				for _, change := range changes {
+					v.settings = append(v.settings, "policy "+new.Name+": "+change)
+				}
+				next[new.Name] = v.policy(new, compiled)
+			case len(changes) > 0 && old.Reload: // nothing calls it
+			case len(changes) > 0:
+				v.fixed(new.Pos, "policy %s has no reload: true, and differs (%s)", new.Name, changes[0])
+			}
+		})
+	for _, l := range v.c.pkg.Policies {
+		v.policies = append(v.policies, next[l.Policy().Name])
+	}
+}
+
+// fixedSettings reports the settings of a policy that the generated code contains.
+func (v *version) fixedSettings(old, new *policy.Policy) {
+	at := func(field rules.Field) policy.Pos {
+		if pos, ok := new.Places[field]; ok {
+			return pos
+		}
+		return new.Pos
+	}
+	for _, one := range []struct {
+		field    rules.Field
+		old, new any
+	}{
+		{"breaker", old.Breaker, new.Breaker}, {"budget", old.Budget, new.Budget},
+		{"concurrency", old.Concurrency, new.Concurrency}, {"rate", old.Rate, new.Rate},
+		{"throttle", old.Throttle, new.Throttle}, {"hedge", old.Hedge != nil, new.Hedge != nil},
+		{"reload", old.Reload, new.Reload}, {"durable", old.Durable, new.Durable},
+		{"on_exhausted", old.OnExhausted, new.OnExhausted}, {"on_changed", old.OnChanged, new.OnChanged},
+	} {
+		if !reflect.DeepEqual(one.old, one.new) {
+			v.fixed(at(one.field), "policy %s has another %s", new.Name, one.field)
+		}
+	}
+	if new.Durable != nil {
+		return // its steps derive contexts whenever they need them
+	}
+	for _, one := range []struct {
+		field rules.Field
+		set   bool
+	}{
+		{"attempt_timeout", new.AttemptTimeout > 0}, {"timeout", new.Timeout > 0}, {"scope", new.HardLimit > 0},
+		{"nested", new.Nested},
+	} {
+		if one.set && !derives(old) {
+			v.fixed(at(one.field), "policy %s has %s, and its calls have no contexts of their own yet", new.Name, one.field)
+			return
+		}
+	}
+}
+
+// derives reports whether the wrappers of a policy give each attempt its own context.
+func derives(p *policy.Policy) bool {
+	return p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0 || p.Nested
+}
+
+// policy returns a policy for calls, with the Go symbols of the compiled one.
+func (v *version) policy(p *policy.Policy, compiled *retry.Policy) *retry.Policy {
+	next := p.Compiled()
+	next.Facts = compiled.Facts
+	next.Classes = append([]retry.ErrorClass(nil), next.Classes...)
+	for i := range next.Classes {
+		class := &next.Classes[i]
+		found := false
+		for j := range compiled.Classes {
+			if c := &compiled.Classes[j]; c.Class == class.Class {
+				class.Is, class.As, found = c.Is, c.As, true
+			}
+		}
+		if !found && v.hasSymbols(string(class.Class)) {
+			v.fixed(p.Pos, "policy %s uses class %s, whose Go types it did not use", p.Name, class.Class)
+		}
+	}
+	return &next
+}
+
+// hasSymbols reports whether a class of the file tests for Go symbols or gRPC codes.
+func (v *version) hasSymbols(name string) bool {
+	for i := range v.new.Errors {
+		if c := &v.new.Errors[i]; c.Name == name {
+			return len(c.Is)+len(c.As)+len(c.GRPC) > 0
+		}
+	}
+	return false
+}

@@ -1,0 +1,80 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
+)
+
+// Interval is the time between two reads of a [Source] by [Control.Watch].
+const Interval = time.Second
+
+// A Source is where a Control reads a policy file.
+type Source struct {
+	name string
+	open func() (io.ReadCloser, error)
+}
+
+// File is the file at a path. If the path is a symbolic link, as in a mounted ConfigMap, the
+// link is followed each time.
+func File(path string) Source {
+	return Source{path, func() (io.ReadCloser, error) { return os.Open(path) }}
+}
+
+// FS is a file of a file system.
+func FS(fsys fs.FS, name string) Source {
+	return Source{name, func() (io.ReadCloser, error) { return fsys.Open(name) }}
+}
+
+// read returns the content of the source.
+func (s Source) read() ([]byte, error) {
+	f, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err == nil && len(text) > MaxSize {
+		err = fmt.Errorf("%s has more than %d bytes", s.name, MaxSize)
+	}
+	return text, err
+}
+
+// Watch loads the policy file of a source and each later version of it, until ctx ends. It
+// reads the source once in an [Interval] and loads a version when two reads have found it,
+// since a file may be read while it is written. A version that is refused, and a
+// file that cannot be read, are logged once, and what is in force stays.
+func (c *Control) Watch(ctx context.Context, s Source) {
+	ticker := time.NewTicker(Interval)
+	defer ticker.Stop()
+	var seen, loaded []byte
+	var failure string
+	for first := true; ; first = false {
+		text, err := s.read()
+		switch {
+		case err != nil:
+			seen = nil
+			if failure != err.Error() {
+				failure = err.Error()
+				c.log.LogAttrs(ctx, slog.LevelError, "policy file not read", c.attrs(s.name, slog.Any("error", err))...)
+			}
+		case loaded != nil && bytes.Equal(text, loaded):
+			seen, failure = text, ""
+		case seen != nil && bytes.Equal(text, seen), first && string(text) == c.pkg.Text:
+			loaded, failure = text, ""
+			_, _ = c.Load(text, s.name) // which logs the error
+		default:
+			seen, failure = text, ""
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
