@@ -108,6 +108,33 @@ func BenchmarkStatic(b *testing.B) {
 			_, _ = retryPooled(ctx, in)
 		}
 	})
+	b.Run("retrygen-live", func(b *testing.B) {
+		defer meter(b)()
+		for b.Loop() {
+			_, _ = retryRenewed(ctx, in)
+		}
+	})
+	b.Run("retrygen-live-breaker", func(b *testing.B) {
+		defer meter(b)()
+		for b.Loop() {
+			_, _ = retryRenewedBroken(ctx, in)
+		}
+	})
+	// The deadline of the caller is the earlier one, so that no context is derived.
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	b.Run("retrygen-timeout", func(b *testing.B) {
+		defer meter(b)()
+		for b.Loop() {
+			_, _ = retryLimitedLong(limited, fetch, in)
+		}
+	})
+	b.Run("retrygen-live-timeout", func(b *testing.B) {
+		defer meter(b)()
+		for b.Loop() {
+			_, _ = retryRenewedLimited(limited, fetch, in)
+		}
+	})
 	limiter := capacity.NewLimiter(capacity.LimiterPolicy{Limit: permits})
 	b.Run("limiter", func(b *testing.B) {
 		defer meter(b)()

@@ -12,6 +12,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	genapi2 "github.com/retrygen/retrygen/runtime/genapi"
 )
 
 // Made for version 1 of the runtime.
@@ -252,6 +253,58 @@ var policyAll = retry.Policy{
 	RetryUnknown:   true,
 }
 
+// policyLive: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
+// errors of which nothing is known are retried, too. It may change while the
+// program runs: see LivePolicies.
+var policyLive = retry.NewLive(&retry.Policy{
+	Name: "live",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
+	RetryUnknown: true,
+})
+
+// policyLiveBreaks: up to 3 attempts, waiting 100ms and 200ms, give or take 20
+// %; errors of which nothing is known are retried, too; shares breaker
+// upstream. It may change while the program runs: see LivePolicies.
+var policyLiveBreaks = retry.NewLive(&retry.Policy{
+	Name: "live_breaks",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
+	RetryUnknown: true,
+})
+
+// policyLiveLimited: one attempt, no retry; each attempt takes at most 1h;
+// errors of which nothing is known are retried, too. It may change while the
+// program runs: see LivePolicies.
+var policyLiveLimited = retry.NewLive(&retry.Policy{
+	Name: "live_limited",
+	Schedule: retry.Schedule{
+		MaxAttempts:  1,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
+	AttemptTimeout: time.Hour,
+	RetryUnknown:   true,
+})
+
 // policyUnrecorded: up to 3 attempts, waiting 100ms and 200ms, give or take 20
 // %; errors of which nothing is known are retried, too.
 var policyUnrecorded = retry.Policy{
@@ -268,11 +321,90 @@ var policyUnrecorded = retry.Policy{
 	RetryUnknown: true,
 }
 
-// Policies returns the policies, in the order of retry.yaml. They must not be
-// changed.
+// Policies returns the policies that are in force, in the order of retry.yaml.
+// They must not be changed.
 func Policies() []*retry.Policy {
-	return []*retry.Policy{&policyPlain, &policyAtOnce, &policyNever, &policyLimited, &policyLimitedLong, &policyBreaks, &policyRates, &policyRatesSlow, &policyPays, &policyBoth, &policyPooled, &policyAll, &policyUnrecorded}
+	return []*retry.Policy{&policyPlain, &policyAtOnce, &policyNever, &policyLimited, &policyLimitedLong, &policyBreaks, &policyRates, &policyRatesSlow, &policyPays, &policyBoth, &policyPooled, &policyAll, policyLive.Load(), policyLiveBreaks.Load(), policyLiveLimited.Load(), &policyUnrecorded}
 }
+
+// LivePolicies returns what may change while the program runs, for packages
+// live and override. What calls share changes in each of shared, or in
+// DefaultShared if there is none.
+func LivePolicies(shared ...*Shared) genapi2.Live {
+	live := genapi2.Live{
+		Package:  "github.com/retrygen/retrygen/contrib/bench",
+		File:     "retry.yaml",
+		Text:     policyFile,
+		Policies: []*retry.Live{policyLive, policyLiveBreaks, policyLiveLimited},
+	}
+	if len(shared) == 0 {
+		shared = append(shared, DefaultShared)
+	}
+	for _, s := range shared {
+		live.Shared = append(live.Shared, genapi2.Shared{
+			Breakers: s.Breakers(),
+			Budgets:  []*budget.Budget{s.SharedBudget},
+			Capacity: s.Capacity(),
+		})
+	}
+	return live
+}
+
+// policyFile is the text of retry.yaml, with which package live compares other
+// versions.
+const policyFile = `# yaml-language-server: $schema=../../schema/policy.schema.json
+version: 1
+
+breakers:
+  upstream: {failures: 5, open_for: 30s}
+  rated: {failure_rate: 0.5, min_calls: 20, window: 10s, open_for: 30s}
+  slow: {failure_rate: 0.5, slow_rate: 0.8, slow_call: 2s, min_calls: 20, window: 10s, open_for: 30s}
+
+concurrency:
+  pool: {limit: 100}
+
+budgets:
+  shared: {ratio: 0.1, burst: 10}
+
+# The other libraries retry every error.
+defaults: {max_attempts: 3, initial_delay: 100ms, max_delay: 2s, jitter: 0.2, unknown: retry}
+
+policies:
+  plain: {}
+  at_once: {initial_delay: 0s, jitter: false}
+  never: {abort_on: [any]}
+  limited: {max_attempts: 1, attempt_timeout: 1s}
+  limited_long: {max_attempts: 1, attempt_timeout: 1h}
+  breaks: {breaker: upstream}
+  rates: {breaker: rated}
+  rates_slow: {breaker: slow}
+  pays: {budget: shared}
+  both: {breaker: upstream, budget: shared}
+  pooled: {concurrency: pool}
+  all: {breaker: upstream, budget: shared, attempt_timeout: 1s}
+  live: {reload: true}
+  live_breaks: {reload: true, breaker: upstream}
+  live_limited: {reload: true, max_attempts: 1, attempt_timeout: 1h}
+  unrecorded: {durable: {record: failures}}
+
+bind:
+  fetch: plain
+  flaky.fetch: at_once
+  permanent: never
+  limited: limited
+  limitedLong: limited_long
+  broken: breaks
+  rated: rates
+  slow: rates_slow
+  paid: pays
+  guarded: both
+  pooled: pooled
+  everything: all
+  renewed: live
+  renewedBroken: live_breaks
+  renewedLimited: live_limited
+  stepped: {policy: unrecorded, id: in, idempotent: true}
+`
 
 // retryFetch is what is protected: nearly nothing, but a real call. A negative in
 // fails.
@@ -557,6 +689,71 @@ func retryEverything(ctx context.Context, in int) (int, error) {
 	return v, err
 }
 
+// retryRenewed calls renewed until it succeeds or policy live stops retrying.
+func retryRenewed(ctx context.Context, in int) (int, error) {
+	v, err := renewed(ctx, in)
+	if err == nil {
+		return v, nil
+	}
+	call := policyLive.Load().Begin()
+	for {
+		if err = call.Next(ctx, err); err != nil {
+			return v, err
+		}
+		if v, err = renewed(call.Attempt(ctx), in); err == nil {
+			return v, nil
+		}
+	}
+}
+
+// retryRenewedBroken calls renewedBroken until it succeeds or policy live_breaks stops retrying.
+func retryRenewedBroken(ctx context.Context, in int) (int, error) {
+	var v int
+	var err error
+	shared := DefaultShared
+	pass, ready := shared.UpstreamBreaker.Ready()
+	if ready {
+		if v, err = renewedBroken(ctx, in); err == nil && shared.UpstreamBreaker.Calm() {
+			return v, nil
+		}
+	}
+	return func(v int, err error) (int, error) {
+		if ready && err == nil {
+			shared.UpstreamBreaker.Succeed(pass)
+			return v, nil
+		}
+		call := policyLiveBreaks.Load().BeginAdmitted(retry.Shared{Breaker: shared.UpstreamBreaker}, pass)
+		defer call.End()
+		if ready {
+			err = call.Next(ctx, err)
+		} else {
+			err = call.Admit(ctx)
+		}
+		for ; err == nil; err = call.Next(ctx, err) {
+			if v, err = renewedBroken(call.Attempt(ctx), in); err == nil {
+				call.Succeed()
+				return v, nil
+			}
+		}
+		return v, err
+	}(v, err)
+}
+
+// retryRenewedLimited calls renewedLimited until it succeeds or policy live_limited stops retrying.
+func retryRenewedLimited(ctx context.Context, f Call, in int) (int, error) {
+	call := policyLiveLimited.Load().Begin()
+	defer call.End()
+	for {
+		v, err := renewedLimited(call.Attempt(ctx), f, in)
+		if err == nil {
+			return v, nil
+		}
+		if err = call.Next(ctx, err); err != nil {
+			return v, err
+		}
+	}
+}
+
 // stepStepped: nothing is recorded before an attempt fails; a lost attempt is
 // repeated, until 3 are lost.
 var stepStepped = genapi.StepPolicy{
@@ -597,4 +794,4 @@ func handleStepped(engine *durable.Engine, options ...durable.HandleOption) {
 		stepped, options...)
 }
 
-// retrygen:sum a00ce7ee033fd530484ab3bc
+// retrygen:sum 8b9e5e4858d4ef2688b1897d

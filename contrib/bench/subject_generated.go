@@ -21,6 +21,12 @@ func rated(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
 
 func slow(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
 
+func renewed(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
+
+func renewedBroken(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
+
+func renewedLimited(ctx context.Context, f Call, in int) (int, error) { return f(ctx, in) }
+
 func stepped(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
 
 func paid(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }

@@ -31,6 +31,10 @@ var most = []struct {
 	{"Static/retrygen-breaker-budget", 37, 50_000},
 	{"Static/retrygen-limit", 97, 50_000},
 	{"Static/limiter", 25, 50_000},
+	{"Static/retrygen-live", 20, 50_000},
+	{"Static/retrygen-live-breaker", 35, 50_000},
+	{"Static/retrygen-timeout", 600, 50_000},
+	{"Static/retrygen-live-timeout", 600, 50_000},
 	{"Durable/failures", 610, 50_000},
 }
 
