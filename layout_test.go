@@ -79,19 +79,19 @@ var floors = map[string][]string{
 	"runtime/durable/admin": {
 		"runtime", "runtime/breaker", "runtime/durable/events", "runtime/durable/genapi",
 		"runtime/durable/internal/fault", "runtime/durable/internal/namespace", "runtime/durable/internal/record",
-		"runtime/durable/storage", "runtime/job",
+		"runtime/durable/storage", "runtime/job", "runtime/override",
 	},
 	// Calls that share a breaker through a store need no runs.
 	"runtime/durable/shared": {
 		"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/durable/events",
-		"runtime/durable/internal/record", "runtime/durable/storage",
+		"runtime/durable/internal/record", "runtime/durable/storage", "runtime/override",
 	},
 	// Several of these packages return the same errors.
 	"runtime/durable/internal/fault": {},
 	// What is in a record is one matter, and what is decided by it are several.
 	"runtime/durable/internal/record": {
 		"runtime", "runtime/breaker", "runtime/durable/events", "runtime/durable/internal/fault",
-		"runtime/durable/storage", "runtime/job",
+		"runtime/durable/storage", "runtime/job", "runtime/override",
 	},
 	// Engines and operators reach the records of a namespace in one way.
 	"runtime/durable/internal/namespace": {

@@ -46,6 +46,17 @@ After a failover, or when a backup was restored, the store may have lost what it
 had acknowledged, and engines claim no run. Compare the records with the systems
 that they describe before you accept. It asks first, unless -yes is set.`
 
+const overrideHelp = `
+All processes that follow the overrides of the store (shared.Link with Overrides) and
+whose policy files have reload: true apply the override within about a second, until
+its end. TARGET is the name of a policy, or of a breaker for -breaker, or a pattern:
+
+  retryctl override -retries off -for 30m -why 'the provider asks for less load' '*'
+  retryctl override -breaker open -for 1h payments
+
+Durable steps keep the attempts of their policies: pause their runs. Breakers of
+durable steps are records of the store: see retryctl breakers open.`
+
 const resolveHelp = `
 A step is in doubt if an attempt started and nobody knows how it ended. Ask the
 other system, with the idempotency key that retryctl step prints, whether it took

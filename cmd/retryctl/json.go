@@ -172,6 +172,7 @@ type auditJSON struct {
 	Run    string       `json:"run,omitempty"`
 	Name   string       `json:"name,omitempty"`
 	Action admin.Action `json:"action"`
+	Detail string       `json:"detail,omitempty"`
 	At     time.Time    `json:"at"`
 	By     string       `json:"by,omitempty"`
 	Why    string       `json:"why,omitempty"`
@@ -179,7 +180,7 @@ type auditJSON struct {
 
 func newAudit(a admin.AuditEntry) auditJSON {
 	return auditJSON{
-		Kind: a.Kind.String(), Run: a.Run, Name: a.Name, Action: a.Action, At: a.At, By: a.By.Name, Why: a.By.Reason,
+		Kind: a.Kind.String(), Run: a.Run, Name: a.Name, Action: a.Action, Detail: a.Detail, At: a.At, By: a.By.Name, Why: a.By.Reason,
 	}
 }
 

@@ -128,6 +128,12 @@ func storeCommands() []*cli.Command {
 			Setup: breakersOpen,
 		},
 		{Name: "breakers reset", Args: "BREAKER", Short: "close a breaker", Setup: breakersReset},
+		{
+			Name: "override", Args: "TARGET", Short: "turn retries off, or hold breakers, for some time",
+			Long: overrideHelp, Setup: overrideCommand,
+		},
+		{Name: "overrides", Short: "show the overrides in force", Setup: overrides},
+		{Name: "overrides end", Args: "ID", Short: "end an override before its time", Setup: overridesEnd},
 		{Name: "budgets", Short: "show the budgets in the store", Setup: budgets},
 		{Name: "budgets reset", Args: "[BUDGET]", Short: "fill a budget", Setup: budgetsReset},
 		{

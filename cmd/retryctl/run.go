@@ -186,7 +186,11 @@ func (s *session) audit(ctx context.Context, d *details, kind storage.Kind, run,
 		if err != nil {
 			return err
 		}
-		d.text(string(a.Action), s.moment(a.At)+" by "+a.By.String())
+		what := s.moment(a.At)
+		if a.Detail != "" {
+			what += " " + a.Detail
+		}
+		d.text(string(a.Action), what+" by "+a.By.String())
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func pause(ctx context.Context, n int) error {
 
 // key returns the key of a record in Redis.
 func (s *Store) key(k storage.Key) (string, error) {
-	kinds := []storage.Kind{storage.KindBudget, storage.KindBreaker, storage.KindRate}
+	kinds := []storage.Kind{storage.KindBudget, storage.KindBreaker, storage.KindRate, storage.KindOverrides}
 	if !slices.Contains(kinds, k.Kind) || k.Run != "" {
 		return "", fmt.Errorf("%w: Redis keeps breakers, ratio budgets and rates, not the record %q: use a storage.Store",
 			storage.ErrStore, k)

@@ -58,17 +58,14 @@ func (o *Override) Action() string {
 	return fmt.Sprintf("at most %d attempts", o.MaxAttempts)
 }
 
-// String describes the override, as in "retries off for read* until 15:04:05Z: too much load".
-func (o *Override) String() string {
+// Summary describes the override, as in "retries off for read* until 2006-01-02T15:04:05Z".
+func (o *Override) Summary() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s for %s", o.Action(), o.Target)
 	if o.Package != "" {
 		fmt.Fprintf(&b, " of %s", o.Package)
 	}
 	fmt.Fprintf(&b, " until %s", o.Until.UTC().Format(time.RFC3339))
-	if o.Reason != "" {
-		fmt.Fprintf(&b, ": %s", o.Reason)
-	}
 	return b.String()
 }
 

@@ -184,7 +184,7 @@ func TestLog(t *testing.T) {
 	if !strings.Contains(text.String(), `msg="override began" id=a action="retries off" target=*`) {
 		t.Error(text.String())
 	}
-	if got, want := o.String(), "retries off for * until 1970-01-01T00:00:00Z: too much load"; got != want {
+	if got, want := o.Summary(), "retries off for * until 1970-01-01T00:00:00Z"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

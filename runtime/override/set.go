@@ -70,7 +70,7 @@ func (s *Set) Put(o Override) (Override, error) {
 	if err := s.find(&o); err != nil {
 		return Override{}, err
 	}
-	o.ID, o.At = "o-"+strings.ToLower(rand.Text()[:10]), now.Round(0)
+	o.ID, o.At = NewID(), now.Round(0)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -82,6 +82,9 @@ func (s *Set) Put(o Override) (Override, error) {
 	s.report(Event{Override: o, Began: true})
 	return o, nil
 }
+
+// NewID returns an ID for an override.
+func NewID() string { return "o-" + strings.ToLower(rand.Text()[:10]) }
 
 // find returns an error if an override selects nothing.
 func (s *Set) find(o *Override) error {

@@ -39,22 +39,27 @@ const (
 	ActionExpired  Action = "expired"  // before its time: see [Client.Expire]
 	ActionImported Action = "imported" // steps of another system: see [Client.Import]
 	ActionAccepted Action = "accepted" // the incarnation of the store: see [Client.Accept]
+
+	ActionOverrode Action = "overrode"          // see [Client.Override]
+	ActionEnded    Action = "ended an override" // see [Client.EndOverride]
 )
 
 // An AuditEntry is something that an operator did to a run, a budget or a breaker,
 // or to the whole store.
 type AuditEntry struct {
-	Kind   storage.Kind // KindRun, KindBudget, KindBreaker or KindIncarnation
+	Kind   storage.Kind // KindRun, KindBudget, KindBreaker, KindIncarnation or KindOverrides
 	Run    string       // or "" for what runs share
 	Name   string       // of the budget or the breaker
 	Action Action
+	Detail string // of an override: what it does
 	At     time.Time
 	By     events.Operator
 }
 
 // Audit returns what operators did to a run, or to a budget or a breaker, from
 // the first to the last. name is "" for a run and for the budget of a run, run is
-// "" for what runs share; both are "" for [storage.KindIncarnation]. What they did to a
+// "" for what runs share; both are "" for [storage.KindIncarnation] and
+// [storage.KindOverrides]. What they did to a
 // step is in its history: see [Client.Attempts].
 func (c *Client) Audit(ctx context.Context, kind storage.Kind, run, name string) iter.Seq2[AuditEntry, error] {
 	return func(yield func(AuditEntry, error) bool) {
@@ -73,13 +78,19 @@ func (c *Client) Audit(ctx context.Context, kind storage.Kind, run, name string)
 // auditBody is the body of the entry of an action.
 type auditBody struct {
 	Action Action          `json:"action"`
+	Detail string          `json:"detail,omitempty"`
 	By     events.Operator `json:"by,omitzero"`
 }
 
 // newAudit returns the entry of an action on a record that is written with it:
 // its number is the next version of the record.
 func newAudit(r storage.Record, now time.Time, action Action, by events.Operator) storage.Entry {
-	body, _ := json.Marshal(auditBody{Action: action, By: by}) // of strings
+	return newDetailedAudit(r, now, auditBody{Action: action, By: by})
+}
+
+// newDetailedAudit returns the entry with a body.
+func newDetailedAudit(r storage.Record, now time.Time, b auditBody) storage.Entry {
+	body, _ := json.Marshal(b) // of strings
 	return storage.Entry{Step: r.Key, Part: int(r.Version + 1), At: now, Bucket: r.Bucket, Body: body}
 }
 
@@ -89,6 +100,7 @@ func auditEntry(entry storage.Entry) (AuditEntry, error) {
 		return AuditEntry{}, fmt.Errorf("%w: an action on %s: %w", storage.ErrFormat, entry.Step, err)
 	}
 	return AuditEntry{
-		Kind: entry.Step.Kind, Run: entry.Step.Run, Name: entry.Step.ID, Action: b.Action, At: entry.At, By: b.By,
+		Kind: entry.Step.Kind, Run: entry.Step.Run, Name: entry.Step.ID, Action: b.Action, Detail: b.Detail,
+		At: entry.At, By: b.By,
 	}, nil
 }

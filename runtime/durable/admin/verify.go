@@ -113,6 +113,9 @@ func (v *verifier) record(r storage.Record) error {
 	case storage.KindRate:
 		_, err := record.Decode[record.Rate](r)
 		text = unreadable(err)
+	case storage.KindOverrides:
+		_, err := record.Decode[record.Overrides](r)
+		text = unreadable(err)
 	case storage.KindStep:
 		return v.step(r)
 	}

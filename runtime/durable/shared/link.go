@@ -12,13 +12,14 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/events"
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
+	"github.com/retrygen/retrygen/runtime/override"
 )
 
 // A Store keeps the records of breakers, ratio budgets and rates that processes
 // share. Every [storage.Store] is one; contrib/redis is no more than that.
 type Store interface {
 	// Update does what it does in [storage.Store], for keys of [storage.KindBudget],
-	// [storage.KindBreaker] and [storage.KindRate].
+	// [storage.KindBreaker], [storage.KindRate] and [storage.KindOverrides].
 	Update(ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error)) error
 	// Get does what it does in [storage.Store], for the same keys.
 	Get(ctx context.Context, keys []storage.Key) ([]storage.Record, error)
@@ -45,6 +46,10 @@ type Link struct {
 	// it has acknowledged when it ends, as Redis may. Budgets are full again then, and
 	// breakers closed.
 	Forgetful bool
+	// Overrides, or nil, follows the overrides that operators put into the store with
+	// retryctl override: it has each within about a second. While the store fails, what is
+	// in force stays until its end.
+	Overrides *override.Set
 	// OnEvent, or nil, is called for every [events.EventStoreError], whose Name is that of
 	// the breaker or the budget. It may be called by several goroutines, and must
 	// not use breakers or budgets of the link.
@@ -78,6 +83,7 @@ func (l Link) Connect(ctx context.Context, sets ...Set) (*Connection, error) {
 		link:   link{store: l.Store, space: l.Namespace, id: record.Token(16), observe: l.OnEvent},
 		wake:   make(chan struct{}, 1),
 		closed: make(chan struct{}), done: make(chan struct{}),
+		overrides: l.Overrides,
 	}
 	for _, set := range sets {
 		c.budgets = append(c.budgets, set.Budgets...)
@@ -121,6 +127,8 @@ type Connection struct {
 	breakers []*sharedBreaker
 	rates    []*capacity.Rate
 
+	overrides *override.Set // or nil
+
 	wake   chan struct{} // a breaker has opened
 	once   sync.Once
 	closed chan struct{}
@@ -133,11 +141,14 @@ func (c *Connection) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i, r := range records {
-		if i < len(c.breakers) {
+	for _, r := range records {
+		switch r.Key.Kind {
+		case storage.KindBreaker:
 			_, err = record.Decode[breaker.Snapshot](r)
-		} else {
+		case storage.KindBudget:
 			_, err = record.Decode[record.RatioBudget](r)
+		case storage.KindOverrides:
+			_, err = record.Decode[record.Overrides](r)
 		}
 		if err != nil {
 			return err
@@ -162,13 +173,16 @@ func (c *Connection) start(ctx context.Context) error {
 	return nil
 }
 
-// keys returns the keys of the breakers and of the budgets.
+// keys returns the keys of the breakers, of the budgets, and of the overrides.
 func (c *Connection) keys() (keys []storage.Key) {
 	for _, b := range c.breakers {
 		keys = append(keys, b.key)
 	}
 	for _, b := range c.budgets {
 		keys = append(keys, c.link.key(storage.KindBudget, b.policy.Name))
+	}
+	if c.overrides != nil {
+		keys = append(keys, c.link.key(storage.KindOverrides, ""))
 	}
 	return keys
 }
@@ -224,11 +238,24 @@ func (c *Connection) look(ctx context.Context, now time.Time, due bool) {
 			b.asking.Unlock()
 		}
 	}
+	if c.overrides != nil {
+		c.follow(ctx, records[len(records)-1])
+	}
+}
+
+// follow takes over the overrides in a record. One that cannot be read changes nothing.
+func (c *Connection) follow(ctx context.Context, r storage.Record) {
+	b, err := record.Decode[record.Overrides](r)
+	if err != nil {
+		c.link.event(ctx, "", err)
+		return
+	}
+	c.overrides.Follow(b.List)
 }
 
 // Close gives the parts of the budgets back, and disconnects everything: the
-// breakers belong to this process alone then, the budgets refuse all retries, and the
-// rates refuse all attempts.
+// breakers belong to this process alone then, the budgets refuse all retries, the
+// rates refuse all attempts, and the overrides of the store end.
 // ctx limits the time for that. If the store does not take a part back, Close
 // returns its error, and the lease of the part ends by itself.
 func (c *Connection) Close(ctx context.Context) error {
@@ -248,6 +275,9 @@ func (c *Connection) Close(ctx context.Context) error {
 			b.exchange(ctx, &c.link, leave)
 			errs = append(errs, b.disconnect())
 			b.asking.Unlock()
+		}
+		if c.overrides != nil {
+			c.overrides.Follow(nil)
 		}
 	})
 	return errors.Join(errs...)

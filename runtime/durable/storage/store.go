@@ -27,10 +27,11 @@ const (
 	KindSchedule                    // what workers agree on about the periods of a handler
 	KindLimit                       // of the executions of a handler, by all workers
 	KindRate                        // a rate that processes share
+	KindOverrides                   // what operators override in an incident
 )
 
 var kinds = [...]string{
-	"", "owner", "run", "group", "step", "budget", "breaker", "incarnation", "schedule", "limit", "rate",
+	"", "owner", "run", "group", "step", "budget", "breaker", "incarnation", "schedule", "limit", "rate", "overrides",
 }
 
 // String returns the name of the kind.

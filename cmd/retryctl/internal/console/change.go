@@ -82,6 +82,7 @@ var notices = map[string]string{
 	"retry":    "The next attempt is due now.",
 	"signal":   "The signal is sent: the run goes on.",
 	"breaker":  "The breaker is closed.",
+	"end":      "The override is ended. Processes follow within about a second.",
 	"budget":   "The budget is full.",
 	"stopping": "The bulk change stops. What was done stays.",
 }
@@ -169,6 +170,14 @@ func resolutionOf(as, value string) (admin.Resolution, error) {
 		return admin.Succeeded(json.RawMessage(value)), nil
 	}
 	return admin.Resolution{}, badRequest("The resolution is missing", "Choose what happened to the step.")
+}
+
+// changeOverride ends an override.
+func (s *Server) changeOverride(ctx context.Context, r *http.Request, by events.Operator) (string, error) {
+	if r.PostForm.Get("action") != "end" {
+		return "", errAction
+	}
+	return link("/", "done", "end"), s.Client.EndOverride(ctx, r.URL.Query().Get("id"), by)
 }
 
 // changeShared resets a breaker or a budget.

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/retrygen/retrygen/runtime/durable/storage"
+	"github.com/retrygen/retrygen/runtime/override"
 )
 
 // overviewData is what the overview shows.
@@ -29,12 +30,17 @@ type overviewData struct {
 	Causes      []causeCount
 	Hours       template.HTML
 	HoursEmpty  bool
+	Overrides   []override.Override // in force
 }
 
 // overview shows counts, what waits, and what needs a person.
 func (s *Server) overview(ctx context.Context, _ *http.Request) (*page, error) {
 	n := s.counter.await(ctx)
-	d := &overviewData{Counts: n, Seen: int(s.counter.seen.Load())}
+	overrides, err := s.Client.Overrides(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &overviewData{Counts: n, Seen: int(s.counter.seen.Load()), Overrides: overrides}
 	if err := s.counter.failure.Load(); err != nil {
 		if n == nil {
 			return nil, *err

@@ -161,6 +161,7 @@ func (s *Server) routes() http.Handler {
 	inside.HandleFunc("GET /storm", s.storm)
 	for pattern, f := range map[string]change{
 		"/run": s.changeRun, "/step": s.changeStep, "/dead": s.changeDead, "/shared": s.changeShared, "/task": s.stopTask,
+		"/override": s.changeOverride,
 	} {
 		inside.Handle("POST "+pattern, s.change(f))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/durable/storage"
+	"github.com/retrygen/retrygen/runtime/override"
 )
 
 // CountBudget is the body of a count budget.
@@ -49,6 +50,11 @@ func PutBreaker(w *storage.Writes, r storage.Record, s *breaker.Snapshot, now ti
 // Rate is the body of a rate that processes share.
 type Rate struct {
 	State time.Time `json:"state"` // see capacity.RatePolicy.Reserve
+}
+
+// Overrides is the body of the record with the overrides of a namespace.
+type Overrides struct {
+	List []override.Override `json:"list,omitempty"` // in the order in which they were put
 }
 
 // Schedule is the body of a schedule.

@@ -1,0 +1,96 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable/events"
+	"github.com/retrygen/retrygen/runtime/durable/internal/fault"
+	"github.com/retrygen/retrygen/runtime/durable/internal/record"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
+	"github.com/retrygen/retrygen/runtime/override"
+)
+
+// MaxOverrides is the greatest number of overrides in a namespace that have not ended.
+const MaxOverrides = 100
+
+// ErrManyOverrides is the error of [Client.Override] for more than [MaxOverrides].
+var ErrManyOverrides = errors.New("the namespace has as many overrides as it can have: end some of them")
+
+// Override puts an override into the store, for all processes that follow those of the
+// namespace: see shared.Link. It returns the override with its ID. By, which is the
+// name and the reason of the operator, is kept with it. The store does not know the
+// policies of the processes, so that a target which selects nothing is no error. The error
+// is that of [override.Override.Validate], by the clock of the store, or [ErrManyOverrides].
+func (c *Client) Override(
+	ctx context.Context, o override.Override, by ...events.Operator,
+) (override.Override, error) {
+	who := operator(by)
+	o.ID, o.By, o.Reason = override.NewID(), who.Name, who.Reason
+	err := c.changeOverrides(ctx, func(b *record.Overrides, now time.Time) (auditBody, error) {
+		o.At = now
+		if err := o.Validate(now); err != nil {
+			return auditBody{}, err
+		}
+		if len(b.List) >= MaxOverrides {
+			return auditBody{}, ErrManyOverrides
+		}
+		b.List = append(b.List, o)
+		return auditBody{Action: ActionOverrode, Detail: o.ID + ": " + o.Summary(), By: who}, nil
+	})
+	return o, err
+}
+
+// EndOverride ends an override before its time. The error matches [ErrNotFound] if there is
+// none with the ID.
+func (c *Client) EndOverride(ctx context.Context, id string, by ...events.Operator) error {
+	return c.changeOverrides(ctx, func(b *record.Overrides, _ time.Time) (auditBody, error) {
+		i := slices.IndexFunc(b.List, func(o override.Override) bool { return o.ID == id })
+		if i < 0 {
+			return auditBody{}, fmt.Errorf("override %q: %w", record.Clip(id), fault.ErrNotFound)
+		}
+		ended := b.List[i]
+		b.List = slices.Delete(b.List, i, i+1)
+		return auditBody{Action: ActionEnded, Detail: ended.ID + ": " + ended.Summary(), By: operator(by)}, nil
+	})
+}
+
+// changeOverrides changes the overrides of the namespace that have not ended, and notes who
+// did that.
+func (c *Client) changeOverrides(
+	ctx context.Context, change func(*record.Overrides, time.Time) (auditBody, error),
+) error {
+	key := c.ns.Key(storage.KindOverrides, "", "")
+	return c.ns.Update(ctx, []storage.Key{key}, func(tx storage.Tx) (w storage.Writes, err error) {
+		r := tx.Record(key)
+		b, err := record.Decode[record.Overrides](r)
+		if err != nil {
+			return w, err
+		}
+		b.List = slices.DeleteFunc(b.List, func(o override.Override) bool { return !o.Until.After(tx.Now) })
+		done, err := change(&b, tx.Now)
+		if err != nil {
+			return w, err
+		}
+		if r.Bucket.IsZero() {
+			r.Bucket = record.Month(tx.Now)
+		}
+		err = record.Encode(&r, &b)
+		return storage.Writes{Put: []storage.Record{r}, Add: []storage.Entry{newDetailedAudit(r, tx.Now, done)}}, err
+	})
+}
+
+// Overrides returns the overrides of the namespace that have not ended, in the order in which
+// they were put.
+func (c *Client) Overrides(ctx context.Context) ([]override.Override, error) {
+	records, err := c.ns.Store.Get(ctx, []storage.Key{c.ns.Key(storage.KindOverrides, "", "")})
+	if err != nil {
+		return nil, err
+	}
+	b, err := record.Decode[record.Overrides](records[0])
+	now := time.Now()
+	return slices.DeleteFunc(b.List, func(o override.Override) bool { return !o.Until.After(now) }), err
+}
