@@ -180,7 +180,8 @@ type auditJSON struct {
 
 func newAudit(a admin.AuditEntry) auditJSON {
 	return auditJSON{
-		Kind: a.Kind.String(), Run: a.Run, Name: a.Name, Action: a.Action, Detail: a.Detail, At: a.At, By: a.By.Name, Why: a.By.Reason,
+		Kind: a.Kind.String(), Run: a.Run, Name: a.Name, Action: a.Action, Detail: a.Detail, At: a.At,
+		By: a.By.Name, Why: a.By.Reason,
 	}
 }
 

@@ -30,7 +30,8 @@ func (f *overrideFlags) define(flags *flag.FlagSet) {
 // override returns the override for a target.
 func (f *overrideFlags) override(target string, now time.Time) (override.Override, error) {
 	o := override.Override{
-		Package: f.pkg, Target: target, MaxAttempts: f.maxAttempts, Breaker: override.Hold(f.breaker), Until: now.Add(f.length),
+		Package: f.pkg, Target: target, MaxAttempts: f.maxAttempts, Breaker: override.Hold(f.breaker),
+		Until: now.Add(f.length),
 	}
 	switch {
 	case f.retries != "" && f.retries != "off":
@@ -116,7 +117,8 @@ func overridesEnd(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	var o operator
 	o.flags(flags)
-	return s.do(1, 1, "overrides end takes the id that retryctl overrides prints", func(ctx context.Context, args []string) error {
+	what := "overrides end takes the id that retryctl overrides prints"
+	return s.do(1, 1, what, func(ctx context.Context, args []string) error {
 		by, err := o.by()
 		if err == nil {
 			err = s.client.EndOverride(ctx, args[0], by)
