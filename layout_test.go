@@ -156,7 +156,7 @@ var floors = map[string][]string{
 	// contrib/prometheus and contrib/otel count the same.
 	"internal/measure": {
 		"runtime", "runtime/breaker", "runtime/capacity", "runtime/durable", "runtime/durable/admin",
-		"runtime/durable/events", "runtime/durable/storage", "runtime/hedge", "runtime/job",
+		"runtime/durable/events", "runtime/durable/storage", "runtime/hedge", "runtime/job", "runtime/override",
 	},
 	// Groups in memory and on a store pass the same tests.
 	"internal/grouptest": {"runtime", "runtime/breaker", "runtime/job"},

@@ -180,6 +180,12 @@ func (c *Control) Status() Status {
 	return c.status
 }
 
+// Counts returns the numbers of changes and of refused versions, for metrics.
+func (c *Control) Counts() (pkg string, accepted, refused int) {
+	s := c.Status()
+	return s.Package, s.Accepted, s.Refused
+}
+
 // Policies returns the policies that may change, as calls use them now.
 func (c *Control) Policies() []*retry.Policy {
 	list := make([]*retry.Policy, len(c.pkg.Policies))

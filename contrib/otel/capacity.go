@@ -10,6 +10,7 @@ import (
 	"github.com/retrygen/retrygen/internal/measure"
 	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/hedge"
+	"github.com/retrygen/retrygen/runtime/override"
 )
 
 // ObserveCapacity adds metrics of concurrency limits, rates and throttles. A generated
@@ -21,6 +22,19 @@ func (t *Telemetry) ObserveCapacity(sets ...capacity.Set) { t.capacity.Add(sets.
 // ObserveHedges adds metrics of hedges, which are read like the metrics of
 // [Telemetry.ObserveCapacity]. A generated Shared returns its hedges from the method Hedges.
 func (t *Telemetry) ObserveHedges(hedges ...*hedge.Hedge) { t.capacity.AddHedges(hedges) }
+
+// ObserveChanges adds counters of the versions of policy files that were loaded while the
+// program runs, and that were refused. A Control of package live counts them.
+func (t *Telemetry) ObserveChanges(controls ...interface {
+	Counts() (pkg string, accepted, refused int)
+}) {
+	for _, c := range controls {
+		t.capacity.AddChanges([]measure.Changes{c})
+	}
+}
+
+// ObserveOverrides adds a gauge of the overrides in force.
+func (t *Telemetry) ObserveOverrides(sets ...*override.Set) { t.capacity.AddOverrides(sets) }
 
 // registerCapacity makes the instruments of what limits calls, which ask c when they are
 // collected.

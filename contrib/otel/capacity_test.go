@@ -6,6 +6,7 @@ import (
 
 	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/hedge"
+	"github.com/retrygen/retrygen/runtime/override"
 )
 
 // TestCapacity: the instruments have what limits calls when they are collected.
@@ -27,5 +28,25 @@ retry.hedges ({request}) [retry.hedge=Client.Find retry.outcome=no_budget] 0
 retry.hedges ({request}) [retry.hedge=Client.Find retry.outcome=refused] 0
 retry.hedges ({request}) [retry.hedge=Client.Find retry.outcome=won] 0
 retry.refused ({attempt}) [retry.name=db retry.reason=limited] 1
+`)
+}
+
+// changes counts versions of a policy file.
+type changes struct{ accepted, refused int }
+
+func (c changes) Counts() (string, int, int) { return "example.com/shop", c.accepted, c.refused }
+
+// TestChanges: the instruments have what changes policies while the program runs.
+func TestChanges(t *testing.T) {
+	x := newExported(t, Options{})
+	x.ObserveChanges(changes{3, 1})
+	overrides := override.NewSet()
+	x.ObserveOverrides(overrides)
+	want(t, x.measured(t), `
+retry.overrides ({override}) [retry.action=attempts limited] 0
+retry.overrides ({override}) [retry.action=breakers held closed] 0
+retry.overrides ({override}) [retry.action=breakers held open] 0
+retry.policy.changes ({version}) [retry.outcome=accepted retry.package=example.com/shop] 3
+retry.policy.changes ({version}) [retry.outcome=refused retry.package=example.com/shop] 1
 `)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
 	"github.com/retrygen/retrygen/runtime/hedge"
+	"github.com/retrygen/retrygen/runtime/override"
 )
 
 // The exporter of OpenTelemetry for Prometheus gives the instruments the names that
@@ -49,6 +50,8 @@ func TestNamesInPrometheus(t *testing.T) {
 		Throttles: []*capacity.Throttle{capacity.NewThrottle(capacity.ThrottlePolicy{})},
 	})
 	x.ObserveHedges(hedge.New(hedge.Policy{After: time.Second}))
+	x.ObserveOverrides(override.NewSet())
+	x.ObserveChanges(changes{})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

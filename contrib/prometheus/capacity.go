@@ -6,6 +6,7 @@ import (
 	"github.com/retrygen/retrygen/internal/measure"
 	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/hedge"
+	"github.com/retrygen/retrygen/runtime/override"
 )
 
 // ObserveCapacity adds metrics of concurrency limits, rates and throttles. A generated
@@ -17,6 +18,19 @@ func (m *Metrics) ObserveCapacity(sets ...capacity.Set) { m.capacity.Add(sets...
 // ObserveHedges adds metrics of hedges, which are read like the metrics of
 // [Metrics.ObserveCapacity]. A generated Shared returns its hedges from the method Hedges.
 func (m *Metrics) ObserveHedges(hedges ...*hedge.Hedge) { m.capacity.AddHedges(hedges) }
+
+// ObserveChanges adds counters of the versions of policy files that were loaded while the
+// program runs, and that were refused. A Control of package live counts them.
+func (m *Metrics) ObserveChanges(controls ...interface {
+	Counts() (pkg string, accepted, refused int)
+}) {
+	for _, c := range controls {
+		m.capacity.AddChanges([]measure.Changes{c})
+	}
+}
+
+// ObserveOverrides adds a gauge of the overrides in force.
+func (m *Metrics) ObserveOverrides(sets ...*override.Set) { m.capacity.AddOverrides(sets) }
 
 // capacityDescs are the descriptions of the metrics of what limits calls.
 func capacityDescs() (descs [len(measure.CapacityInstruments)]*prometheus.Desc) {

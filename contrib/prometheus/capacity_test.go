@@ -10,8 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/retrygen/retrygen/internal/measure"
+	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/capacity"
+	"github.com/retrygen/retrygen/runtime/genapi"
 	"github.com/retrygen/retrygen/runtime/hedge"
+	"github.com/retrygen/retrygen/runtime/override"
 )
 
 const wantCapacity = `
@@ -37,6 +40,15 @@ retry_hedges_total{hedge="Client.List",outcome="lost"} 0
 retry_hedges_total{hedge="Client.List",outcome="no_budget"} 0
 retry_hedges_total{hedge="Client.List",outcome="refused"} 0
 retry_hedges_total{hedge="Client.List",outcome="won"} 0
+# HELP retry_overrides Overrides in force.
+# TYPE retry_overrides gauge
+retry_overrides{action="attempts limited"} 1
+retry_overrides{action="breakers held closed"} 0
+retry_overrides{action="breakers held open"} 0
+# HELP retry_policy_changes_total Versions of policy files that were loaded while the program runs, by outcome.
+# TYPE retry_policy_changes_total counter
+retry_policy_changes_total{outcome="accepted",package="example.com/shop"} 3
+retry_policy_changes_total{outcome="refused",package="example.com/shop"} 1
 # HELP retry_rate_queued Attempts that wait for their turn at a rate.
 # TYPE retry_rate_queued gauge
 retry_rate_queued{rate="partner"} 0
@@ -49,6 +61,11 @@ retry_refused_total{name="search",reason="throttled"} 0
 # TYPE retry_throttle_share gauge
 retry_throttle_share{throttle="search"} 0.9
 `
+
+// changes counts versions of a policy file.
+type changes struct{ accepted, refused int }
+
+func (c changes) Counts() (string, int, int) { return "example.com/shop", c.accepted, c.refused }
 
 // TestCapacity: the metrics have what limits calls when they are collected. Of two
 // limits with one name they have the sum, and a limit that is observed twice counts once.
@@ -67,6 +84,15 @@ func TestCapacity(t *testing.T) {
 		m.ObserveCapacity(set)
 		m.ObserveCapacity(set)
 		m.ObserveHedges(fixed, unknown)
+		live := genapi.Live{Policies: []*retry.Live{retry.NewLive(&retry.Policy{Name: "read"})}}
+		overrides := override.NewSet(live)
+		defer overrides.Close()
+		_, err := overrides.Put(override.Override{Target: "*", MaxAttempts: 1, Until: time.Now().Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.ObserveOverrides(overrides)
+		m.ObserveChanges(changes{3, 1})
 
 		_, _ = one.TryAcquire(), five.TryAcquire()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -40,6 +40,8 @@
 //	retry_refused_total{reason,name}        attempts that were refused: limited, rate_limited or throttled
 //	retry_hedge_delay_seconds{hedge}        time before a second request starts, once it is known
 //	retry_hedges_total{hedge,outcome}       second requests: won, lost, refused or no_budget
+//	retry_policy_changes_total{package,outcome}   versions of policy files that were loaded: accepted or refused
+//	retry_overrides{action}                       overrides in force
 //
 // A hedge has the name of the function that is hedged. A second request that a limit, a
 // rate or a throttle does not admit, or an open breaker, is refused; one for which extra

@@ -8,6 +8,7 @@ import (
 
 	"github.com/retrygen/retrygen/runtime/capacity"
 	"github.com/retrygen/retrygen/runtime/hedge"
+	"github.com/retrygen/retrygen/runtime/override"
 )
 
 // The labels of what limits calls.
@@ -17,6 +18,8 @@ var (
 	throttle = Label{"throttle", "retry.throttle"}
 	hedged   = Label{"hedge", "retry.hedge"}
 	refuser  = Label{"name", "retry.name"}
+	program  = Label{"package", "retry.package"}
+	action   = Label{"action", "retry.action"}
 )
 
 // A CapacityID is the index of an instrument in [CapacityInstruments].
@@ -32,6 +35,8 @@ const (
 	Refused
 	HedgeDelay
 	Hedges
+	PolicyChanges
+	Overrides
 )
 
 // CapacityInstruments are the instruments of what limits calls, by their ids. The values
@@ -53,14 +58,27 @@ var CapacityInstruments = [...]Instrument{
 		"How long a first request takes before a second one starts.", []Label{hedged}, false, nil},
 	Hedges: {Count, "retry_hedges_total", "retry.hedges", "{request}",
 		"Second requests that were due, by outcome.", []Label{hedged, captured}, false, nil},
+	PolicyChanges: {Count, "retry_policy_changes_total", "retry.policy.changes", "{version}",
+		"Versions of policy files that were loaded while the program runs, by outcome.",
+		[]Label{program, captured}, false, nil},
+	Overrides: {Gauge, "retry_overrides", "retry.overrides", "{override}",
+		"Overrides in force.", []Label{action}, false, nil},
 }
 
-// Capacity are the limits, rates, throttles and hedges of a program. Its methods may be
-// called concurrently. The zero Capacity has none.
+// Changes counts the versions of the policy file of a package that were loaded: a
+// live.Control does.
+type Changes interface {
+	Counts() (pkg string, accepted, refused int)
+}
+
+// Capacity are the limits, rates, throttles and hedges of a program, and what changes its
+// policies while it runs. Its methods may be called concurrently. The zero Capacity has none.
 type Capacity struct {
-	mu     sync.Mutex
-	all    capacity.Set
-	hedges []*hedge.Hedge
+	mu        sync.Mutex
+	all       capacity.Set
+	hedges    []*hedge.Hedge
+	changes   []Changes
+	overrides []*override.Set
 }
 
 // Add adds what limits calls. What is there already is not added again.
@@ -79,6 +97,20 @@ func (c *Capacity) AddHedges(hedges []*hedge.Hedge) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hedges = unite(c.hedges, hedges)
+}
+
+// AddChanges adds what counts changes of policies, as Add does.
+func (c *Capacity) AddChanges(changes []Changes) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes = unite(c.changes, changes)
+}
+
+// AddOverrides adds sets of overrides, as Add does.
+func (c *Capacity) AddOverrides(sets []*override.Set) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.overrides = unite(c.overrides, sets)
 }
 
 // unite appends the elements of more that list does not have.
@@ -148,6 +180,23 @@ func (c *Capacity) read() map[series]float64 {
 		add(Hedges, float64(counts.Lost), name, "lost")
 		add(Hedges, float64(counts.Refused), name, "refused")
 		add(Hedges, float64(counts.NoBudget), name, "no_budget")
+	}
+	for _, one := range c.changes {
+		pkg, accepted, refused := one.Counts()
+		add(PolicyChanges, float64(accepted), pkg, "accepted")
+		add(PolicyChanges, float64(refused), pkg, "refused")
+	}
+	for _, set := range c.overrides {
+		for _, what := range [...]string{"attempts limited", "breakers held open", "breakers held closed"} {
+			add(Overrides, 0, what, "")
+		}
+		for _, o := range set.List() {
+			what := "attempts limited"
+			if o.Breaker != "" {
+				what = o.Action()
+			}
+			add(Overrides, 1, what, "")
+		}
 	}
 	return values
 }
