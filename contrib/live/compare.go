@@ -22,7 +22,7 @@ type version struct {
 	settings []string // what differs
 
 	parts    []func() error  // apply the settings of what calls share
-	policies []*retry.Policy // in the order of Control.pkg.Policies
+	policies []*retry.Policy // in the order of Control.policies
 }
 
 // compare finds out what a version changes. It returns an [*Error] if that is something that
@@ -50,7 +50,7 @@ func (v *version) apply() error {
 		}
 	}
 	for i, p := range v.policies {
-		v.c.pkg.Policies[i].Store(p)
+		v.c.policies[i].Store(p)
 	}
 	return nil
 }

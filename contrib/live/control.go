@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ const MaxSize = 16 << 20
 // called by several goroutines simultaneously. A package should have one Control.
 type Control struct {
 	pkg      genapi.Live
+	policies []*retry.Live            // of calls and of durable steps
 	compiled map[string]*retry.Policy // as generated, by name
 
 	log      *slog.Logger
@@ -52,7 +54,8 @@ func New(pkg genapi.Live, options ...Option) (*Control, error) {
 		pkg: pkg, compiled: map[string]*retry.Policy{}, log: slog.Default(), file: file,
 		status: Status{Package: pkg.Package, File: pkg.File, Text: pkg.Text},
 	}
-	for _, l := range pkg.Policies {
+	c.policies = slices.Concat(pkg.Policies, pkg.Steps)
+	for _, l := range c.policies {
 		p := l.Policy()
 		c.compiled[p.Name] = p
 	}
@@ -188,9 +191,12 @@ func (c *Control) Counts() (pkg string, accepted, refused int) {
 
 // Policies returns the policies that may change, as calls use them now.
 func (c *Control) Policies() []*retry.Policy {
-	list := make([]*retry.Policy, len(c.pkg.Policies))
-	for i, l := range c.pkg.Policies {
-		list[i] = l.Load()
+	var list []*retry.Policy
+	for _, l := range c.pkg.Policies {
+		list = append(list, l.Load())
+	}
+	for _, l := range c.pkg.Steps {
+		list = append(list, l.Policy())
 	}
 	return list
 }

@@ -29,7 +29,7 @@ func (v *version) allPolicies() {
 				v.fixed(new.Pos, "policy %s has no reload: true, and differs (%s)", new.Name, changes[0])
 			}
 		})
-	for _, l := range v.c.pkg.Policies {
+	for _, l := range v.c.policies {
 		v.policies = append(v.policies, next[l.Policy().Name])
 	}
 }

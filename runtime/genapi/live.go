@@ -15,6 +15,7 @@ type Live struct {
 	File     string        // name of the policy file
 	Text     string        // of the policy file from which the package was generated
 	Policies []*retry.Live // in the order of the policy file, without those that cannot change
+	Steps    []*retry.Live // the same of durable steps, which no override limits
 	Shared   []Shared      // whose parts change with the file, in each of these
 }
 

@@ -25,7 +25,9 @@ func packages() (shop, orders genapi.Live) {
 		Package: "example.com/shop", Policies: []*retry.Live{policy("read", 3), policy("read_slow", 5)},
 		Shared: []genapi.Shared{{Breakers: []*breaker.Breaker{breaker.New(breaker.Policy{Name: "up"})}}},
 	}
-	orders = genapi.Live{Package: "example.com/orders", Policies: []*retry.Live{policy("read", 4)}}
+	orders = genapi.Live{
+		Package: "example.com/orders", Policies: []*retry.Live{policy("read", 4)}, Steps: []*retry.Live{policy("charge", 5)},
+	}
 	return shop, orders
 }
 
@@ -120,6 +122,7 @@ func TestPutRefuses(t *testing.T) {
 		"the least is 1":             {Target: "*", MaxAttempts: -1, Until: soon},
 		"open or closed":             {Target: "*", Breaker: "half-open", Until: soon},
 		"longer than":                {Target: "*", MaxAttempts: 1, Until: soon, Reason: strings.Repeat("x", 1001)},
+		"pause their runs":           {Target: "charge", MaxAttempts: 1, Until: soon},
 		"not UTF-8":                  {Target: "\xff", MaxAttempts: 1, Until: soon},
 		"there are read, read_slow":  {Target: "write", MaxAttempts: 1, Until: soon},
 		`no breaker matches "down"`:  {Target: "down", Breaker: "open", Until: soon},

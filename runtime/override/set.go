@@ -43,10 +43,15 @@ type TargetError struct {
 	Target string
 	Kind   string   // policy or breaker
 	Names  []string // that there are, sorted
+	// Step reports whether the target is a policy of durable steps, which keep their attempts.
+	Step bool
 }
 
 // Error names what there is.
 func (e *TargetError) Error() string {
+	if e.Step {
+		return fmt.Sprintf("policy %s is one of durable steps, which keep their attempts: pause their runs", e.Target)
+	}
 	if len(e.Names) == 0 {
 		return fmt.Sprintf("no %s can be overridden: policy files need reload: true", e.Kind)
 	}
@@ -98,6 +103,9 @@ func (s *Set) find(o *Override) error {
 		if o.Breaker == "" {
 			for _, l := range p.Policies {
 				names = append(names, l.Load().Name)
+			}
+			for _, l := range p.Steps {
+				e.Step = e.Step || o.selects(p.Package, l.Policy().Name)
 			}
 		} else {
 			for _, shared := range p.Shared {

@@ -45,19 +45,30 @@ func (p printer) live(out *jen.File) {
 	if !p.file.HasLive() {
 		return
 	}
-	var policies []jen.Code
+	var policies, steps []jen.Code
 	for _, one := range p.file.Policies {
-		if one.Reload {
+		switch {
+		case !one.Reload:
+		case one.Durable != nil:
+			steps = append(steps, jen.Id(one.Var))
+		default:
 			policies = append(policies, jen.Id(one.Var))
 		}
 	}
 	live := jen.Qual(RuntimePath+"/genapi", "Live")
-	value := jen.Add(live).Custom(multiline,
+	fields := []jen.Code{
 		jen.Id("Package").Op(":").Lit(p.file.Path),
 		jen.Id("File").Op(":").Lit(p.file.Source),
 		jen.Id("Text").Op(":").Id(TextVar),
-		jen.Id("Policies").Op(":").Index().Op("*").Qual(RuntimePath, "Live").Values(policies...),
-	)
+	}
+	list := func(name string, list []jen.Code) {
+		if len(list) > 0 {
+			fields = append(fields, jen.Id(name).Op(":").Index().Op("*").Qual(RuntimePath, "Live").Values(list...))
+		}
+	}
+	list("Policies", policies)
+	list("Steps", steps)
+	value := jen.Add(live).Custom(multiline, fields...)
 	doc := LiveFunc + " returns what may change while the program runs, for packages live and override"
 	if !p.file.HasShared() {
 		p.comment(out, wrap(doc+"."))
