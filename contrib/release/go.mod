@@ -1,0 +1,11 @@
+module github.com/retrygen/retrygen/contrib/release
+
+go 1.26.0
+
+require (
+	github.com/google/licensecheck v0.3.1
+	github.com/rogpeppe/go-internal v1.16.0
+	golang.org/x/mod v0.42.0
+)
+
+require golang.org/x/tools v0.52.0 // indirect
