@@ -329,8 +329,14 @@ func alone(rule string, f Finding, found bool) []Finding {
 	return []Finding{f}
 }
 
-// MostInPeriod returns the most attempts that a rate lets start in one of its periods.
-func MostInPeriod(r capacity.RatePolicy) int { return r.Burst + r.Events - 1 }
+// MostInPeriod returns the most attempts that a rate lets start in one of its periods, or the
+// greatest int.
+func MostInPeriod(r capacity.RatePolicy) int {
+	if r.Events > 0 && r.Burst > math.MaxInt-r.Events {
+		return math.MaxInt
+	}
+	return r.Burst + r.Events - 1
+}
 
 // hedgedStep is P928.
 func hedgedStep(f *File, report report) {
