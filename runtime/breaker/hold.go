@@ -15,7 +15,8 @@ type holding struct {
 // stops the calls of a service, and need not remember to allow them again. Calls see a
 // breaker that is open until then. The results of attempts that are running count, so that
 // the breaker may be open by itself afterwards. A later call of HoldOpen, [Breaker.HoldClosed]
-// or [Breaker.EndHold] replaces the hold. A time that has passed ends it.
+// or [Breaker.EndHold] replaces the hold. A time that has passed ends it, and
+// [Breaker.Reset] does not.
 func (b *Breaker) HoldOpen(until time.Time) { b.hold(Open, until) }
 
 // HoldClosed lets the breaker admit all attempts until a time, in this process, whatever its
