@@ -3,6 +3,7 @@ package durable_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,18 +63,18 @@ func TestLiveJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine(t, memory.New())
 		s, change := liveStep("charge", 3)
-		attempts := map[int]int{}
+		var attempts atomic.Int64
 		durable.Job(e, "job", s, func(n int) genapi.StepID { return genapi.ID(n) },
-			func(_ context.Context, n int) (int, error) { attempts[n]++; return 0, errors.New("unavailable") })
+			func(context.Context, int) (int, error) { attempts.Add(1); return 0, errors.New("unavailable") })
 		stop := work(t, e)
 		start(t, e, "job", "one")
 		time.Sleep(time.Minute)
-		before := attempts[1]
+		before := attempts.Load()
 		change(5)
 		start(t, e, "job", "two")
 		time.Sleep(time.Minute)
 		stop()
-		if after := attempts[1] - before; before != 3 || after != 5 {
+		if after := attempts.Load() - before; before != 3 || after != 5 {
 			t.Errorf("%d attempts before the change and %d after it, want 3 and 5", before, after)
 		}
 	})
