@@ -31,7 +31,7 @@ var most = []struct {
 	{"Static/retrygen-breaker-budget", 37, 50_000},
 	{"Static/retrygen-limit", 97, 50_000},
 	{"Static/limiter", 25, 50_000},
-	{"Static/retrygen-live", 20, 50_000},
+	{"Static/retrygen-live", 22, 50_000},
 	{"Static/retrygen-live-breaker", 35, 50_000},
 	{"Static/retrygen-timeout", 600, 50_000},
 	{"Static/retrygen-live-timeout", 600, 50_000},
