@@ -43,8 +43,8 @@ var floors = map[string][]string{
 	"runtime/genapi": {"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/hedge"},
 	// The checker of policy files is large, and most programs change their policies by a new build.
 	"contrib/live": {
-		"policy", "policy/rules", "runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/genapi",
-		"runtime/hedge", "runtime/override",
+		"policy", "policy/duration", "policy/rules", "runtime", "runtime/breaker", "runtime/budget", "runtime/capacity",
+		"runtime/genapi", "runtime/hedge", "runtime/override",
 	},
 	"contrib/live/internal/orders": {
 		"runtime", "runtime/breaker", "runtime/budget", "runtime/capacity", "runtime/genapi", "runtime/hedge",

@@ -330,8 +330,8 @@ func Policies() []*retry.Policy {
 // LivePolicies returns what may change while the program runs, for packages
 // live and override. What calls share changes in each of shared, or in
 // DefaultShared if there is none.
-func LivePolicies(shared ...*Shared) genapi2.Live {
-	live := genapi2.Live{
+func LivePolicies(shared ...*Shared) genapi2.LivePackage {
+	live := genapi2.LivePackage{
 		Package:  "github.com/retrygen/retrygen/contrib/bench",
 		File:     "retry.yaml",
 		Text:     policyFile,
@@ -341,7 +341,7 @@ func LivePolicies(shared ...*Shared) genapi2.Live {
 		shared = append(shared, DefaultShared)
 	}
 	for _, s := range shared {
-		live.Shared = append(live.Shared, genapi2.Shared{
+		live.Shared = append(live.Shared, genapi2.LiveShared{
 			Breakers: s.Breakers(),
 			Budgets:  []*budget.Budget{s.SharedBudget},
 			Capacity: s.Capacity(),
@@ -794,4 +794,4 @@ func handleStepped(engine *durable.Engine, options ...durable.HandleOption) {
 		stepped, options...)
 }
 
-// retrygen:sum 8b9e5e4858d4ef2688b1897d
+// retrygen:sum b2da9aeab4d0f98d6385ff28

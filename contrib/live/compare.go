@@ -127,8 +127,8 @@ func (v *version) bindings() {
 		})
 }
 
-// classes compares the error classes. Their statuses, patterns and actions may change, and
-// their Go symbols and gRPC codes may not.
+// classes compares the Go symbols and gRPC codes of the error classes. Their statuses, patterns
+// and actions may change: they are settings of the policies.
 func (v *version) classes() {
 	if !slices.EqualFunc(v.old.Errors, v.new.Errors, func(a, b policy.ErrorClass) bool { return a.Name == b.Name }) {
 		at := policy.Pos{}
@@ -143,21 +143,7 @@ func (v *version) classes() {
 		if !same(a.Is, b.Is) || !same(a.As, b.As) || !same(a.GRPC, b.GRPC) {
 			v.fixed(b.Pos, "the Go symbols or gRPC codes of class %s differ", b.Name)
 		}
-		v.differs("class "+b.Name, classSettings(a), classSettings(b))
 	}
-}
-
-// classSettings are what may change in a class.
-func classSettings(c *policy.ErrorClass) any {
-	pattern := ""
-	if c.Pattern != nil {
-		pattern = c.Pattern.String()
-	}
-	return struct {
-		HTTP    [][2]int
-		Pattern string
-		Action  retry.Action
-	}{c.HTTP, pattern, c.Action}
 }
 
 func (v *version) clients() {

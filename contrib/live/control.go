@@ -15,13 +15,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
-// MaxSize is the greatest size of a policy file, in bytes.
-const MaxSize = 16 << 20
-
 // A Control loads versions of the policy file of one generated package. Its methods may be
 // called by several goroutines simultaneously. A package should have one Control.
 type Control struct {
-	pkg      genapi.Live
+	pkg      genapi.LivePackage
 	policies []*retry.Live            // of calls and of durable steps
 	compiled map[string]*retry.Policy // as generated, by name
 
@@ -45,7 +42,7 @@ func OnChange(f func(Change)) Option { return func(c *Control) { c.onChange = f 
 // New returns a Control for a generated package: for the result of its function
 // LivePolicies. The error is that of a package that another version of retrygen has
 // generated, whose policy file this one does not accept.
-func New(pkg genapi.Live, options ...Option) (*Control, error) {
+func New(pkg genapi.LivePackage, options ...Option) (*Control, error) {
 	file, err := check(pkg.File, []byte(pkg.Text))
 	if err != nil {
 		return nil, fmt.Errorf("live: %s, from which package %s was generated: %w", pkg.File, pkg.Package, err)
@@ -78,12 +75,12 @@ type Change struct {
 type Status struct {
 	Package  string    `json:"package"`
 	File     string    `json:"file"`
-	Text     string    `json:"-"`                   // of the policy file that is in force
-	Since    time.Time `json:"since,omitzero"`      // when it became effective; zero if it is the compiled one
-	Accepted int       `json:"accepted"`            // changes
-	Refused  int       `json:"refused"`             // versions that had a problem
-	Problem  string    `json:"problem,omitempty"`   // of the last version, if that was refused
-	Last     []string  `json:"last_change,omitnil"` // the settings of the last change
+	Text     string    `json:"-"`                     // of the policy file that is in force
+	Since    time.Time `json:"since,omitzero"`        // when it became effective; zero if it is the compiled one
+	Accepted int       `json:"accepted"`              // changes
+	Refused  int       `json:"refused"`               // versions that had a problem
+	Problem  string    `json:"problem,omitempty"`     // of the last version, if that was refused
+	Last     []string  `json:"last_change,omitempty"` // the settings of the last change
 }
 
 // An Error is the error of a version that changes nothing.
@@ -117,9 +114,6 @@ func (e *Error) Print() string {
 
 // check reads a version of the policy file. Errors are [*Error].
 func check(name string, text []byte) (*policy.File, error) {
-	if len(text) > MaxSize {
-		return nil, fmt.Errorf("%s has %d bytes: the greatest size is %d", name, len(text), MaxSize)
-	}
 	file, problems := policy.Check(name, text)
 	if file == nil {
 		return nil, &Error{File: name, Problems: policy.AtLeast(rules.Error, problems), text: text}

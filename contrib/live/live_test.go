@@ -149,6 +149,17 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// A time limit that a version takes away may come back, since the compiled calls have
+// contexts of their own.
+func TestLoadTimeLimitAgain(t *testing.T) {
+	c := control(t)
+	for _, text := range [][]byte{edit(t, "    timeout: 30s\n", ""), edit(t, "timeout: 30s", "timeout: 5s")} {
+		if change, err := c.Load(text, "test"); err != nil || len(change.Settings) != 1 {
+			t.Errorf("%v, %v", change.Settings, err)
+		}
+	}
+}
+
 // The statuses, patterns and actions of classes change, and their Go types stay.
 func TestLoadClasses(t *testing.T) {
 	pkg := orders.LivePolicies()
@@ -168,8 +179,8 @@ func TestLoadClasses(t *testing.T) {
 	}
 	text := strings.NewReplacer("[529]", "[529, 530]", "action: fail}", "action: retry}").Replace(pkg.Text)
 	change, err := c.Load([]byte(text), "test")
-	if err != nil || !slices.Contains(change.Settings, "class busy: http [[529 529]] → [[529 529] [530 530]]") ||
-		!slices.Contains(change.Settings, "class missing: action fail → retry") {
+	if err != nil || !slices.Contains(change.Settings, "policy read: class.busy.http 529-529 → 529-529, 530-530") ||
+		!slices.Contains(change.Settings, "policy quick: class.missing.action fail → retry") {
 		t.Fatal(change.Settings, err)
 	}
 	if n := attempts(fmt.Errorf("order 7: %w", orders.ErrMissing)); n != 3 {
@@ -312,9 +323,12 @@ func TestWatchParts(t *testing.T) {
 		write(full)
 		time.Sleep(2 * live.Interval)
 		synctest.Wait()
+		write(nil)
+		time.Sleep(3 * live.Interval)
+		synctest.Wait()
 		cancel()
 		wg.Wait()
-		if s := c.Status(); s.Accepted != 1 || s.Refused != 0 {
+		if s := c.Status(); s.Accepted != 1 || s.Refused != 1 { // the empty file
 			t.Errorf("%+v", s)
 		}
 		if n := strings.Count(log.String(), "policy file not read"); n != 1 {

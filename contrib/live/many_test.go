@@ -16,7 +16,7 @@ import (
 
 // many returns what a package with n policies has, and two versions of its file that differ
 // in each policy.
-func many(n int) (pkg genapi.Live, versions [2][]byte) {
+func many(n int) (pkg genapi.LivePackage, versions [2][]byte) {
 	for i := range versions {
 		var b strings.Builder
 		b.WriteString("version: 1\nreload: true\npolicies:\n")
@@ -26,7 +26,7 @@ func many(n int) (pkg genapi.Live, versions [2][]byte) {
 		versions[i] = []byte(b.String())
 	}
 	file, _ := policy.Check("retry.yaml", versions[1])
-	pkg = genapi.Live{Package: "example.com/many", File: "retry.yaml", Text: string(versions[1])}
+	pkg = genapi.LivePackage{Package: "example.com/many", File: "retry.yaml", Text: string(versions[1])}
 	for _, p := range file.Policies {
 		compiled := p.Compiled()
 		pkg.Policies = append(pkg.Policies, retry.NewLive(&compiled))
@@ -50,7 +50,7 @@ func TestLoadEveryFile(t *testing.T) {
 		if file == nil {
 			t.Fatalf("%s is not accepted", name)
 		}
-		pkg := genapi.Live{Package: "example.com/one", File: name, Text: string(text)}
+		pkg := genapi.LivePackage{Package: "example.com/one", File: name, Text: string(text)}
 		var before []retry.Settings
 		for _, p := range file.Policies {
 			compiled := p.Compiled()

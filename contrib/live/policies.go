@@ -2,6 +2,7 @@ package live
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -16,6 +17,9 @@ func (v *version) allPolicies() {
 		func(old, new *policy.Policy) {
 			v.fixedSettings(old, new)
 			compiled, live := v.c.compiled[new.Name]
+			if live && new.Durable == nil && !derives(compiled) { // steps derive contexts whenever they need them
+				v.contexts(new)
+			}
 			a, b := old.Compiled(), new.Compiled()
 			changes := b.Settings().Changes(a.Settings())
 			switch {
@@ -36,12 +40,6 @@ func (v *version) allPolicies() {
 
 // fixedSettings reports the settings of a policy that the generated code contains.
 func (v *version) fixedSettings(old, new *policy.Policy) {
-	at := func(field rules.Field) policy.Pos {
-		if pos, ok := new.Places[field]; ok {
-			return pos
-		}
-		return new.Pos
-	}
 	for _, one := range []struct {
 		field    rules.Field
 		old, new any
@@ -53,28 +51,40 @@ func (v *version) fixedSettings(old, new *policy.Policy) {
 		{"on_exhausted", old.OnExhausted, new.OnExhausted}, {"on_changed", old.OnChanged, new.OnChanged},
 	} {
 		if !reflect.DeepEqual(one.old, one.new) {
-			v.fixed(at(one.field), "policy %s has another %s", new.Name, one.field)
+			v.fixed(placeOf(new, one.field), "policy %s has another %s", new.Name, one.field)
 		}
 	}
-	if new.Durable != nil {
-		return // its steps derive contexts whenever they need them
+}
+
+// placeOf returns where a field of a policy is written, or where the policy is.
+func placeOf(p *policy.Policy, field rules.Field) policy.Pos {
+	if pos, ok := p.Places[field]; ok {
+		return pos
 	}
+	return p.Pos
+}
+
+// contexts reports the setting of a policy that needs a context for each attempt. Its
+// wrappers were compiled without.
+func (v *version) contexts(p *policy.Policy) {
 	for _, one := range []struct {
 		field rules.Field
 		set   bool
 	}{
-		{"attempt_timeout", new.AttemptTimeout > 0}, {"timeout", new.Timeout > 0}, {"scope", new.HardLimit > 0},
-		{"nested", new.Nested},
+		{"attempt_timeout", p.AttemptTimeout > 0}, {"timeout", p.Timeout > 0}, {"scope", p.HardLimit > 0},
+		{"nested", p.Nested},
 	} {
-		if one.set && !derives(old) {
-			v.fixed(at(one.field), "policy %s has %s, and its calls have no contexts of their own yet", new.Name, one.field)
+		if one.set {
+			v.fixed(placeOf(p, one.field),
+				"policy %s has %s, and its calls have no contexts of their own yet", p.Name, one.field)
 			return
 		}
 	}
 }
 
-// derives reports whether the wrappers of a policy give each attempt its own context.
-func derives(p *policy.Policy) bool {
+// derives reports whether the wrappers that were compiled from a policy give each attempt its
+// own context.
+func derives(p *retry.Policy) bool {
 	return p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0 || p.Nested
 }
 
@@ -82,7 +92,7 @@ func derives(p *policy.Policy) bool {
 func (v *version) policy(p *policy.Policy, compiled *retry.Policy) *retry.Policy {
 	next := p.Compiled()
 	next.Facts = compiled.Facts
-	next.Classes = append([]retry.ErrorClass(nil), next.Classes...)
+	next.Classes = slices.Clone(next.Classes)
 	for i := range next.Classes {
 		class := &next.Classes[i]
 		found := false

@@ -1,12 +1,15 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/duration"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/budget"
 	"github.com/retrygen/retrygen/runtime/capacity"
@@ -14,8 +17,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
-// differs adds the fields to the changes that differ in two structures of one type. The
-// names are those of the policy file, which are spelled like the fields.
+// differs adds the fields that differ in two structures of one type to the changes, by the names
+// of the fields as policy files spell names.
 func (v *version) differs(what string, old, new any) bool {
 	a, b := reflect.ValueOf(old), reflect.ValueOf(new)
 	differs := false
@@ -23,7 +26,8 @@ func (v *version) differs(what string, old, new any) bool {
 		x, y := a.Field(i).Interface(), b.Field(i).Interface()
 		if !reflect.DeepEqual(x, y) {
 			differs = true
-			v.settings = append(v.settings, fmt.Sprintf("%s: %s %v → %v", what, snake(a.Type().Field(i).Name), x, y))
+			v.settings = append(v.settings, fmt.Sprintf("%s: %s %s → %s", what,
+				snake(a.Type().Field(i).Name), valueText(x), valueText(y)))
 		}
 	}
 	return differs
@@ -38,11 +42,25 @@ func snake(name string) string {
 		}
 		b.WriteRune(unicode.ToLower(r))
 	}
-	return strings.ReplaceAll(b.String(), "h_t_t_p", "http")
+	return b.String()
+}
+
+// valueText returns a value as policy files have it.
+func valueText(v any) string {
+	switch v := v.(type) {
+	case time.Duration:
+		if v < 0 { // as capacity.NoWait
+			return "none"
+		}
+		return duration.Format(v)
+	case []string:
+		return cmp.Or(strings.Join(v, ", "), "default")
+	}
+	return fmt.Sprint(v)
 }
 
 // each calls f for what the packages of the program share, and keeps the first error.
-func (v *version) each(f func(*genapi.Shared) error) {
+func (v *version) each(f func(*genapi.LiveShared) error) {
 	v.parts = append(v.parts, func() error {
 		for i := range v.c.pkg.Shared {
 			if err := f(&v.c.pkg.Shared[i]); err != nil {
@@ -97,7 +115,7 @@ func (v *version) shared() {
 		func(old, new *policy.Breaker) {
 			if v.settingsOf("breaker "+new.Name, new.Pos, place{old.From.Name, old.Store}, place{new.From.Name, new.Store},
 				old.Policy, new.Policy, new.Store) {
-				v.each(func(s *genapi.Shared) error {
+				v.each(func(s *genapi.LiveShared) error {
 					return updated(s.Breakers, new.Name, func(b *breaker.Breaker) string { return b.Policy().Name }, new.Policy,
 						(*breaker.Breaker).Update)
 				})
@@ -121,7 +139,7 @@ func (v *version) budget(old, new *policy.Budget) {
 	}
 	if v.settingsOf(what, new.Pos, place{old.From.Name, old.Store}, place{new.From.Name, new.Store},
 		*old.Ratio, *new.Ratio, new.Store) {
-		v.each(func(s *genapi.Shared) error {
+		v.each(func(s *genapi.LiveShared) error {
 			return updated(s.Budgets, new.Name, func(b *budget.Budget) string { return b.Policy().Name }, *new.Ratio,
 				func(b *budget.Budget, p budget.Policy) error { b.Update(p); return nil })
 		})
@@ -138,7 +156,7 @@ func (v *version) capacity() {
 				return
 			}
 			if v.settingsOf(what, new.Pos, old.From.Name, new.From.Name, old.LimiterPolicy, new.LimiterPolicy, false) {
-				v.each(func(s *genapi.Shared) error {
+				v.each(func(s *genapi.LiveShared) error {
 					return updated(s.Capacity.Limiters, new.Name, func(l *capacity.Limiter) string { return l.Policy().Name },
 						new.LimiterPolicy, (*capacity.Limiter).Update)
 				})
@@ -149,7 +167,7 @@ func (v *version) capacity() {
 		func(old, new *policy.Rate) {
 			if v.settingsOf("rate "+new.Name, new.Pos, place{old.From.Name, old.Store}, place{new.From.Name, new.Store},
 				old.RatePolicy, new.RatePolicy, new.Store) {
-				v.each(func(s *genapi.Shared) error {
+				v.each(func(s *genapi.LiveShared) error {
 					return updated(s.Capacity.Rates, new.Name, func(r *capacity.Rate) string { return r.Policy().Name },
 						new.RatePolicy, (*capacity.Rate).Update)
 				})
@@ -160,7 +178,7 @@ func (v *version) capacity() {
 		func(old, new *policy.Throttle) {
 			if v.settingsOf("throttle "+new.Name, new.Pos, old.From.Name, new.From.Name, old.ThrottlePolicy,
 				new.ThrottlePolicy, false) {
-				v.each(func(s *genapi.Shared) error {
+				v.each(func(s *genapi.LiveShared) error {
 					return updated(s.Capacity.Throttles, new.Name, func(t *capacity.Throttle) string { return t.Policy().Name },
 						new.ThrottlePolicy, (*capacity.Throttle).Update)
 				})
@@ -190,7 +208,7 @@ func (v *version) hedges() {
 	if len(changed) == 0 {
 		return
 	}
-	v.each(func(s *genapi.Shared) error {
+	v.each(func(s *genapi.LiveShared) error {
 		for _, h := range s.Hedges {
 			symbol := h.Policy().Name
 			if p, ok := changed[v.policyOf(symbol)]; ok {

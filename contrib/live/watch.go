@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +9,9 @@ import (
 	"os"
 	"time"
 )
+
+// MaxSize is the greatest size of a policy file that a [Source] or a [Server] accepts, in bytes.
+const MaxSize = 16 << 20
 
 // Interval is the time between two reads of a [Source] by [Control.Watch].
 const Interval = time.Second
@@ -32,29 +34,30 @@ func FS(fsys fs.FS, name string) Source {
 }
 
 // read returns the content of the source.
-func (s Source) read() ([]byte, error) {
+func (s Source) read() (string, error) {
 	f, err := s.open()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err == nil && len(text) > MaxSize {
 		err = fmt.Errorf("%s has more than %d bytes", s.name, MaxSize)
 	}
-	return text, err
+	return string(text), err
 }
 
 // Watch loads the policy file of a source and each later version of it, until ctx ends. It
 // reads the source once in an [Interval] and loads a version when two reads have found it,
 // since a file may be read while it is written. A version that is refused, and a
-// file that cannot be read, are logged once, and what is in force stays.
+// file that cannot be read, are logged once, and what is in force stays. So does a version
+// that [Control.Load] or a [Server] has put into force, until the file changes.
 func (c *Control) Watch(ctx context.Context, s Source) {
 	ticker := time.NewTicker(Interval)
 	defer ticker.Stop()
-	var seen, loaded []byte
+	var seen, loaded *string // by the last read that succeeded, and by Load
 	var failure string
-	for first := true; ; first = false {
+	for {
 		text, err := s.read()
 		switch {
 		case err != nil:
@@ -63,13 +66,13 @@ func (c *Control) Watch(ctx context.Context, s Source) {
 				failure = err.Error()
 				c.log.LogAttrs(ctx, slog.LevelError, "policy file not read", c.attrs(s.name, slog.Any("error", err))...)
 			}
-		case loaded != nil && bytes.Equal(text, loaded):
-			seen, failure = text, ""
-		case seen != nil && bytes.Equal(text, seen), first && string(text) == c.pkg.Text:
-			loaded, failure = text, ""
-			_, _ = c.Load(text, s.name) // which logs the error
+		case loaded != nil && *loaded == text:
+			seen, failure = &text, ""
+		case seen != nil && *seen == text:
+			loaded = &text
+			_, _ = c.Load([]byte(text), s.name) // which logs the error
 		default:
-			seen, failure = text, ""
+			seen, failure = &text, ""
 		}
 		select {
 		case <-ctx.Done():

@@ -84,7 +84,7 @@ func TestCapacity(t *testing.T) {
 		m.ObserveCapacity(set)
 		m.ObserveCapacity(set)
 		m.ObserveHedges(fixed, unknown)
-		live := genapi.Live{Policies: []*retry.Live{retry.NewLive(&retry.Policy{Name: "read"})}}
+		live := genapi.LivePackage{Policies: []*retry.Live{retry.NewLive(&retry.Policy{Name: "read"})}}
 		overrides := override.NewSet(live)
 		defer overrides.Close()
 		_, err := overrides.Put(override.Override{Target: "*", MaxAttempts: 1, Until: time.Now().Add(time.Hour)})

@@ -32,9 +32,9 @@ func follow(t *testing.T, store storage.Store) *follower {
 		live: retry.NewLive(&retry.Policy{Name: "read", Schedule: retry.Schedule{MaxAttempts: 4}}),
 		up:   breaker.New(breaker.Policy{Name: "up"}),
 	}
-	p.set = override.NewSet(genapi.Live{
+	p.set = override.NewSet(genapi.LivePackage{
 		Package: "example.com/shop", Policies: []*retry.Live{p.live},
-		Shared: []genapi.Shared{{Breakers: []*breaker.Breaker{p.up}}},
+		Shared: []genapi.LiveShared{{Breakers: []*breaker.Breaker{p.up}}},
 	})
 	var err error
 	if p.conn, err = (shared.Link{Store: store, Overrides: p.set, Forgetful: true}).Connect(t.Context()); err != nil {

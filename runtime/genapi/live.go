@@ -8,19 +8,19 @@ import (
 	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
-// Live is what may change in a generated package while the program runs: its function
+// A LivePackage is what may change in a generated package while the program runs: its function
 // LivePolicies returns one. Packages override and live take it.
-type Live struct {
+type LivePackage struct {
 	Package  string        // import path
 	File     string        // name of the policy file
 	Text     string        // of the policy file from which the package was generated
 	Policies []*retry.Live // in the order of the policy file, without those that cannot change
 	Steps    []*retry.Live // the same of durable steps, which no override limits
-	Shared   []Shared      // whose parts change with the file, in each of these
+	Shared   []LiveShared  // whose parts change with the file, in each of these
 }
 
-// Shared is what calls share in a generated package.
-type Shared struct {
+// A LiveShared is what calls share in a generated package.
+type LiveShared struct {
 	Breakers []*breaker.Breaker
 	Budgets  []*budget.Budget
 	Capacity capacity.Set

@@ -17,22 +17,22 @@ import (
 )
 
 // shop and orders are generated packages, as far as overrides see them.
-func packages() (shop, orders genapi.Live) {
+func packages() (shop, orders genapi.LivePackage) {
 	policy := func(name string, attempts int) *retry.Live {
 		return retry.NewLive(&retry.Policy{Name: name, Schedule: retry.Schedule{MaxAttempts: attempts}})
 	}
-	shop = genapi.Live{
+	shop = genapi.LivePackage{
 		Package: "example.com/shop", Policies: []*retry.Live{policy("read", 3), policy("read_slow", 5)},
-		Shared: []genapi.Shared{{Breakers: []*breaker.Breaker{breaker.New(breaker.Policy{Name: "up"})}}},
+		Shared: []genapi.LiveShared{{Breakers: []*breaker.Breaker{breaker.New(breaker.Policy{Name: "up"})}}},
 	}
-	orders = genapi.Live{
+	orders = genapi.LivePackage{
 		Package: "example.com/orders", Policies: []*retry.Live{policy("read", 4)}, Steps: []*retry.Live{policy("charge", 5)},
 	}
 	return shop, orders
 }
 
 // state describes what calls see: the attempts of each policy, and the breaker.
-func state(shop, orders genapi.Live) string {
+func state(shop, orders genapi.LivePackage) string {
 	return fmt.Sprint(shop.Policies[0].Load().MaxAttempts, shop.Policies[1].Load().MaxAttempts,
 		orders.Policies[0].Load().MaxAttempts, " ", shop.Shared[0].Breakers[0].State())
 }

@@ -19,7 +19,7 @@ import (
 // A Set applies overrides to generated packages. Its methods may be called by several
 // goroutines simultaneously.
 type Set struct {
-	packages []genapi.Live
+	packages []genapi.LivePackage
 
 	mu        sync.Mutex
 	own       map[string]Override // by ID
@@ -30,8 +30,9 @@ type Set struct {
 }
 
 // NewSet returns a set without overrides for generated packages: the results of their
-// functions LivePolicies.
-func NewSet(packages ...genapi.Live) *Set {
+// functions LivePolicies. A package belongs in one set, which decides about all limits
+// of its policies and all holds of its breakers.
+func NewSet(packages ...genapi.LivePackage) *Set {
 	return &Set{packages: packages, own: map[string]Override{}, followed: map[string]Override{}}
 }
 
@@ -139,8 +140,9 @@ func (s *Set) Remove(id string) bool {
 	return ok
 }
 
-// Follow replaces the overrides that a store has. Those that select nothing in this program
-// are for others. It keeps only those that [Override.Validate] accepts and that have an ID.
+// Follow replaces the overrides that a store has, which do not change under one ID. Those that
+// select nothing in this program are for others. It keeps only those that
+// [Override.Validate] accepts and that have an ID.
 func (s *Set) Follow(list []Override) {
 	now := time.Now()
 	next := map[string]Override{}
@@ -150,7 +152,8 @@ func (s *Set) Follow(list []Override) {
 		}
 	}
 	s.mu.Lock()
-	if s.closed || maps.Equal(next, s.followed) {
+	same := maps.EqualFunc(next, s.followed, func(Override, Override) bool { return true }) // by their IDs
+	if s.closed || same {
 		s.mu.Unlock()
 		return
 	}
@@ -168,7 +171,6 @@ func (s *Set) Follow(list []Override) {
 	s.followed = next
 	s.apply(now)
 	s.mu.Unlock()
-	slices.SortFunc(events, func(a, b Event) int { return cmp.Compare(a.Override.ID, b.Override.ID) })
 	s.report(events...)
 }
 
@@ -266,7 +268,6 @@ func (s *Set) expire() {
 	}
 	s.apply(now)
 	s.mu.Unlock()
-	slices.SortFunc(events, func(a, b Event) int { return cmp.Compare(a.Override.ID, b.Override.ID) })
 	s.report(events...)
 }
 
@@ -288,7 +289,9 @@ func (s *Set) Observe(f func(Event)) {
 	s.observers = append(s.observers, f)
 }
 
+// report calls the observers, without mu: they may use the set.
 func (s *Set) report(events ...Event) {
+	slices.SortFunc(events, func(a, b Event) int { return cmp.Compare(a.Override.ID, b.Override.ID) })
 	s.mu.Lock()
 	observers := slices.Clone(s.observers)
 	s.mu.Unlock()

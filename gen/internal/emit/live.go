@@ -24,8 +24,8 @@ func (f *File) HasLive() bool {
 // live emits
 //
 //	// LivePolicies returns what may change while the program runs, …
-//	func LivePolicies(shared ...*Shared) genapi.Live {
-//		live := genapi.Live{
+//	func LivePolicies(shared ...*Shared) genapi.LivePackage {
+//		live := genapi.LivePackage{
 //			Package:  "example.com/orders",
 //			File:     "retry.yaml",
 //			Text:     policyFile,
@@ -35,7 +35,7 @@ func (f *File) HasLive() bool {
 //			shared = append(shared, DefaultShared)
 //		}
 //		for _, s := range shared {
-//			live.Shared = append(live.Shared, genapi.Shared{Breakers: s.Breakers(), …})
+//			live.Shared = append(live.Shared, genapi.LiveShared{Breakers: s.Breakers(), …})
 //		}
 //		return live
 //	}
@@ -55,7 +55,7 @@ func (p printer) live(out *jen.File) {
 			policies = append(policies, jen.Id(one.Var))
 		}
 	}
-	live := jen.Qual(RuntimePath+"/genapi", "Live")
+	live := jen.Qual(GenapiPath, "LivePackage")
 	fields := []jen.Code{
 		jen.Id("Package").Op(":").Lit(p.file.Path),
 		jen.Id("File").Op(":").Lit(p.file.Source),
@@ -85,14 +85,14 @@ func (p printer) live(out *jen.File) {
 		),
 		jen.For(jen.List(jen.Id("_"), jen.Id("s")).Op(":=").Range().Add(shared.Clone())).Block(
 			jen.Id("live").Dot("Shared").Op("=").Append(jen.Id("live").Dot("Shared"),
-				jen.Qual(RuntimePath+"/genapi", "Shared").Custom(multiline, p.sharedParts()...)),
+				jen.Qual(GenapiPath, "LiveShared").Custom(multiline, p.sharedParts()...)),
 		),
 		jen.Return(jen.Id("live")),
 	).Line()
 	p.text(out)
 }
 
-// sharedParts emits the fields of a genapi.Shared.
+// sharedParts emits the fields of a genapi.LiveShared.
 func (p printer) sharedParts() (fields []jen.Code) {
 	method := func(name string) {
 		fields = append(fields, jen.Id(name).Op(":").Id("s").Dot(name).Call())

@@ -195,8 +195,8 @@ func Policies() []*retry.Policy {
 // LivePolicies returns what may change while the program runs, for packages
 // live and override. What calls share changes in each of shared, or in
 // DefaultShared if there is none.
-func LivePolicies(shared ...*Shared) genapi.Live {
-	live := genapi.Live{
+func LivePolicies(shared ...*Shared) genapi.LivePackage {
+	live := genapi.LivePackage{
 		Package:  "github.com/retrygen/retrygen/contrib/live/internal/orders",
 		File:     "retry.yaml",
 		Text:     policyFile,
@@ -206,7 +206,7 @@ func LivePolicies(shared ...*Shared) genapi.Live {
 		shared = append(shared, DefaultShared)
 	}
 	for _, s := range shared {
-		live.Shared = append(live.Shared, genapi.Shared{
+		live.Shared = append(live.Shared, genapi.LiveShared{
 			Breakers: s.Breakers(),
 			Budgets:  []*budget.Budget{s.SharedBudget},
 			Capacity: s.Capacity(),
@@ -392,4 +392,4 @@ func RetryFixed(ctx context.Context, op Op) error {
 	}
 }
 
-// retrygen:sum fceb9bdc193eabdd740f7911
+// retrygen:sum 4d01f357bdec0f8e7206f542
