@@ -40,8 +40,8 @@ func Log(l *slog.Logger) Option { return func(c *Control) { c.log = l } }
 func OnChange(f func(Change)) Option { return func(c *Control) { c.onChange = f } }
 
 // New returns a Control for a generated package: for the result of its function
-// LivePolicies. The error is that of a package that another version of retrygen has
-// generated, whose policy file this one does not accept.
+// LivePolicies. It returns an [*Error] if another version of retrygen has generated the
+// package and this one does not accept its policy file.
 func New(pkg genapi.LivePackage, options ...Option) (*Control, error) {
 	file, err := check(pkg.File, []byte(pkg.Text))
 	if err != nil {

@@ -60,7 +60,7 @@ func TestNamesInPrometheus(t *testing.T) {
 	for _, f := range families {
 		got[f.GetName()] = true
 	}
-	for _, d := range slices.Concat(measure.Instruments[:], measure.StateGauges[:], measure.CapacityInstruments[:]) {
+	for _, d := range slices.Concat(measure.Instruments[:], measure.StateGauges[:], measure.PolledInstruments[:]) {
 		if !got[d.Prometheus] {
 			t.Errorf("%s is exported with another name, want %s: got %v", d.OTel, d.Prometheus, got)
 		}

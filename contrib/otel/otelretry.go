@@ -94,7 +94,7 @@ type Telemetry struct {
 	tracer   trace.Tracer
 	meter    metric.Meter
 	sink     sink
-	capacity measure.Capacity
+	polled   measure.Polled
 	duration metric.Float64Histogram // of calls
 }
 
@@ -117,7 +117,7 @@ func New(o Options) (*Telemetry, error) {
 	t.duration, err = meter.Float64Histogram("retry.call.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of calls, with their retries and waits."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300))
-	errs = append(errs, err, registerCapacity(meter, &t.capacity))
+	errs = append(errs, err, registerPolled(meter, &t.polled))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func TestDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	labels := map[string][]string{}
-	for _, i := range slices.Concat(measure.Instruments[:], measure.StateGauges[:], measure.CapacityInstruments[:]) {
+	for _, i := range slices.Concat(measure.Instruments[:], measure.StateGauges[:], measure.PolledInstruments[:]) {
 		names := []string{i.Prometheus}
 		if i.Kind == measure.Histogram {
 			names = []string{i.Prometheus + "_bucket"}

@@ -107,16 +107,16 @@ type Options struct {
 // Metrics is a prometheus.Collector for any number of contexts, groups and
 // engines. Its methods may be called concurrently.
 type Metrics struct {
-	sink          sink
-	capacity      measure.Capacity
-	capacityDescs [len(measure.CapacityInstruments)]*prometheus.Desc
+	sink        sink
+	polled      measure.Polled
+	polledDescs [len(measure.PolledInstruments)]*prometheus.Desc
 }
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
 // New returns new metrics, which are all zero.
 func New(o Options) *Metrics {
-	m := &Metrics{sink: sink{jobID: o.JobID}, capacityDescs: capacityDescs()}
+	m := &Metrics{sink: sink{jobID: o.JobID}, polledDescs: polledDescs()}
 	for i := range measure.Instruments {
 		m.sink.instruments[i] = newInstrument(&measure.Instruments[i], o.JobID)
 	}
@@ -158,7 +158,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for i := range m.sink.instruments {
 		m.sink.instruments[i].Describe(ch)
 	}
-	for _, d := range m.capacityDescs {
+	for _, d := range m.polledDescs {
 		ch <- d
 	}
 }
@@ -168,7 +168,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for i := range m.sink.instruments {
 		m.sink.instruments[i].Collect(ch)
 	}
-	m.collectCapacity(ch)
+	m.collectPolled(ch)
 }
 
 // An instrument is a metric of Prometheus.

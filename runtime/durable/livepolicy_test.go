@@ -24,7 +24,7 @@ func liveStep(name string, attempts int) (s *genapi.StepPolicy, change func(atte
 }
 
 // A step has the policy that is in force when its call begins, in all of its attempts, and a
-// change is recorded like that of a new build. A limit of attempts does not apply.
+// change is recorded as if a new build had made it. A limit of attempts does not apply.
 func TestLivePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProcess(t, memory.New())

@@ -68,7 +68,7 @@ type Race struct {
 	timer  *time.Timer // nil if no second request is planned
 	delay  time.Duration
 	began  time.Time // only for a quantile
-	// quantile is that of the policy when the race began, or 0.
+	// quantile is the Quantile of the policy when the race began, or 0.
 	quantile float64
 
 	// over says that the first request has returned: no second one starts, and the

@@ -46,7 +46,7 @@ func words(p *retry.Policy) string {
 		b.WriteString("; only " + classList(p.RetryOn) + " errors are retried")
 	}
 	if p.RetryUnknown {
-		b.WriteString("; errors of which nothing is known are retried, too")
+		b.WriteString("; unknown errors are retried, too")
 	}
 	if len(p.AbortOn) > 0 {
 		b.WriteString("; " + classList(p.AbortOn) + " errors never")

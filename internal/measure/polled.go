@@ -22,12 +22,12 @@ var (
 	action   = Label{"action", "retry.action"}
 )
 
-// A CapacityID is the index of an instrument in [CapacityInstruments].
-type CapacityID uint8
+// A PolledID is the index of an instrument in [PolledInstruments].
+type PolledID uint8
 
-// The instruments of what limits calls.
+// The instruments whose values are read when metrics are collected.
 const (
-	Limit CapacityID = iota
+	Limit PolledID = iota
 	LimitInUse
 	LimitQueued
 	RateQueued
@@ -39,9 +39,9 @@ const (
 	Overrides
 )
 
-// CapacityInstruments are the instruments of what limits calls, by their ids. The values
-// of all of them, counters included, are read when metrics are collected.
-var CapacityInstruments = [...]Instrument{
+// PolledInstruments are the instruments whose values, counters included, are read when
+// metrics are collected, by their ids: of what limits calls, and of what changes policies.
+var PolledInstruments = [...]Instrument{
 	Limit: {Gauge, "retry_concurrency_limit", "retry.concurrency.limit", "{permit}",
 		"Permits of a concurrency limit.", []Label{limit}, false, nil},
 	LimitInUse: {Gauge, "retry_concurrency_in_use", "retry.concurrency.in_use", "{permit}",
@@ -71,9 +71,9 @@ type Changes interface {
 	Counts() (pkg string, accepted, refused int)
 }
 
-// Capacity are the limits, rates, throttles and hedges of a program, and what changes its
-// policies while it runs. Its methods may be called concurrently. The zero Capacity has none.
-type Capacity struct {
+// Polled has what is asked when metrics are collected: the limits, rates, throttles and hedges
+// of a program, and what changes its policies while it runs. Its methods may be called concurrently. The zero Polled has none.
+type Polled struct {
 	mu        sync.Mutex
 	all       capacity.Set
 	hedges    []*hedge.Hedge
@@ -82,35 +82,35 @@ type Capacity struct {
 }
 
 // Add adds what limits calls. What is there already is not added again.
-func (c *Capacity) Add(sets ...capacity.Set) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (p *Polled) Add(sets ...capacity.Set) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, s := range sets {
-		c.all.Limiters = unite(c.all.Limiters, s.Limiters)
-		c.all.Rates = unite(c.all.Rates, s.Rates)
-		c.all.Throttles = unite(c.all.Throttles, s.Throttles)
+		p.all.Limiters = unite(p.all.Limiters, s.Limiters)
+		p.all.Rates = unite(p.all.Rates, s.Rates)
+		p.all.Throttles = unite(p.all.Throttles, s.Throttles)
 	}
 }
 
 // AddHedges adds hedges, as Add does.
-func (c *Capacity) AddHedges(hedges []*hedge.Hedge) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.hedges = unite(c.hedges, hedges)
+func (p *Polled) AddHedges(hedges []*hedge.Hedge) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hedges = unite(p.hedges, hedges)
 }
 
 // AddChanges adds what counts changes of policies, as Add does.
-func (c *Capacity) AddChanges(changes []Changes) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.changes = unite(c.changes, changes)
+func (p *Polled) AddChanges(changes Changes) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changes = unite(p.changes, []Changes{changes})
 }
 
 // AddOverrides adds sets of overrides, as Add does.
-func (c *Capacity) AddOverrides(sets []*override.Set) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.overrides = unite(c.overrides, sets)
+func (p *Polled) AddOverrides(sets []*override.Set) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.overrides = unite(p.overrides, sets)
 }
 
 // unite appends the elements of more that list does not have.
@@ -125,28 +125,28 @@ func unite[T comparable](list, more []T) []T {
 
 // A series is the name of a time series.
 type series struct {
-	id     CapacityID
+	id     PolledID
 	labels [2]string
 }
 
 // Each calls f with the present value of each time series. Limits of one name are one time
 // series: their values are added up; of shares and delays, the greatest counts.
-func (c *Capacity) Each(f func(id CapacityID, value float64, labels []string)) {
-	values := c.read()
+func (p *Polled) Each(f func(id PolledID, value float64, labels []string)) {
+	values := p.read()
 	order := func(a, b series) int {
 		return cmp.Or(cmp.Compare(a.id, b.id), slices.Compare(a.labels[:], b.labels[:]))
 	}
 	for _, s := range slices.SortedFunc(maps.Keys(values), order) {
-		f(s.id, values[s], s.labels[:len(CapacityInstruments[s.id].Labels)])
+		f(s.id, values[s], s.labels[:len(PolledInstruments[s.id].Labels)])
 	}
 }
 
 // read returns the present values.
-func (c *Capacity) read() map[series]float64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (p *Polled) read() map[series]float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	values := map[series]float64{}
-	add := func(id CapacityID, value float64, name, more string) {
+	add := func(id PolledID, value float64, name, more string) {
 		s := series{id, [2]string{name, more}}
 		if id == ThrottleShare || id == HedgeDelay {
 			values[s] = max(values[s], value)
@@ -154,24 +154,24 @@ func (c *Capacity) read() map[series]float64 {
 			values[s] += value
 		}
 	}
-	for _, l := range c.all.Limiters {
+	for _, l := range p.all.Limiters {
 		name := l.Policy().Name
 		add(Limit, float64(l.Limit()), name, "")
 		add(LimitInUse, float64(l.InUse()), name, "")
 		add(LimitQueued, float64(l.Queued()), name, "")
 		add(Refused, float64(l.Refused()), "limited", name)
 	}
-	for _, r := range c.all.Rates {
+	for _, r := range p.all.Rates {
 		name := r.Policy().Name
 		add(RateQueued, float64(r.Queued()), name, "")
 		add(Refused, float64(r.Refused()), "rate_limited", name)
 	}
-	for _, t := range c.all.Throttles {
+	for _, t := range p.all.Throttles {
 		name := t.Policy().Name
 		add(ThrottleShare, t.Share(), name, "")
 		add(Refused, float64(t.Refused()), "throttled", name)
 	}
-	for _, h := range c.hedges {
+	for _, h := range p.hedges {
 		name, counts := h.Policy().Name, h.Counts()
 		if delay, known := h.Delay(); known {
 			add(HedgeDelay, delay.Seconds(), name, "")
@@ -181,12 +181,12 @@ func (c *Capacity) read() map[series]float64 {
 		add(Hedges, float64(counts.Refused), name, "refused")
 		add(Hedges, float64(counts.NoBudget), name, "no_budget")
 	}
-	for _, one := range c.changes {
+	for _, one := range p.changes {
 		pkg, accepted, refused := one.Counts()
 		add(PolicyChanges, float64(accepted), pkg, "accepted")
 		add(PolicyChanges, float64(refused), pkg, "refused")
 	}
-	for _, set := range c.overrides {
+	for _, set := range p.overrides {
 		for _, what := range [...]string{"attempts limited", "breakers held open", "breakers held closed"} {
 			add(Overrides, 0, what, "")
 		}

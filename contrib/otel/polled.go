@@ -17,11 +17,11 @@ import (
 // Shared returns its set from the method Capacity. The values are read when metrics are
 // collected, so that calls pay nothing. If several limits have one name, the metrics have
 // the sum of their values; of throttles, the greatest share.
-func (t *Telemetry) ObserveCapacity(sets ...capacity.Set) { t.capacity.Add(sets...) }
+func (t *Telemetry) ObserveCapacity(sets ...capacity.Set) { t.polled.Add(sets...) }
 
 // ObserveHedges adds metrics of hedges, which are read like the metrics of
 // [Telemetry.ObserveCapacity]. A generated Shared returns its hedges from the method Hedges.
-func (t *Telemetry) ObserveHedges(hedges ...*hedge.Hedge) { t.capacity.AddHedges(hedges) }
+func (t *Telemetry) ObserveHedges(hedges ...*hedge.Hedge) { t.polled.AddHedges(hedges) }
 
 // ObserveChanges adds counters of the versions of policy files that were loaded while the
 // program runs, and that were refused. A Control of package live counts them.
@@ -29,20 +29,20 @@ func (t *Telemetry) ObserveChanges(controls ...interface {
 	Counts() (pkg string, accepted, refused int)
 }) {
 	for _, c := range controls {
-		t.capacity.AddChanges([]measure.Changes{c})
+		t.polled.AddChanges(c)
 	}
 }
 
 // ObserveOverrides adds a gauge of the overrides in force.
-func (t *Telemetry) ObserveOverrides(sets ...*override.Set) { t.capacity.AddOverrides(sets) }
+func (t *Telemetry) ObserveOverrides(sets ...*override.Set) { t.polled.AddOverrides(sets) }
 
-// registerCapacity makes the instruments of what limits calls, which ask c when they are
+// registerPolled makes the instruments that ask c when they are
 // collected.
-func registerCapacity(meter metric.Meter, c *measure.Capacity) error {
-	var observe [len(measure.CapacityInstruments)]func(metric.Observer, float64, metric.MeasurementOption)
+func registerPolled(meter metric.Meter, c *measure.Polled) error {
+	var observe [len(measure.PolledInstruments)]func(metric.Observer, float64, metric.MeasurementOption)
 	var observed []metric.Observable
 	var errs []error
-	for i, d := range measure.CapacityInstruments {
+	for i, d := range measure.PolledInstruments {
 		unit, help := metric.WithUnit(d.Unit), metric.WithDescription(d.Help)
 		if d.Kind == measure.Count {
 			counter, err := meter.Int64ObservableCounter(d.OTel, unit, help)
@@ -62,10 +62,10 @@ func registerCapacity(meter metric.Meter, c *measure.Capacity) error {
 		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
-		c.Each(func(id measure.CapacityID, value float64, labels []string) {
+		c.Each(func(id measure.PolledID, value float64, labels []string) {
 			attributes := make([]attribute.KeyValue, len(labels))
 			for i, label := range labels {
-				attributes[i] = attribute.String(measure.CapacityInstruments[id].Labels[i].OTel, label)
+				attributes[i] = attribute.String(measure.PolledInstruments[id].Labels[i].OTel, label)
 			}
 			observe[id](to, value, metric.WithAttributes(attributes...))
 		})

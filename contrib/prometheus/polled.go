@@ -13,11 +13,11 @@ import (
 // Shared returns its set from the method Capacity. The values are read when metrics are
 // collected, so that calls pay nothing. If several limits have one name, the metrics have
 // the sum of their values; of throttles, the greatest share.
-func (m *Metrics) ObserveCapacity(sets ...capacity.Set) { m.capacity.Add(sets...) }
+func (m *Metrics) ObserveCapacity(sets ...capacity.Set) { m.polled.Add(sets...) }
 
 // ObserveHedges adds metrics of hedges, which are read like the metrics of
 // [Metrics.ObserveCapacity]. A generated Shared returns its hedges from the method Hedges.
-func (m *Metrics) ObserveHedges(hedges ...*hedge.Hedge) { m.capacity.AddHedges(hedges) }
+func (m *Metrics) ObserveHedges(hedges ...*hedge.Hedge) { m.polled.AddHedges(hedges) }
 
 // ObserveChanges adds counters of the versions of policy files that were loaded while the
 // program runs, and that were refused. A Control of package live counts them.
@@ -25,16 +25,16 @@ func (m *Metrics) ObserveChanges(controls ...interface {
 	Counts() (pkg string, accepted, refused int)
 }) {
 	for _, c := range controls {
-		m.capacity.AddChanges([]measure.Changes{c})
+		m.polled.AddChanges(c)
 	}
 }
 
 // ObserveOverrides adds a gauge of the overrides in force.
-func (m *Metrics) ObserveOverrides(sets ...*override.Set) { m.capacity.AddOverrides(sets) }
+func (m *Metrics) ObserveOverrides(sets ...*override.Set) { m.polled.AddOverrides(sets) }
 
-// capacityDescs are the descriptions of the metrics of what limits calls.
-func capacityDescs() (descs [len(measure.CapacityInstruments)]*prometheus.Desc) {
-	for i, d := range measure.CapacityInstruments {
+// polledDescs are the descriptions of the metrics that are read when they are collected.
+func polledDescs() (descs [len(measure.PolledInstruments)]*prometheus.Desc) {
+	for i, d := range measure.PolledInstruments {
 		var labels []string
 		for _, l := range d.Labels {
 			labels = append(labels, l.Prometheus)
@@ -44,13 +44,13 @@ func capacityDescs() (descs [len(measure.CapacityInstruments)]*prometheus.Desc) 
 	return descs
 }
 
-// collectCapacity sends the present values of what limits calls.
-func (m *Metrics) collectCapacity(ch chan<- prometheus.Metric) {
-	m.capacity.Each(func(id measure.CapacityID, value float64, labels []string) {
+// collectPolled sends the present values of what limits calls.
+func (m *Metrics) collectPolled(ch chan<- prometheus.Metric) {
+	m.polled.Each(func(id measure.PolledID, value float64, labels []string) {
 		kind := prometheus.GaugeValue
-		if measure.CapacityInstruments[id].Kind == measure.Count {
+		if measure.PolledInstruments[id].Kind == measure.Count {
 			kind = prometheus.CounterValue
 		}
-		ch <- prometheus.MustNewConstMetric(m.capacityDescs[id], kind, value, labels...)
+		ch <- prometheus.MustNewConstMetric(m.polledDescs[id], kind, value, labels...)
 	})
 }

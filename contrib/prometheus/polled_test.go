@@ -113,7 +113,7 @@ func TestCapacity(t *testing.T) {
 		})
 		synctest.Wait()
 		var names []string
-		for _, d := range measure.CapacityInstruments {
+		for _, d := range measure.PolledInstruments {
 			names = append(names, d.Prometheus)
 		}
 		if err := testutil.CollectAndCompare(m, strings.NewReader(wantCapacity), names...); err != nil {
