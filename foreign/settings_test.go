@@ -13,7 +13,7 @@ import (
 )
 
 // common are settings whose value in settings.yaml is what every other system does.
-var common = map[rules.Field]string{"unknown": "errors of which nothing is known are retried"}
+var common = map[rules.Field]string{"unknown": "unknown errors are retried"}
 
 // TestExportOfEverySetting: an exported document has each setting of a policy, or a
 // loss says that it has not.

@@ -57,7 +57,7 @@ func (s *Shared) Capacity() capacity.Set {
 var DefaultShared = NewShared()
 
 // policyPlain: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// errors of which nothing is known are retried, too.
+// unknown errors are retried, too.
 var policyPlain = retry.Policy{
 	Name: "plain",
 	Schedule: retry.Schedule{
@@ -72,8 +72,8 @@ var policyPlain = retry.Policy{
 	RetryUnknown: true,
 }
 
-// policyAtOnce: up to 3 attempts, waiting 0s and 0s; errors of which nothing is
-// known are retried, too.
+// policyAtOnce: up to 3 attempts, waiting 0s and 0s; unknown errors are
+// retried, too.
 var policyAtOnce = retry.Policy{
 	Name: "at_once",
 	Schedule: retry.Schedule{
@@ -87,7 +87,7 @@ var policyAtOnce = retry.Policy{
 }
 
 // policyNever: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// errors of which nothing is known are retried, too; any errors never.
+// unknown errors are retried, too; any errors never.
 var policyNever = retry.Policy{
 	Name: "never",
 	Schedule: retry.Schedule{
@@ -103,8 +103,8 @@ var policyNever = retry.Policy{
 	AbortOn:      []retry.Class{retry.ClassAny},
 }
 
-// policyLimited: one attempt, no retry; each attempt takes at most 1s; errors
-// of which nothing is known are retried, too.
+// policyLimited: one attempt, no retry; each attempt takes at most 1s; unknown
+// errors are retried, too.
 var policyLimited = retry.Policy{
 	Name: "limited",
 	Schedule: retry.Schedule{
@@ -121,7 +121,7 @@ var policyLimited = retry.Policy{
 }
 
 // policyLimitedLong: one attempt, no retry; each attempt takes at most 1h;
-// errors of which nothing is known are retried, too.
+// unknown errors are retried, too.
 var policyLimitedLong = retry.Policy{
 	Name: "limited_long",
 	Schedule: retry.Schedule{
@@ -138,7 +138,7 @@ var policyLimitedLong = retry.Policy{
 }
 
 // policyBreaks: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// errors of which nothing is known are retried, too; shares breaker upstream.
+// unknown errors are retried, too; shares breaker upstream.
 var policyBreaks = retry.Policy{
 	Name: "breaks",
 	Schedule: retry.Schedule{
@@ -154,7 +154,7 @@ var policyBreaks = retry.Policy{
 }
 
 // policyRates: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// errors of which nothing is known are retried, too; shares breaker rated.
+// unknown errors are retried, too; shares breaker rated.
 var policyRates = retry.Policy{
 	Name: "rates",
 	Schedule: retry.Schedule{
@@ -170,7 +170,7 @@ var policyRates = retry.Policy{
 }
 
 // policyRatesSlow: up to 3 attempts, waiting 100ms and 200ms, give or take 20
-// %; errors of which nothing is known are retried, too; shares breaker slow.
+// %; unknown errors are retried, too; shares breaker slow.
 var policyRatesSlow = retry.Policy{
 	Name: "rates_slow",
 	Schedule: retry.Schedule{
@@ -186,7 +186,7 @@ var policyRatesSlow = retry.Policy{
 }
 
 // policyPays: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// errors of which nothing is known are retried, too; shares budget shared.
+// unknown errors are retried, too; shares budget shared.
 var policyPays = retry.Policy{
 	Name: "pays",
 	Schedule: retry.Schedule{
@@ -202,8 +202,8 @@ var policyPays = retry.Policy{
 }
 
 // policyBoth: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// errors of which nothing is known are retried, too; shares breaker upstream;
-// shares budget shared.
+// unknown errors are retried, too; shares breaker upstream; shares budget
+// shared.
 var policyBoth = retry.Policy{
 	Name: "both",
 	Schedule: retry.Schedule{
@@ -219,8 +219,7 @@ var policyBoth = retry.Policy{
 }
 
 // policyPooled: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// errors of which nothing is known are retried, too; shares concurrency limit
-// pool.
+// unknown errors are retried, too; shares concurrency limit pool.
 var policyPooled = retry.Policy{
 	Name: "pooled",
 	Schedule: retry.Schedule{
@@ -236,8 +235,8 @@ var policyPooled = retry.Policy{
 }
 
 // policyAll: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %; each
-// attempt takes at most 1s; errors of which nothing is known are retried, too;
-// shares breaker upstream; shares budget shared.
+// attempt takes at most 1s; unknown errors are retried, too; shares breaker
+// upstream; shares budget shared.
 var policyAll = retry.Policy{
 	Name: "all",
 	Schedule: retry.Schedule{
@@ -254,8 +253,8 @@ var policyAll = retry.Policy{
 }
 
 // policyLive: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// errors of which nothing is known are retried, too. It may change while the
-// program runs: see LivePolicies.
+// unknown errors are retried, too. It may change while the program runs: see
+// LivePolicies.
 var policyLive = retry.NewLive(&retry.Policy{
 	Name: "live",
 	Schedule: retry.Schedule{
@@ -271,8 +270,8 @@ var policyLive = retry.NewLive(&retry.Policy{
 })
 
 // policyLiveBreaks: up to 3 attempts, waiting 100ms and 200ms, give or take 20
-// %; errors of which nothing is known are retried, too; shares breaker
-// upstream. It may change while the program runs: see LivePolicies.
+// %; unknown errors are retried, too; shares breaker upstream. It may change
+// while the program runs: see LivePolicies.
 var policyLiveBreaks = retry.NewLive(&retry.Policy{
 	Name: "live_breaks",
 	Schedule: retry.Schedule{
@@ -288,8 +287,8 @@ var policyLiveBreaks = retry.NewLive(&retry.Policy{
 })
 
 // policyLiveLimited: one attempt, no retry; each attempt takes at most 1h;
-// errors of which nothing is known are retried, too. It may change while the
-// program runs: see LivePolicies.
+// unknown errors are retried, too. It may change while the program runs: see
+// LivePolicies.
 var policyLiveLimited = retry.NewLive(&retry.Policy{
 	Name: "live_limited",
 	Schedule: retry.Schedule{
@@ -306,7 +305,7 @@ var policyLiveLimited = retry.NewLive(&retry.Policy{
 })
 
 // policyUnrecorded: up to 3 attempts, waiting 100ms and 200ms, give or take 20
-// %; errors of which nothing is known are retried, too.
+// %; unknown errors are retried, too.
 var policyUnrecorded = retry.Policy{
 	Name: "unrecorded",
 	Schedule: retry.Schedule{

@@ -34,8 +34,7 @@ var policyFetch = retry.Policy{
 }
 
 // policyFlush: up to 20 attempts, waiting 50ms, 50ms, 50ms, 50ms, …, never more
-// than 30s; the waits at most 120ms in total; errors of which nothing is known
-// are retried, too.
+// than 30s; the waits at most 120ms in total; unknown errors are retried, too.
 var policyFlush = retry.Policy{
 	Name: "flush",
 	Schedule: retry.Schedule{

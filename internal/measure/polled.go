@@ -71,8 +71,9 @@ type Changes interface {
 	Counts() (pkg string, accepted, refused int)
 }
 
-// Polled has what is asked when metrics are collected: the limits, rates, throttles and hedges
-// of a program, and what changes its policies while it runs. Its methods may be called concurrently. The zero Polled has none.
+// Polled has what is asked when metrics are collected: the limits, rates, throttles and
+// hedges of a program, and what changes its policies while it runs. Its methods may be
+// called concurrently. The zero Polled has none.
 type Polled struct {
 	mu        sync.Mutex
 	all       capacity.Set

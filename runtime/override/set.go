@@ -65,9 +65,9 @@ func (e *TargetError) Error() string {
 }
 
 // Put adds an override and returns it with its ID. It applies to the calls that begin from
-// now on, and for breakers to the attempts. If several apply to one policy, the
-// lowest limit counts; if several hold one breaker, open counts more than closed. It returns the error of [Override.Validate], a
-// [*TargetError], or [ErrClosed].
+// now on, and for breakers to the attempts. If several apply to one policy, the lowest
+// limit counts; if several hold one breaker, open counts more than closed. It returns the
+// error of [Override.Validate], a [*TargetError], or [ErrClosed].
 func (s *Set) Put(o Override) (Override, error) {
 	now := time.Now()
 	if err := o.Validate(now); err != nil {

@@ -112,9 +112,8 @@ var policyRead = retry.NewLive(&retry.Policy{
 	},
 })
 
-// policyQuick: up to 3 attempts, waiting 1ms and 2ms; errors of which nothing
-// is known are retried, too. It may change while the program runs: see
-// LivePolicies.
+// policyQuick: up to 3 attempts, waiting 1ms and 2ms; unknown errors are
+// retried, too. It may change while the program runs: see LivePolicies.
 var policyQuick = retry.NewLive(&retry.Policy{
 	Name: "quick",
 	Schedule: retry.Schedule{
