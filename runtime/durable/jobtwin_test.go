@@ -37,9 +37,9 @@ type twin struct {
 	timeless bool        // when things happen depends on random ids
 	stopped  atomic.Bool // the store does not answer updates of processes with handlers
 
-	mu    sync.Mutex
-	fn    func(ctx context.Context, n, attempt int) error // of the step
-	lines []string                                        // what is seen of the runs
+	mu   sync.Mutex
+	fn   func(ctx context.Context, n, attempt int) error // of the step
+	seen []sight                                         // of the runs
 }
 
 // A jobStory is what may become of a run of one step.
@@ -120,25 +120,57 @@ func (w *twin) works(options ...durable.HandleOption) *process {
 	return p
 }
 
-// note notes what is seen. Hundredths of seconds depend on when a worker looks.
+// A sight is what is seen at one place: a text without times, and the times in it.
+type sight struct {
+	text  string
+	times []time.Duration
+}
+
+// note notes what is seen.
 func (w *twin) note(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
-	if w.timeless {
-		line = duration.ReplaceAllString(timestamp.ReplaceAllString(line, "T"), "D")
-	}
-	line = hundredths.ReplaceAllString(line, "$1")
+	var s sight
+	s.text = times.ReplaceAllStringFunc(fmt.Sprintf(format, args...), func(t string) string {
+		if !w.timeless {
+			s.times = append(s.times, readTime(t))
+		}
+		return "T"
+	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lines = append(w.lines, nanoseconds.ReplaceAllString(line, "${1}e8"))
+	w.seen = append(w.seen, s)
 }
 
 var (
-	timestamp   = regexp.MustCompile(`[0-9]{4}-[0-9-]{5}[T ][0-9:.]*(Z| \+0000 UTC)`)
-	owners      = regexp.MustCompile(`[0-9a-f]{16}`)
-	duration    = regexp.MustCompile(`took [^ ]* of [^ ,]*|"(Total|Max)":[0-9]+`)
-	hundredths  = regexp.MustCompile(`\.0[0-9]*|(\.[1-9])[0-9]+`)
-	nanoseconds = regexp.MustCompile(`\b([0-9]+)[0-9]{8}\b`)
+	owners = regexp.MustCompile(`[0-9a-f]{16}`)
+	// A date, a duration, or nanoseconds.
+	times = regexp.MustCompile(`[0-9]{4}-[0-9-]{5}[T ][0-9:.]*(Z| \+0000 UTC)` +
+		`|\b([0-9.]+(h|m|s|ms|µs|ns))+\b|\b[0-9]{6,}\b`)
 )
+
+// readTime returns a time that times has found, as the time since the clocks of synctest
+// began if it is a date.
+func readTime(s string) time.Duration {
+	if d, err := time.ParseDuration(s); err == nil {
+		return d
+	}
+	if n, err := time.ParseDuration(s + "ns"); err == nil {
+		return n
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999 -0700 MST"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+		}
+	}
+	panic("no time: " + s)
+}
+
+// like reports whether the same was seen at about the same times: hundredths of seconds
+// depend on when a worker looks.
+func (s sight) like(o sight) bool {
+	return s.text == o.text && slices.EqualFunc(s.times, o.times, func(a, b time.Duration) bool {
+		return (a - b).Abs() < 100*time.Millisecond
+	})
+}
 
 // check notes the result of an operation.
 func (w *twin) check(what string, err error) {
@@ -267,7 +299,7 @@ func text(v any) string {
 func TestJobTwins(t *testing.T) {
 	for _, story := range slices.Concat(jobStories, jobCrashes) {
 		for _, swift := range []bool{false, true} {
-			var seen [2][]string
+			var seen [2][]sight
 			t.Run(fmt.Sprintf("%s, swift %v", story.name, swift), func(t *testing.T) {
 				for i := range seen {
 					synctest.Test(t, func(t *testing.T) {
@@ -276,7 +308,7 @@ func TestJobTwins(t *testing.T) {
 						w.policy = idempotent("charge", 3, time.Second)
 						story.play(w)
 						w.look()
-						seen[i] = w.lines
+						seen[i] = w.seen
 					})
 				}
 				if diff := differences(seen[0], seen[1]); len(diff) > 0 {
@@ -287,22 +319,18 @@ func TestJobTwins(t *testing.T) {
 	}
 }
 
-// differences returns the lines that one of two lists has more often.
-func differences(a, b []string) (diff []string) {
-	count := map[string]int{}
-	for _, line := range b {
-		count[line]++
-	}
-	for _, line := range a {
-		if count[line]--; count[line] < 0 {
-			diff = append(diff, "- "+line)
+// differences returns what was seen more often in one of two lists.
+func differences(a, b []sight) (diff []string) {
+	rest := slices.Clone(b)
+	for _, s := range a {
+		if i := slices.IndexFunc(rest, s.like); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+		} else {
+			diff = append(diff, fmt.Sprintf("- %s %v", s.text, s.times))
 		}
 	}
-	for _, line := range slices.Backward(b) {
-		if count[line] > 0 {
-			count[line]--
-			diff = append(diff, "+ "+line)
-		}
+	for _, s := range rest {
+		diff = append(diff, fmt.Sprintf("+ %s %v", s.text, s.times))
 	}
 	return diff
 }
