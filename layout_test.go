@@ -196,6 +196,8 @@ var floors = map[string][]string{
 		"internal/grpcstatus", "internal/spelling", "internal/syntax", "policy", "policy/duration", "policy/rules",
 		"runtime", "runtime/breaker",
 	},
+	// What editors ask about a policy file; it knows no protocol and no Go package.
+	"policy/assist":     {"internal/spelling", "policy", "policy/format", "schema"},
 	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
 	"gen/internal/emit": {
 		"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "policy/rules", "runtime",

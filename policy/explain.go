@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -148,35 +147,63 @@ func (p *Policy) exceeded(waited time.Duration) (rules.Field, time.Duration) {
 	return "", 0
 }
 
-// explainWorst writes the most attempts and the longest time of one call.
-func (p *Policy) explainWorst(w io.Writer) {
+// A Worst is the worst case of one call.
+type Worst struct {
+	Calls int           // 0: unlimited
+	Waits time.Duration // the longest sum of waits, if Calls is not 0
+	Total time.Duration // the longest time of the call; 0: nothing limits the time inside an attempt
+
+	parts string // of Total, for Explain
+	final bool   // no wait that a server asks for can make Total longer
+}
+
+// Worst returns the most attempts and the longest time of one call.
+func (p *Policy) Worst() (w Worst) {
 	calls, waits, counted := p.most()
+	w.Total, w.parts, w.final = p.longest(calls, waits, counted)
+	if counted {
+		w.Calls, w.Waits = calls, waits
+	}
+	return w
+}
+
+// String returns the worst case in one line, such as "4 calls, 12.5s".
+func (w Worst) String() string {
+	calls := "unlimited calls"
+	if w.Calls > 0 {
+		calls = plural(w.Calls, "call")
+	}
+	if w.parts == "" {
+		return calls + ", no time limit"
+	}
+	return calls + ", " + duration.Format(w.Total)
+}
+
+// explainWorst writes the most attempts and the longest time of one call.
+func (p *Policy) explainWorst(out io.Writer) {
+	w := p.Worst()
 	text := "unlimited calls"
-	switch {
-	case counted && calls == 1:
-		text = "1 call"
-	case counted:
-		text = strconv.Itoa(calls) + " calls"
+	if w.Calls > 0 {
+		text = plural(w.Calls, "call")
 	}
-	fmt.Fprintf(w, "\nat worst: %s", text)
-	total, parts, final := p.longest(calls, waits, counted)
+	fmt.Fprintf(out, "\nat worst: %s", text)
 	switch {
-	case parts != "":
-		fmt.Fprintf(w, ", %s (%s)\n", duration.Format(total), parts)
-	case counted && calls > 1:
-		fmt.Fprintf(w, ", %s of waiting; nothing limits the time inside an attempt\n", duration.Format(waits))
+	case w.parts != "":
+		fmt.Fprintf(out, ", %s (%s)\n", duration.Format(w.Total), w.parts)
+	case w.Calls > 1:
+		fmt.Fprintf(out, ", %s of waiting; nothing limits the time inside an attempt\n", duration.Format(w.Waits))
 	default:
-		fmt.Fprint(w, "; nothing limits the time inside an attempt\n")
+		fmt.Fprint(out, "; nothing limits the time inside an attempt\n")
 	}
-	if !final && calls != 1 {
-		p.explainAsked(w, waits)
+	if !w.final && w.Calls != 1 {
+		p.explainAsked(out, w.Waits)
 	}
-	if lost := p.repeats(); lost > 0 && counted {
-		fmt.Fprintf(w, "Up to %d of the calls repeat attempts that a crash has lost (lost_max %d).\n",
+	if lost := p.repeats(); lost > 0 && w.Calls > 0 {
+		fmt.Fprintf(out, "Up to %d of the calls repeat attempts that a crash has lost (lost_max %d).\n",
 			lost, p.Durable.LostMax)
 	}
 	if p.Durable != nil {
-		p.explainDowntime(w)
+		p.explainDowntime(out)
 	}
 }
 

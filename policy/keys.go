@@ -77,7 +77,7 @@ func foreignHint(key, where string, known []string) string {
 	word, _, _ := strings.Cut(job, ",")
 	switch {
 	case breaker != "" && slices.Contains(known, breaker):
-		return "did you mean " + breaker + "?"
+		return spelling.Question(breaker)
 	case breaker != "" && where == "policy":
 		return "did you mean " + breaker + " of a breaker? Write breakers: {upstream: {" + breaker + ": …}}"
 	case job != "" && slices.Contains(known, word):
@@ -215,7 +215,7 @@ func didYouMean(word string, candidates []string) string {
 		return ""
 	}
 	if best := spelling.Nearest(word, candidates); best != "" {
-		return ": did you mean " + best + "?"
+		return ": " + spelling.Question(best)
 	}
 	if len(candidates) == 0 || len(candidates) > maxListed {
 		return ""

@@ -67,7 +67,7 @@ func readPreset(name string) (*Client, []Problem) {
 // presetHint returns the nearest preset, or how to describe a client without one.
 func presetHint(name string) string {
 	if near := spelling.Nearest(name, Presets()); near != "" && len(name) < 100 {
-		return ": did you mean " + near + "?"
+		return ": " + spelling.Question(near)
 	}
 	return ": write what to read, as {type: \"*example.com/api.Error\", status: StatusCode}"
 }

@@ -13,3 +13,16 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestSuggested(t *testing.T) {
+	for message, want := range map[string]string{
+		"unknown key \"x\": " + Question("max_attempts"): "max_attempts",
+		"package p has no Fecth: did you mean Fetch?":    "Fetch",
+		"did you mean failures of a breaker? Write it":   "",
+		"write 3": "",
+	} {
+		if got := Suggested(message); got != want {
+			t.Errorf("%q: got %q, want %q", message, got, want)
+		}
+	}
+}

@@ -432,7 +432,7 @@ func (p *Package) names(home *Package) []string {
 // such as ": did you mean Fetch?", or "" if none is similar.
 func DidYouMean(name string, candidates []string) string {
 	if best := spelling.Nearest(name, candidates); best != "" {
-		return ": did you mean " + best + "?"
+		return ": " + spelling.Question(best)
 	}
 	return ""
 }

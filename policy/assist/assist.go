@@ -1,0 +1,146 @@
+// Package assist answers the questions of an editor about a policy file that somebody
+// is writing: what is wrong, what can be written here, what does this mean, where is it
+// defined, and how is it corrected. The language server and the playground both ask it.
+//
+// Positions are those of package policy: lines and columns from 1, columns in bytes.
+package assist
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/format"
+)
+
+// A Document is one version of the text of a policy file. It is not changed; its methods
+// may be called concurrently.
+type Document struct {
+	Name string
+	Text []byte
+
+	lines []int // where each line begins
+
+	// What is found out about the text when it is asked for.
+	read      func() reading
+	outline   func() *item
+	formatted func() []byte // the text in its canonical spelling, or nil
+}
+
+// A reading is what package policy reads of a text.
+type reading struct {
+	file     *policy.File // nil: the text is not YAML
+	problems []policy.Problem
+}
+
+// New returns a document with a copy of text. A method that has to read the policy file
+// takes longer than the others; the next ones do not read it again.
+func New(name string, text []byte) *Document {
+	d := &Document{Name: name, Text: bytes.Clone(text), lines: []int{0}}
+	for i, c := range d.Text {
+		if c == '\n' {
+			d.lines = append(d.lines, i+1)
+		}
+	}
+	d.read = sync.OnceValue(func() reading {
+		file, problems, _ := policy.Read(name, d.Text)
+		return reading{file, problems}
+	})
+	d.outline = sync.OnceValue(func() *item { return scan(d.Text).root })
+	d.formatted = sync.OnceValue(func() []byte {
+		text, _ := format.Source(name, d.Text)
+		return text
+	})
+	return d
+}
+
+// Problems returns the problems of the file, sorted.
+func (d *Document) Problems() []policy.Problem { return d.read().problems }
+
+// File returns the file as far as it could be read, or nil if it is not YAML.
+func (d *Document) File() *policy.File { return d.read().file }
+
+// A Range is a part of the text.
+type Range struct{ Start, End policy.Pos }
+
+// Underlined returns the part of the text that a problem is about.
+func (d *Document) Underlined(p policy.Problem) Range {
+	start := d.offset(p.Pos)
+	end := start + p.Width
+	if p.Width == 0 {
+		for end < len(d.Text) && !bytes.ContainsRune([]byte(" \t:,{}[]\r\n"), rune(d.Text[end])) {
+			end++
+		}
+	}
+	return Range{d.pos(start), d.pos(min(end, d.lineEnd(start)))}
+}
+
+// offset returns the offset of a position, or the nearest one that the text has.
+func (d *Document) offset(at policy.Pos) int {
+	line := min(max(at.Line, 1), len(d.lines))
+	start := d.lines[line-1]
+	return min(start+max(at.Col-1, 0), d.lineEnd(start))
+}
+
+// lineEnd returns the end of the line that contains an offset, before its newline.
+func (d *Document) lineEnd(i int) int {
+	if n := bytes.IndexByte(d.Text[i:], '\n'); n > 0 && d.Text[i+n-1] == '\r' {
+		return i + n - 1
+	} else if n >= 0 {
+		return i + n
+	}
+	return len(d.Text)
+}
+
+// pos returns the position of an offset.
+func (d *Document) pos(i int) policy.Pos {
+	low, high := 0, len(d.lines)
+	for high-low > 1 {
+		if middle := (low + high) / 2; d.lines[middle] <= i {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return policy.Pos{Line: low + 1, Col: i - d.lines[low] + 1}
+}
+
+func (d *Document) span(start, end int) Range { return Range{d.pos(start), d.pos(end)} }
+
+// policy returns the policy with that name, or nil.
+func (d *Document) policy(name string) *policy.Policy {
+	file := d.File()
+	if file == nil {
+		return nil
+	}
+	for i := range file.Policies {
+		if p := &file.Policies[i]; p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// A Lens is a fact about a policy that an editor shows above it.
+type Lens struct {
+	Policy string
+	At     Range // its name
+	Text   string
+}
+
+// Lenses returns the worst case of each policy that has no errors, in the order of the
+// file.
+func (d *Document) Lenses() (list []Lens) {
+	file := d.File()
+	if file == nil {
+		return nil
+	}
+	for _, p := range file.Policies {
+		if p.Broken || p.Pos.Line < 1 || p.Pos.Line > len(d.lines) {
+			continue
+		}
+		start := d.offset(p.Pos)
+		list = append(list, Lens{p.Name, d.span(start, start+len(p.Name)), "at worst: " + p.Worst().String()})
+	}
+	return list
+}

@@ -1,0 +1,172 @@
+package assist
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/retrygen/retrygen/policy"
+)
+
+var update = flag.Bool("update", false, "write the answers of testdata")
+
+// mark is where the question is asked.
+const mark = "‸"
+
+// TestAnswers asks each question of testdata. In the archive, the answer follows a
+// question, and its name ends with ".want".
+func TestAnswers(t *testing.T) {
+	for kind, ask := range map[string]func(*Document, policy.Pos) string{
+		"complete": complete, "hover": hover, "definition": definition, "fix": fix,
+	} {
+		name := "testdata/" + kind + ".txtar"
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{}
+		for _, f := range archive.Files {
+			if question, ok := strings.CutSuffix(f.Name, ".want"); ok {
+				want[question] = string(f.Data)
+			}
+		}
+		answers := txtar.Archive{Comment: archive.Comment}
+		for _, f := range archive.Files {
+			if strings.HasSuffix(f.Name, ".want") {
+				continue
+			}
+			text := string(f.Data)
+			before, after, found := strings.Cut(text, mark)
+			if !found {
+				t.Fatalf("%s: %s has no %s", name, f.Name, mark)
+			}
+			d := New("retry.yaml", []byte(before+after))
+			got := ask(d, d.pos(len(before)))
+			answers.Files = append(answers.Files, f, txtar.File{Name: f.Name + ".want", Data: []byte(got)})
+			if diff := cmp.Diff(want[f.Name], got); diff != "" && !*update {
+				t.Errorf("%s: %s (-want +got):\n%s", kind, f.Name, diff)
+			}
+		}
+		if *update {
+			if err := os.WriteFile(name, txtar.Format(&answers), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// symbols are those of the Go package.
+var symbols = []Symbol{
+	{Name: "Client.Fetch", Signature: "func (c *Client) Fetch(ctx context.Context, id string) (*User, error)", Doc: "Fetch reads."},
+	{Name: "Store", Signature: "type Store interface", IsWhole: true},
+	{Name: "Store.Get", Signature: "Get(ctx context.Context) error"},
+}
+
+func complete(d *Document, at policy.Pos) string {
+	var b strings.Builder
+	for i, c := range d.Complete(at, symbols) {
+		if i == 0 {
+			fmt.Fprintf(&b, "replace %q\n", d.Text[d.offset(c.Range.Start):d.offset(c.Range.End)])
+		}
+		fmt.Fprintf(&b, "%-16s %-34q %s\n", c.Label, c.Insert, c.Detail)
+	}
+	return b.String()
+}
+
+func hover(d *Document, at policy.Pos) string {
+	h, ok := d.Hover(at, symbols)
+	if !ok {
+		return "nothing\n"
+	}
+	return fmt.Sprintf("%q\n%s\n", d.Text[d.offset(h.Range.Start):d.offset(h.Range.End)], h.Text)
+}
+
+func definition(d *Document, at policy.Pos) string {
+	to, ok := d.Definition(at)
+	switch {
+	case !ok:
+		return "nothing\n"
+	case to.Symbol != "":
+		return "the Go symbol " + to.Symbol + "\n"
+	}
+	return fmt.Sprintf("line %d, column %d\n", to.At.Start.Line, to.At.Start.Col)
+}
+
+// fix prints the fixes at a position, and the lines that they change.
+func fix(d *Document, at policy.Pos) string {
+	var fixes []Fix
+	for _, p := range d.Problems() {
+		if f, ok := d.Fix(p); ok && p.Line == at.Line {
+			fixes = append(fixes, f)
+		}
+	}
+	if f, ok := d.Respell(Range{at, at}); ok {
+		fixes = append(fixes, f)
+	}
+	var b strings.Builder
+	for _, f := range fixes {
+		fmt.Fprintln(&b, f.Title)
+		for _, e := range f.Edits {
+			start, end := d.offset(e.Range.Start), d.offset(e.Range.End)
+			fmt.Fprintf(&b, "  %q for %q\n", e.Text, d.Text[start:end])
+		}
+	}
+	return b.String()
+}
+
+// FuzzQuestions asks every question at every place of a text.
+func FuzzQuestions(f *testing.F) {
+	for _, kind := range []string{"complete", "hover", "definition", "fix"} {
+		archive, err := txtar.ParseFile("testdata/" + kind + ".txtar")
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range archive.Files {
+			f.Add(file.Data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > 1000 {
+			return
+		}
+		d := New("retry.yaml", text)
+		for i := range len(text) + 1 {
+			at := d.pos(i)
+			for _, c := range d.Complete(at, symbols) {
+				if start, end := d.offset(c.Range.Start), d.offset(c.Range.End); start > i || i > end || c.Insert == "" {
+					t.Fatalf("offset %d: %q replaces %d to %d", i, c.Insert, start, end)
+				}
+			}
+			d.Hover(at, symbols)
+			d.Definition(at)
+			d.Respell(Range{at, at})
+		}
+		d.Lenses()
+		for _, p := range d.Problems() {
+			d.Fix(p)
+		}
+		if formatted := d.Format(); formatted != nil {
+			if got := d.apply(d.changes(formatted)); got != string(formatted) {
+				t.Errorf("the edits of the canonical spelling make\n%s\nwant\n%s", got, formatted)
+			}
+		}
+	})
+}
+
+// apply returns the text with edits, which are in its order.
+func (d *Document) apply(edits []Edit) string {
+	var b strings.Builder
+	at := 0
+	for _, e := range edits {
+		b.Write(d.Text[at:d.offset(e.Range.Start)])
+		b.WriteString(e.Text)
+		at = d.offset(e.Range.End)
+	}
+	b.Write(d.Text[at:])
+	return b.String()
+}

@@ -1,0 +1,138 @@
+package assist
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/schema"
+)
+
+// A Hover describes what is written at a place.
+type Hover struct {
+	Range Range
+	Text  string // in Markdown
+}
+
+// Hover describes the key, the value or the name at a position: a policy with its
+// schedule and its worst case, a key with its default, a bound symbol with its signature.
+// symbols are those of the Go package of the file, or nil.
+func (d *Document) Hover(at policy.Pos, symbols []Symbol) (Hover, bool) {
+	it, inKey := d.outline().find(d.offset(at))
+	if it == nil {
+		return Hover{}, false
+	}
+	h := Hover{Range: d.span(it.start, it.end)}
+	if !inKey {
+		h.Range = d.span(it.from, it.to)
+	}
+	path := it.path()
+	switch {
+	case inKey && len(path) == 2 && path[0] == "policies":
+		h.Text = d.describe(it.key)
+	case !inKey && sectionOf(path) == "policies":
+		h.Text = d.describe(it.value)
+	case path[0] == "bind":
+		h.Text = signature(symbolAt(it, inKey), symbols)
+	}
+	if h.Text == "" {
+		h.Text = document(path)
+	}
+	return h, h.Text != ""
+}
+
+// document describes the place to which a path leads.
+func document(path []string) string {
+	p, ok := schema.At(path...)
+	if !ok || p.Doc == "" {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s** — %s", path[len(path)-1], p.Doc)
+	if p.Instead != "" {
+		fmt.Fprintf(&b, "\n\nDeprecated. %s", p.Instead)
+	}
+	if p.Default != "" {
+		fmt.Fprintf(&b, "\n\nDefault: `%s`", p.Default)
+	}
+	if len(p.Words) > 0 {
+		fmt.Fprintf(&b, "\n\nValues: `%s`", strings.Join(p.Words, "`, `"))
+	}
+	for i, example := range p.Examples {
+		if i == 0 {
+			b.WriteString("\n\nFor example:")
+		} else {
+			b.WriteString(" or")
+		}
+		fmt.Fprintf(&b, " `%s`", example)
+	}
+	return b.String()
+}
+
+// describe describes a policy as the command explain does, or returns "" if it is
+// unknown or has errors.
+func (d *Document) describe(name string) string {
+	p := d.policy(name)
+	if p == nil || p.Broken {
+		return ""
+	}
+	var b strings.Builder
+	if p.Description != "" {
+		fmt.Fprintf(&b, "%s\n\n", p.Description)
+	}
+	b.WriteString("```text\n")
+	p.Explain(&b, d.Name)
+	d.File().ExplainCapacity(&b, d.Name, p)
+	b.WriteString("```\n")
+	return b.String()
+}
+
+// A Target is what a name refers to: a place in the file, or a Go symbol.
+type Target struct {
+	At     Range  // in the file, if Symbol is ""
+	Symbol string // of the Go package, as in the section bind
+}
+
+// Definition returns what the name at a position refers to.
+func (d *Document) Definition(at policy.Pos) (Target, bool) {
+	it, inKey := d.outline().find(d.offset(at))
+	if it == nil {
+		return Target{}, false
+	}
+	if symbol := symbolAt(it, inKey); symbol != "" {
+		return Target{Symbol: symbol}, true
+	}
+	if inKey {
+		return Target{}, false
+	}
+	if to := d.definition(it); to != nil {
+		return Target{At: d.span(to.start, to.end)}, true
+	}
+	return Target{}, false
+}
+
+// symbolAt returns the Go symbol that a key or a value in the section bind names, or "".
+func symbolAt(it *item, inKey bool) string {
+	path := it.path()
+	switch {
+	case path[0] != "bind":
+	case inKey && len(path) == 2:
+		return it.key
+	case inKey && len(path) == 4 && path[2] == "methods":
+		return path[1] + "." + it.key
+	case !inKey && len(path) > 2 && slices.Contains([]string{"fallback", "check", "release"}, path[len(path)-1]):
+		return it.value
+	}
+	return ""
+}
+
+// signature describes the symbol with a name, or returns "" for an unknown one.
+func signature(name string, symbols []Symbol) string {
+	for _, s := range symbols {
+		if s.Name == name && name != "" {
+			return strings.TrimSpace("```go\n" + s.Signature + "\n```\n\n" + s.Doc)
+		}
+	}
+	return ""
+}
