@@ -47,6 +47,8 @@ type compiled struct {
 
 var (
 	policies  = sync.OnceValue(func() compiled { return compile(ID, text) })
+	sections  = sync.OnceValue(func() map[string]bool { return policies().sections() })
+	valid     known
 	scenarios = sync.OnceValue(func() compiled { return compile(ScenarioID, scenarioText) })
 )
 
@@ -66,7 +68,13 @@ func compile(id string, text []byte) compiled {
 // Validate returns the violations of a policy file, in the order of their paths. The
 // value must consist of nil, bool, int64, finite float64, string, []any and
 // map[string]any only. Validate may be called concurrently.
-func Validate(value any) []Violation { return policies().validate(value) }
+func Validate(value any) []Violation {
+	s := policies()
+	rest, keys := valid.without(value, sections())
+	found := s.validate(rest)
+	valid.add(keys, found)
+	return found
+}
 
 // ValidateScenario is Validate for a scenario.
 func ValidateScenario(value any) []Violation { return scenarios().validate(value) }

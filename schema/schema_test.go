@@ -239,3 +239,28 @@ func collectProperties(node any, at string, to map[string]map[string]any) {
 		}
 	}
 }
+
+// TestKnownEntries: entries that are not validated again have no violations, and others
+// have the same ones each time.
+func TestKnownEntries(t *testing.T) {
+	valid.entries = nil
+	for _, text := range []string{
+		`{"version": 1, "policies": {"p": {"max_attempts": 3}, "q": {"timeout": 5}, "r": {"jitter": "full"}}}`,
+		`{"version": 1, "policies": {"p": {"max_attempts": 3}, "q": {"timeout": "5s"}, "r": {"jitter": "ful"}}}`,
+		`{"version": 1, "policies": {"P": {"max_attempts": 3}, "r": {"jitter": "full"}}, "bind": {"F": "p", "G": 3}}`,
+		`{"version": 1, "policies": {"p": {"max_attempts": 0}}, "breakers": {"p": {"max_attempts": 3}}}`,
+		`{"version": 1, "policies": [], "bind": null, "scopes": "x"}`,
+		`[]`,
+	} {
+		value := parse(t, text)
+		want := policies().validate(value)
+		for range 2 {
+			if diff := cmp.Diff(want, Validate(value)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", text, diff)
+			}
+		}
+	}
+	if !valid.entries["policies\np\n{\"max_attempts\":3}"] {
+		t.Error("no entry is known")
+	}
+}
