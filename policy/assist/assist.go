@@ -24,7 +24,7 @@ type Document struct {
 	// What is found out about the text when it is asked for.
 	read      func() reading
 	outline   func() *item
-	formatted func() []byte // the text in its canonical spelling, or nil
+	canonical func() []Edit
 }
 
 // A reading is what package policy reads of a text.
@@ -47,9 +47,12 @@ func New(name string, text []byte) *Document {
 		return reading{file, problems}
 	})
 	d.outline = sync.OnceValue(func() *item { return scan(d.Text).root })
-	d.formatted = sync.OnceValue(func() []byte {
-		text, _ := format.Source(name, d.Text)
-		return text
+	d.canonical = sync.OnceValue(func() []Edit {
+		canonical, problems := format.Source(name, d.Text)
+		if problems != nil {
+			return nil
+		}
+		return d.changes(canonical)
 	})
 	return d
 }
@@ -65,18 +68,18 @@ type Range struct{ Start, End policy.Pos }
 
 // Underlined returns the part of the text that a problem is about.
 func (d *Document) Underlined(p policy.Problem) Range {
-	start := d.offset(p.Pos)
+	start := d.Offset(p.Pos)
 	end := start + p.Width
 	if p.Width == 0 {
 		for end < len(d.Text) && !bytes.ContainsRune([]byte(" \t:,{}[]\r\n"), rune(d.Text[end])) {
 			end++
 		}
 	}
-	return Range{d.pos(start), d.pos(min(end, d.lineEnd(start)))}
+	return Range{d.Place(start), d.Place(min(end, d.lineEnd(start)))}
 }
 
-// offset returns the offset of a position, or the nearest one that the text has.
-func (d *Document) offset(at policy.Pos) int {
+// Offset returns the offset of a position, or the nearest one that the text has.
+func (d *Document) Offset(at policy.Pos) int {
 	line := min(max(at.Line, 1), len(d.lines))
 	start := d.lines[line-1]
 	return min(start+max(at.Col-1, 0), d.lineEnd(start))
@@ -92,8 +95,8 @@ func (d *Document) lineEnd(i int) int {
 	return len(d.Text)
 }
 
-// pos returns the position of an offset.
-func (d *Document) pos(i int) policy.Pos {
+// Place returns the position of an offset.
+func (d *Document) Place(i int) policy.Pos {
 	low, high := 0, len(d.lines)
 	for high-low > 1 {
 		if middle := (low + high) / 2; d.lines[middle] <= i {
@@ -105,7 +108,7 @@ func (d *Document) pos(i int) policy.Pos {
 	return policy.Pos{Line: low + 1, Col: i - d.lines[low] + 1}
 }
 
-func (d *Document) span(start, end int) Range { return Range{d.pos(start), d.pos(end)} }
+func (d *Document) span(start, end int) Range { return Range{d.Place(start), d.Place(end)} }
 
 // policy returns the policy with that name, or nil.
 func (d *Document) policy(name string) *policy.Policy {
@@ -139,7 +142,7 @@ func (d *Document) Lenses() (list []Lens) {
 		if p.Broken || p.Pos.Line < 1 || p.Pos.Line > len(d.lines) {
 			continue
 		}
-		start := d.offset(p.Pos)
+		start := d.Offset(p.Pos)
 		list = append(list, Lens{p.Name, d.span(start, start+len(p.Name)), "at worst: " + p.Worst().String()})
 	}
 	return list

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/format"
 )
 
 var update = flag.Bool("update", false, "write the answers of testdata")
@@ -46,7 +47,7 @@ func TestAnswers(t *testing.T) {
 				t.Fatalf("%s: %s has no %s", name, f.Name, mark)
 			}
 			d := New("retry.yaml", []byte(before+after))
-			got := ask(d, d.pos(len(before)))
+			got := ask(d, d.Place(len(before)))
 			answers.Files = append(answers.Files, f, txtar.File{Name: f.Name + ".want", Data: []byte(got)})
 			if diff := cmp.Diff(want[f.Name], got); diff != "" && !*update {
 				t.Errorf("%s: %s (-want +got):\n%s", kind, f.Name, diff)
@@ -71,7 +72,7 @@ func complete(d *Document, at policy.Pos) string {
 	var b strings.Builder
 	for i, c := range d.Complete(at, symbols) {
 		if i == 0 {
-			fmt.Fprintf(&b, "replace %q\n", d.Text[d.offset(c.Range.Start):d.offset(c.Range.End)])
+			fmt.Fprintf(&b, "replace %q\n", d.Text[d.Offset(c.Range.Start):d.Offset(c.Range.End)])
 		}
 		fmt.Fprintf(&b, "%-16s %-34q %s\n", c.Label, c.Insert, c.Detail)
 	}
@@ -83,7 +84,7 @@ func hover(d *Document, at policy.Pos) string {
 	if !ok {
 		return "nothing\n"
 	}
-	return fmt.Sprintf("%q\n%s\n", d.Text[d.offset(h.Range.Start):d.offset(h.Range.End)], h.Text)
+	return fmt.Sprintf("%q\n%s\n", d.Text[d.Offset(h.Range.Start):d.Offset(h.Range.End)], h.Text)
 }
 
 func definition(d *Document, at policy.Pos) string {
@@ -112,7 +113,7 @@ func fix(d *Document, at policy.Pos) string {
 	for _, f := range fixes {
 		fmt.Fprintln(&b, f.Title)
 		for _, e := range f.Edits {
-			start, end := d.offset(e.Range.Start), d.offset(e.Range.End)
+			start, end := d.Offset(e.Range.Start), d.Offset(e.Range.End)
 			fmt.Fprintf(&b, "  %q for %q\n", e.Text, d.Text[start:end])
 		}
 	}
@@ -136,9 +137,9 @@ func FuzzQuestions(f *testing.F) {
 		}
 		d := New("retry.yaml", text)
 		for i := range len(text) + 1 {
-			at := d.pos(i)
+			at := d.Place(i)
 			for _, c := range d.Complete(at, symbols) {
-				if start, end := d.offset(c.Range.Start), d.offset(c.Range.End); start > i || i > end || c.Insert == "" {
+				if start, end := d.Offset(c.Range.Start), d.Offset(c.Range.End); start > i || i > end || c.Insert == "" {
 					t.Fatalf("offset %d: %q replaces %d to %d", i, c.Insert, start, end)
 				}
 			}
@@ -150,9 +151,9 @@ func FuzzQuestions(f *testing.F) {
 		for _, p := range d.Problems() {
 			d.Fix(p)
 		}
-		if formatted := d.Format(); formatted != nil {
-			if got := d.apply(d.changes(formatted)); got != string(formatted) {
-				t.Errorf("the edits of the canonical spelling make\n%s\nwant\n%s", got, formatted)
+		if canonical, problems := format.Source(d.Name, text); problems == nil {
+			if got := d.apply(d.Canonical()); got != string(canonical) {
+				t.Errorf("the edits of the canonical spelling make\n%s\nwant\n%s", got, canonical)
 			}
 		}
 	})
@@ -163,9 +164,9 @@ func (d *Document) apply(edits []Edit) string {
 	var b strings.Builder
 	at := 0
 	for _, e := range edits {
-		b.Write(d.Text[at:d.offset(e.Range.Start)])
+		b.Write(d.Text[at:d.Offset(e.Range.Start)])
 		b.WriteString(e.Text)
-		at = d.offset(e.Range.End)
+		at = d.Offset(e.Range.End)
 	}
 	b.Write(d.Text[at:])
 	return b.String()

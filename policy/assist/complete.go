@@ -1,6 +1,7 @@
 package assist
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ type Symbol struct {
 // the order in which it is offered. symbols are those of the Go package of the file, or
 // nil. The text need not be YAML.
 func (d *Document) Complete(at policy.Pos, symbols []Symbol) []Completion {
-	c, ok := cursorAt(d.Text, d.offset(at))
+	c, ok := cursorAt(d.Text, d.Offset(at))
 	if !ok {
 		return nil
 	}
@@ -54,8 +55,12 @@ func (d *Document) Complete(at policy.Pos, symbols []Symbol) []Completion {
 	} else {
 		list = d.keys(c, symbols)
 	}
+	hasColon := !c.isValue && bytes.HasPrefix(d.Text[c.to:], []byte(":"))
 	for i := range list {
 		list[i].Range = d.span(c.from, c.to)
+		if hasColon {
+			list[i].Insert = list[i].Label
+		}
 	}
 	return list
 }
@@ -72,7 +77,7 @@ func (d *Document) keys(c cursor, symbols []Symbol) (list []Completion) {
 			written[it.key] = it.colon
 		}
 	}
-	delete(written, c.word)
+	delete(written, string(d.Text[c.from:c.to]))
 	at, ok := schema.At(path...)
 	if !ok {
 		return nil

@@ -27,7 +27,7 @@ func (d *Document) Fix(p policy.Problem) (Fix, bool) {
 		return Fix{}, false
 	}
 	r := d.Underlined(p)
-	start, end := d.offset(r.Start), d.offset(r.End)
+	start, end := d.Offset(r.Start), d.Offset(r.End)
 	for _, part := range parts(string(d.Text[start:end])) {
 		if spelling.Nearest(part.text, []string{word}) != "" {
 			at := start + part.at
@@ -60,17 +60,14 @@ func parts(text string) (list []part) {
 	return list
 }
 
-// Format returns the file in its canonical spelling, or nil if its meaning is ambiguous.
-func (d *Document) Format() []byte { return d.formatted() }
+// Canonical returns the edits that write the file in its canonical spelling. There are
+// none for a file whose meaning is ambiguous.
+func (d *Document) Canonical() []Edit { return d.canonical() }
 
 // Respell returns the fix that writes the lines of a range in their canonical spelling. It
 // is false if they have it, and for a file whose meaning is ambiguous.
 func (d *Document) Respell(r Range) (Fix, bool) {
-	formatted := d.formatted()
-	if formatted == nil {
-		return Fix{}, false
-	}
-	for _, e := range d.changes(formatted) {
+	for _, e := range d.canonical() {
 		if e.Range.Start.Line <= r.End.Line && r.Start.Line <= max(e.Range.Start.Line, e.Range.End.Line-1) {
 			return Fix{"Write the canonical spelling: " + title(e.Text), []Edit{e}}, true
 		}
@@ -114,7 +111,7 @@ func (d *Document) lineAt(i int) policy.Pos {
 	if i < len(d.lines) {
 		return policy.Pos{Line: i + 1, Col: 1}
 	}
-	return d.pos(len(d.Text))
+	return d.Place(len(d.Text))
 }
 
 // resume returns how many lines of each list are to be skipped until both have an equal

@@ -19,7 +19,7 @@ type Hover struct {
 // schedule and its worst case, a key with its default, a bound symbol with its signature.
 // symbols are those of the Go package of the file, or nil.
 func (d *Document) Hover(at policy.Pos, symbols []Symbol) (Hover, bool) {
-	it, inKey := d.outline().find(d.offset(at))
+	it, inKey := d.outline().find(d.Offset(at))
 	if it == nil {
 		return Hover{}, false
 	}
@@ -96,7 +96,7 @@ type Target struct {
 
 // Definition returns what the name at a position refers to.
 func (d *Document) Definition(at policy.Pos) (Target, bool) {
-	it, inKey := d.outline().find(d.offset(at))
+	it, inKey := d.outline().find(d.Offset(at))
 	if it == nil {
 		return Target{}, false
 	}
