@@ -114,6 +114,17 @@ input.`,
 			Setup: list, Files: true,
 		},
 		{
+			Name: "lsp", Short: "serve an editor over the Language Server Protocol",
+			Long: `
+An editor starts it and speaks with it over standard input and output. It
+reports the problems of a policy file as one types, and those that its Go code
+shows after a save. It completes keys, values, names and Go symbols, shows the
+schedule of a policy under the pointer and its worst case above it, goes to what
+a name refers to, and corrects misspelled and deprecated words. Files of other
+systems are checked as the command check does.`,
+			Setup: serveEditor,
+		},
+		{
 			Name: "schema", Args: "[scenario]", Short: "print the JSON Schema of policy files, or of scenarios",
 			Setup: printSchema, Words: func() []string { return []string{"scenario"} },
 		},

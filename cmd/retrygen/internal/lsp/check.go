@@ -1,0 +1,123 @@
+package lsp
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/retrygen/retrygen/gen"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+const outputName = gen.OutputName
+
+// checks are the checks of open files, in the background. A version that a newer one has
+// replaced before its turn is not checked.
+type checks struct {
+	texts *queue[string] // files by URI, whose problems are published
+	codes *queue[string] // policy files, whose Go packages are read
+}
+
+// text has the newest version of a file checked.
+func (c checks) text(uri string) { c.texts.add(uri) }
+
+// code has the Go package of a file checked, if it is a policy file.
+func (c checks) code(uri string) {
+	if filepath.Base(pathOf(uri)) == gen.SourceName {
+		c.codes.add(uri)
+	}
+}
+
+// problems returns the problems of a file, those that its Go code shows included.
+func (s *server) problems(d *document) []policy.Problem {
+	if !d.isOwn() {
+		return s.config.Foreign(d.Name, d.Text)
+	}
+	problems := slices.Concat(d.Problems(), d.fromGo)
+	policy.Sort(problems)
+	return problems
+}
+
+// publish publishes the problems of the newest version of a file.
+func (s *server) publish(uri string) {
+	d, err := s.document(uri)
+	if err != nil {
+		return // closed meanwhile
+	}
+	list := []diagnostic{}
+	for _, p := range s.problems(d) {
+		list = append(list, s.diagnostic(d, p))
+	}
+	if now, err := s.document(uri); err != nil || now.version != d.version {
+		return // its turn comes
+	}
+	_ = s.conn.Notify(s.ctx, "textDocument/publishDiagnostics", publishDiagnosticsParams{uri, d.version, list})
+}
+
+// severities are those of the protocol. Findings that are information only are hints.
+var severities = [...]int{rules.Info: 4, rules.Warning: 2, rules.Error: 1}
+
+// diagnostic returns a problem in the form of the protocol.
+func (s *server) diagnostic(d *document, p policy.Problem) diagnostic {
+	text := p.Text
+	if p.Paste != "" {
+		text += "\n" + strings.TrimSuffix(p.Paste, "\n")
+	}
+	return diagnostic{
+		Range: d.textRange(d.Underlined(p)), Severity: severities[p.Severity], Code: p.Rule, Source: "retrygen",
+		CodeDescription: &codeDescription{"https://github.com/retrygen/retrygen/blob/main/docs/rules/" + p.Rule + ".md"},
+		Message:         text,
+	}
+}
+
+// readCode finds the problems that the Go package of a policy file shows, and where its
+// bound symbols are declared. Nothing is written.
+func (s *server) readCode(uri string) {
+	d, err := s.document(uri)
+	if err != nil {
+		return
+	}
+	if _, err := os.Stat(d.path); err != nil {
+		return // not saved yet
+	}
+	dir := filepath.Dir(d.path)
+	result, err := gen.Generate(s.ctx, gen.Config{Dir: dir, Patterns: []string{"."}, List: true})
+	if err != nil {
+		if s.ctx.Err() == nil {
+			s.log(d.path + ": the Go package cannot be read: " + err.Error())
+		}
+		return
+	}
+	declared := map[string]string{}
+	for _, b := range result.Bound {
+		if b.Symbol != "" && b.Declared != "" {
+			declared[b.Symbol] = b.Declared
+		}
+	}
+	known := map[string]bool{}
+	for _, p := range d.Problems() {
+		known[p.String()] = true
+	}
+	var found []policy.Problem
+	for _, p := range result.Problems {
+		if p.File != gen.SourceName || known[p.String()] {
+			continue
+		}
+		if p.Severity == rules.Info && !policy.IsNote(p.Rule) {
+			continue
+		}
+		found = append(found, p)
+	}
+	s.mu.Lock()
+	s.declared[d.path] = declared
+	now := s.documents[uri]
+	if now == d { // else it was edited meanwhile, and the places are others
+		next := *d
+		next.fromGo = found
+		s.documents[uri] = &next
+	}
+	s.mu.Unlock()
+	s.checks.text(uri)
+}
