@@ -53,16 +53,57 @@ var (
 )
 
 func compile(id string, text []byte) compiled {
-	c := jsonschema.NewCompiler()
-	c.Draft = jsonschema.Draft7
-	if err := c.AddResource(id, bytes.NewReader(text)); err != nil {
-		panic("the embedded schema: " + err.Error())
-	}
 	var raw any
 	if err := json.Unmarshal(text, &raw); err != nil {
 		panic("the embedded schema: " + err.Error())
 	}
+	assertions, err := json.Marshal(withoutAnnotations(raw))
+	if err != nil {
+		panic("the embedded schema: " + err.Error())
+	}
+	c := jsonschema.NewCompiler()
+	c.Draft = jsonschema.Draft7
+	if err := c.AddResource(id, bytes.NewReader(assertions)); err != nil {
+		panic("the embedded schema: " + err.Error())
+	}
 	return compiled{c.MustCompile(id), raw}
+}
+
+// withoutAnnotations returns a schema without the keywords that only describe it: nine
+// tenths of its text, which the compiler would validate.
+func withoutAnnotations(schema any) any {
+	switch v := schema.(type) {
+	case map[string]any:
+		kept := make(map[string]any, len(v))
+		for keyword, value := range v {
+			switch keyword {
+			case "title", "description", "markdownDescription", "examples", "default", "defaultSnippets", "errorMessage",
+				"deprecated", "deprecationMessage":
+				continue
+			case "properties", "patternProperties", "definitions":
+				kept[keyword] = named(value)
+			default:
+				kept[keyword] = withoutAnnotations(value)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(v))
+		for i, item := range v {
+			kept[i] = withoutAnnotations(item)
+		}
+		return kept
+	}
+	return schema
+}
+
+// named applies withoutAnnotations to schemas by name, whose names may be keywords.
+func named(schemas any) map[string]any {
+	kept := map[string]any{}
+	for name, schema := range object(schemas) {
+		kept[name] = withoutAnnotations(schema)
+	}
+	return kept
 }
 
 // Validate returns the violations of a policy file, in the order of their paths. The
