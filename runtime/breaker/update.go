@@ -15,17 +15,28 @@ import (
 //   - An open breaker stays open for no longer than OpenFor from now.
 //   - Attempts that started before SlowCall was set are not slow.
 func (b *Breaker) Update(p Policy) error {
+	update, err := b.PrepareUpdate(p)
+	if err == nil {
+		update()
+	}
+	return err
+}
+
+// PrepareUpdate returns the error of [Breaker.Update], or the function that makes the update.
+// Code that updates several things together, or none of them, prepares all updates first.
+func (b *Breaker) PrepareUpdate(p Policy) (update func(), err error) {
 	if err := p.validate(); err != nil {
-		return err
+		return nil, err
 	}
-	b.lock()
-	defer b.unlock()
 	if name := b.Policy().Name; p.Name != name {
-		return fmt.Errorf("breaker %q: Name is %q: it cannot change", name, p.Name)
+		return nil, fmt.Errorf("breaker %q: Name is %q: it cannot change", name, p.Name)
 	}
-	b.policy.Store(&p)
-	b.update(p.Effective(), time.Now())
-	return nil
+	return func() {
+		b.lock()
+		defer b.unlock()
+		b.policy.Store(&p)
+		b.update(p.Effective(), time.Now())
+	}, nil
 }
 
 // update replaces the limits of a machine, and keeps what they allow to keep.

@@ -48,20 +48,29 @@ func (p *Policy) extra() budget.Policy {
 // Update returns an error, and changes nothing, if [New] would panic for p or if p has
 // another Name. It may be called at any time, but not for the zero Hedge.
 func (h *Hedge) Update(p Policy) error {
-	if err := p.validate(); err != nil {
-		return err
+	update, err := h.PrepareUpdate(p)
+	if err == nil {
+		update()
 	}
-	old := h.policy.Load()
-	if p.Name != old.Name {
-		return fmt.Errorf("hedge %q: Name is %q: it cannot change", old.Name, p.Name)
+	return err
+}
+
+// PrepareUpdate returns the error of [Hedge.Update], or the function that makes the update.
+// Code that updates several things together, or none of them, prepares all updates first.
+func (h *Hedge) PrepareUpdate(p Policy) (update func(), err error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	if old := h.policy.Load().Name; p.Name != old {
+		return nil, fmt.Errorf("hedge %q: Name is %q: it cannot change", old, p.Name)
 	}
 	p = p.Effective()
-	h.policy.Store(&p)
-	if p.Quantile != old.Quantile {
-		h.quantile.reset()
-	}
-	h.extra.Update(p.extra())
-	return nil
+	return func() {
+		if old := h.policy.Swap(&p); p.Quantile != old.Quantile {
+			h.quantile.reset()
+		}
+		h.extra.Update(p.extra())
+	}, nil
 }
 
 // Policy returns the policy of the hedge, with its defaults.
