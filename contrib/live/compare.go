@@ -21,7 +21,8 @@ type version struct {
 	problems []policy.Problem
 	settings []string // what differs
 
-	parts    []func() error  // apply the settings of what calls share
+	// What apply does, which cannot fail: all that can is known before.
+	updates  []func()        // of what calls share
 	policies []*retry.Policy // in the order of Control.policies
 }
 
@@ -43,23 +44,25 @@ func (c *Control) compare(file *policy.File, text []byte) (*version, error) {
 }
 
 // apply puts the version into force.
-func (v *version) apply() error {
-	for _, part := range v.parts {
-		if err := part(); err != nil {
-			return err
-		}
+func (v *version) apply() {
+	for _, update := range v.updates {
+		update()
 	}
 	for i, p := range v.policies {
 		v.c.policies[i].Store(p)
 	}
-	return nil
 }
 
 // fixed reports that something is compiled and cannot change.
 func (v *version) fixed(at policy.Pos, format string, args ...any) {
+	v.problem(at, format+": that is compiled, so generate the code again and deploy it", args...)
+}
+
+// problem reports that the version cannot become effective.
+func (v *version) problem(at policy.Pos, format string, args ...any) {
 	v.problems = append(v.problems, policy.Problem{
 		File: v.new.Name, Pos: cmp.Or(at, policy.Pos{Line: 1, Col: 1}), Rule: ruleCompiled, Severity: rules.Error,
-		Text: fmt.Sprintf(format, args...) + ": that is compiled, so generate the code again and deploy it",
+		Text: fmt.Sprintf(format, args...),
 	})
 }
 

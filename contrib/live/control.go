@@ -150,14 +150,12 @@ func (c *Control) load(text []byte, by string) (Change, error) {
 	if err == nil {
 		next, err = c.compare(file, text)
 	}
-	if err == nil {
-		err = next.apply()
-	}
 	if err != nil {
 		c.status.Refused++
 		c.status.Problem = err.Error()
 		return Change{}, err
 	}
+	next.apply()
 	change := Change{Package: c.pkg.Package, File: c.pkg.File, At: time.Now(), By: by, Settings: next.settings}
 	c.file, c.status.Text, c.status.Problem = file, string(text), ""
 	if len(next.settings) > 0 {

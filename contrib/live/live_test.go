@@ -21,6 +21,9 @@ import (
 	"github.com/retrygen/retrygen/contrib/live"
 	"github.com/retrygen/retrygen/contrib/live/internal/orders"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/breaker"
+	"github.com/retrygen/retrygen/runtime/capacity"
+	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
 // compiled is the text from which package orders was generated.
@@ -120,7 +123,7 @@ func TestLoad(t *testing.T) {
 		{name: "Go types of a class", edit: []string{"is: [ErrMissing]", "is: [io.EOF]"}, err: true,
 			want: []string{"retry.yaml:4:3: error: the Go symbols or gRPC codes of class missing differ"}},
 		{name: "an adaptive limit", edit: []string{"{limit: 10}", "{adaptive: {target: 100ms}}"}, err: true,
-			want: []string{"error: concurrency limit db would begin or cease to adapt its limit"}},
+			want: []string{"error: concurrency limit db was fixed and would be adaptive: that is compiled"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := control(t)
@@ -146,6 +149,36 @@ func TestLoad(t *testing.T) {
 				t.Errorf("%+v: want what is compiled in force, and one refusal", c.Status())
 			}
 		})
+	}
+}
+
+// A version of which one part cannot be updated changes nothing, not even what comes before
+// that part. Here the generated package says nothing of a store, but the rate is in one.
+func TestLoadAllOrNothing(t *testing.T) {
+	text := "version: 1\nreload: true\nbreakers:\n  up: {failures: 5}\nrates:\n  partner: {rate: 100/s}\n" +
+		"policies:\n  read: {max_attempts: 3, breaker: up, rate: partner}\n"
+	up := breaker.New(breaker.Policy{Name: "up", Failures: 5})
+	read := retry.NewLive(&retry.Policy{Name: "read"})
+	c, err := live.New(genapi.LivePackage{
+		Package: "example.com/one", File: "retry.yaml", Text: text, Policies: []*retry.Live{read},
+		Shared: []genapi.LiveShared{{
+			Breakers: []*breaker.Breaker{up},
+			Capacity: capacity.Set{Rates: []*capacity.Rate{capacity.NewSharedRate(capacity.RatePolicy{Name: "partner", Events: 100})}},
+		}},
+	}, live.Log(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = strings.NewReplacer("failures: 5", "failures: 9", "100/s", "50/s", "max_attempts: 3", "max_attempts: 2").Replace(text)
+	_, err = c.Load([]byte(text), "test")
+	if _, ok := errors.AsType[*live.Error](err); !ok || !strings.Contains(err.Error(), "retry.yaml:6:3: error: rate \"partner\"") {
+		t.Errorf("%v: want an *Error at the rate", err)
+	}
+	if n := up.Policy().Failures; n != 5 {
+		t.Errorf("the breaker has changed: %d failures", n)
+	}
+	if n := read.Load().MaxAttempts; n != 0 {
+		t.Errorf("the policy has changed: %d attempts", n)
 	}
 }
 

@@ -59,131 +59,131 @@ func valueText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// each calls f for what the packages of the program share, and keeps the first error.
-func (v *version) each(f func(*genapi.LiveShared) error) {
-	v.parts = append(v.parts, func() error {
-		for i := range v.c.pkg.Shared {
-			if err := f(&v.c.pkg.Shared[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+// An entry is one of what calls share, as a policy file describes it.
+type entry[P any] struct {
+	name     string
+	pos      policy.Pos
+	from     string // the Go variable that has it and its settings, or ""
+	store    bool   // processes share it through a store
+	kind     string // what is compiled, next to the name, as in "adaptive"
+	settings P
 }
 
-// updated calls update for the values of a list that have a name.
-func updated[T, P any](list []T, name string, nameOf func(T) string, p P, update func(T, P) error) error {
-	for _, one := range list {
-		if nameOf(one) == name {
-			if err := update(one, p); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// An updatable is what calls share, with its settings P.
+type updatable[P any] interface {
+	Policy() P
+	PrepareUpdate(P) (update func(), err error)
 }
 
-// settingsOf compares what calls share. Where a thing is must not change, nor its settings if
-// they are in a store or in a variable of the program.
-func (v *version) settingsOf(
-	what string, at policy.Pos, oldPlace, newPlace, old, new any, outside bool,
-) (changed bool) {
-	if !reflect.DeepEqual(oldPlace, newPlace) {
-		v.fixed(at, "%s is in another place", what)
+// section compares a section of the policy file with entries of type E. It prepares the
+// update of what the packages of the program share under the names of entries that differ.
+func section[E, P any, T updatable[P]](v *version, what string, old, new []E,
+	entryOf func(*E) entry[P], parts func(*genapi.LiveShared) []T) {
+	pairs(v, what, old, new,
+		func(e *E) string { return entryOf(e).name }, func(e *E) policy.Pos { return entryOf(e).pos },
+		func(before, after *E) {
+			a, b := entryOf(before), entryOf(after)
+			if !changes(v, what+" "+b.name, &a, &b) {
+				return
+			}
+			for i := range v.c.pkg.Shared {
+				for _, part := range parts(&v.c.pkg.Shared[i]) {
+					if nameOf(part.Policy()) == b.name {
+						prepare(v, b.pos, part, b.settings)
+					}
+				}
+			}
+		})
+}
+
+// changes reports whether the settings of an entry differ. Where it is and its kind must not
+// change, nor its settings if they are in a store.
+func changes[P any](v *version, what string, old, new *entry[P]) bool {
+	switch {
+	case old.from != new.from || old.store != new.store:
+		v.fixed(new.pos, "%s is in another place", what)
+		return false
+	case old.kind != new.kind:
+		v.fixed(new.pos, "%s was %s and would be %s", what, old.kind, new.kind)
 		return false
 	}
 	before := len(v.settings)
-	if !v.differs(what, old, new) {
-		return false
+	differs := v.differs(what, old.settings, new.settings)
+	if differs && new.store {
+		v.fixed(new.pos, "%s differs, and processes share it through a store (%s)", what, v.settings[before])
 	}
-	if outside {
-		v.fixed(at, "%s differs, and processes share it through a store (%s)", what, v.settings[before])
-	}
-	return true
+	return differs
 }
 
-// A place says where something that calls share is.
-type place struct {
-	from  string
-	store bool
+// prepare prepares the update of a part, or reports why it cannot be updated.
+func prepare[P any, T updatable[P]](v *version, at policy.Pos, part T, settings P) {
+	update, err := part.PrepareUpdate(settings)
+	if err != nil {
+		v.problem(at, "%v", err)
+		return
+	}
+	v.updates = append(v.updates, update)
 }
+
+// nameOf returns the field Name of the settings of something that calls share.
+func nameOf(settings any) string { return reflect.ValueOf(settings).FieldByName("Name").String() }
 
 // shared compares breakers, budgets, concurrency limits, rates, throttles and hedges.
 func (v *version) shared() {
-	pairs(v, "breaker", v.old.Breakers, v.new.Breakers,
-		func(b *policy.Breaker) string { return b.Name }, func(b *policy.Breaker) policy.Pos { return b.Pos },
-		func(old, new *policy.Breaker) {
-			if v.settingsOf("breaker "+new.Name, new.Pos, place{old.From.Name, old.Store}, place{new.From.Name, new.Store},
-				old.Policy, new.Policy, new.Store) {
-				v.each(func(s *genapi.LiveShared) error {
-					return updated(s.Breakers, new.Name, func(b *breaker.Breaker) string { return b.Policy().Name }, new.Policy,
-						(*breaker.Breaker).Update)
-				})
+	section(v, "breaker", v.old.Breakers, v.new.Breakers,
+		func(b *policy.Breaker) entry[breaker.Policy] {
+			return entry[breaker.Policy]{b.Name, b.Pos, b.From.Name, b.Store, "", b.Policy}
+		},
+		func(s *genapi.LiveShared) []*breaker.Breaker { return s.Breakers })
+	section(v, "budget", v.old.Budgets, v.new.Budgets, budgetEntry, budgets)
+	section(v, "concurrency limit", v.old.Concurrency, v.new.Concurrency,
+		func(l *policy.Limiter) entry[capacity.LimiterPolicy] {
+			kind := "fixed"
+			if l.Target > 0 {
+				kind = "adaptive"
 			}
-		})
-	pairs(v, "budget", v.old.Budgets, v.new.Budgets,
-		func(b *policy.Budget) string { return b.Name }, func(b *policy.Budget) policy.Pos { return b.Pos },
-		v.budget)
-	v.capacity()
+			return entry[capacity.LimiterPolicy]{l.Name, l.Pos, l.From.Name, false, kind, l.LimiterPolicy}
+		},
+		func(s *genapi.LiveShared) []*capacity.Limiter { return s.Capacity.Limiters })
+	section(v, "rate", v.old.Rates, v.new.Rates,
+		func(r *policy.Rate) entry[capacity.RatePolicy] {
+			return entry[capacity.RatePolicy]{r.Name, r.Pos, r.From.Name, r.Store, "", r.RatePolicy}
+		},
+		func(s *genapi.LiveShared) []*capacity.Rate { return s.Capacity.Rates })
+	section(v, "throttle", v.old.Throttles, v.new.Throttles,
+		func(t *policy.Throttle) entry[capacity.ThrottlePolicy] {
+			return entry[capacity.ThrottlePolicy]{t.Name, t.Pos, t.From.Name, false, "", t.ThrottlePolicy}
+		},
+		func(s *genapi.LiveShared) []*capacity.Throttle { return s.Capacity.Throttles })
 	v.hedges()
 }
 
-func (v *version) budget(old, new *policy.Budget) {
-	what := "budget " + new.Name
-	if (old.Ratio == nil) != (new.Ratio == nil) || !reflect.DeepEqual(old.Count, new.Count) {
-		v.fixed(new.Pos, "%s is of another kind, or counts otherwise", what)
-		return
+// budgetEntry returns a budget. The counts of one for jobs are compiled.
+func budgetEntry(b *policy.Budget) entry[budget.Policy] {
+	e := entry[budget.Policy]{name: b.Name, pos: b.Pos, from: b.From.Name, store: b.Store, kind: "a share of the successes"}
+	if b.Ratio != nil {
+		e.settings = *b.Ratio
 	}
-	if new.Ratio == nil {
-		return
+	if c := b.Count; c != nil {
+		e.kind = fmt.Sprintf("%d retries of a job and %d of a unit, at most %d and %d",
+			c.Retries, c.PerUnit, c.MaxRetries, c.MaxPerUnit)
 	}
-	if v.settingsOf(what, new.Pos, place{old.From.Name, old.Store}, place{new.From.Name, new.Store},
-		*old.Ratio, *new.Ratio, new.Store) {
-		v.each(func(s *genapi.LiveShared) error {
-			return updated(s.Budgets, new.Name, func(b *budget.Budget) string { return b.Policy().Name }, *new.Ratio,
-				func(b *budget.Budget, p budget.Policy) error { b.Update(p); return nil })
-		})
-	}
+	return e
 }
 
-func (v *version) capacity() {
-	pairs(v, "concurrency limit", v.old.Concurrency, v.new.Concurrency,
-		func(l *policy.Limiter) string { return l.Name }, func(l *policy.Limiter) policy.Pos { return l.Pos },
-		func(old, new *policy.Limiter) {
-			what := "concurrency limit " + new.Name
-			if (old.Target > 0) != (new.Target > 0) {
-				v.fixed(new.Pos, "%s would begin or cease to adapt its limit", what)
-				return
-			}
-			if v.settingsOf(what, new.Pos, old.From.Name, new.From.Name, old.LimiterPolicy, new.LimiterPolicy, false) {
-				v.each(func(s *genapi.LiveShared) error {
-					return updated(s.Capacity.Limiters, new.Name, func(l *capacity.Limiter) string { return l.Policy().Name },
-						new.LimiterPolicy, (*capacity.Limiter).Update)
-				})
-			}
-		})
-	pairs(v, "rate", v.old.Rates, v.new.Rates,
-		func(r *policy.Rate) string { return r.Name }, func(r *policy.Rate) policy.Pos { return r.Pos },
-		func(old, new *policy.Rate) {
-			if v.settingsOf("rate "+new.Name, new.Pos, place{old.From.Name, old.Store}, place{new.From.Name, new.Store},
-				old.RatePolicy, new.RatePolicy, new.Store) {
-				v.each(func(s *genapi.LiveShared) error {
-					return updated(s.Capacity.Rates, new.Name, func(r *capacity.Rate) string { return r.Policy().Name },
-						new.RatePolicy, (*capacity.Rate).Update)
-				})
-			}
-		})
-	pairs(v, "throttle", v.old.Throttles, v.new.Throttles,
-		func(t *policy.Throttle) string { return t.Name }, func(t *policy.Throttle) policy.Pos { return t.Pos },
-		func(old, new *policy.Throttle) {
-			if v.settingsOf("throttle "+new.Name, new.Pos, old.From.Name, new.From.Name, old.ThrottlePolicy,
-				new.ThrottlePolicy, false) {
-				v.each(func(s *genapi.LiveShared) error {
-					return updated(s.Capacity.Throttles, new.Name, func(t *capacity.Throttle) string { return t.Policy().Name },
-						new.ThrottlePolicy, (*capacity.Throttle).Update)
-				})
-			}
-		})
+// A liveBudget is a budget as an updatable: its updates cannot fail.
+type liveBudget struct{ *budget.Budget }
+
+// PrepareUpdate implements updatable.
+func (b liveBudget) PrepareUpdate(p budget.Policy) (func(), error) {
+	return func() { b.Update(p) }, nil
+}
+
+func budgets(s *genapi.LiveShared) (list []liveBudget) {
+	for _, b := range s.Budgets {
+		list = append(list, liveBudget{b})
+	}
+	return list
 }
 
 // hedges compares the hedges of policies. Each function that a policy hedges has its own, by
@@ -193,33 +193,28 @@ func (v *version) hedges() {
 	for i := range v.old.Policies {
 		before[v.old.Policies[i].Name] = v.old.Policies[i].Hedge
 	}
-	changed := map[string]hedge.Policy{}
+	changed := map[string]*policy.Policy{}
 	for i := range v.new.Policies {
 		p := &v.new.Policies[i]
 		old := before[p.Name]
 		switch {
 		case old == nil || p.Hedge == nil || !v.differs("the hedge of policy "+p.Name, *old, *p.Hedge):
 		case p.Reload:
-			changed[p.Name] = *p.Hedge
+			changed[p.Name] = p
 		default:
 			v.fixed(p.Pos, "policy %s has no reload: true, and its hedge differs", p.Name)
 		}
 	}
-	if len(changed) == 0 {
-		return
-	}
-	v.each(func(s *genapi.LiveShared) error {
-		for _, h := range s.Hedges {
+	for i := range v.c.pkg.Shared {
+		for _, h := range v.c.pkg.Shared[i].Hedges {
 			symbol := h.Policy().Name
 			if p, ok := changed[v.policyOf(symbol)]; ok {
-				p.Name = symbol
-				if err := h.Update(p); err != nil {
-					return err
-				}
+				settings := *p.Hedge
+				settings.Name = symbol
+				prepare(v, placeOf(p, "hedge"), h, settings)
 			}
 		}
-		return nil
-	})
+	}
 }
 
 // policyOf returns the name of the policy of a bound function, or of a method of a bound
