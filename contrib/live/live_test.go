@@ -20,6 +20,7 @@ import (
 
 	"github.com/retrygen/retrygen/contrib/live"
 	"github.com/retrygen/retrygen/contrib/live/internal/orders"
+	"github.com/retrygen/retrygen/policy"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/breaker"
 	"github.com/retrygen/retrygen/runtime/capacity"
@@ -158,20 +159,21 @@ func TestLoadAllOrNothing(t *testing.T) {
 	text := "version: 1\nreload: true\nbreakers:\n  up: {failures: 5}\nrates:\n  partner: {rate: 100/s}\n" +
 		"policies:\n  read: {max_attempts: 3, breaker: up, rate: partner}\n"
 	up := breaker.New(breaker.Policy{Name: "up", Failures: 5})
+	partner := capacity.NewSharedRate(capacity.RatePolicy{Name: "partner", Events: 100})
 	read := retry.NewLive(&retry.Policy{Name: "read"})
 	c, err := live.New(genapi.LivePackage{
 		Package: "example.com/one", File: "retry.yaml", Text: text, Policies: []*retry.Live{read},
 		Shared: []genapi.LiveShared{{
 			Breakers: []*breaker.Breaker{up},
-			Capacity: capacity.Set{Rates: []*capacity.Rate{capacity.NewSharedRate(capacity.RatePolicy{Name: "partner", Events: 100})}},
+			Capacity: capacity.Set{Rates: []*capacity.Rate{partner}},
 		}},
 	}, live.Log(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = strings.NewReplacer("failures: 5", "failures: 9", "100/s", "50/s", "max_attempts: 3", "max_attempts: 2").Replace(text)
+	text = strings.NewReplacer("failures: 5", "failures: 9", "100/s", "50/s", "attempts: 3", "attempts: 2").Replace(text)
 	_, err = c.Load([]byte(text), "test")
-	if _, ok := errors.AsType[*live.Error](err); !ok || !strings.Contains(err.Error(), "retry.yaml:6:3: error: rate \"partner\"") {
+	if _, ok := errors.AsType[*live.Error](err); !ok || !strings.Contains(err.Error(), `retry.yaml:6:3: error: rate "partner"`) {
 		t.Errorf("%v: want an *Error at the rate", err)
 	}
 	if n := up.Policy().Failures; n != 5 {
@@ -179,6 +181,44 @@ func TestLoadAllOrNothing(t *testing.T) {
 	}
 	if n := read.Load().MaxAttempts; n != 0 {
 		t.Errorf("the policy has changed: %d attempts", n)
+	}
+}
+
+// What the generator checks and emits only for policies that retry, or that have time limits,
+// cannot begin later. Where a policy had it, it may end and begin again.
+func TestLoadCompiledWithout(t *testing.T) {
+	for _, tt := range []struct{ name, compiled, loaded, want string }{
+		{"retries", "max_attempts: 1", "max_attempts: 2", "would begin to retry"},
+		{"retries of a class", "max_attempts: 1", "max_attempts: 1, per_error: {timeout: {max_attempts: 2}}",
+			"would begin to retry"},
+		{"other retries", "max_attempts: 1, per_error: {timeout: {max_attempts: 2}}", "max_attempts: 3", ""},
+		{"a time limit, without contexts", "max_attempts: 2", "max_attempts: 2, timeout: 5s", "has timeout"},
+		{"a time limit, with contexts", "max_attempts: 2, nested: true", "max_attempts: 2, nested: true, timeout: 5s",
+			"has timeout"},
+		{"another time limit", "max_attempts: 2, timeout: 9s", "max_attempts: 2, attempt_timeout: 1s", ""},
+		{"nested", "max_attempts: 2, timeout: 9s", "max_attempts: 2, timeout: 9s, nested: true", ""},
+	} {
+		text := func(settings string) []byte {
+			return []byte("version: 1\nreload: true\npolicies:\n  one: {initial_delay: 10ms, " + settings + "}\n")
+		}
+		file, problems := policy.Check("retry.yaml", text(tt.compiled))
+		if file == nil {
+			t.Fatal(tt.name, problems)
+		}
+		compiled := file.Policies[0].Compiled()
+		c, err := live.New(genapi.LivePackage{
+			File: "retry.yaml", Text: string(text(tt.compiled)), Policies: []*retry.Live{retry.NewLive(&compiled)},
+		}, live.Log(slog.New(slog.DiscardHandler)))
+		if err != nil {
+			t.Fatal(tt.name, err)
+		}
+		switch _, err := c.Load(text(tt.loaded), "test"); {
+		case tt.want == "" && err != nil, tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+		if _, err := c.Reset("test"); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
 	}
 }
 

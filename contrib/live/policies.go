@@ -17,8 +17,9 @@ func (v *version) allPolicies() {
 		func(old, new *policy.Policy) {
 			v.fixedSettings(old, new)
 			compiled, live := v.c.compiled[new.Name]
-			if live && new.Durable == nil && !derives(compiled) { // steps derive contexts whenever they need them
-				v.contexts(new)
+			if live {
+				v.contexts(new, compiled)
+				v.repeats(new, compiled)
 			}
 			a, b := old.Compiled(), new.Compiled()
 			changes := b.Settings().Changes(a.Settings())
@@ -64,17 +65,20 @@ func placeOf(p *policy.Policy, field rules.Field) policy.Pos {
 	return p.Pos
 }
 
-// contexts reports the setting of a policy that needs a context for each attempt. Its
-// wrappers were compiled without.
-func (v *version) contexts(p *policy.Policy) {
+// contexts reports the settings of a policy that need what the generator has not checked, or
+// what the wrappers that were compiled from it do not have: a context that a time limit can
+// end, and a context for each attempt. Steps of durable runs have both.
+func (v *version) contexts(p *policy.Policy, compiled *retry.Policy) {
+	limited := compiled.AttemptTimeout > 0 || compiled.Timeout > 0
+	derived := limited || compiled.HardLimit > 0 || compiled.Nested
 	for _, one := range []struct {
-		field rules.Field
-		set   bool
+		field    rules.Field
+		set, has bool
 	}{
-		{"attempt_timeout", p.AttemptTimeout > 0}, {"timeout", p.Timeout > 0}, {"scope", p.HardLimit > 0},
-		{"nested", p.Nested},
+		{"attempt_timeout", p.AttemptTimeout > 0, limited}, {"timeout", p.Timeout > 0, limited},
+		{"scope", p.HardLimit > 0, derived}, {"nested", p.Nested, derived},
 	} {
-		if one.set {
+		if one.set && !one.has && p.Durable == nil {
 			v.fixed(placeOf(p, one.field),
 				"policy %s has %s, and its calls have no contexts of their own yet", p.Name, one.field)
 			return
@@ -82,10 +86,18 @@ func (v *version) contexts(p *policy.Policy) {
 	}
 }
 
-// derives reports whether the wrappers that were compiled from a policy give each attempt its
-// own context.
-func derives(p *retry.Policy) bool {
-	return p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0 || p.Nested
+// repeats reports a policy that begins to retry. The wrappers that were compiled from a policy
+// without retries do not rewind what an attempt has read, and the generator has not checked
+// whether its functions can be called again.
+func (v *version) repeats(p *policy.Policy, compiled *retry.Policy) {
+	if retries(&p.Policy) && !retries(compiled) {
+		v.fixed(placeOf(p, "max_attempts"), "policy %s would begin to retry, and its calls cannot be repeated yet", p.Name)
+	}
+}
+
+// retries reports whether a policy ever makes a second attempt.
+func retries(p *retry.Policy) bool {
+	return p.MaxAttempts != 1 || slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return o.MaxAttempts != 1 })
 }
 
 // policy returns a policy for calls, with the Go symbols of the compiled one.

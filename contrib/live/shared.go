@@ -160,7 +160,7 @@ func (v *version) shared() {
 
 // budgetEntry returns a budget. The counts of one for jobs are compiled.
 func budgetEntry(b *policy.Budget) entry[budget.Policy] {
-	e := entry[budget.Policy]{name: b.Name, pos: b.Pos, from: b.From.Name, store: b.Store, kind: "a share of the successes"}
+	e := entry[budget.Policy]{name: b.Name, pos: b.Pos, from: b.From.Name, store: b.Store, kind: "a share of successes"}
 	if b.Ratio != nil {
 		e.settings = *b.Ratio
 	}
