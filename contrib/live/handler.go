@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,6 +88,8 @@ func answerError(w http.ResponseWriter, err error) {
 		status = e.status
 	} else if e, ok := errors.AsType[*Error](err); ok {
 		status, text = http.StatusUnprocessableEntity, e.Print()
+	} else if errors.Is(err, override.ErrClosed) { // the program ends
+		status = http.StatusServiceUnavailable
 	}
 	http.Error(w, strings.TrimSuffix(text, "\n"), status)
 }
@@ -98,8 +101,8 @@ func answer(w http.ResponseWriter, status int, v any) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, err = fmt.Fprintf(w, "%s\n", text)
-	return err
+	_, _ = fmt.Fprintf(w, "%s\n", text) // if that fails, nobody reads an error either
+	return nil
 }
 
 // An Overview is what is in force in a program: the answer to GET /.
@@ -184,8 +187,8 @@ func (s Server) text(w http.ResponseWriter, r *http.Request, _ string) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/yaml; charset=utf-8")
-	_, err = io.WriteString(w, c.Status().Text)
-	return err
+	_, _ = io.WriteString(w, c.Status().Text)
+	return nil
 }
 
 // body returns the body of a request with one of some media types.
@@ -195,8 +198,11 @@ func body(w http.ResponseWriter, r *http.Request, most int64, types ...string) (
 		return nil, refuse(http.StatusUnsupportedMediaType, "the Content-Type is %q: send %s", media, types[0])
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", most)
+	}
 	if err != nil {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "the body cannot be read: %v", err)
+		return nil, refuse(http.StatusBadRequest, "the body cannot be read: %v", err)
 	}
 	return text, nil
 }
@@ -226,10 +232,13 @@ func (s Server) override(w http.ResponseWriter, r *http.Request, who string) err
 		return err
 	}
 	var o override.Override
-	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&o); err != nil {
 		return fmt.Errorf("the override cannot be read: %w", err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return errors.New("the body has more than one override: send one at a time")
 	}
 	o.By = who
 	put, err := s.Overrides.Put(o)

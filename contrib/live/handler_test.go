@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/retrygen/retrygen/contrib/live"
@@ -97,6 +98,11 @@ func TestHandler(t *testing.T) {
 			want: `no policy matches "qick": there are find, partner, quick, read, stock`},
 		{name: "an unknown key", method: "POST", path: "/overrides", media: "application/json", status: 400,
 			body: `{"targets": "quick"}`, want: `unknown field "targets"`},
+		{name: "two overrides", method: "POST", path: "/overrides", media: "application/json", status: 400,
+			body: `{"target": "quick", "max_attempts": 1, "until": "` + until + `"}{"target": "read"}`,
+			want: "more than one override"},
+		{name: "a long override", method: "POST", path: "/overrides", media: "application/json", status: 413,
+			body: `{"target": "` + strings.Repeat("x", 1<<16) + `"}`, want: "the body has more than 65536 bytes"},
 		{name: "an unknown override", method: "DELETE", path: "/overrides/o-1", status: 404, want: "no override o-1"},
 	} {
 		status, text := send(tt.method, tt.path, tt.media, tt.body, tt.header...)
@@ -127,6 +133,39 @@ func TestHandlerEndsOverride(t *testing.T) {
 	}
 	if n := attempts(); n != 3 {
 		t.Errorf("%d attempts afterwards, want 3", n)
+	}
+}
+
+// A body that cannot be read is not one that is too large.
+func TestHandlerInterrupted(t *testing.T) {
+	handler := live.Server{
+		Authorize: func(*http.Request) (string, error) { return "ada", nil },
+		Controls:  []*live.Control{control(t)},
+	}.Handler()
+	r := httptest.NewRequest("PUT", "/policies", iotest.ErrReader(errors.New("connection reset")))
+	r.Header.Set("Content-Type", "application/yaml")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "connection reset") {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+}
+
+// While a program ends, its set of overrides is closed, which is not a mistake of the operator.
+func TestHandlerClosed(t *testing.T) {
+	set := override.NewSet(orders.LivePolicies())
+	set.Close()
+	handler := live.Server{
+		Authorize: func(*http.Request) (string, error) { return "ada", nil },
+		Overrides: set,
+	}.Handler()
+	r := httptest.NewRequest("POST", "/overrides", strings.NewReader(
+		`{"target": "*", "max_attempts": 1, "until": "`+time.Now().Add(time.Hour).Format(time.RFC3339)+`"}`))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 }
 
