@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,6 +178,68 @@ func TestFollow(t *testing.T) {
 			t.Errorf("events %q, want %q", events, want)
 		}
 	})
+}
+
+// An observer of a breaker that an override holds may use the set, and what it puts applies.
+func TestBreakerObserverUsesSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shop, orders := packages()
+		set := override.NewSet(shop, orders)
+		defer set.Close()
+		until := time.Now().Add(time.Minute)
+		shop.Shared[0].Breakers[0].Observe(func(c breaker.Change) {
+			if c.To != breaker.Open {
+				return
+			}
+			for _, o := range []override.Override{
+				{Target: "*", MaxAttempts: 1, Until: until},
+				{Target: "up", Breaker: override.HoldClosed, Until: until.Add(time.Minute)},
+			} {
+				if _, err := set.Put(o); err != nil {
+					t.Error(err)
+				}
+			}
+			if n := len(set.List()); n != 3 {
+				t.Errorf("%d overrides, want 3", n)
+			}
+		})
+		if _, err := set.Put(override.Override{Target: "up", Breaker: override.HoldOpen, Until: until}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := state(shop, orders), "1 1 1 open"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got, want := state(shop, orders), "3 5 4 closed"; got != want {
+			t.Errorf("after the end: %s, want %s", got, want)
+		}
+		set.Close()
+	})
+}
+
+// Goroutines put, end and list overrides of one breaker. Nothing is left of them.
+func TestConcurrently(t *testing.T) {
+	shop, orders := packages()
+	set := override.NewSet(shop, orders)
+	shop.Shared[0].Breakers[0].Observe(func(breaker.Change) { set.List() })
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			hold := []override.Hold{override.HoldOpen, override.HoldClosed}[i%2]
+			for range 100 {
+				o, err := set.Put(override.Override{Target: "up", Breaker: hold, Until: time.Now().Add(time.Hour)})
+				if err != nil || !set.Remove(o.ID) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := state(shop, orders); got != "3 5 4 closed" {
+		t.Errorf("afterwards: %s", got)
+	}
+	set.Close()
 }
 
 func TestLog(t *testing.T) {

@@ -27,6 +27,8 @@ type Set struct {
 	timer     *time.Timer         // of the next end, or nil
 	closed    bool
 	observers []func(Event)
+	holding   bool // a goroutine holds and releases breakers: see hold
+	stale     bool // it has to do that again
 }
 
 // NewSet returns a set without overrides for generated packages: the results of their
@@ -78,14 +80,12 @@ func (s *Set) Put(o Override) (Override, error) {
 	}
 	o.ID, o.At = NewID(), now.Round(0)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
-		s.mu.Unlock()
 		return Override{}, ErrClosed
 	}
 	s.own[o.ID] = o
-	s.apply(now)
-	s.mu.Unlock()
-	s.report(Event{Override: o, Began: true})
+	s.apply(now, Event{Override: o, Began: true})
 	return o, nil
 }
 
@@ -128,14 +128,11 @@ func (s *Set) find(o *Override) error {
 // Overrides of a store are ended there.
 func (s *Set) Remove(id string) bool {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	o, ok := s.own[id]
 	if ok {
 		delete(s.own, id)
-		s.apply(time.Now())
-	}
-	s.mu.Unlock()
-	if ok {
-		s.report(Event{Override: o})
+		s.apply(time.Now(), Event{Override: o})
 	}
 	return ok
 }
@@ -144,17 +141,17 @@ func (s *Set) Remove(id string) bool {
 // select nothing in this program are for others. It keeps only those that
 // [Override.Validate] accepts and that have an ID.
 func (s *Set) Follow(list []Override) {
-	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now() // under mu, so that what expire has removed is not added again
 	next := map[string]Override{}
 	for _, o := range list {
 		if o.ID != "" && o.Validate(now) == nil && s.find(&o) == nil {
 			next[o.ID] = o
 		}
 	}
-	s.mu.Lock()
 	same := maps.EqualFunc(next, s.followed, func(Override, Override) bool { return true }) // by their IDs
 	if s.closed || same {
-		s.mu.Unlock()
 		return
 	}
 	var events []Event
@@ -169,27 +166,25 @@ func (s *Set) Follow(list []Override) {
 		}
 	}
 	s.followed = next
-	s.apply(now)
-	s.mu.Unlock()
-	s.report(events...)
+	s.apply(now, events...)
 }
 
 // List returns the overrides that have not ended, in the order in which they were put.
 func (s *Set) List() []Override {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	return slices.DeleteFunc(s.all(), func(o Override) bool { return !o.Until.After(now) })
+	return s.inForce(time.Now())
 }
 
-// all returns all overrides. The caller holds mu.
-func (s *Set) all() []Override {
+// inForce returns the overrides that have not ended at a time. The caller holds mu.
+func (s *Set) inForce(now time.Time) []Override {
 	list := slices.AppendSeq(slices.Collect(maps.Values(s.own)), maps.Values(s.followed))
+	list = slices.DeleteFunc(list, func(o Override) bool { return !o.Until.After(now) })
 	slices.SortFunc(list, func(a, b Override) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
 	return list
 }
 
-// Close ends all overrides. The set takes no others afterwards.
+// Close ends all overrides, and reports none of that. The set takes no others afterwards.
 func (s *Set) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,15 +194,50 @@ func (s *Set) Close() {
 	s.apply(time.Now())
 }
 
-// apply applies the overrides that have not ended at a time, and sets the timer for the next
-// end. The caller holds mu.
-func (s *Set) apply(now time.Time) {
-	list := slices.DeleteFunc(s.all(), func(o Override) bool { return !o.Until.After(now) })
+// apply applies the overrides that have not ended at a time, sets the timer for the next end,
+// and reports events. The caller holds mu, which is unlocked while observers are called.
+func (s *Set) apply(now time.Time, events ...Event) {
+	list := s.inForce(now)
 	for i := range s.packages {
 		p := &s.packages[i]
 		for _, l := range p.Policies {
 			l.Limit(limitOf(list, p.Package, l.Load().Name))
 		}
+	}
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+	if len(list) > 0 {
+		next := slices.MinFunc(list, func(a, b Override) int { return a.Until.Compare(b.Until) })
+		s.timer = time.AfterFunc(next.Until.Sub(now), s.expire)
+	}
+	s.stale = true
+	s.hold()
+	s.report(events)
+}
+
+// hold holds and releases the breakers while that is to be done. The caller holds mu, which is
+// unlocked meanwhile: a breaker reports its change to observers, which may use the set. If
+// another goroutine is at it, or an observer has called, hold leaves it to that call of hold.
+func (s *Set) hold() {
+	if s.holding {
+		return
+	}
+	s.holding = true
+	defer func() { s.holding = false }() // an observer may panic
+	for s.stale {
+		s.stale = false
+		s.holdAll(s.inForce(time.Now()))
+	}
+}
+
+// holdAll holds and releases the breakers as a list of overrides says. It unlocks mu meanwhile.
+func (s *Set) holdAll(list []Override) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	for i := range s.packages {
+		p := &s.packages[i]
 		for _, shared := range p.Shared {
 			for _, b := range shared.Breakers {
 				switch hold, until := holdOf(list, p.Package, b.Policy().Name); hold {
@@ -220,14 +250,6 @@ func (s *Set) apply(now time.Time) {
 				}
 			}
 		}
-	}
-	if s.timer != nil {
-		s.timer.Stop()
-		s.timer = nil
-	}
-	if len(list) > 0 {
-		next := slices.MinFunc(list, func(a, b Override) int { return a.Until.Compare(b.Until) })
-		s.timer = time.AfterFunc(next.Until.Sub(now), s.expire)
 	}
 }
 
@@ -256,6 +278,7 @@ func holdOf(list []Override, pkg, name string) (hold Hold, until time.Time) {
 // expire removes the overrides that have ended.
 func (s *Set) expire() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := time.Now()
 	var events []Event
 	for _, list := range []map[string]Override{s.own, s.followed} {
@@ -266,9 +289,7 @@ func (s *Set) expire() {
 			}
 		}
 	}
-	s.apply(now)
-	s.mu.Unlock()
-	s.report(events...)
+	s.apply(now, events...)
 }
 
 // An Event is the beginning or the end of an override.
@@ -279,7 +300,7 @@ type Event struct {
 }
 
 // Observe adds a function that is called when an override begins or ends. It may be called by
-// several goroutines. Observe panics if f is nil.
+// several goroutines, and may use the set. Observe panics if f is nil.
 func (s *Set) Observe(f func(Event)) {
 	if f == nil {
 		panic("override: Observe of a nil function")
@@ -289,12 +310,12 @@ func (s *Set) Observe(f func(Event)) {
 	s.observers = append(s.observers, f)
 }
 
-// report calls the observers, without mu: they may use the set.
-func (s *Set) report(events ...Event) {
+// report calls the observers. The caller holds mu, which is unlocked meanwhile.
+func (s *Set) report(events []Event) {
 	slices.SortFunc(events, func(a, b Event) int { return cmp.Compare(a.Override.ID, b.Override.ID) })
-	s.mu.Lock()
 	observers := slices.Clone(s.observers)
 	s.mu.Unlock()
+	defer s.mu.Lock()
 	for _, e := range events {
 		for _, f := range observers {
 			f(e)
