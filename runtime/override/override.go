@@ -30,7 +30,8 @@ type Override struct {
 	MaxAttempts int `json:"max_attempts,omitempty"`
 	// Breaker holds the breakers open, or closed.
 	Breaker Hold `json:"breaker,omitempty"`
-	// Until is when the override ends by itself: at most [Longest] from now.
+	// Until is when the override ends by itself, by the clock of each process: at most
+	// [Longest] from now.
 	Until  time.Time `json:"until"`
 	Reason string    `json:"reason,omitempty"` // why, for other operators
 	By     string    `json:"by,omitempty"`     // who
@@ -95,6 +96,13 @@ func (o *Override) Validate(now time.Time) error {
 			Longest/(24*time.Hour))
 	}
 	return nil
+}
+
+// ended reports whether the override has ended at a time. A time that a program makes from
+// [time.Now] also has a reading of the monotonic clock, which goes on when somebody sets the
+// clock, and stops while the machine is suspended: the earlier of both ends counts.
+func (o *Override) ended(now time.Time) bool {
+	return !o.Until.After(now) || !o.Until.Round(0).After(now.Round(0))
 }
 
 func badPattern(pattern string) bool {

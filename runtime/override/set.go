@@ -31,6 +31,10 @@ type Set struct {
 	stale     bool // it has to do that again
 }
 
+// lookEvery is the greatest time between two looks at the clock while an override is in force.
+// A timer alone would be late if the machine is suspended, or if somebody sets the clock.
+const lookEvery = time.Minute
+
 // NewSet returns a set without overrides for generated packages: the results of their
 // functions LivePolicies. A package belongs in one set, which decides about all limits
 // of its policies and all holds of its breakers.
@@ -179,7 +183,7 @@ func (s *Set) List() []Override {
 // inForce returns the overrides that have not ended at a time. The caller holds mu.
 func (s *Set) inForce(now time.Time) []Override {
 	list := slices.AppendSeq(slices.Collect(maps.Values(s.own)), maps.Values(s.followed))
-	list = slices.DeleteFunc(list, func(o Override) bool { return !o.Until.After(now) })
+	list = slices.DeleteFunc(list, func(o Override) bool { return o.ended(now) })
 	slices.SortFunc(list, func(a, b Override) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
 	return list
 }
@@ -210,7 +214,7 @@ func (s *Set) apply(now time.Time, events ...Event) {
 	}
 	if len(list) > 0 {
 		next := slices.MinFunc(list, func(a, b Override) int { return a.Until.Compare(b.Until) })
-		s.timer = time.AfterFunc(next.Until.Sub(now), s.expire)
+		s.timer = time.AfterFunc(min(next.Until.Sub(now), lookEvery), s.expire)
 	}
 	s.stale = true
 	s.hold()
@@ -283,7 +287,7 @@ func (s *Set) expire() {
 	var events []Event
 	for _, list := range []map[string]Override{s.own, s.followed} {
 		for id, o := range list {
-			if !o.Until.After(now) {
+			if o.ended(now) {
 				delete(list, id)
 				events = append(events, Event{Override: o, Expired: true})
 			}
