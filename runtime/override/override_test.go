@@ -242,6 +242,27 @@ func TestConcurrently(t *testing.T) {
 	set.Close()
 }
 
+func TestMaxOverrides(t *testing.T) {
+	shop, orders := packages()
+	set := override.NewSet(shop, orders)
+	defer set.Close()
+	o := override.Override{Target: "*", MaxAttempts: 1, Until: time.Now().Add(time.Hour)}
+	var last override.Override
+	for range override.MaxOverrides {
+		var err error
+		if last, err = set.Put(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := set.Put(o); err != override.ErrManyOverrides {
+		t.Errorf("got %v, want ErrManyOverrides", err)
+	}
+	set.Remove(last.ID)
+	if _, err := set.Put(o); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLog(t *testing.T) {
 	var text bytes.Buffer
 	o := override.Override{ID: "a", Target: "*", MaxAttempts: 1, Until: time.Unix(0, 0), Reason: "too much load",

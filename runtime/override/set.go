@@ -42,8 +42,14 @@ func NewSet(packages ...genapi.LivePackage) *Set {
 	return &Set{packages: packages, own: map[string]Override{}, followed: map[string]Override{}}
 }
 
-// ErrClosed is the error of [Set.Put] after [Set.Close].
-var ErrClosed = errors.New("the set of overrides is closed")
+// MaxOverrides is the greatest number of overrides of [Set.Put] that have not ended.
+const MaxOverrides = 100
+
+// The errors of [Set.Put] after [Set.Close], and for more than [MaxOverrides].
+var (
+	ErrClosed        = errors.New("the set of overrides is closed")
+	ErrManyOverrides = errors.New("the program has as many overrides as it can have: end some of them")
+)
 
 // A TargetError means that an override would change nothing in this program.
 type TargetError struct {
@@ -73,7 +79,7 @@ func (e *TargetError) Error() string {
 // Put adds an override and returns it with its ID. It applies to the calls that begin from
 // now on, and for breakers to the attempts. If several apply to one policy, the lowest
 // limit counts; if several hold one breaker, open counts more than closed. It returns the
-// error of [Override.Validate], a [*TargetError], or [ErrClosed].
+// error of [Override.Validate], a [*TargetError], [ErrClosed] or [ErrManyOverrides].
 func (s *Set) Put(o Override) (Override, error) {
 	now := time.Now()
 	if err := o.Validate(now); err != nil {
@@ -85,8 +91,11 @@ func (s *Set) Put(o Override) (Override, error) {
 	o.ID, o.At = NewID(), now.Round(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	switch {
+	case s.closed:
 		return Override{}, ErrClosed
+	case len(s.own) >= MaxOverrides:
+		return Override{}, ErrManyOverrides
 	}
 	s.own[o.ID] = o
 	s.apply(now, Event{Override: o, Began: true})
