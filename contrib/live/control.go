@@ -41,7 +41,8 @@ func OnChange(f func(Change)) Option { return func(c *Control) { c.onChange = f 
 
 // New returns a Control for a generated package: for the result of its function
 // LivePolicies. It returns an [*Error] if another version of retrygen has generated the
-// package and this one does not accept its policy file.
+// package and this one does not accept its policy file, and an error if the file has not
+// all policies of the package.
 func New(pkg genapi.LivePackage, options ...Option) (*Control, error) {
 	file, err := check(pkg.File, []byte(pkg.Text))
 	if err != nil {
@@ -54,6 +55,10 @@ func New(pkg genapi.LivePackage, options ...Option) (*Control, error) {
 	c.policies = slices.Concat(pkg.Policies, pkg.Steps)
 	for _, l := range c.policies {
 		p := l.Policy()
+		if !slices.ContainsFunc(file.Policies, func(one policy.Policy) bool { return one.Name == p.Name }) {
+			return nil, fmt.Errorf("live: package %s has a policy %s that is not in its %s: generate the code again",
+				pkg.Package, p.Name, pkg.File)
+		}
 		c.compiled[p.Name] = p
 	}
 	for _, option := range options {

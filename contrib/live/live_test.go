@@ -184,6 +184,17 @@ func TestLoadAllOrNothing(t *testing.T) {
 	}
 }
 
+// Without its policy in the file, a version would leave calls without any policy.
+func TestNewRefusesOtherPolicies(t *testing.T) {
+	_, err := live.New(genapi.LivePackage{
+		Package: "example.com/one", File: "retry.yaml", Text: "version: 1\nreload: true\npolicies:\n  read: {}\n",
+		Policies: []*retry.Live{retry.NewLive(&retry.Policy{Name: "write"})},
+	})
+	if err == nil || !strings.Contains(err.Error(), "has a policy write that is not in its retry.yaml") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // What the generator checks and emits only for policies that retry, or that have time limits,
 // cannot begin later. Where a policy had it, it may end and begin again.
 func TestLoadCompiledWithout(t *testing.T) {
