@@ -10,8 +10,8 @@
 //
 // A version is checked as retrygen checks it. It is applied as a whole, or it changes nothing
 // and the error says what is wrong, with its line: a mistake in the file, or a change of
-// something that is compiled, such as a binding, an error class with Go types, or a time
-// limit for calls that had none. A call keeps the policy with which it began. Breakers,
+// something that is compiled, such as a binding, an error class with Go types, or retries or
+// a time limit for calls that had none. A call keeps the policy with which it began. Breakers,
 // budgets, limits and rates keep their state as far as their new settings allow it, and
 // durable steps record the change like one of a new build.
 //
