@@ -132,7 +132,7 @@ func detail(p schema.Place) string {
 	case p.Default != "":
 		return "default " + p.Default
 	case len(p.Examples) > 0:
-		return "as " + p.Examples[0]
+		return "example: " + p.Examples[0]
 	}
 	return ""
 }

@@ -1,8 +1,11 @@
 package assist
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
-// A cursor says what may be written at a place of a text.
+// A cursor describes what may be written at a place of a text.
 type cursor struct {
 	in       *item  // the map in which a key is written, or the entry or element whose value is
 	isValue  bool   // a value is written
@@ -12,8 +15,21 @@ type cursor struct {
 }
 
 // cursorAt returns what may be written at an offset of a text, or false: in a comment, in
-// text after | and where nothing more can follow.
+// text after |, in an alias and where nothing more can follow.
 func cursorAt(text []byte, at int) (c cursor, ok bool) {
+	c, ok = unquoted(text, at)
+	if !ok || strings.HasPrefix(c.word, "*") {
+		return c, false
+	}
+	// Editors insert the closing quote with the opening one: both are replaced.
+	if c.from < at && isQuote(text[c.from]) && c.to < len(text) && text[c.to] == text[c.from] {
+		c.to++
+	}
+	return c, true
+}
+
+// unquoted is cursorAt without regard to a closing quote after the cursor.
+func unquoted(text []byte, at int) (c cursor, ok bool) {
 	lineStart := bytes.LastIndexByte(text[:at], '\n') + 1
 	s := scan(text[:at])
 	c = cursor{from: at, to: wordEnd(text, at)}
@@ -23,7 +39,7 @@ func cursorAt(text []byte, at int) (c cursor, ok bool) {
 	case isComment(line):
 		return c, false
 	case len(s.flows) > 0:
-		return c.inFlow(s, at), true
+		return c.inFlow(s, at)
 	case s.scalar >= 0 && (indent > s.scalar || s.last.start >= lineStart):
 		return c, false
 	case s.last == nil || s.last.start < lineStart: // an empty line
@@ -49,23 +65,27 @@ func cursorAt(text []byte, at int) (c cursor, ok bool) {
 }
 
 // inFlow completes a cursor in an open bracket.
-func (c cursor) inFlow(s *scanner, at int) cursor {
+func (c cursor) inFlow(s *scanner, at int) (cursor, bool) {
 	in, it := s.flows[len(s.flows)-1], s.current
 	switch {
+	case it != nil && it.flow != 0: // the inner bracket is closed; a comma must follow
+		return c, false
 	case it != nil && it.colon && it.from < it.to:
-		return c.value(it, it.value, it.from)
+		return c.value(it, it.value, it.from), at <= it.to
 	case it != nil && it.colon:
-		return c.value(it, "", at)
+		return c.value(it, "", at), at > it.to // there must be a space after the colon
 	case in.flow == '[' && it != nil:
-		return c.value(it, it.value, it.from)
+		return c.value(it, it.value, it.from), at <= it.to
 	case in.flow == '[':
 		element := &item{parent: in, start: at, end: at}
-		return c.value(element, "", at)
+		return c.value(element, "", at), true
 	case it != nil:
 		c.word, c.from = it.key, it.start
+		c.in = in
+		return c, at <= it.end
 	}
 	c.in = in
-	return c
+	return c, true
 }
 
 // value makes c a cursor in the value of an item, of which a word is written.
@@ -78,7 +98,9 @@ func (c cursor) value(it *item, word string, from int) cursor {
 func isComment(line []byte) bool {
 	for i, char := range line {
 		if char == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t') {
-			return bytes.Count(line[:i], []byte(`"`))%2 == 0 && bytes.Count(line[:i], []byte(`'`))%2 == 0
+			if bytes.Count(line[:i], []byte(`"`))%2 == 0 && bytes.Count(line[:i], []byte(`'`))%2 == 0 {
+				return true
+			}
 		}
 	}
 	return false
@@ -91,6 +113,8 @@ func wordEnd(text []byte, at int) int {
 	}
 	return at
 }
+
+func isQuote(c byte) bool { return c == '"' || c == '\'' }
 
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c >= 0x80
