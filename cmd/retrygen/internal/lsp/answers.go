@@ -25,14 +25,19 @@ func (s *server) completion(p positionParams) ([]completionItem, error) {
 	if d == nil {
 		return nil, err
 	}
+	const asIs = 1 // the lines of a text have their indentation
 	items := []completionItem{}
 	for i, c := range d.Complete(d.pos(p.Position), s.symbols.of(d.path)) {
 		item := completionItem{
 			Label: c.Label, Kind: itemKinds[c.Kind], Detail: c.Detail, SortText: fmt.Sprintf("%04d", i),
-			TextEdit: textEdit{d.textRange(c.Range), c.Insert},
+			InsertTextMode: asIs, TextEdit: textEdit{d.textRange(c.Range), c.Insert},
 		}
 		if c.Doc != "" {
 			item.Documentation = &markup{"markdown", c.Doc}
+		}
+		// Editors compare what is written with the label, or with this text.
+		if start := d.Offset(c.Range.Start); start < d.Offset(c.Range.End) && strings.IndexByte(`"'`, d.Text[start]) >= 0 {
+			item.FilterText = string(d.Text[start]) + c.Label
 		}
 		items = append(items, item)
 	}

@@ -159,12 +159,14 @@ type hoverResult struct {
 }
 
 type completionItem struct {
-	Label         string   `json:"label"`
-	Kind          int      `json:"kind"`
-	Detail        string   `json:"detail,omitempty"`
-	Documentation *markup  `json:"documentation,omitempty"`
-	SortText      string   `json:"sortText"`
-	TextEdit      textEdit `json:"textEdit"`
+	Label          string   `json:"label"`
+	Kind           int      `json:"kind"`
+	Detail         string   `json:"detail,omitempty"`
+	Documentation  *markup  `json:"documentation,omitempty"`
+	SortText       string   `json:"sortText"`
+	FilterText     string   `json:"filterText,omitempty"` // Label if it is ""
+	InsertTextMode int      `json:"insertTextMode"`       // 1: as is
+	TextEdit       textEdit `json:"textEdit"`
 }
 
 type textEdit struct {
