@@ -52,7 +52,7 @@ func New(name string, text []byte) *Document {
 		if problems != nil {
 			return nil
 		}
-		return d.changes(canonical)
+		return d.Changes(canonical)
 	})
 	return d
 }

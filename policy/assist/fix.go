@@ -88,8 +88,8 @@ func title(text string) string {
 	return line
 }
 
-// changes returns the edits of whole lines that turn the text into another one.
-func (d *Document) changes(other []byte) (edits []Edit) {
+// Changes returns the edits of whole lines that turn the text into another one.
+func (d *Document) Changes(other []byte) (edits []Edit) {
 	before, after := bytes.SplitAfter(d.Text, []byte("\n")), bytes.SplitAfter(other, []byte("\n"))
 	i, j := 0, 0
 	for i < len(before) || j < len(after) {

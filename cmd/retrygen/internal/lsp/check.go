@@ -79,9 +79,11 @@ func (s *server) readCode(uri string) {
 	if err != nil {
 		return
 	}
-	if _, err := os.Stat(d.path); err != nil {
+	text, err := os.ReadFile(d.path)
+	if err != nil {
 		return // not saved yet
 	}
+	saved := s.newDocument(uri, d.version, text) // the editor may have a newer text
 	dir := filepath.Dir(d.path)
 	result, err := gen.Generate(s.ctx, gen.Config{Dir: dir, Patterns: []string{"."}, List: true})
 	if err != nil {
@@ -97,7 +99,7 @@ func (s *server) readCode(uri string) {
 		}
 	}
 	known := map[string]bool{}
-	for _, p := range d.Problems() {
+	for _, p := range saved.Problems() {
 		known[p.String()] = true
 	}
 	var found []policy.Problem
@@ -111,12 +113,13 @@ func (s *server) readCode(uri string) {
 		found = append(found, p)
 	}
 	s.mu.Lock()
-	s.declared[d.path] = declared
-	now := s.documents[uri]
-	if now == d { // else it was edited meanwhile, and the places are others
-		next := *d
+	if now := s.documents[uri]; now != nil {
+		next := *now
 		next.fromGo = found
-		s.documents[uri] = &next
+		for _, e := range slices.Backward(saved.Changes(now.Text)) {
+			next.fromGo = moved(next.fromGo, e.Range.Start, e.Range.End, e.Text)
+		}
+		s.documents[uri], s.declared[d.path] = &next, declared
 	}
 	s.mu.Unlock()
 	s.checks.text(uri)

@@ -23,8 +23,8 @@ type document struct {
 	isOwn   func() bool
 	*assist.Document
 
-	// fromGo are the problems that the Go code showed when the file was saved. Their
-	// places follow the edits since then.
+	// fromGo are the problems that the Go code shows with the file on disk. Their places
+	// are those in this version.
 	fromGo []policy.Problem
 }
 
@@ -76,14 +76,20 @@ func (s *server) changed(d *document, version int, changes []contentChange) *doc
 	return next
 }
 
-// moved returns the problems where an edit moves them, without those that it touches.
+// moved returns the problems where an edit moves them, without those on lines that it
+// changes.
 func moved(problems []policy.Problem, start, end policy.Pos, text string) []policy.Problem {
 	lines := strings.Count(text, "\n") - (end.Line - start.Line)
+	splits := start.Line < end.Line || strings.HasPrefix(text, "\n") || strings.HasPrefix(text, "\r\n")
+	last := end.Line // that is changed
+	if end.Col == 1 && (strings.HasSuffix(text, "\n") || text == "" && start.Col == 1) {
+		last--
+	}
 	problems = slices.DeleteFunc(problems, func(p policy.Problem) bool {
-		return start.Line <= p.Line && p.Line <= end.Line && !(p.Line == start.Line && start.Line < end.Line && p.Col < start.Col)
+		return start.Line <= p.Line && p.Line <= last && !(p.Line == start.Line && p.Col < start.Col && splits)
 	})
 	for i := range problems {
-		if problems[i].Line > end.Line {
+		if problems[i].Line > last {
 			problems[i].Line += lines
 		}
 	}

@@ -249,6 +249,7 @@ func (s *server) didSave(p documentParams) (any, error) {
 func (s *server) didClose(p documentParams) (any, error) {
 	s.mu.Lock()
 	delete(s.documents, p.TextDocument.URI)
+	delete(s.declared, pathOf(p.TextDocument.URI))
 	s.mu.Unlock()
 	return nil, s.conn.Notify(s.ctx, "textDocument/publishDiagnostics",
 		publishDiagnosticsParams{URI: p.TextDocument.URI, Diagnostics: []diagnostic{}})
