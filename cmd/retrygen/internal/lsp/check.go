@@ -50,8 +50,10 @@ func (s *server) publish(uri string) {
 	for _, p := range s.problems(d) {
 		list = append(list, s.diagnostic(d, p))
 	}
-	if now, err := s.document(uri); err != nil || now.version != d.version {
-		return // its turn comes
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	if now, err := s.document(uri); err != nil || now != d {
+		return // closed, or the turn of the newer one comes
 	}
 	_ = s.conn.Notify(s.ctx, "textDocument/publishDiagnostics", publishDiagnosticsParams{uri, d.version, list})
 }

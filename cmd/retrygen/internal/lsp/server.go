@@ -40,10 +40,12 @@ type server struct {
 	ctx    context.Context // ends with the connection
 	exit   chan struct{}   // closed by the notification exit
 
-	initialized, shutdown bool
-	utf8, watches         bool // what the editor can do
-	symbols               symbolCache
-	checks                checks
+	initialized, shutdown  bool
+	utf8, watches, formats bool // what the editor can do: formats registers it for some files only
+	symbols                symbolCache
+	checks                 checks
+
+	publishing sync.Mutex // held while problems are sent, so that none follow the end of a file
 
 	mu        sync.Mutex
 	documents map[string]*document // by URI: the newest version of each open file
@@ -247,6 +249,8 @@ func (s *server) didSave(p documentParams) (any, error) {
 }
 
 func (s *server) didClose(p documentParams) (any, error) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
 	s.mu.Lock()
 	delete(s.documents, p.TextDocument.URI)
 	delete(s.declared, pathOf(p.TextDocument.URI))
