@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
 
@@ -65,9 +66,23 @@ func Serve(ctx context.Context, config Config, in io.Reader, out io.Writer) erro
 	answer := jsonrpc2.HandlerWithError(func(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) (any, error) {
 		return s.handle(req)
 	}).SuppressErrClosed()
-	messages := newQueue(ctx, func(req *jsonrpc2.Request) { answer.Handle(ctx, s.conn, req) })
+	handled := make(chan struct{}) // all messages are
+	messages := newQueue(ctx, func(req *jsonrpc2.Request) {
+		if req == nil {
+			close(handled)
+			return
+		}
+		answer.Handle(ctx, s.conn, req)
+	})
 	ready := make(chan struct{}) // s.conn is set
-	stream := jsonrpc2.NewBufferedStream(pipe{in, out}, jsonrpc2.VSCodeObjectCodec{})
+	stream := input{jsonrpc2.NewBufferedStream(pipe{in, out}, jsonrpc2.VSCodeObjectCodec{}), func() {
+		messages.add(nil)
+		select {
+		case <-handled:
+		case <-ctx.Done():
+		case <-time.After(maxWait):
+		}
+	}}
 	s.conn = jsonrpc2.NewConn(ctx, stream, handler(func(req *jsonrpc2.Request) {
 		<-ready
 		messages.add(req)
@@ -91,6 +106,25 @@ func Serve(ctx context.Context, config Config, in io.Reader, out io.Writer) erro
 type handler func(*jsonrpc2.Request)
 
 func (h handler) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) { h(req) }
+
+// maxWait limits the time for the last answers to an editor that has closed its output
+// and may not read any more.
+const maxWait = 10 * time.Second
+
+// An input is a stream whose end is read when the messages before it are handled: the
+// connection is closed then, and answers are not sent.
+type input struct {
+	jsonrpc2.ObjectStream
+	wait func()
+}
+
+func (i input) ReadObject(v any) error {
+	err := i.ObjectStream.ReadObject(v)
+	if err != nil {
+		i.wait()
+	}
+	return err
+}
 
 // A pipe is a connection of standard input and standard output.
 type pipe struct {
