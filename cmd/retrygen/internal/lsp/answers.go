@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/retrygen/retrygen/policy"
@@ -102,6 +103,8 @@ func parseLocation(text string) *location {
 	return inGo(file, policy.Pos{Line: line, Col: col})
 }
 
+const quickFix = "quickfix"
+
 func (s *server) codeActions(p codeActionParams) ([]codeAction, error) {
 	d, err := s.own(p.TextDocument.URI)
 	if d == nil {
@@ -109,8 +112,11 @@ func (s *server) codeActions(p codeActionParams) ([]codeAction, error) {
 	}
 	r := d.within(p.Range)
 	actions := []codeAction{}
+	if only := p.Context.Only; only != nil && !slices.Contains(only, "") && !slices.Contains(only, quickFix) {
+		return actions, nil
+	}
 	add := func(f assist.Fix, problems ...diagnostic) {
-		a := codeAction{Title: f.Title, Kind: "quickfix", Diagnostics: problems}
+		a := codeAction{Title: f.Title, Kind: quickFix, Diagnostics: problems}
 		var edits []textEdit
 		for _, e := range f.Edits {
 			edits = append(edits, textEdit{d.textRange(e.Range), e.Text})

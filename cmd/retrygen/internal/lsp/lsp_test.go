@@ -24,11 +24,12 @@ import (
 // An editor is the other end of a connection.
 type editor struct {
 	testing.TB
-	conn      *jsonrpc2.Conn
-	published chan publishDiagnosticsParams
-	ended     chan error // the result of Serve
-	version   int
-	hangUp    func()
+	conn       *jsonrpc2.Conn
+	published  chan publishDiagnosticsParams
+	registered chan registration
+	ended      chan error // the result of Serve
+	version    int
+	hangUp     func()
 }
 
 // newEditor starts a server and initializes it.
@@ -50,7 +51,8 @@ func newEditor(t testing.TB, encodings ...string) *editor {
 func startServer(t testing.TB) *editor {
 	fromServer, toEditor := io.Pipe()
 	fromEditor, toServer := io.Pipe()
-	e := &editor{TB: t, published: make(chan publishDiagnosticsParams, 100_000), ended: make(chan error, 1)}
+	e := &editor{TB: t, published: make(chan publishDiagnosticsParams, 100_000), ended: make(chan error, 1),
+		registered: make(chan registration, 1)}
 	config := Config{
 		IsOwn: func(name string, text []byte) bool { return name == gen.SourceName || policy.Recognize(text) },
 		Foreign: func(name string, text []byte) []policy.Problem {
@@ -81,6 +83,9 @@ func (e *editor) handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Reque
 		}
 		e.published <- p
 	case "client/registerCapability":
+		r, err := decode[registration](req.Params)
+		e.registered <- r
+		return nil, err
 	default:
 		e.Errorf("the server sends %s %s", req.Method, *req.Params)
 	}
@@ -160,7 +165,7 @@ func TestEdits(t *testing.T) {
 
 	var actions []codeAction
 	id := documentID{uri}
-	e.call("textDocument/codeAction", codeActionParams{id, *span(2, 10, 10)}, &actions)
+	e.call("textDocument/codeAction", codeActionParams{TextDocument: id, Range: *span(2, 10, 10)}, &actions)
 	if len(actions) != 1 || len(actions[0].Diagnostics) != 1 {
 		t.Fatalf("got %+v", actions)
 	}
@@ -282,7 +287,7 @@ func TestGoCode(t *testing.T) {
 	}
 	equal(t, got, []string{want})
 	var actions []codeAction
-	e.call("textDocument/codeAction", codeActionParams{documentID{shop}, *span(4, 3, 3)}, &actions)
+	e.call("textDocument/codeAction", codeActionParams{TextDocument: documentID{shop}, Range: *span(4, 3, 3)}, &actions)
 	if len(actions) != 1 || actions[0].Edit.Changes[shop][0].NewText != "Fetch" {
 		t.Errorf("got %+v", actions)
 	}
@@ -314,6 +319,15 @@ func TestGoCode(t *testing.T) {
 		got = lines(e.problems())
 	}
 	equal(t, got, []string{"5:2-7 1 P904 Fetch cannot be bound: package shop has no Fetch"})
+
+	// The editor has lines that are not saved when the Go code is checked.
+	e.change(shop, contentChange{span(0, 0, 0), "# One.\n# Two.\n"})
+	write("shop.go", strings.ReplaceAll(code, "Fetch", "Fetched"))
+	e.notify("workspace/didChangeWatchedFiles", watchedFilesParams{[]documentID{{uriOf(filepath.Join(dir, "shop.go"))}}})
+	for got = nil; len(got) == 0 || !strings.Contains(got[0], "Fetched"); {
+		got = lines(e.problems())
+	}
+	equal(t, got, []string{"7:2-7 1 P904 Fetch cannot be bound: package shop has no Fetch: did you mean Fetched?"})
 }
 
 func TestLifecycle(t *testing.T) {
@@ -395,7 +409,7 @@ func TestTenThousandEdits(t *testing.T) {
 		case 3:
 			e.call("textDocument/codeLens", documentParams{at.TextDocument}, &any)
 		case 4:
-			e.call("textDocument/codeAction", codeActionParams{at.TextDocument, textRange{start, end}}, &any)
+			e.call("textDocument/codeAction", codeActionParams{TextDocument: at.TextDocument, Range: textRange{start, end}}, &any)
 		}
 	}
 	e.change(uri, contentChange{nil, text})

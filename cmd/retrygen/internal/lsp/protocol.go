@@ -30,6 +30,11 @@ type initializeParams struct {
 				DynamicRegistration bool `json:"dynamicRegistration"`
 			} `json:"didChangeWatchedFiles"`
 		} `json:"workspace"`
+		TextDocument struct {
+			Formatting struct {
+				DynamicRegistration bool `json:"dynamicRegistration"`
+			} `json:"formatting"`
+		} `json:"textDocument"`
 	} `json:"capabilities"`
 }
 
@@ -51,7 +56,7 @@ type serverCapabilities struct {
 	DefinitionProvider         bool              `json:"definitionProvider"`
 	CodeActionProvider         codeActionOptions `json:"codeActionProvider"`
 	CodeLensProvider           struct{}          `json:"codeLensProvider"`
-	DocumentFormattingProvider bool              `json:"documentFormattingProvider"`
+	DocumentFormattingProvider bool              `json:"documentFormattingProvider,omitempty"`
 }
 
 type syncOptions struct {
@@ -72,15 +77,23 @@ type codeActionOptions struct {
 	CodeActionKinds []string `json:"codeActionKinds"`
 }
 
-// registration asks the editor to report changes of files.
+// registration asks the editor for what the server cannot ask for in its capabilities.
 type registration struct {
 	Registrations []registered `json:"registrations"`
 }
 
 type registered struct {
-	ID              string          `json:"id"`
-	Method          string          `json:"method"`
-	RegisterOptions watchedPatterns `json:"registerOptions"`
+	ID              string `json:"id"`
+	Method          string `json:"method"`
+	RegisterOptions any    `json:"registerOptions"`
+}
+
+type documentOptions struct {
+	DocumentSelector []documentFilter `json:"documentSelector"`
+}
+
+type documentFilter struct {
+	Pattern string `json:"pattern"`
 }
 
 type watchedPatterns struct {
@@ -177,6 +190,9 @@ type textEdit struct {
 type codeActionParams struct {
 	TextDocument documentID `json:"textDocument"`
 	Range        textRange  `json:"range"`
+	Context      struct {
+		Only []string `json:"only"` // the kinds that are asked for; nil: all
+	} `json:"context"`
 }
 
 type codeAction struct {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
+	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/policy"
 )
 
@@ -198,6 +199,7 @@ func (s *server) initialize(p initializeParams) (initializeResult, error) {
 	s.initialized = true
 	s.utf8 = slices.Contains(p.Capabilities.General.PositionEncodings, "utf-8")
 	s.watches = p.Capabilities.Workspace.DidChangeWatchedFiles.DynamicRegistration
+	s.formats = p.Capabilities.TextDocument.Formatting.DynamicRegistration
 	encoding := "utf-16"
 	if s.utf8 {
 		encoding = "utf-8"
@@ -209,24 +211,33 @@ func (s *server) initialize(p initializeParams) (initializeResult, error) {
 			PositionEncoding:   encoding,
 			TextDocumentSync:   syncOptions{OpenClose: true, Change: incremental},
 			CompletionProvider: completionOptions{TriggerCharacters: []string{" ", ":", "{", "[", ",", "."}},
-			HoverProvider:      true, DefinitionProvider: true, DocumentFormattingProvider: true,
-			CodeActionProvider: codeActionOptions{[]string{"quickfix"}},
+			HoverProvider:      true, DefinitionProvider: true, DocumentFormattingProvider: !s.formats,
+			CodeActionProvider: codeActionOptions{[]string{quickFix}},
 		},
 	}, nil
 }
 
-// register asks the editor to report when Go files are saved, also by others.
+// register asks the editor to report when Go files are saved, also by others, and to
+// offer formatting for policy files only: other YAML files have their own formatter.
 func (s *server) register(struct{}) (any, error) {
-	if !s.watches {
+	var r registration
+	add := func(id, method string, options any) {
+		r.Registrations = append(r.Registrations, registered{id, method, options})
+	}
+	if s.watches {
+		add("files", "workspace/didChangeWatchedFiles", watchedPatterns{[]watched{{"**/*.go"}, {"**/go.mod"}}})
+	}
+	if s.formats {
+		add("format", "textDocument/formatting", documentOptions{
+			[]documentFilter{{"**/" + gen.SourceName}, {"**/" + gen.Misnamed}},
+		})
+	}
+	if len(r.Registrations) == 0 {
 		return nil, nil
 	}
-	r := registration{[]registered{{
-		ID: "files", Method: "workspace/didChangeWatchedFiles",
-		RegisterOptions: watchedPatterns{[]watched{{"**/*.go"}, {"**/go.mod"}}},
-	}}}
 	go func() { // the editor may take its time
 		if err := s.conn.Call(s.ctx, "client/registerCapability", r, nil); err != nil && s.ctx.Err() == nil {
-			s.log(fmt.Sprintf("changes of Go files are not seen until the policy file is saved: %v", err))
+			s.log(fmt.Sprintf("the editor does not report changes of Go files, or does not offer formatting: %v", err))
 		}
 	}()
 	return nil, nil
