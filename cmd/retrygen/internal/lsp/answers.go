@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -77,7 +78,7 @@ func (s *server) definition(p positionParams) (*location, error) {
 	s.mu.Lock() // a symbol of another package, as the last check has found it
 	at := s.declared[d.path][to.Symbol]
 	s.mu.Unlock()
-	return parseLocation(at), nil
+	return parseLocation(filepath.Dir(d.path), at), nil
 }
 
 // inGo returns a position in a Go file. Its column counts bytes: what comes before a name
@@ -87,8 +88,9 @@ func inGo(file string, at policy.Pos) *location {
 	return &location{uriOf(file), textRange{p, p}}
 }
 
-// parseLocation parses file:line:col, or returns nil for "".
-func parseLocation(text string) *location {
+// parseLocation parses file:line:col, or returns nil for "". The file may be relative to
+// a folder.
+func parseLocation(dir, text string) *location {
 	file, line, col := text, 0, 0
 	for _, to := range []*int{&col, &line} {
 		i := strings.LastIndexByte(file, ':')
@@ -99,6 +101,9 @@ func parseLocation(text string) *location {
 			return nil
 		}
 		file = file[:i]
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dir, filepath.FromSlash(file))
 	}
 	return inGo(file, policy.Pos{Line: line, Col: col})
 }

@@ -42,6 +42,9 @@ func pathOf(uri string) string {
 		return ""
 	}
 	path := u.Path
+	if u.Host != "" && u.Host != "localhost" { // a shared folder of Windows
+		path = "//" + u.Host + path
+	}
 	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // of Windows
 		path = path[1:]
 	}
@@ -51,6 +54,10 @@ func pathOf(uri string) string {
 // uriOf returns the URI of a file.
 func uriOf(path string) string {
 	path = filepath.ToSlash(path)
+	if shared, ok := strings.CutPrefix(path, "//"); ok {
+		host, rest, _ := strings.Cut(shared, "/")
+		return (&url.URL{Scheme: "file", Host: host, Path: "/" + rest}).String()
+	}
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
