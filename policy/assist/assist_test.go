@@ -1,9 +1,12 @@
 package assist
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +15,7 @@ import (
 
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/format"
+	"github.com/retrygen/retrygen/schema"
 )
 
 var update = flag.Bool("update", false, "write the answers of testdata")
@@ -170,4 +174,54 @@ func (d *Document) apply(edits []Edit) string {
 	}
 	b.Write(d.Text[at:])
 	return b.String()
+}
+
+// TestTyping types the policy files of the examples: before each letter of a key and of a
+// word of the language, it must be offered, whether the rest of the file follows or not.
+func TestTyping(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*/retry.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no examples", err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		crlf := bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
+		for _, text := range [][]byte{text, crlf} {
+			typed(t, name, text, New(name, text).outline())
+		}
+	}
+}
+
+func typed(t *testing.T, name string, text []byte, in *item) {
+	t.Helper()
+	at, ok := schema.At(in.path()...)
+	if in.value != "" && ok && slices.Contains(at.Words, in.value) {
+		offered(t, name, text, in.from, in.to, in.value)
+	}
+	for _, it := range in.items {
+		if it.colon && slices.Contains(at.Keys, it.key) {
+			offered(t, name, text, it.start, it.end, it.key)
+		}
+		typed(t, name, text, it)
+	}
+}
+
+func offered(t *testing.T, name string, text []byte, start, end int, word string) {
+	t.Helper()
+	for i := start; i < end; i++ {
+		rest := text[i:]
+		rest = rest[max(0, bytes.IndexByte(rest, '\n')):]
+		for _, rest := range [][]byte{nil, rest, text[i:]} {
+			d := New(name, slices.Concat(text[:i], rest))
+			isWord := func(c Completion) bool { return c.Label == word }
+			if list := d.Complete(d.Place(i), nil); !slices.ContainsFunc(list, isWord) {
+				t.Errorf("%s:%d: %s is not offered after %q; the rest is %.10q", name, d.Place(i).Line, word,
+					text[max(0, i-20):i], rest)
+				return
+			}
+		}
+	}
 }
