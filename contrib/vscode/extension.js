@@ -4,12 +4,12 @@ const {LanguageClient, TransportKind} = require("vscode-languageclient/node");
 
 let client;
 
-// start starts the server with the settings of now.
+// start starts the server with the current settings.
 async function start() {
   const settings = vscode.workspace.getConfiguration("retrygen");
   const [command, ...args] = settings.get("command");
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
-  const documentSelector = [{scheme: "file", pattern: "**/retry.yaml"}];
+  const documentSelector = [{scheme: "file", pattern: "**/retry.{yaml,yml}"}];
   if (settings.get("otherSystems")) {
     documentSelector.push({scheme: "file", language: "yaml"});
   }
@@ -33,9 +33,13 @@ async function stop() {
   await running?.stop().catch(() => {}); // it may not have started
 }
 
-async function restart() {
-  await stop();
-  await start();
+// restart restarts the server after the restarts that are not finished, so that only one
+// server runs.
+let restarted = Promise.resolve();
+
+function restart() {
+  restarted = restarted.catch(() => {}).then(stop).then(start);
+  return restarted;
 }
 
 exports.activate = async context => {
@@ -43,7 +47,7 @@ exports.activate = async context => {
     vscode.commands.registerCommand("retrygen.restart", restart),
     vscode.workspace.onDidChangeConfiguration(e => e.affectsConfiguration("retrygen") && restart()),
   );
-  await start();
+  await restart();
 };
 
-exports.deactivate = stop;
+exports.deactivate = () => restarted.catch(() => {}).then(stop);
