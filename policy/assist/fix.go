@@ -21,6 +21,7 @@ type Fix struct {
 }
 
 // Fix returns the correction that the text of a problem suggests: the word that is meant.
+// There is none if the correction would be a duplicate key.
 func (d *Document) Fix(p policy.Problem) (Fix, bool) {
 	word := spelling.Suggested(p.Text)
 	if word == "" || p.Line < 1 || p.Line > len(d.lines) {
@@ -31,6 +32,9 @@ func (d *Document) Fix(p policy.Problem) (Fix, bool) {
 	for _, part := range parts(string(d.Text[start:end])) {
 		if spelling.Nearest(part.text, []string{word}) != "" {
 			at := start + part.at
+			if it, isKey := d.outline().find(at); isKey && it.parent.get(word) != nil {
+				return Fix{}, false // the key would be there twice
+			}
 			return Fix{"Write " + word, []Edit{{d.span(at, at+len(part.text)), word}}}, true
 		}
 	}
