@@ -46,7 +46,7 @@ func (s *server) publish(uri string) {
 	if err != nil {
 		return // closed meanwhile
 	}
-	list := []diagnostic{}
+	list := misnamed(d)
 	for _, p := range s.problems(d) {
 		list = append(list, s.diagnostic(d, p))
 	}
@@ -56,6 +56,18 @@ func (s *server) publish(uri string) {
 		return // closed, or the turn of the newer one comes
 	}
 	_ = s.conn.Notify(s.ctx, "textDocument/publishDiagnostics", publishDiagnosticsParams{uri, d.version, list})
+}
+
+// misnamed returns the problem of a policy file whose name is not read, or an empty list.
+func misnamed(d *document) []diagnostic {
+	if d.Name != gen.Misnamed || !d.isOwn() {
+		return []diagnostic{}
+	}
+	return []diagnostic{{
+		Range:    d.textRange(d.Underlined(policy.Problem{Pos: policy.Pos{Line: 1, Col: 1}})),
+		Severity: severities[rules.Warning], Source: "retrygen",
+		Message: gen.Misnamed + " generates nothing: rename it to " + gen.SourceName,
+	}}
 }
 
 // severities are those of the protocol. Findings that are information only are hints.

@@ -30,7 +30,11 @@ type document struct {
 
 func (s *server) newDocument(uri string, version int, text []byte) *document {
 	d := &document{uri: uri, path: pathOf(uri), version: version, utf8: s.utf8}
-	d.Document = assist.New(filepath.Base(d.path), text)
+	name := filepath.Base(d.path)
+	if d.path == "" {
+		name = uri[strings.LastIndexAny(uri, "/:")+1:]
+	}
+	d.Document = assist.New(name, text)
 	d.isOwn = sync.OnceValue(func() bool { return s.config.IsOwn(d.Name, d.Text) })
 	return d
 }

@@ -151,6 +151,23 @@ func TestFormattingIsForPolicyFiles(t *testing.T) {
 	}
 }
 
+// A policy file whose name is not read has a warning; one that is not saved has a name.
+func TestNamesOfFiles(t *testing.T) {
+	e := newEditor(t)
+	text := "version: 1\npolicies:\n  read: {max_attempts: 3}\n"
+	e.open("file:///shop/retry.yml", text)
+	equal(t, lines(e.problems()), []string{"0:0-7 2  retry.yml generates nothing: rename it to retry.yaml"})
+	for _, uri := range []string{"file:///shop/retry.yaml", "untitled:retry.yaml", "vscode-vfs://github/shop/retry.yaml"} {
+		e.open(uri, text)
+		equal(t, lines(e.problems()), []string(nil))
+		var h hoverResult
+		e.call("textDocument/hover", positionParams{documentID{uri}, position{2, 3}}, &h)
+		if !strings.Contains(h.Contents.Value, "(retry.yaml:3)") {
+			t.Errorf("%s: got %s", uri, h.Contents.Value)
+		}
+	}
+}
+
 func TestPaths(t *testing.T) {
 	for uri, want := range map[string]string{
 		"file:///shop/retry.yaml":            "/shop/retry.yaml",

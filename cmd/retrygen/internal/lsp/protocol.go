@@ -151,7 +151,7 @@ type publishDiagnosticsParams struct {
 type diagnostic struct {
 	Range           textRange        `json:"range"`
 	Severity        int              `json:"severity"`
-	Code            string           `json:"code"`
+	Code            string           `json:"code,omitempty"`
 	CodeDescription *codeDescription `json:"codeDescription,omitempty"`
 	Source          string           `json:"source"`
 	Message         string           `json:"message"`
