@@ -1,4 +1,4 @@
-// Starts `retrygen lsp` and speaks with it through the protocol library of VS Code.
+// Starts `retrygen lsp` and communicates with it through the protocol library of VS Code.
 // RETRYGEN is the program; it is built if that is not set.
 const assert = require("node:assert");
 const {spawn, execFileSync} = require("node:child_process");

@@ -21,7 +21,7 @@ type Document struct {
 
 	lines []int // where each line begins
 
-	// What is found out about the text when it is asked for.
+	// Computed on first use.
 	read      func() reading
 	outline   func() *item
 	canonical func() []Edit

@@ -10,7 +10,7 @@ import (
 	"github.com/retrygen/retrygen/schema"
 )
 
-// A Kind says what a [Completion] inserts.
+// A Kind describes what a [Completion] inserts.
 type Kind int
 
 // The kinds of completions.

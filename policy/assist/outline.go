@@ -77,7 +77,7 @@ type scanner struct {
 	flows   []*item // whose brackets are open
 	current *item   // the entry of the innermost bracket that is being written, or nil
 	scalar  int     // indent of the key whose value is text after | or >; -1: none
-	last    *item   // that was begun last
+	last    *item   // the item that was added last
 }
 
 // scan returns the state of a scanner after a text.

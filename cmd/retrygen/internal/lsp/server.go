@@ -29,7 +29,7 @@ type Config struct {
 	Foreign func(name string, text []byte) []policy.Problem
 }
 
-// ErrNoShutdown is the error of an editor that ends the server, or its input, without the
+// ErrNoShutdown reports that the editor ended the server, or closed its input, without the
 // request shutdown.
 var ErrNoShutdown = errors.New("the editor has ended without shutdown")
 
@@ -54,8 +54,8 @@ type server struct {
 	declared  map[string]map[string]string
 }
 
-// Serve serves an editor until it ends the connection or ctx is done. The error is that
-// of an editor that ends without shutdown.
+// Serve serves an editor until it ends the connection or ctx is done. It returns
+// ErrNoShutdown if the editor did not send the request shutdown before.
 func Serve(ctx context.Context, config Config, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
