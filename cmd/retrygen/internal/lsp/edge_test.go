@@ -91,8 +91,8 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// Editors indent the lines of a completion again unless they are told not to, and compare
-// the quote before a word with what is offered.
+// The lines of a completion are inserted as they are. Editors compare the quote before a
+// word with the filter text.
 func TestCompletionText(t *testing.T) {
 	e := newEditor(t)
 	text := "version: 1\npolicies:\n  read:\n    backoff: \"exp\"\n    "
