@@ -25,7 +25,11 @@ func serveEditor(*flag.FlagSet) cli.Run {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		config := lsp.Config{Version: cli.Version(), IsOwn: isOwn, Foreign: foreignProblems}
-		if err := lsp.Serve(ctx, config, os.Stdin, stdout); err != nil {
+		switch err := lsp.Serve(ctx, config, os.Stdin, stdout); {
+		case errors.Is(err, lsp.ErrNoShutdown):
+			fail(stderr, err)
+			return cli.Problems // the protocol asks for 1
+		case err != nil:
 			return fail(stderr, err)
 		}
 		return cli.OK
