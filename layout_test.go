@@ -418,7 +418,7 @@ func goFiles(t *testing.T) map[string]map[string]*ast.File {
 			if _, err := os.Stat(filepath.Join(path, "go.mod")); path != "." && err == nil {
 				return fs.SkipDir
 			}
-			if name := d.Name(); path != "." && (name == "testdata" || strings.HasPrefix(name, ".")) {
+			if name := d.Name(); path != "." && (name == "testdata" || name == "node_modules" || name[0] == '.') {
 				return fs.SkipDir
 			}
 			return nil

@@ -1,0 +1,12 @@
+import Theme from 'vitepress/theme-without-fonts'
+import Diagram from './Diagram.vue'
+import Landing from './Landing.vue'
+import './style.css'
+
+export default {
+  extends: Theme,
+  enhanceApp({ app }) {
+    app.component('Diagram', Diagram)
+    app.component('landing', Landing)
+  },
+}
