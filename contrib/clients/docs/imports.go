@@ -10,6 +10,7 @@ import (
 	_ "github.com/cenkalti/backoff/v7"
 	_ "github.com/failsafe-go/failsafe-go"
 	_ "github.com/hashicorp/go-retryablehttp"
+	_ "github.com/redis/go-redis/v9"
 	_ "github.com/sethvargo/go-retry"
 	_ "github.com/sony/gobreaker/v2"
 	_ "google.golang.org/grpc"
