@@ -20,7 +20,8 @@ func TestPresetsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const header = "| preset | client | reads | says | attempts | one attempt |\n|---|---|---|---|---|---|\n"
+	const header = "| preset | client | reads | outcomes | attempts | how to switch its retries off |\n" +
+		"|---|---|---|---|---|---|\n"
 	before, _, _ := strings.Cut(string(text), header)
 	var b strings.Builder
 	for _, name := range policy.Presets() {
