@@ -103,15 +103,16 @@ func (s *served) notHedged() (why, instead string) {
 	fn := &s.fn
 	switch {
 	case fn.Ctx < 0 || fn.CtxType != "":
-		return "whose second request only a context.Context could end", "add the parameter"
+		return "but the function has no context.Context with which to end the second request", "add the parameter"
 	case !fn.HasError:
-		return "of which no error shows whether a request has failed", "bind a function that returns an error"
+		return "but the function returns no error that shows whether a request has failed",
+			"bind a function that returns an error"
 	case fn.Stream != "":
-		return "whose result " + fn.Stream + " uses the context after the call", "bind a function that reads it"
+		return "but the result " + fn.Stream + " uses the context after the call", "bind a function that reads it"
 	case fn.Closes != "" && s.use.Release.Name == "":
-		return "and the " + fn.Closes + " that is not used would never be closed", "write release: FUNCTION"
+		return "and nothing would close the " + fn.Closes + " of the request that is not used", "write release: FUNCTION"
 	case fn.Carried != bind.Stateless:
-		return "whose receiver both requests would change at the same time", "bind a function that makes its own"
+		return "and both requests would change its receiver at the same time", "bind a function that makes its own"
 	case len(fn.Inputs) > 0:
 		return "and both requests would use " + cmp.Or(fn.Inputs[0].Text, "its argument") + " at the same time",
 			"bind a function that makes its own"

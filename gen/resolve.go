@@ -264,8 +264,8 @@ func (r *resolver) addPolicy(p policy.Policy) {
 		one.Func = emit.FuncName(p.Name)
 		if p.Hedge != nil {
 			r.problem(p.Pos, ruleHedge,
-				"policy %s hedges, and nothing is bound to it: the durations of one function say when to make a second "+
-					"request, so bind the function", p.Name)
+				"policy %s hedges, but no function is bound to it: bind one, since the durations of its attempts decide when "+
+					"a second request is made", p.Name)
 		}
 		if free {
 			r.claim(p.Pos, one.Func, "the generic function of policy "+p.Name, "rename the policy, or bind it to something")
