@@ -15,11 +15,11 @@ import (
 	genapi2 "github.com/retrygen/retrygen/runtime/genapi"
 )
 
-// Made for version 1 of the runtime.
+// This code was generated for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// Shared is what calls share: circuit breakers, retry budgets and concurrency
-// limits.
+// Shared holds the circuit breakers, retry budgets and concurrency limits that
+// calls share.
 type Shared struct {
 	UpstreamBreaker *breaker.Breaker
 	RatedBreaker    *breaker.Breaker
@@ -28,8 +28,8 @@ type Shared struct {
 	PoolLimiter     *capacity.Limiter
 }
 
-// NewShared returns a new Shared: breakers are closed, budgets are full and no
-// permit is in use.
+// NewShared returns a new Shared, in which breakers are closed, budgets are
+// full and no permit is in use.
 func NewShared() *Shared {
 	return &Shared{
 		UpstreamBreaker: breaker.New(breaker.Policy{Name: "upstream", Failures: 5, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
@@ -52,12 +52,13 @@ func (s *Shared) Capacity() capacity.Set {
 	}
 }
 
-// DefaultShared is shared by all wrapped functions, and by decorators that are
-// given nothing else. A test may replace it before its first use.
+// DefaultShared is what all wrapped functions share, and all decorators that
+// were created with a nil Shared. A test may replace it before its first use.
 var DefaultShared = NewShared()
 
-// policyPlain: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// unknown errors are retried, too.
+// policyPlain makes up to 3 attempts and waits 100ms and 200ms between them.
+// Jitter makes each wait up to 20 % shorter or longer. Unknown errors are
+// retried as well.
 var policyPlain = retry.Policy{
 	Name: "plain",
 	Schedule: retry.Schedule{
@@ -72,8 +73,8 @@ var policyPlain = retry.Policy{
 	RetryUnknown: true,
 }
 
-// policyAtOnce: up to 3 attempts, waiting 0s and 0s; unknown errors are
-// retried, too.
+// policyAtOnce makes up to 3 attempts and waits 0s and 0s between them. Unknown
+// errors are retried as well.
 var policyAtOnce = retry.Policy{
 	Name: "at_once",
 	Schedule: retry.Schedule{
@@ -86,8 +87,9 @@ var policyAtOnce = retry.Policy{
 	RetryUnknown: true,
 }
 
-// policyNever: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// unknown errors are retried, too; any errors never.
+// policyNever makes up to 3 attempts and waits 100ms and 200ms between them.
+// Jitter makes each wait up to 20 % shorter or longer. Unknown errors are
+// retried as well. Errors of class any are never retried.
 var policyNever = retry.Policy{
 	Name: "never",
 	Schedule: retry.Schedule{
@@ -103,8 +105,8 @@ var policyNever = retry.Policy{
 	AbortOn:      []retry.Class{retry.ClassAny},
 }
 
-// policyLimited: one attempt, no retry; each attempt takes at most 1s; unknown
-// errors are retried, too.
+// policyLimited makes one attempt and never retries. Each attempt may take at
+// most 1s. Unknown errors are retried as well.
 var policyLimited = retry.Policy{
 	Name: "limited",
 	Schedule: retry.Schedule{
@@ -120,8 +122,8 @@ var policyLimited = retry.Policy{
 	RetryUnknown:   true,
 }
 
-// policyLimitedLong: one attempt, no retry; each attempt takes at most 1h;
-// unknown errors are retried, too.
+// policyLimitedLong makes one attempt and never retries. Each attempt may take
+// at most 1h. Unknown errors are retried as well.
 var policyLimitedLong = retry.Policy{
 	Name: "limited_long",
 	Schedule: retry.Schedule{
@@ -137,8 +139,9 @@ var policyLimitedLong = retry.Policy{
 	RetryUnknown:   true,
 }
 
-// policyBreaks: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// unknown errors are retried, too; shares breaker upstream.
+// policyBreaks makes up to 3 attempts and waits 100ms and 200ms between them.
+// Jitter makes each wait up to 20 % shorter or longer. Unknown errors are
+// retried as well. Its calls share breaker upstream.
 var policyBreaks = retry.Policy{
 	Name: "breaks",
 	Schedule: retry.Schedule{
@@ -153,8 +156,9 @@ var policyBreaks = retry.Policy{
 	RetryUnknown: true,
 }
 
-// policyRates: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// unknown errors are retried, too; shares breaker rated.
+// policyRates makes up to 3 attempts and waits 100ms and 200ms between them.
+// Jitter makes each wait up to 20 % shorter or longer. Unknown errors are
+// retried as well. Its calls share breaker rated.
 var policyRates = retry.Policy{
 	Name: "rates",
 	Schedule: retry.Schedule{
@@ -169,8 +173,9 @@ var policyRates = retry.Policy{
 	RetryUnknown: true,
 }
 
-// policyRatesSlow: up to 3 attempts, waiting 100ms and 200ms, give or take 20
-// %; unknown errors are retried, too; shares breaker slow.
+// policyRatesSlow makes up to 3 attempts and waits 100ms and 200ms between
+// them. Jitter makes each wait up to 20 % shorter or longer. Unknown errors are
+// retried as well. Its calls share breaker slow.
 var policyRatesSlow = retry.Policy{
 	Name: "rates_slow",
 	Schedule: retry.Schedule{
@@ -185,8 +190,9 @@ var policyRatesSlow = retry.Policy{
 	RetryUnknown: true,
 }
 
-// policyPays: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// unknown errors are retried, too; shares budget shared.
+// policyPays makes up to 3 attempts and waits 100ms and 200ms between them.
+// Jitter makes each wait up to 20 % shorter or longer. Unknown errors are
+// retried as well. Its calls share budget shared.
 var policyPays = retry.Policy{
 	Name: "pays",
 	Schedule: retry.Schedule{
@@ -201,9 +207,9 @@ var policyPays = retry.Policy{
 	RetryUnknown: true,
 }
 
-// policyBoth: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// unknown errors are retried, too; shares breaker upstream; shares budget
-// shared.
+// policyBoth makes up to 3 attempts and waits 100ms and 200ms between them.
+// Jitter makes each wait up to 20 % shorter or longer. Unknown errors are
+// retried as well. Its calls share breaker upstream and budget shared.
 var policyBoth = retry.Policy{
 	Name: "both",
 	Schedule: retry.Schedule{
@@ -218,8 +224,9 @@ var policyBoth = retry.Policy{
 	RetryUnknown: true,
 }
 
-// policyPooled: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// unknown errors are retried, too; shares concurrency limit pool.
+// policyPooled makes up to 3 attempts and waits 100ms and 200ms between them.
+// Jitter makes each wait up to 20 % shorter or longer. Unknown errors are
+// retried as well. Its calls share concurrency limit pool.
 var policyPooled = retry.Policy{
 	Name: "pooled",
 	Schedule: retry.Schedule{
@@ -234,9 +241,10 @@ var policyPooled = retry.Policy{
 	RetryUnknown: true,
 }
 
-// policyAll: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %; each
-// attempt takes at most 1s; unknown errors are retried, too; shares breaker
-// upstream; shares budget shared.
+// policyAll makes up to 3 attempts and waits 100ms and 200ms between them.
+// Jitter makes each wait up to 20 % shorter or longer. Each attempt may take at
+// most 1s. Unknown errors are retried as well. Its calls share breaker upstream
+// and budget shared.
 var policyAll = retry.Policy{
 	Name: "all",
 	Schedule: retry.Schedule{
@@ -252,8 +260,9 @@ var policyAll = retry.Policy{
 	RetryUnknown:   true,
 }
 
-// policyLive: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
-// unknown errors are retried, too. It may change while the program runs: see
+// policyLive makes up to 3 attempts and waits 100ms and 200ms between them.
+// Jitter makes each wait up to 20 % shorter or longer. Unknown errors are
+// retried as well. The policy may change while the program runs: see
 // LivePolicies.
 var policyLive = retry.NewLive(&retry.Policy{
 	Name: "live",
@@ -269,8 +278,9 @@ var policyLive = retry.NewLive(&retry.Policy{
 	RetryUnknown: true,
 })
 
-// policyLiveBreaks: up to 3 attempts, waiting 100ms and 200ms, give or take 20
-// %; unknown errors are retried, too; shares breaker upstream. It may change
+// policyLiveBreaks makes up to 3 attempts and waits 100ms and 200ms between
+// them. Jitter makes each wait up to 20 % shorter or longer. Unknown errors are
+// retried as well. Its calls share breaker upstream. The policy may change
 // while the program runs: see LivePolicies.
 var policyLiveBreaks = retry.NewLive(&retry.Policy{
 	Name: "live_breaks",
@@ -286,9 +296,9 @@ var policyLiveBreaks = retry.NewLive(&retry.Policy{
 	RetryUnknown: true,
 })
 
-// policyLiveLimited: one attempt, no retry; each attempt takes at most 1h;
-// unknown errors are retried, too. It may change while the program runs: see
-// LivePolicies.
+// policyLiveLimited makes one attempt and never retries. Each attempt may take
+// at most 1h. Unknown errors are retried as well. The policy may change while
+// the program runs: see LivePolicies.
 var policyLiveLimited = retry.NewLive(&retry.Policy{
 	Name: "live_limited",
 	Schedule: retry.Schedule{
@@ -304,8 +314,9 @@ var policyLiveLimited = retry.NewLive(&retry.Policy{
 	RetryUnknown:   true,
 })
 
-// policyUnrecorded: up to 3 attempts, waiting 100ms and 200ms, give or take 20
-// %; unknown errors are retried, too.
+// policyUnrecorded makes up to 3 attempts and waits 100ms and 200ms between
+// them. Jitter makes each wait up to 20 % shorter or longer. Unknown errors are
+// retried as well.
 var policyUnrecorded = retry.Policy{
 	Name: "unrecorded",
 	Schedule: retry.Schedule{
@@ -326,9 +337,10 @@ func Policies() []*retry.Policy {
 	return []*retry.Policy{&policyPlain, &policyAtOnce, &policyNever, &policyLimited, &policyLimitedLong, &policyBreaks, &policyRates, &policyRatesSlow, &policyPays, &policyBoth, &policyPooled, &policyAll, policyLive.Load(), policyLiveBreaks.Load(), policyLiveLimited.Load(), &policyUnrecorded}
 }
 
-// LivePolicies returns what may change while the program runs, for packages
-// live and override. What calls share changes in each of shared, or in
-// DefaultShared if there is none.
+// LivePolicies returns the policies that may change while the program runs, for
+// packages live and override. Changes to circuit breakers, retry budgets and
+// concurrency limits apply to each of shared, or to DefaultShared if shared is
+// empty.
 func LivePolicies(shared ...*Shared) genapi2.LivePackage {
 	live := genapi2.LivePackage{
 		Package:  "github.com/retrygen/retrygen/contrib/bench",
@@ -349,8 +361,8 @@ func LivePolicies(shared ...*Shared) genapi2.LivePackage {
 	return live
 }
 
-// policyFile is the text of retry.yaml, with which package live compares other
-// versions.
+// policyFile is the text of retry.yaml. Package live compares later versions of
+// the file with it.
 const policyFile = `# yaml-language-server: $schema=../../schema/policy.schema.json
 version: 1
 
@@ -753,8 +765,8 @@ func retryRenewedLimited(ctx context.Context, f Call, in int) (int, error) {
 	}
 }
 
-// stepStepped: nothing is recorded before an attempt fails; a lost attempt is
-// repeated, until 3 are lost.
+// stepStepped records nothing before an attempt fails and repeats a lost
+// attempt until 3 attempts are lost.
 var stepStepped = genapi.StepPolicy{
 	Name:       "bench.stepped",
 	Function:   "github.com/retrygen/retrygen/contrib/bench.stepped",
@@ -768,7 +780,8 @@ var stepStepped = genapi.StepPolicy{
 // retryStepped calls stepped until it succeeds or policy unrecorded stops
 // retrying.
 //
-// It is the durable step bench.stepped of the run in ctx, one for each in.
+// It is the durable step bench.stepped of the run in ctx. Each in has a step of
+// its own.
 func retryStepped(ctx context.Context, in int) (int, error) {
 	first := genapi.First(ctx, &stepStepped, genapi.IntID(in))
 	if first != nil {
@@ -784,9 +797,9 @@ func retryStepped(ctx context.Context, in int) (int, error) {
 		})
 }
 
-// handleStepped registers stepped as the handler bench.stepped. A run that
-// durable.Start creates with this name is one call of it: the durable step of
-// retryStepped. See durable.Job.
+// handleStepped registers stepped as the handler of runs with the name
+// "bench.stepped". Each run that durable.Start creates with this name makes one
+// call, which is the durable step of retryStepped. See durable.Job.
 func handleStepped(engine *durable.Engine, options ...durable.HandleOption) {
 	durable.Job(engine, "bench.stepped", &stepStepped,
 		func(in int) genapi.StepID { return genapi.IntID(in) },

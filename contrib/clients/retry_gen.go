@@ -74,11 +74,11 @@ import (
 	sqlite "modernc.org/sqlite"
 )
 
-// Made for version 1 of the runtime.
+// This code was generated for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// retryClients are the attempts that calls of clients make by themselves, for
-// retrylint (RL401).
+// retryClients lists how many attempts the calls of some clients make by
+// themselves. retrylint reads it (RL401).
 const retryClients = "anthropic 3 github.com/anthropics/anthropic-sdk-go\n" +
 	"aws 3 github.com/aws/aws-sdk-go-v2/service\n" +
 	"azure 4 github.com/Azure/azure-sdk-for-go/sdk\n" +
@@ -163,8 +163,7 @@ func retryFacts(err error) (retry.Facts, bool) {
 	return retry.Facts{}, false
 }
 
-// amqpFacts returns what is known about an error of amqp, RabbitMQ
-// (amqp091-go).
+// amqpFacts returns what is known about an error of RabbitMQ (amqp091-go).
 func amqpFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*amqp091.Error](err); ok {
 		switch e.Code {
@@ -179,7 +178,7 @@ func amqpFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// anthropicFacts returns what is known about an error of anthropic, Claude
+// anthropicFacts returns what is known about an error of Claude
 // (anthropic-sdk-go).
 func anthropicFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*anthropic.Error](err); ok {
@@ -189,8 +188,8 @@ func anthropicFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// awsFacts returns what is known about an error of aws, the AWS SDK for Go,
-// version 1 and 2.
+// awsFacts returns what is known about an error of the AWS SDK for Go, version
+// 1 and 2.
 func awsFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[smithy.APIError](err); ok {
 		switch e.ErrorCode() {
@@ -231,8 +230,8 @@ func awsFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// azureFacts returns what is known about an error of azure, the Azure SDK for
-// Go (azcore).
+// azureFacts returns what is known about an error of the Azure SDK for Go
+// (azcore).
 func azureFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		f = httpretry.Facts(e.RawResponse)
@@ -247,8 +246,8 @@ func azureFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// cassandraFacts returns what is known about an error of cassandra, Apache
-// Cassandra and ScyllaDB (gocql).
+// cassandraFacts returns what is known about an error of Apache Cassandra and
+// ScyllaDB (gocql).
 func cassandraFacts(err error) (f retry.Facts) {
 	switch {
 	case errors.Is(err, gocql.ErrNotFound), errors.Is(err, gocql.ErrSessionClosed):
@@ -276,8 +275,8 @@ func cassandraFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// clickhouseFacts returns what is known about an error of clickhouse,
-// ClickHouse (clickhouse-go).
+// clickhouseFacts returns what is known about an error of ClickHouse
+// (clickhouse-go).
 func clickhouseFacts(err error) (f retry.Facts) {
 	if errors.Is(err, clickhouse.ErrAcquireConnTimeout) {
 		return retry.Facts{Class: retry.ClassTimeout}
@@ -299,8 +298,8 @@ func clickhouseFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// cloudflareFacts returns what is known about an error of cloudflare,
-// Cloudflare (cloudflare-go, version 0).
+// cloudflareFacts returns what is known about an error of Cloudflare
+// (cloudflare-go, version 0).
 func cloudflareFacts(err error) (f retry.Facts) {
 	if e, ok := genapi.AsValue[cloudflare.Error](err); ok {
 		f.Status = e.StatusCode
@@ -317,7 +316,7 @@ func cloudflareFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// connectFacts returns what is known about an error of connect, Connect
+// connectFacts returns what is known about an error of Connect
 // (connectrpc.com/connect).
 func connectFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*connect.Error](err); ok {
@@ -327,7 +326,7 @@ func connectFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// consulFacts returns what is known about an error of consul, HashiCorp Consul
+// consulFacts returns what is known about an error of HashiCorp Consul
 // (consul/api).
 func consulFacts(err error) (f retry.Facts) {
 	if e, ok := genapi.AsValue[api.StatusError](err); ok {
@@ -336,8 +335,7 @@ func consulFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// discordFacts returns what is known about an error of discord, Discord
-// (discordgo).
+// discordFacts returns what is known about an error of Discord (discordgo).
 func discordFacts(err error) (f retry.Facts) {
 	if e, ok := genapi.AsValue[discordgo.RateLimitError](err); ok {
 		if e.RateLimit != nil && e.RateLimit.TooManyRequests != nil {
@@ -362,8 +360,8 @@ func discordFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// dockerFacts returns what is known about an error of docker, Docker
-// (docker/docker, moby/moby).
+// dockerFacts returns what is known about an error of Docker (docker/docker,
+// moby/moby).
 func dockerFacts(err error) (f retry.Facts) {
 	switch {
 	case errdefs.IsNotFound(err), errdefs.IsInvalidArgument(err), errdefs.IsUnauthorized(err),
@@ -382,8 +380,8 @@ func dockerFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// elasticsearchFacts returns what is known about an error of elasticsearch,
-// Elasticsearch (go-elasticsearch).
+// elasticsearchFacts returns what is known about an error of Elasticsearch
+// (go-elasticsearch).
 func elasticsearchFacts(err error) (f retry.Facts) {
 	if e, ok := genapi.AsValue[types.ElasticsearchError](err); ok {
 		f.Status = e.Status
@@ -391,8 +389,8 @@ func elasticsearchFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// etcdFacts returns what is known about an error of etcd, etcd
-// (go.etcd.io/etcd, version 3).
+// etcdFacts returns what is known about an error of etcd (go.etcd.io/etcd,
+// version 3).
 func etcdFacts(err error) (f retry.Facts) {
 	if e, ok := genapi.AsValue[rpctypes.EtcdError](err); ok {
 		f.GRPC = uint32(e.Code())
@@ -400,7 +398,7 @@ func etcdFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// genaiFacts returns what is known about an error of genai, Gemini
+// genaiFacts returns what is known about an error of Gemini
 // (google.golang.org/genai).
 func genaiFacts(err error) (f retry.Facts) {
 	if e, ok := genapi.AsValue[genai.APIError](err); ok {
@@ -409,8 +407,7 @@ func genaiFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// githubFacts returns what is known about an error of github, GitHub
-// (go-github).
+// githubFacts returns what is known about an error of GitHub (go-github).
 func githubFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*github.RateLimitError](err); ok {
 		if wait := time.Until(e.Rate.Reset.Time); wait > 0 {
@@ -450,8 +447,7 @@ func githubFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// gitlabFacts returns what is known about an error of gitlab, GitLab
-// (client-go).
+// gitlabFacts returns what is known about an error of GitLab (client-go).
 func gitlabFacts(err error) (f retry.Facts) {
 	if errors.Is(err, gitlab.ErrNotFound) {
 		return retry.Facts{Permanent: true}
@@ -462,8 +458,8 @@ func gitlabFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// googleFacts returns what is known about an error of google, the Google API
-// clients (googleapi, gax).
+// googleFacts returns what is known about an error of the Google API clients
+// (googleapi, gax).
 func googleFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*googleapi.Error](err); ok {
 		f.Status = e.Code
@@ -501,8 +497,8 @@ func googleFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// kafkaFacts returns what is known about an error of kafka, Kafka (sarama,
-// kafka-go, franz-go).
+// kafkaFacts returns what is known about an error of Kafka (sarama, kafka-go,
+// franz-go).
 func kafkaFacts(err error) (f retry.Facts) {
 	switch {
 	case errors.Is(err, sarama.ErrOutOfBrokers), errors.Is(err, sarama.ErrNotConnected),
@@ -575,8 +571,8 @@ func kafkaFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// kubernetesFacts returns what is known about an error of kubernetes,
-// Kubernetes (client-go, apimachinery).
+// kubernetesFacts returns what is known about an error of Kubernetes
+// (client-go, apimachinery).
 func kubernetesFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*errors2.StatusError](err); ok {
 		f.Status = int(e.ErrStatus.Code)
@@ -602,7 +598,7 @@ func kubernetesFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// ldapFacts returns what is known about an error of ldap, LDAP (go-ldap).
+// ldapFacts returns what is known about an error of LDAP (go-ldap).
 func ldapFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*ldap.Error](err); ok {
 		switch e.ResultCode {
@@ -619,8 +615,8 @@ func ldapFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// meilisearchFacts returns what is known about an error of meilisearch,
-// Meilisearch (meilisearch-go).
+// meilisearchFacts returns what is known about an error of Meilisearch
+// (meilisearch-go).
 func meilisearchFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*meilisearch.Error](err); ok {
 		f.Status = e.StatusCode
@@ -628,7 +624,7 @@ func meilisearchFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// minioFacts returns what is known about an error of minio, MinIO (minio-go).
+// minioFacts returns what is known about an error of MinIO (minio-go).
 func minioFacts(err error) (f retry.Facts) {
 	if e, ok := genapi.AsValue[minio.ErrorResponse](err); ok {
 		f.Status = e.StatusCode
@@ -645,8 +641,8 @@ func minioFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// mongoFacts returns what is known about an error of mongo, MongoDB
-// (mongo-driver, version 1 and 2).
+// mongoFacts returns what is known about an error of MongoDB (mongo-driver,
+// version 1 and 2).
 func mongoFacts(err error) (f retry.Facts) {
 	switch {
 	case errors.Is(err, mongo.ErrNoDocuments), errors.Is(err, mongo2.ErrNoDocuments),
@@ -662,8 +658,8 @@ func mongoFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// mssqlFacts returns what is known about an error of mssql, SQL Server and
-// Azure SQL (go-mssqldb).
+// mssqlFacts returns what is known about an error of SQL Server and Azure SQL
+// (go-mssqldb).
 func mssqlFacts(err error) (f retry.Facts) {
 	if e, ok := genapi.AsValue[mssql.Error](err); ok {
 		switch code := e.Number; {
@@ -686,7 +682,7 @@ func mssqlFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// mysqlFacts returns what is known about an error of mysql, MySQL and MariaDB
+// mysqlFacts returns what is known about an error of MySQL and MariaDB
 // (go-sql-driver/mysql).
 func mysqlFacts(err error) (f retry.Facts) {
 	if errors.Is(err, mysql.ErrInvalidConn) {
@@ -710,7 +706,7 @@ func mysqlFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// natsFacts returns what is known about an error of nats, NATS and JetStream
+// natsFacts returns what is known about an error of NATS and JetStream
 // (nats.go).
 func natsFacts(err error) (f retry.Facts) {
 	switch {
@@ -749,7 +745,7 @@ func natsFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// nomadFacts returns what is known about an error of nomad, HashiCorp Nomad
+// nomadFacts returns what is known about an error of HashiCorp Nomad
 // (nomad/api).
 func nomadFacts(err error) (f retry.Facts) {
 	if e, ok := genapi.AsValue[api2.UnexpectedResponseError](err); ok {
@@ -758,8 +754,8 @@ func nomadFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// oauth2Facts returns what is known about an error of oauth2, tokens of OAuth
-// 2.0 (golang.org/x/oauth2).
+// oauth2Facts returns what is known about an error of tokens of OAuth 2.0
+// (golang.org/x/oauth2).
 func oauth2Facts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		f = httpretry.Facts(e.Response)
@@ -771,8 +767,8 @@ func oauth2Facts(err error) (f retry.Facts) {
 	return f
 }
 
-// openaiFacts returns what is known about an error of openai, OpenAI
-// (openai-go, sashabaranov/go-openai).
+// openaiFacts returns what is known about an error of OpenAI (openai-go,
+// sashabaranov/go-openai).
 func openaiFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*openai.Error](err); ok {
 		f = httpretry.Facts(e.Response)
@@ -801,8 +797,8 @@ func openaiFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// opensearchFacts returns what is known about an error of opensearch,
-// OpenSearch (opensearch-go).
+// opensearchFacts returns what is known about an error of OpenSearch
+// (opensearch-go).
 func opensearchFacts(err error) (f retry.Facts) {
 	if e, ok := genapi.AsValue[opensearch.StructError](err); ok {
 		f.Status = e.Status
@@ -842,8 +838,7 @@ func opensearchFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// pgxFacts returns what is known about an error of pgx, PostgreSQL (pgx,
-// pgconn).
+// pgxFacts returns what is known about an error of PostgreSQL (pgx, pgconn).
 func pgxFacts(err error) (f retry.Facts) {
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), errors.Is(err, pgx.ErrTxClosed):
@@ -873,7 +868,7 @@ func pgxFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// pqFacts returns what is known about an error of pq, PostgreSQL (lib/pq).
+// pqFacts returns what is known about an error of PostgreSQL (lib/pq).
 func pqFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*pq.Error](err); ok {
 		switch code := string(e.Code); {
@@ -897,7 +892,7 @@ func pqFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// redigoFacts returns what is known about an error of redigo, Redis (redigo).
+// redigoFacts returns what is known about an error of Redis (redigo).
 func redigoFacts(err error) (f retry.Facts) {
 	switch {
 	case errors.Is(err, redis.ErrNil):
@@ -919,7 +914,7 @@ func redigoFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// redisFacts returns what is known about an error of redis, Redis (go-redis).
+// redisFacts returns what is known about an error of Redis (go-redis).
 func redisFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[redis2.Error](err); ok {
 		switch code := e.Error(); {
@@ -941,8 +936,7 @@ func redisFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// rueidisFacts returns what is known about an error of rueidis, Redis
-// (rueidis).
+// rueidisFacts returns what is known about an error of Redis (rueidis).
 func rueidisFacts(err error) (f retry.Facts) {
 	switch {
 	case errors.Is(err, rueidis.ErrClosing):
@@ -964,7 +958,7 @@ func rueidisFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// sftpFacts returns what is known about an error of sftp, SFTP (pkg/sftp).
+// sftpFacts returns what is known about an error of SFTP (pkg/sftp).
 func sftpFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*sftp.StatusError](err); ok {
 		switch e.Code {
@@ -977,7 +971,7 @@ func sftpFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// slackFacts returns what is known about an error of slack, Slack (slack-go).
+// slackFacts returns what is known about an error of Slack (slack-go).
 func slackFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*slack.RateLimitedError](err); ok {
 		if wait := e.RetryAfter; wait > 0 {
@@ -1009,7 +1003,7 @@ func slackFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// smtpFacts returns what is known about an error of smtp, SMTP (net/smtp,
+// smtpFacts returns what is known about an error of SMTP (net/smtp,
 // net/textproto).
 func smtpFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*textproto.Error](err); ok {
@@ -1023,7 +1017,7 @@ func smtpFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// sqliteFacts returns what is known about an error of sqlite, SQLite
+// sqliteFacts returns what is known about an error of SQLite
 // (modernc.org/sqlite, mattn/go-sqlite3).
 func sqliteFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
@@ -1052,7 +1046,7 @@ func sqliteFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// sshFacts returns what is known about an error of ssh, SSH
+// sshFacts returns what is known about an error of SSH
 // (golang.org/x/crypto/ssh).
 func sshFacts(err error) (f retry.Facts) {
 	if _, ok := errors.AsType[*ssh.ExitMissingError](err); ok {
@@ -1086,8 +1080,7 @@ func sshFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// stripeFacts returns what is known about an error of stripe, Stripe
-// (stripe-go).
+// stripeFacts returns what is known about an error of Stripe (stripe-go).
 func stripeFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*stripe.Error](err); ok {
 		f.Status = e.HTTPStatusCode
@@ -1102,7 +1095,7 @@ func stripeFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// temporalFacts returns what is known about an error of temporal, Temporal
+// temporalFacts returns what is known about an error of Temporal
 // (go.temporal.io/sdk).
 func temporalFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[serviceerror.ServiceError](err); ok {
@@ -1113,8 +1106,7 @@ func temporalFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// twilioFacts returns what is known about an error of twilio, Twilio
-// (twilio-go).
+// twilioFacts returns what is known about an error of Twilio (twilio-go).
 func twilioFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*client3.TwilioRestError](err); ok {
 		f.Status = e.Status
@@ -1128,7 +1120,7 @@ func twilioFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// twirpFacts returns what is known about an error of twirp, Twirp.
+// twirpFacts returns what is known about an error of Twirp.
 func twirpFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[twirp.Error](err); ok {
 		switch e.Code() {
@@ -1147,7 +1139,7 @@ func twirpFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// vaultFacts returns what is known about an error of vault, HashiCorp Vault
+// vaultFacts returns what is known about an error of HashiCorp Vault
 // (vault/api).
 func vaultFacts(err error) (f retry.Facts) {
 	if e, ok := errors.AsType[*api3.ResponseError](err); ok {
@@ -1160,8 +1152,8 @@ func vaultFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// zookeeperFacts returns what is known about an error of zookeeper, Apache
-// ZooKeeper (go-zookeeper).
+// zookeeperFacts returns what is known about an error of Apache ZooKeeper
+// (go-zookeeper).
 func zookeeperFacts(err error) (f retry.Facts) {
 	switch {
 	case errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrNoServer),
@@ -1178,8 +1170,8 @@ func zookeeperFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// grpcFacts returns the gRPC status code of an error and the wait that its
-// details ask for, if it has them.
+// grpcFacts returns the gRPC status code of an error, if it has one, and the
+// wait that the details of the status ask for.
 func grpcFacts(err error) (f retry.Facts) {
 	if s, ok := status.FromError(err); ok {
 		f.GRPC = uint32(s.Code())
@@ -1192,8 +1184,9 @@ func grpcFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// policyRead: up to 3 attempts, waiting 10ms and 20ms, each drawn from zero to
-// that; of the text of an error, only a status counts.
+// policyRead makes up to 3 attempts and waits 10ms and 20ms between them. Full
+// jitter draws each wait from zero to that value. Of the text of an error, only
+// an HTTP status is read.
 var policyRead = retry.Policy{
 	Name: "read",
 	Schedule: retry.Schedule{
@@ -1208,9 +1201,9 @@ var policyRead = retry.Policy{
 	MatchText: retry.MatchStatus,
 }
 
-// policyStrict: up to 3 attempts, waiting 10ms and 20ms, each drawn from zero
-// to that; only transient errors are retried; of the text of an error, only a
-// status counts.
+// policyStrict makes up to 3 attempts and waits 10ms and 20ms between them.
+// Full jitter draws each wait from zero to that value. Only transient errors
+// are retried. Of the text of an error, only an HTTP status is read.
 var policyStrict = retry.Policy{
 	Name: "strict",
 	Schedule: retry.Schedule{
@@ -1226,9 +1219,9 @@ var policyStrict = retry.Policy{
 	MatchText: retry.MatchStatus,
 }
 
-// policyThrottled: up to 3 attempts, waiting 10ms and 20ms, each drawn from
-// zero to that; only rate_limit errors are retried; of the text of an error,
-// only a status counts.
+// policyThrottled makes up to 3 attempts and waits 10ms and 20ms between them.
+// Full jitter draws each wait from zero to that value. Only rate_limit errors
+// are retried. Of the text of an error, only an HTTP status is read.
 var policyThrottled = retry.Policy{
 	Name: "throttled",
 	Schedule: retry.Schedule{

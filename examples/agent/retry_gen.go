@@ -12,10 +12,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
-// Made for version 1 of the runtime.
+// This code was generated for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// errorClasses are the classes that retry.yaml defines, in its order.
+// errorClasses lists the error classes of retry.yaml, in the same order.
 var errorClasses = []retry.ErrorClass{
 	{
 		Class: "overloaded",
@@ -33,13 +33,14 @@ var errorClasses = []retry.ErrorClass{
 	},
 }
 
-// Shared is what calls share: circuit breakers and retry budgets.
+// Shared holds the circuit breakers and retry budgets that calls share.
 type Shared struct {
 	ModelBreaker *breaker.Breaker
 	CallsBudget  *budget.Budget
 }
 
-// NewShared returns a new Shared: breakers are closed and budgets are full.
+// NewShared returns a new Shared, in which breakers are closed and budgets are
+// full.
 func NewShared() *Shared {
 	return &Shared{
 		ModelBreaker: breaker.New(breaker.Policy{Name: "model", Failures: 8, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1, Count: []string{"network", "timeout", "server_error", "overloaded"}}),
@@ -52,11 +53,12 @@ func (s *Shared) Breakers() []*breaker.Breaker {
 	return []*breaker.Breaker{s.ModelBreaker}
 }
 
-// DefaultShared is shared by all wrapped functions, and by decorators that are
-// given nothing else. A test may replace it before its first use.
+// DefaultShared is what all wrapped functions share, and all decorators that
+// were created with a nil Shared. A test may replace it before its first use.
 var DefaultShared = NewShared()
 
-// policyFlow: one attempt, no retry; all of it at most 30m.
+// policyFlow makes one attempt and never retries. The whole call may take at
+// most 30m.
 //
 // One run of the agent. Its steps are retried, but not the run.
 var policyFlow = retry.Policy{
@@ -75,9 +77,10 @@ var policyFlow = retry.Policy{
 	Classes:   errorClasses,
 }
 
-// policyStep: up to 2 attempts, waiting 20ms, each drawn from zero to that;
-// each attempt takes at most 4m; all of it at most 10m; only timeout errors are
-// retried; timeouts are captured.
+// policyStep makes up to 2 attempts and waits 20ms between them. Full jitter
+// draws each wait from zero to that value. Each attempt may take at most 4m.
+// The whole call may take at most 10m. Only timeout errors are retried. If a
+// time limit ends an attempt, the state of its work is captured.
 //
 // A step is retried once if the model or a tool times out.
 var policyStep = retry.Policy{
@@ -99,12 +102,13 @@ var policyStep = retry.Policy{
 	Classes:        errorClasses,
 }
 
-// policyAsk: up to 4 attempts, waiting 20ms, 40ms and 80ms, each drawn from
-// zero to that; each attempt takes at most 30s; all of it at most 2m; only
-// transient and overloaded errors are retried; an error may ask to wait for up
-// to 1m; a rate limit that asks for no wait waits for 50ms; rate_limit errors
-// have their own schedule; inside a retry of another call, it is retried as
-// well; shares breaker model; shares budget calls.
+// policyAsk makes up to 4 attempts and waits 20ms, 40ms and 80ms between them.
+// Full jitter draws each wait from zero to that value. Each attempt may take at
+// most 30s. The whole call may take at most 2m. Only transient and overloaded
+// errors are retried. An error may ask for a wait of up to 1m. After a rate
+// limit that asks for no wait, the call waits at least 50ms. Errors of class
+// rate_limit have a schedule of their own. The call is retried even inside a
+// retry of another call. Its calls share breaker model and budget calls.
 //
 // One call of the model. Rate limits are retried after a wait, and escalated if they do not end.
 var policyAsk = retry.Policy{
@@ -142,8 +146,9 @@ var policyAsk = retry.Policy{
 	Nested: true,
 }
 
-// policyUse: up to 3 attempts, waiting 20ms and 40ms, each drawn from zero to
-// that; each attempt takes at most 1m; all of it at most 5m.
+// policyUse makes up to 3 attempts and waits 20ms and 40ms between them. Full
+// jitter draws each wait from zero to that value. Each attempt may take at most
+// 1m. The whole call may take at most 5m.
 //
 // A tool that does nothing if it is called again with the same key.
 var policyUse = retry.Policy{
@@ -204,8 +209,8 @@ func (a *Agent) retryStep(ctx context.Context, name string, input string) (strin
 	}
 }
 
-// RetryModel is a Model that retries as the policies of retry.yaml say.
-// NewRetryModel makes one.
+// RetryModel is a Model that retries calls according to retry.yaml. Create one
+// with NewRetryModel.
 type RetryModel struct {
 	next   Model
 	shared *Shared
@@ -213,7 +218,8 @@ type RetryModel struct {
 
 var _ Model = (*RetryModel)(nil)
 
-// NewRetryModel returns a Model that calls next. A nil shared is DefaultShared.
+// NewRetryModel returns a Model that calls next. If shared is nil, it uses
+// DefaultShared.
 func NewRetryModel(next Model, shared *Shared) *RetryModel {
 	if shared == nil {
 		shared = DefaultShared
@@ -221,7 +227,7 @@ func NewRetryModel(next Model, shared *Shared) *RetryModel {
 	return &RetryModel{next: next, shared: shared}
 }
 
-// Unwrap returns the Model that is called.
+// Unwrap returns the wrapped Model.
 func (m *RetryModel) Unwrap() Model {
 	return m.next
 }
@@ -241,8 +247,8 @@ func (m *RetryModel) Complete(ctx context.Context, prompt string) (string, error
 	return v, err
 }
 
-// RetryTool is a Tool that retries as the policies of retry.yaml say.
-// NewRetryTool makes one.
+// RetryTool is a Tool that retries calls according to retry.yaml. Create one
+// with NewRetryTool.
 type RetryTool struct {
 	next Tool
 }
@@ -254,7 +260,7 @@ func NewRetryTool(next Tool) *RetryTool {
 	return &RetryTool{next: next}
 }
 
-// Unwrap returns the Tool that is called.
+// Unwrap returns the wrapped Tool.
 func (t *RetryTool) Unwrap() Tool {
 	return t.next
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
-// Made for version 1 of the runtime.
+// This code was generated for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// errorClasses are the classes that retry.yaml defines, in its order.
+// errorClasses lists the error classes of retry.yaml, in the same order.
 var errorClasses = []retry.ErrorClass{
 	{
 		Class: "conflict",
@@ -27,12 +27,12 @@ var errorClasses = []retry.ErrorClass{
 	},
 }
 
-// Shared is what calls share: circuit breakers.
+// Shared holds the circuit breakers that calls share.
 type Shared struct {
 	OrdersBreaker *breaker.Breaker
 }
 
-// NewShared returns a new Shared: breakers are closed.
+// NewShared returns a new Shared, in which breakers are closed.
 func NewShared() *Shared {
 	return &Shared{
 		OrdersBreaker: breaker.New(breaker.Policy{Name: "orders", Failures: 10, OpenFor: 10 * time.Second, HalfOpenCalls: 1, Successes: 1, Count: []string{"network", "timeout", "server_error"}}),
@@ -44,13 +44,14 @@ func (s *Shared) Breakers() []*breaker.Breaker {
 	return []*breaker.Breaker{s.OrdersBreaker}
 }
 
-// DefaultShared is shared by all wrapped functions, and by decorators that are
-// given nothing else. A test may replace it before its first use.
+// DefaultShared is what all wrapped functions share, and all decorators that
+// were created with a nil Shared. A test may replace it before its first use.
 var DefaultShared = NewShared()
 
-// policyRead: up to 5 attempts, waiting 20ms, 40ms, 80ms and 160ms, each drawn
-// from zero to that; each attempt takes at most 1s; all of it at most 10s; only
-// transient and conflict errors are retried; shares breaker orders.
+// policyRead makes up to 5 attempts and waits 20ms, 40ms, 80ms and 160ms
+// between them. Full jitter draws each wait from zero to that value. Each
+// attempt may take at most 1s. The whole call may take at most 10s. Only
+// transient and conflict errors are retried. Its calls share breaker orders.
 //
 // Reads are retried often, and fall back to the order of an earlier call.
 var policyRead = retry.Policy{
@@ -69,9 +70,10 @@ var policyRead = retry.Policy{
 	Classes:        errorClasses,
 }
 
-// policyCreate: up to 4 attempts, waiting 20ms, 40ms and 80ms, each drawn from
-// zero to that; each attempt takes at most 1s; all of it at most 10s; only
-// transient errors are retried; shares breaker orders.
+// policyCreate makes up to 4 attempts and waits 20ms, 40ms and 80ms between
+// them. Full jitter draws each wait from zero to that value. Each attempt may
+// take at most 1s. The whole call may take at most 10s. Only transient errors
+// are retried. Its calls share breaker orders.
 //
 // The server keeps idempotency keys, so that it never creates an order twice.
 var policyCreate = retry.Policy{

@@ -10,12 +10,13 @@ import (
 	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
-// Made for version 1 of the runtime.
+// This code was generated for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// policyFetch: up to 5 attempts, waiting 100ms, 200ms, 400ms and 800ms, each
-// drawn from zero to that; each attempt takes at most 500ms; all of it at most
-// 10s; only transient errors are retried.
+// policyFetch makes up to 5 attempts and waits 100ms, 200ms, 400ms and 800ms
+// between them. Full jitter draws each wait from zero to that value. Each
+// attempt may take at most 500ms. The whole call may take at most 10s. Only
+// transient errors are retried.
 //
 // A read from the weather service, which fails on purpose.
 var policyFetch = retry.Policy{
@@ -33,8 +34,9 @@ var policyFetch = retry.Policy{
 	RetryOn:        []retry.Class{retry.ClassTransient},
 }
 
-// policyFlush: up to 20 attempts, waiting 50ms, 50ms, 50ms, 50ms, …, never more
-// than 30s; the waits at most 120ms in total; unknown errors are retried, too.
+// policyFlush makes up to 20 attempts and waits 50ms, 50ms, 50ms, 50ms, … (at
+// most 30s) between them. All waits together may take at most 120ms. Unknown
+// errors are retried as well.
 var policyFlush = retry.Policy{
 	Name: "flush",
 	Schedule: retry.Schedule{
@@ -70,8 +72,8 @@ func (c *Client) RetryForecast(ctx context.Context, city string) (*Forecast, err
 	}
 }
 
-// RetryJournal is a Journal that retries as the policies of retry.yaml say.
-// NewRetryJournal makes one.
+// RetryJournal is a Journal that retries calls according to retry.yaml. Create
+// one with NewRetryJournal.
 type RetryJournal struct {
 	next Journal
 }
@@ -83,7 +85,7 @@ func NewRetryJournal(next Journal) *RetryJournal {
 	return &RetryJournal{next: next}
 }
 
-// Unwrap returns the Journal that is called.
+// Unwrap returns the wrapped Journal.
 func (j *RetryJournal) Unwrap() Journal {
 	return j.next
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
-// Made for version 1 of the runtime.
+// This code was generated for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// Shared is what calls share: circuit breakers, retry budgets, concurrency
-// limits, rates and throttles.
+// Shared holds the circuit breakers, retry budgets, concurrency limits, rates
+// and throttles that calls share.
 type Shared struct {
 	RateBreaker     *breaker.Breaker
 	TenBudget       *budget.Budget
@@ -27,8 +27,9 @@ type Shared struct {
 	ShedThrottle    *capacity.Throttle
 }
 
-// NewShared returns a new Shared: breakers are closed, budgets are full, no
-// permit is in use, rates have their whole burst and throttles refuse nothing.
+// NewShared returns a new Shared, in which breakers are closed, budgets are
+// full, no permit is in use, rates have their whole burst and throttles refuse
+// nothing.
 func NewShared() *Shared {
 	return &Shared{
 		RateBreaker:     breaker.New(breaker.Policy{Name: "rate", FailureRate: 0.5, MinCalls: 20, Window: 10 * time.Second, OpenFor: 5 * time.Second, HalfOpenCalls: 1, Successes: 1}),
@@ -54,11 +55,12 @@ func (s *Shared) Capacity() capacity.Set {
 	}
 }
 
-// DefaultShared is shared by all wrapped functions, and by decorators that are
-// given nothing else. A test may replace it before its first use.
+// DefaultShared is what all wrapped functions share, and all decorators that
+// were created with a nil Shared. A test may replace it before its first use.
 var DefaultShared = NewShared()
 
-// policyOnce: one attempt, no retry; each attempt takes at most 1s.
+// policyOnce makes one attempt and never retries. Each attempt may take at most
+// 1s.
 var policyOnce = retry.Policy{
 	Name: "once",
 	Schedule: retry.Schedule{
@@ -72,8 +74,9 @@ var policyOnce = retry.Policy{
 	AttemptTimeout: time.Second,
 }
 
-// policyPlain: up to 3 attempts, waiting 100ms and 200ms, each drawn from zero
-// to that; each attempt takes at most 1s.
+// policyPlain makes up to 3 attempts and waits 100ms and 200ms between them.
+// Full jitter draws each wait from zero to that value. Each attempt may take at
+// most 1s.
 var policyPlain = retry.Policy{
 	Name: "plain",
 	Schedule: retry.Schedule{
@@ -87,8 +90,9 @@ var policyPlain = retry.Policy{
 	AttemptTimeout: time.Second,
 }
 
-// policySlow: up to 3 attempts, waiting 1s and 2s, each drawn from zero to
-// that; each attempt takes at most 1s.
+// policySlow makes up to 3 attempts and waits 1s and 2s between them. Full
+// jitter draws each wait from zero to that value. Each attempt may take at most
+// 1s.
 var policySlow = retry.Policy{
 	Name: "slow",
 	Schedule: retry.Schedule{
@@ -102,8 +106,9 @@ var policySlow = retry.Policy{
 	AttemptTimeout: time.Second,
 }
 
-// policyBudgeted: up to 3 attempts, waiting 100ms and 200ms, each drawn from
-// zero to that; each attempt takes at most 1s; shares budget ten.
+// policyBudgeted makes up to 3 attempts and waits 100ms and 200ms between them.
+// Full jitter draws each wait from zero to that value. Each attempt may take at
+// most 1s. Its calls share budget ten.
 var policyBudgeted = retry.Policy{
 	Name: "budgeted",
 	Schedule: retry.Schedule{
@@ -117,8 +122,9 @@ var policyBudgeted = retry.Policy{
 	AttemptTimeout: time.Second,
 }
 
-// policyGuarded: up to 3 attempts, waiting 100ms and 200ms, each drawn from
-// zero to that; each attempt takes at most 1s; shares breaker rate.
+// policyGuarded makes up to 3 attempts and waits 100ms and 200ms between them.
+// Full jitter draws each wait from zero to that value. Each attempt may take at
+// most 1s. Its calls share breaker rate.
 var policyGuarded = retry.Policy{
 	Name: "guarded",
 	Schedule: retry.Schedule{
@@ -132,9 +138,9 @@ var policyGuarded = retry.Policy{
 	AttemptTimeout: time.Second,
 }
 
-// policyBoth: up to 3 attempts, waiting 100ms and 200ms, each drawn from zero
-// to that; each attempt takes at most 1s; shares breaker rate; shares budget
-// ten.
+// policyBoth makes up to 3 attempts and waits 100ms and 200ms between them.
+// Full jitter draws each wait from zero to that value. Each attempt may take at
+// most 1s. Its calls share breaker rate and budget ten.
 var policyBoth = retry.Policy{
 	Name: "both",
 	Schedule: retry.Schedule{
@@ -148,8 +154,9 @@ var policyBoth = retry.Policy{
 	AttemptTimeout: time.Second,
 }
 
-// policyLimited: up to 3 attempts, waiting 100ms and 200ms, each drawn from
-// zero to that; each attempt takes at most 1s; shares concurrency limit fixed.
+// policyLimited makes up to 3 attempts and waits 100ms and 200ms between them.
+// Full jitter draws each wait from zero to that value. Each attempt may take at
+// most 1s. Its calls share concurrency limit fixed.
 var policyLimited = retry.Policy{
 	Name: "limited",
 	Schedule: retry.Schedule{
@@ -163,9 +170,9 @@ var policyLimited = retry.Policy{
 	AttemptTimeout: time.Second,
 }
 
-// policyAdaptive: up to 3 attempts, waiting 100ms and 200ms, each drawn from
-// zero to that; each attempt takes at most 1s; shares concurrency limit
-// adaptive.
+// policyAdaptive makes up to 3 attempts and waits 100ms and 200ms between them.
+// Full jitter draws each wait from zero to that value. Each attempt may take at
+// most 1s. Its calls share concurrency limit adaptive.
 var policyAdaptive = retry.Policy{
 	Name: "adaptive",
 	Schedule: retry.Schedule{
@@ -179,8 +186,9 @@ var policyAdaptive = retry.Policy{
 	AttemptTimeout: time.Second,
 }
 
-// policyPaced: up to 3 attempts, waiting 100ms and 200ms, each drawn from zero
-// to that; each attempt takes at most 1s; shares rate steady.
+// policyPaced makes up to 3 attempts and waits 100ms and 200ms between them.
+// Full jitter draws each wait from zero to that value. Each attempt may take at
+// most 1s. Its calls share rate steady.
 var policyPaced = retry.Policy{
 	Name: "paced",
 	Schedule: retry.Schedule{
@@ -194,8 +202,9 @@ var policyPaced = retry.Policy{
 	AttemptTimeout: time.Second,
 }
 
-// policyThrottled: up to 3 attempts, waiting 100ms and 200ms, each drawn from
-// zero to that; each attempt takes at most 1s; shares throttle shed.
+// policyThrottled makes up to 3 attempts and waits 100ms and 200ms between
+// them. Full jitter draws each wait from zero to that value. Each attempt may
+// take at most 1s. Its calls share throttle shed.
 var policyThrottled = retry.Policy{
 	Name: "throttled",
 	Schedule: retry.Schedule{
@@ -215,8 +224,8 @@ func Policies() []*retry.Policy {
 	return []*retry.Policy{&policyOnce, &policyPlain, &policySlow, &policyBudgeted, &policyGuarded, &policyBoth, &policyLimited, &policyAdaptive, &policyPaced, &policyThrottled}
 }
 
-// RetryService is a Service that retries as the policies of retry.yaml say.
-// NewRetryService makes one.
+// RetryService is a Service that retries calls according to retry.yaml. Create
+// one with NewRetryService.
 type RetryService struct {
 	next   Service
 	shared *Shared
@@ -224,7 +233,7 @@ type RetryService struct {
 
 var _ Service = (*RetryService)(nil)
 
-// NewRetryService returns a Service that calls next. A nil shared is
+// NewRetryService returns a Service that calls next. If shared is nil, it uses
 // DefaultShared.
 func NewRetryService(next Service, shared *Shared) *RetryService {
 	if shared == nil {
@@ -233,7 +242,7 @@ func NewRetryService(next Service, shared *Shared) *RetryService {
 	return &RetryService{next: next, shared: shared}
 }
 
-// Unwrap returns the Service that is called.
+// Unwrap returns the wrapped Service.
 func (s *RetryService) Unwrap() Service {
 	return s.next
 }

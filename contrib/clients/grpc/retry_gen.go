@@ -16,10 +16,10 @@ import (
 	status "google.golang.org/grpc/status"
 )
 
-// Made for version 1 of the runtime.
+// This code was generated for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// errorClasses are the classes that retry.yaml defines, in its order.
+// errorClasses lists the error classes of retry.yaml, in the same order.
 var errorClasses = []retry.ErrorClass{
 	{
 		Class: "overloaded",
@@ -38,8 +38,8 @@ func retryFacts(err error) (retry.Facts, bool) {
 	return f, f != (retry.Facts{})
 }
 
-// grpcFacts returns the gRPC status code of an error and the wait that its
-// details ask for, if it has them.
+// grpcFacts returns the gRPC status code of an error, if it has one, and the
+// wait that the details of the status ask for.
 func grpcFacts(err error) (f retry.Facts) {
 	if s, ok := status.FromError(err); ok {
 		f.GRPC = uint32(s.Code())
@@ -52,7 +52,8 @@ func grpcFacts(err error) (f retry.Facts) {
 	return f
 }
 
-// hasCode returns a test for errors with one of some gRPC status codes.
+// hasCode returns a function that reports whether an error has one of the gRPC
+// status codes in list.
 func hasCode(list ...codes.Code) func(error) bool {
 	return func(err error) bool {
 		s, ok := status.FromError(err)
@@ -60,8 +61,9 @@ func hasCode(list ...codes.Code) func(error) bool {
 	}
 }
 
-// policyCheck: up to 3 attempts, waiting 1ms and 2ms, each drawn from zero to
-// that; all of it at most 10s; only overloaded errors are retried.
+// policyCheck makes up to 3 attempts and waits 1ms and 2ms between them. Full
+// jitter draws each wait from zero to that value. The whole call may take at
+// most 10s. Only overloaded errors are retried.
 var policyCheck = retry.Policy{
 	Name: "check",
 	Schedule: retry.Schedule{
@@ -84,8 +86,8 @@ func Policies() []*retry.Policy {
 	return []*retry.Policy{&policyCheck}
 }
 
-// RetryHealthClient is a HealthClient that retries as the policies of
-// retry.yaml say. NewRetryHealthClient makes one.
+// RetryHealthClient is a HealthClient that retries calls according to
+// retry.yaml. Create one with NewRetryHealthClient.
 type RetryHealthClient struct {
 	next grpc_health_v1.HealthClient
 }
@@ -97,7 +99,7 @@ func NewRetryHealthClient(next grpc_health_v1.HealthClient) *RetryHealthClient {
 	return &RetryHealthClient{next: next}
 }
 
-// Unwrap returns the HealthClient that is called.
+// Unwrap returns the wrapped HealthClient.
 func (h *RetryHealthClient) Unwrap() grpc_health_v1.HealthClient {
 	return h.next
 }

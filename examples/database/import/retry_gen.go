@@ -12,12 +12,12 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// Made for version 1 of the runtime.
+// This code was generated for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// policyRead: up to 4 attempts, waiting 100ms, 200ms and 400ms, each drawn from
-// zero to that; each attempt takes at most 2s; only transient errors are
-// retried.
+// policyRead makes up to 4 attempts and waits 100ms, 200ms and 400ms between
+// them. Full jitter draws each wait from zero to that value. Each attempt may
+// take at most 2s. Only transient errors are retried.
 //
 // A read from a data centre, which may be unreachable.
 var policyRead = retry.Policy{
@@ -34,9 +34,9 @@ var policyRead = retry.Policy{
 	RetryOn:        []retry.Class{retry.ClassTransient},
 }
 
-// policyWrite: up to 4 attempts, waiting 50ms, 100ms and 200ms, each drawn from
-// zero to that; each attempt takes at most 2s; only transient errors are
-// retried.
+// policyWrite makes up to 4 attempts and waits 50ms, 100ms and 200ms between
+// them. Full jitter draws each wait from zero to that value. Each attempt may
+// take at most 2s. Only transient errors are retried.
 //
 // A write to the warehouse, which recognizes a repetition by its key.
 var policyWrite = retry.Policy{
@@ -59,9 +59,9 @@ func Policies() []*retry.Policy {
 	return []*retry.Policy{&policyRead, &policyWrite}
 }
 
-// Import is one job of group import. NewImport returns one, and job.Run, or
-// durable.Group for units with durable steps, runs its units, which share a
-// budget of retries.
+// Import is one job of group import. Create it with NewImport, and run its
+// units with job.Run, or with durable.Group if they have durable steps. The
+// units share a retry budget.
 type Import struct {
 	*job.Group
 }
@@ -79,7 +79,7 @@ func NewImport(jobID string) *Import {
 	}, jobID)}
 }
 
-// stepClientRead: a lost attempt is repeated, until 10 are lost.
+// stepClientRead repeats a lost attempt until 10 attempts are lost.
 var stepClientRead = genapi.StepPolicy{
 	Name:       "database.import.Client.Read",
 	Function:   "github.com/retrygen/retrygen/examples/database/import.Client.Read",
@@ -92,7 +92,7 @@ var stepClientRead = genapi.StepPolicy{
 // RetryRead returns the number of rows of a shard, such as south-17.
 //
 // Policy: read. It is the durable step database.import.Client.Read of the run
-// in ctx, one for each shard.
+// in ctx. Each shard has a step of its own.
 func (c *Client) RetryRead(ctx context.Context, shard string) (int, error) {
 	return genapi.Call(ctx, &stepClientRead, genapi.StringID(shard), genapi.Arguments(),
 		func(ctx context.Context) (int, error) {
@@ -100,16 +100,16 @@ func (c *Client) RetryRead(ctx context.Context, shard string) (int, error) {
 		})
 }
 
-// HandleRead registers Read as the handler database.import.Client.Read. A run
-// that durable.Start creates with this name is one call of it: the durable step
-// of RetryRead. See durable.Job.
+// HandleRead registers Read as the handler of runs with the name
+// "database.import.Client.Read". Each run that durable.Start creates with this
+// name makes one call, which is the durable step of RetryRead. See durable.Job.
 func (c *Client) HandleRead(engine *durable.Engine, options ...durable.HandleOption) {
 	durable.Job(engine, "database.import.Client.Read", &stepClientRead,
 		func(shard string) genapi.StepID { return genapi.StringID(shard) },
 		c.Read, options...)
 }
 
-// stepClientWrite: a lost attempt is repeated, until 10 are lost.
+// stepClientWrite repeats a lost attempt until 10 attempts are lost.
 var stepClientWrite = genapi.StepPolicy{
 	Name:       "database.import.Client.Write",
 	Function:   "github.com/retrygen/retrygen/examples/database/import.Client.Write",
@@ -122,8 +122,8 @@ var stepClientWrite = genapi.StepPolicy{
 // RetryWrite stores the rows of a shard, and returns how many were stored.
 //
 // Policy: write. It is the durable step database.import.Client.Write of the run
-// in ctx, one for each shard. If it was recorded with another rows, the call
-// returns durable.ErrChanged.
+// in ctx. Each shard has a step of its own. If rows differs from the recorded
+// value, the call returns durable.ErrChanged.
 func (c *Client) RetryWrite(ctx context.Context, shard string, rows int) (int, error) {
 	return genapi.Call(ctx, &stepClientWrite, genapi.StringID(shard), genapi.Arguments("rows", rows),
 		func(ctx context.Context) (int, error) {

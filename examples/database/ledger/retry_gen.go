@@ -11,10 +11,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
-// Made for version 1 of the runtime.
+// This code was generated for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// errorClasses are the classes that retry.yaml defines, in its order.
+// errorClasses lists the error classes of retry.yaml, in the same order.
 var errorClasses = []retry.ErrorClass{
 	{
 		Class:   "busy",
@@ -27,9 +27,9 @@ var errorClasses = []retry.ErrorClass{
 	},
 }
 
-// policyRead: up to 6 attempts, waiting 5ms, 10ms, 20ms, 40ms, …, never more
-// than 200ms, each drawn from zero to that; all of it at most 2s; only busy
-// errors are retried.
+// policyRead makes up to 6 attempts and waits 5ms, 10ms, 20ms, 40ms, … (at most
+// 200ms) between them. Full jitter draws each wait from zero to that value. The
+// whole call may take at most 2s. Only busy errors are retried.
 var policyRead = retry.Policy{
 	Name: "read",
 	Schedule: retry.Schedule{
@@ -45,9 +45,9 @@ var policyRead = retry.Policy{
 	Classes: errorClasses,
 }
 
-// policyWrite: up to 100 attempts, waiting 5ms, 10ms, 20ms, 40ms, …, never more
-// than 200ms, each drawn from zero to that; the waits at most 10s in total;
-// only busy errors are retried.
+// policyWrite makes up to 100 attempts and waits 5ms, 10ms, 20ms, 40ms, … (at
+// most 200ms) between them. Full jitter draws each wait from zero to that
+// value. All waits together may take at most 10s. Only busy errors are retried.
 //
 // A transfer must not be made twice. Only errors that prove that nothing was done are retried, for as long as somebody else may write.
 var policyWrite = retry.Policy{
@@ -71,8 +71,8 @@ func Policies() []*retry.Policy {
 	return []*retry.Policy{&policyRead, &policyWrite}
 }
 
-// RetryLedger is a Ledger that retries as the policies of retry.yaml say.
-// NewRetryLedger makes one.
+// RetryLedger is a Ledger that retries calls according to retry.yaml. Create
+// one with NewRetryLedger.
 type RetryLedger struct {
 	next Ledger
 }
@@ -84,7 +84,7 @@ func NewRetryLedger(next Ledger) *RetryLedger {
 	return &RetryLedger{next: next}
 }
 
-// Unwrap returns the Ledger that is called.
+// Unwrap returns the wrapped Ledger.
 func (l *RetryLedger) Unwrap() Ledger {
 	return l.next
 }

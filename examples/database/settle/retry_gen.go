@@ -10,12 +10,13 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
-// Made for version 1 of the runtime.
+// This code was generated for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// policyCharge: up to 12 attempts, waiting 200ms, 400ms, 800ms, 1.6s, …, never
-// more than 2s, each drawn from half to all of that; each attempt takes at most
-// 2s; only transient errors are retried.
+// policyCharge makes up to 12 attempts and waits 200ms, 400ms, 800ms, 1.6s, …
+// (at most 2s) between them. Equal jitter draws each wait from half of that
+// value to all of it. Each attempt may take at most 2s. Only transient errors
+// are retried.
 //
 // A payment that continues after the process dies.
 var policyCharge = retry.Policy{
@@ -38,7 +39,7 @@ func Policies() []*retry.Policy {
 	return []*retry.Policy{&policyCharge}
 }
 
-// stepBankCharge: a lost attempt is repeated, until 10 are lost.
+// stepBankCharge repeats a lost attempt until 10 attempts are lost.
 var stepBankCharge = genapi.StepPolicy{
 	Name:       "database.settle.Bank.Charge",
 	Function:   "github.com/retrygen/retrygen/examples/database/settle.Bank.Charge",
@@ -52,8 +53,8 @@ var stepBankCharge = genapi.StepPolicy{
 // than 200.
 //
 // Policy: charge. It is the durable step database.settle.Bank.Charge of the run
-// in ctx, one for each orderID. If it was recorded with another cents, the call
-// returns durable.ErrChanged.
+// in ctx. Each orderID has a step of its own. If cents differs from the
+// recorded value, the call returns durable.ErrChanged.
 func (b *Bank) RetryCharge(ctx context.Context, orderID string, cents int) (Receipt, error) {
 	return genapi.Call(ctx, &stepBankCharge, genapi.StringID(orderID), genapi.Arguments("cents", cents),
 		func(ctx context.Context) (Receipt, error) {

@@ -37,7 +37,7 @@ func (p printer) decorator(out *jen.File, w Wrapper) {
 	// go vet requires that the method Unwrap of an error returns an error.
 	if !hasMethod(t, "Unwrap") && !hasMethod(t, "Error") {
 		l := choose(bind.Func{Ctx: -1, Request: -1}, recv, typeNames(t)...)
-		p.comment(out, "Unwrap returns the "+t.Name+" that is called.")
+		p.comment(out, "Unwrap returns the wrapped "+t.Name+".")
 		out.Func().Params(jen.Id(l.recv).Op("*").Add(d.self)).Id("Unwrap").Params().Add(d.iface).
 			Block(jen.Return(jen.Id(l.recv).Dot(d.next))).Line()
 	}
@@ -57,7 +57,7 @@ func named(t *bind.Target) *jen.Statement {
 
 // methodsOf emits
 //
-//	// ClientMethods are the methods of Client, …
+//	// ClientMethods lists the methods that …
 //	type ClientMethods interface { … }
 //
 //	var _ ClientMethods = (*Client)(nil)
@@ -69,8 +69,8 @@ func (d decorator) methodsOf(out *jen.File) {
 			jen.Id(m.Name).Add(d.signature(m.Func, choose(m.Func, "", d.outer(d.Wrapper, m.Func, nil)...))))
 	}
 	d.comment(out,
-		wrap(d.Iface+" are the methods that *"+t.Name+" and "+d.Name+
-			" have in common: a parameter of this type accepts either."))
+		wrap(d.Iface+" lists the methods that *"+t.Name+" and "+d.Name+
+			" have in common. A parameter of this type accepts either."))
 	out.Type().Id(d.Iface).Add(d.typeParams(t.TypeParams)).Interface(methods...).Line()
 	if len(t.TypeParams) == 0 {
 		out.Var().Id("_").Add(d.iface).Op("=").Parens(jen.Op("*").Add(named(t))).Call(jen.Nil()).Line()
@@ -88,8 +88,8 @@ func (d decorator) structType(out *jen.File) {
 		fields = append(fields, jen.Id(d.shared).Op("*").Id(SharedType))
 	}
 	d.comment(out,
-		wrap(d.Name+" is "+article(d.Target.Name)+" that retries as the policies of "+d.file.Source+" say. "+d.New+
-			" makes one."))
+		wrap(d.Name+" is "+article(d.Target.Name)+" that retries calls according to "+d.file.Source+". Create one "+
+			"with "+d.New+"."))
 	out.Type().Id(d.Name).Add(d.typeParams(d.Target.TypeParams)).Struct(fields...).Line()
 	if len(d.Target.TypeParams) == 0 {
 		out.Var().Id("_").Add(d.iface).Op("=").Parens(jen.Op("*").Id(d.Name)).Call(jen.Nil()).Line()
@@ -112,7 +112,7 @@ func (d decorator) constructor(out *jen.File) {
 	if d.shares() {
 		params = append(params, jen.Id(shared).Op("*").Id(SharedType))
 		values = append(values, jen.Id(d.shared).Op(":").Id(shared))
-		doc += " A nil shared is " + SharedDefault + "."
+		doc += " If shared is nil, it uses " + SharedDefault + "."
 		defaults = append(defaults, jen.If(jen.Id(shared).Op("==").Nil()).Block(jen.Id(shared).Op("=").Id(SharedDefault)))
 	}
 	d.comment(out, wrap(doc))

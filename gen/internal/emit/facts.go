@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -186,7 +187,7 @@ func (f *File) HasAttempts() bool {
 
 // attempts emits
 //
-//	// retryClients are …
+//	// retryClients lists …
 //	const retryClients = "minio 10 github.com/minio/minio-go/v7\n"
 //
 //	const _ = retryClients
@@ -195,7 +196,8 @@ func (p printer) attempts(out *jen.File) {
 		return
 	}
 	p.comment(out,
-		wrap(AttemptsConst+" are the attempts that calls of clients make by themselves, for retrylint (RL401)."))
+		wrap(AttemptsConst+" lists how many attempts the calls of some clients make by themselves. "+
+			"retrylint reads it (RL401)."))
 	var lines []jen.Code
 	for _, c := range p.file.Clients {
 		for _, path := range c.Packages {
@@ -210,7 +212,7 @@ func (p printer) attempts(out *jen.File) {
 
 // client emits
 //
-//	// minioFacts returns what is known about an error of minio.
+//	// minioFacts returns what is known about an error of MinIO (minio-go).
 //	func minioFacts(err error) (f retry.Facts) {
 //		if e, ok := genapi.AsValue[minio.ErrorResponse](err); ok {
 //			f.Status = e.StatusCode
@@ -218,11 +220,8 @@ func (p printer) attempts(out *jen.File) {
 //		return f
 //	}
 func (p printer) client(out *jen.File, c Client) {
-	what := c.Name
-	if c.Description != "" {
-		what += ", " + c.Description
-	}
-	p.comment(out, wrap(ReaderFunc(c.Name)+" returns what is known about an error of "+strings.TrimSuffix(what, ".")+"."))
+	p.comment(out, wrap(ReaderFunc(c.Name)+" returns what is known about an error of "+
+		strings.TrimSuffix(cmp.Or(c.Description, c.Name), ".")+"."))
 	var body []jen.Code
 	var cases []oneCase
 	add := func(list []Symbols, test func(bind.Ref) jen.Code) {
@@ -357,7 +356,8 @@ func (p printer) grpc(out *jen.File) {
 	doc := GRPCReader + " returns the gRPC status code of an error, if it has one."
 	body := []jen.Code{jen.Id("f").Dot("GRPC").Op("=").Uint32().Call(jen.Id("s").Dot("Code").Call())}
 	if p.file.RetryInfo {
-		doc = GRPCReader + " returns the gRPC status code of an error and the wait that its details ask for, if it has them."
+		doc = GRPCReader + " returns the gRPC status code of an error, if it has one, and the wait that the details of " +
+			"the status ask for."
 		body = append(body, jen.For(jen.List(jen.Id("_"), jen.Id("detail")).Op(":=").Range().Id("s").Dot("Details").
 			Call()).Block(
 			jen.If(jen.List(jen.Id("info"), jen.Id("ok")).Op(":=").Id("detail").Assert(jen.Op("*").Qual(RetryInfo,

@@ -59,7 +59,7 @@ func (f *File) whole() []Wrapper {
 
 // double emits
 //
-//	// FaultyStore is a Store whose calls fail as a retrytest.Faults decides.
+//	// FaultyStore is a Store into whose calls a retrytest.Faults injects failures.
 //	type FaultyStore struct { next Store; faults *retrytest.Faults }
 //
 // with its constructor and one method for each method of the bound type.
@@ -77,8 +77,8 @@ func (p printer) double(out *jen.File, w Wrapper) {
 	next, faults := fields.name("next"), fields.name("faults")
 	faultsType := jen.Op("*").Qual(RetrytestPath, "Faults")
 
-	p.comment(out, wrap(name+" is "+article(t.Name)+" whose calls fail as a retrytest.Faults decides. "+
-		ConstructorName(name)+" makes one."))
+	p.comment(out, wrap(name+" is "+article(t.Name)+" into whose calls a retrytest.Faults injects failures. "+
+		"Create one with "+ConstructorName(name)+"."))
 	out.Type().Id(name).Add(p.typeParams(t.TypeParams)).
 		Struct(jen.Id(next).Add(iface), jen.Id(faults).Add(faultsType)).Line()
 	if len(t.TypeParams) == 0 {
@@ -90,8 +90,9 @@ func (p printer) double(out *jen.File, w Wrapper) {
 		s[name] = true
 	}
 	nextParam, faultsParam := s.name("next"), s.name("faults")
-	p.comment(out, wrap(ConstructorName(name)+" returns "+article(t.Name)+" that asks faults about each call whose last "+
-		"result is an error, and otherwise calls next. If next is nil, such calls return zero values."))
+	p.comment(out, wrap(ConstructorName(name)+" returns "+article(t.Name)+" that calls next unless faults injects "+
+		"a failure. Only methods whose last result is an error can fail. If next is nil, they return zero values, and "+
+		"no other method may be called."))
 	out.Func().Id(ConstructorName(name)).Add(p.typeParams(t.TypeParams)).
 		Params(jen.Id(nextParam).Add(iface), jen.Id(faultsParam).Add(faultsType)).Op("*").Add(self).
 		Block(jen.Return(jen.Op("&").Add(self).Values(

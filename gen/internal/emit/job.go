@@ -1,12 +1,14 @@
 package emit
 
 import (
+	"strconv"
+
 	"github.com/dave/jennifer/jen"
 )
 
 // job emits, for a wrapper whose durable step is a job as well,
 //
-//	// HandleCopy registers Copy as the handler copy. …
+//	// HandleCopy registers Copy as the handler of runs with the name "copy". …
 //	func HandleCopy(engine *durable.Engine, options ...durable.HandleOption) {
 //		durable.Job(engine, "copy", &stepCopy,
 //			func(shard string) genapi.StepID { return genapi.StringID(shard) },
@@ -73,6 +75,7 @@ func (b body) jobAttempt(input, callee *jen.Statement) *jen.Statement {
 
 // jobDoc describes the function that registers a job.
 func jobDoc(w Wrapper, b body) string {
-	return w.Job + " registers " + b.fn.Name + " as the handler " + b.use.Step.Name + ". A run that durable.Start " +
-		"creates with this name is one call of it: the durable step of " + w.Name + ". See durable.Job."
+	return w.Job + " registers " + b.fn.Name + " as the handler of runs with the name " + strconv.Quote(b.use.Step.Name) +
+		". Each run that durable.Start creates with this name makes one call, which is the durable step of " + w.Name +
+		". See durable.Job."
 }

@@ -23,7 +23,7 @@ func (f *File) HasLive() bool {
 
 // live emits
 //
-//	// LivePolicies returns what may change while the program runs, …
+//	// LivePolicies returns the policies that may change while the program runs, …
 //	func LivePolicies(shared ...*Shared) genapi.LivePackage {
 //		live := genapi.LivePackage{
 //			Package:  "example.com/orders",
@@ -69,14 +69,15 @@ func (p printer) live(out *jen.File) {
 	list("Policies", policies)
 	list("Steps", steps)
 	value := jen.Add(live).Custom(multiline, fields...)
-	doc := LiveFunc + " returns what may change while the program runs, for packages live and override"
+	doc := LiveFunc + " returns the policies that may change while the program runs, for packages live and override"
 	if !p.file.HasShared() {
 		p.comment(out, wrap(doc+"."))
 		out.Func().Id(LiveFunc).Params().Add(live).Block(jen.Return(value)).Line()
 		p.text(out)
 		return
 	}
-	p.comment(out, wrap(doc+". What calls share changes in each of shared, or in "+SharedDefault+" if there is none."))
+	p.comment(out, wrap(doc+". Changes to "+p.file.shares()+" apply to each of shared, or to "+SharedDefault+
+		" if shared is empty."))
 	shared := jen.Id("shared")
 	out.Func().Id(LiveFunc).Params(shared.Clone().Op("...").Op("*").Id(SharedType)).Add(live).Block(
 		jen.Id("live").Op(":=").Add(value),
@@ -125,7 +126,8 @@ func (p printer) text(out *jen.File) {
 	if !isRaw(p.file.Text) {
 		literal = strconv.Quote(p.file.Text)
 	}
-	p.comment(out, wrap(TextVar+" is the text of "+p.file.Source+", with which package live compares other versions."))
+	p.comment(out, wrap(TextVar+" is the text of "+p.file.Source+". Package live compares later versions of the "+
+		"file with it."))
 	out.Const().Id(TextVar).Op("=").Op(literal).Line()
 }
 

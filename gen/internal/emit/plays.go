@@ -24,7 +24,7 @@ type played struct {
 
 // plays emits, for each policy that is tested,
 //
-//	// playsRead are …
+//	// playsRead lists …
 //	var playsRead = []retrytest.Play{ … }
 //
 // and the test that plays them.
@@ -43,10 +43,11 @@ func (p printer) plays(out *jen.File) {
 		}
 		cases = append(cases, jen.Values(jen.Lit(one.name), jen.Id(plays), p.playFunc(one.call)))
 	}
-	p.comment(out, wrap(TestsFunc+" lets the attempts of each call fail in every way that its policy treats "+
-		"differently, and compares their number and their time with what retrygen explain prints."))
+	p.comment(out, wrap(TestsFunc+" makes the attempts of each call fail in every way that its policy distinguishes. "+
+		"It compares their number and the time of the call with what retrygen explain prints."))
 	if slices.ContainsFunc(list, func(one played) bool { return one.direct }) {
-		p.comment(out, "\n"+wrap("It calls retry.Do with the policy of a wrapper whose function no double can replace."))
+		p.comment(out, "\n"+wrap("Where no double can replace the function of a wrapper, the test calls retry.Do with the "+
+			"policy of the wrapper instead."))
 	}
 	t := jen.Id("t").Op("*").Qual("testing", "T")
 	run := jen.Qual("testing/synctest", "Test").Call(jen.Id("t"), jen.Func().Params(t.Clone()).
@@ -75,8 +76,8 @@ func (p printer) playsOf(out *jen.File, policy *Policy) {
 	for _, play := range p.file.playsOf(policy) {
 		list = append(list, jen.Values(fieldsOf(reflect.ValueOf(play), given{})...))
 	}
-	p.comment(out,
-		PlaysName(policy.Name)+" are failures, and what policy "+policy.Name+" promises of a call that meets them.")
+	p.comment(out, wrap(PlaysName(policy.Name)+" lists sequences of failures. Each has the number of attempts and the "+
+		"longest time that policy "+policy.Name+" allows for a call that meets them."))
 	out.Var().Id(PlaysName(policy.Name)).Op("=").Index().Qual(RetrytestPath, "Play").Custom(multiline, list...).Line()
 }
 

@@ -26,7 +26,7 @@ func (p printer) handshake(out *jen.File) {
 	if p.file.HasSteps() {
 		path = StepAPIPath
 	}
-	p.comment(out, "Made for version 1 of the runtime.")
+	p.comment(out, "This code was generated for version 1 of the runtime.")
 	out.Const().Id("_").Op("=").Qual(path, "GeneratedV1").Line()
 }
 
@@ -36,7 +36,7 @@ const AmplificationConst = "retryAmplification"
 
 // amplification emits
 //
-//	// retryAmplification is how many attempts …
+//	// retryAmplification is the number of attempts …
 //	const retryAmplification = 20
 //
 //	const _ = retryAmplification
@@ -45,23 +45,24 @@ func (p printer) amplification(out *jen.File) {
 		return
 	}
 	p.comment(out,
-		wrap(AmplificationConst+" is how many attempts retries inside of retries may multiply to, for retrylint (RL401)."))
+		wrap(AmplificationConst+" is the number of attempts to which retries inside of retries may multiply. "+
+			"retrylint reads it (RL401)."))
 	out.Const().Id(AmplificationConst).Op("=").Lit(p.file.Amplification).Line()
 	out.Const().Id("_").Op("=").Id(AmplificationConst).Line() // or linters report it as unused
 }
 
 // policy emits
 //
-//	// policyRead: up to 3 attempts, waiting 1s and 2s.
+//	// policyRead makes up to 3 attempts and waits 1s and 2s between them.
 //	var policyRead = retry.Policy{Name: "read", MaxAttempts: 3, …}
 //
 // or, if it may change while the program runs,
 //
 //	var policyRead = retry.NewLive(&retry.Policy{Name: "read", …})
 func (p printer) policy(out *jen.File, one Policy) {
-	text := one.Var + ": " + words(&one.Policy.Policy) + sharedWords(one) + "."
+	text := words(one.Var, &one.Policy.Policy) + sharedWords(one)
 	if one.Reload {
-		text += " It may change while the program runs: see " + LiveFunc + "."
+		text += " The policy may change while the program runs: see " + LiveFunc + "."
 	}
 	text = wrap(text)
 	if one.Description != "" {

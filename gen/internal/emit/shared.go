@@ -58,7 +58,7 @@ func BudgetField(name string) string { return camel(name) + "Budget" }
 
 // classes emits
 //
-//	// errorClasses are the classes that retry.yaml defines, in its order.
+//	// errorClasses lists the error classes of retry.yaml, in the same order.
 //	var errorClasses = []retry.ErrorClass{…}
 func (p printer) classes(out *jen.File) {
 	if len(p.file.Errors) == 0 {
@@ -68,7 +68,7 @@ func (p printer) classes(out *jen.File) {
 	for _, c := range p.file.Errors {
 		list = append(list, jen.Custom(multiline, p.class(c)...))
 	}
-	p.comment(out, ClassesVar+" are the classes that "+p.file.Source+" defines, in its order.")
+	p.comment(out, ClassesVar+" lists the error classes of "+p.file.Source+", in the same order.")
 	out.Var().Id(ClassesVar).Op("=").Index().Qual(RuntimePath, "ErrorClass").Custom(multiline, list...).Line()
 }
 
@@ -160,7 +160,7 @@ func codeName(code string) string {
 
 // codes emits
 //
-//	// hasCode returns a test for errors with one of some gRPC status codes.
+//	// hasCode returns a function that reports whether an error has one of the …
 //	func hasCode(list ...codes.Code) func(error) bool { … }
 //
 // if classes list codes.
@@ -168,7 +168,8 @@ func (p printer) codes(out *jen.File) {
 	if !p.file.namesCodes() {
 		return
 	}
-	p.comment(out, CodesFunc+" returns a test for errors with one of some gRPC status codes.")
+	p.comment(out, wrap(CodesFunc+" returns a function that reports whether an error has one of the gRPC status "+
+		"codes in list."))
 	out.Func().Id(CodesFunc).Params(jen.Id("list").Op("...").Qual(grpcCodes,
 		"Code")).Func().Params(jen.Error()).Bool().Block(
 		jen.Return(jen.Func().Params(jen.Err().Error()).Bool().Block(
@@ -191,7 +192,7 @@ func (p printer) shared(out *jen.File) {
 		fields = append(fields, jen.Id(name).Op("*").Qual(pkg, typ))
 		value := jen.Id(name).Op(":")
 		if from != nil {
-			elsewhere = " Those of existing variables keep their state."
+			elsewhere = " What a variable of the program holds keeps its state."
 			value.Add(reference(*from))
 		} else {
 			value.Qual(pkg, constructor).Call(settings)
@@ -229,10 +230,10 @@ func (p printer) shared(out *jen.File) {
 		}
 		add(part.Field, part.Pkg, part.Type, part.constructor(), part.From, part.settings())
 	}
-	p.comment(out, wrap(SharedType+" is what calls share: "+p.file.shares()+"."))
+	p.comment(out, wrap(SharedType+" holds the "+p.file.shares()+" that calls share."))
 	out.Type().Id(SharedType).Struct(fields...).Line()
 
-	p.comment(out, wrap(SharedNew+" returns a new "+SharedType+": "+p.file.firstStates()+"."+elsewhere+connected))
+	p.comment(out, wrap(SharedNew+" returns a new "+SharedType+", in which "+p.file.firstStates()+"."+elsewhere+connected))
 	out.Func().Id(SharedNew).Params().Op("*").Id(SharedType).Block(
 		jen.Return(jen.Op("&").Id(SharedType).Custom(multiline, values...)),
 	).Line()
@@ -242,8 +243,8 @@ func (p printer) shared(out *jen.File) {
 
 	p.comment(out,
 		wrap(SharedDefault+
-			" is shared by all wrapped functions, and by decorators that are given nothing else. A test may replace it "+
-			"before its first use."))
+			" is what all wrapped functions share, and all decorators that were created with a nil "+SharedType+
+			". A test may replace it before its first use."))
 	out.Var().Id(SharedDefault).Op("=").Id(SharedNew).Call().Line()
 }
 
@@ -254,7 +255,7 @@ func (f *File) shares() string {
 	})
 }
 
-// firstStates describes the state in which all of that begins.
+// firstStates describes the first state of what calls share.
 func (f *File) firstStates() string {
 	return f.describe("breakers are closed", "budgets are full", map[string]string{
 		"Limiter": "no permit is in use", "Rate": "rates have their whole burst", "Throttle": "throttles refuse nothing",
@@ -329,7 +330,7 @@ func (p printer) policies(out *jen.File) {
 
 // connected emits
 //
-//	// Stored returns what processes share through a store, for shared.Link.Connect.
+//	// Stored returns what processes share through a store. Pass it to …
 //	func (s *Shared) Stored() shared.Set {
 //		return shared.Set{Breakers: []*breaker.Breaker{s.UpBreaker}}
 //	}
@@ -361,7 +362,7 @@ func (p printer) connected(out *jen.File) {
 	field("Breakers", BreakerPath, "Breaker", breakers)
 	field("Budgets", SharedPath, "Budget", budgets)
 	field("Rates", CapacityPath, "Rate", rates)
-	p.comment(out, "Stored returns what processes share through a store, for shared.Link.Connect.")
+	p.comment(out, "Stored returns what processes share through a store. Pass it to shared.Link.Connect.")
 	out.Func().Params(jen.Id("s").Op("*").Id(SharedType)).Id("Stored").Params().Qual(SharedPath, "Set").Block(
 		jen.Return(jen.Qual(SharedPath, "Set").Custom(multiline, fields...)),
 	).Line()
@@ -371,7 +372,7 @@ func (p printer) connected(out *jen.File) {
 // steps.
 func (p printer) orDurable() string {
 	if p.file.HasSteps() {
-		return ", or durable.Group for units with durable steps,"
+		return ", or with durable.Group if they have durable steps"
 	}
 	return ""
 }
@@ -384,12 +385,12 @@ func (p printer) orDurable() string {
 //		return &Import{job.NewGroup(job.GroupPolicy{…}, jobID)}
 //	}
 func (p printer) group(out *jen.File, g Group) {
-	doc := g.Name + " is one job of group " + g.GroupPolicy.Name + ". " + g.New +
-		" returns one, and job.Run" + p.orDurable() + " runs its units"
+	doc := g.Name + " is one job of group " + g.GroupPolicy.Name + ". Create it with " + g.New +
+		", and run its units with job.Run" + p.orDurable() + "."
 	if g.Budget != nil {
-		doc += ", which share a budget of retries"
+		doc += " The units share a retry budget."
 	}
-	p.comment(out, wrap(doc+"."))
+	p.comment(out, wrap(doc))
 	out.Type().Id(g.Name).Struct(jen.Op("*").Qual(JobPath, "Group")).Line()
 
 	p.comment(out, wrap(g.New+" returns a new job. jobID names it in events."))

@@ -85,20 +85,21 @@ func (f *File) NamesErrors() bool {
 //	var breakerUp = breaker.Policy{Name: "up", …}
 func (p printer) stored(out *jen.File) {
 	variable := func(name, what string, policy any) {
-		p.comment(out, wrap(name+" is a "+what+" in the store of the runs, which all of their processes share."))
+		p.comment(out, wrap(name+" configures "+what+". Its state is in the store of the runs, so that all processes "+
+			"share it."))
 		out.Var().Id(name).Op("=").Add(valueOf(reflect.Indirect(reflect.ValueOf(policy)))).Line()
 	}
 	for _, b := range p.file.StoredBreakers {
-		variable(BreakerVar(b.Name), "circuit breaker", b.Policy)
+		variable(BreakerVar(b.Name), "circuit breaker "+b.Name, b.Policy)
 	}
 	for _, b := range p.file.StoredBudgets {
-		variable(BudgetVar(b.Name), "retry budget", b.Ratio)
+		variable(BudgetVar(b.Name), "retry budget "+b.Name, b.Ratio)
 	}
 }
 
 // stepErrors emits
 //
-//	// stepErrors are the errors that errors.Is finds in recorded errors.
+//	// stepErrors lists the errors that errors.Is recognizes in recorded errors.
 //	var stepErrors = []error{ErrDeclined}
 func (p printer) stepErrors(out *jen.File) {
 	if !p.file.HasSteps() || !p.file.NamesErrors() {
@@ -110,18 +111,18 @@ func (p printer) stepErrors(out *jen.File) {
 			refs = append(refs, reference(r))
 		}
 	}
-	p.comment(out, wrap(StepErrors+" are the errors of "+p.file.Source+" that errors.Is finds in recorded errors."))
+	p.comment(out, wrap(StepErrors+" lists the errors in "+p.file.Source+" that errors.Is recognizes in recorded errors."))
 	out.Var().Id(StepErrors).Op("=").Index().Error().Values(refs...).Line()
 }
 
 // steps emits, for each durable step of a wrapper,
 //
-//	// stepCharge: if an attempt is lost, its run is paused.
+//	// stepCharge pauses its run if an attempt is lost.
 //	var stepCharge = genapi.StepPolicy{Name: "Charge", Policy: &policyCharge, …}
 func (p printer) steps(out *jen.File, w Wrapper) {
 	for use := range w.uses() {
 		if use.Step != nil {
-			p.comment(out, wrap(use.Step.Var+": "+stepWords(use)+"."))
+			p.comment(out, wrap(use.Step.Var+" "+stepWords(use)+"."))
 			out.Var().Id(use.Step.Var).Op("=").Qual(StepAPIPath, "StepPolicy").Custom(multiline, p.step(use)...).Line()
 		}
 	}
@@ -219,25 +220,28 @@ func (u *Use) arguments(fn bind.Func, names []string) (id []idPart, compared []i
 func stepWords(use *Use) string {
 	var parts []string
 	if use.Durable.Record == genapi.RecordFailures {
-		parts = append(parts, "nothing is recorded before an attempt fails")
+		parts = append(parts, "records nothing before an attempt fails")
 	}
 	switch use.onLost() {
 	case genapi.OnLostRetry:
-		parts = append(parts, "a lost attempt is repeated, until "+strconv.Itoa(use.Durable.LostMax)+" are lost")
+		parts = append(parts, "repeats a lost attempt until "+strconv.Itoa(use.Durable.LostMax)+" attempts are lost")
 	case genapi.OnLostFail:
-		parts = append(parts, "it fails if an attempt is lost")
+		parts = append(parts, "fails if an attempt is lost")
 	case genapi.OnLostPause:
-		parts = append(parts, "if an attempt is lost, its run is paused")
+		if use.OnExhausted == genapi.ExhaustedPause {
+			return join(append(parts, "pauses its run if an attempt is lost or its retries are exhausted"), " and ")
+		}
+		parts = append(parts, "pauses its run if an attempt is lost")
 	}
 	switch use.OnExhausted {
 	case genapi.ExhaustedEscalate:
-		parts = append(parts, "exhausted, it is escalated")
+		parts = append(parts, "is escalated if its retries are exhausted")
 	case genapi.ExhaustedDeadLetter:
-		parts = append(parts, "exhausted, it is kept as a dead letter")
+		parts = append(parts, "becomes a dead letter if its retries are exhausted")
 	case genapi.ExhaustedPause:
-		parts = append(parts, "exhausted, it pauses its run")
+		parts = append(parts, "pauses its run if its retries are exhausted")
 	}
-	return strings.Join(parts, "; ")
+	return join(parts, " and ")
 }
 
 // stepDoc describes a durable step in the comment of its wrapper.
@@ -255,18 +259,18 @@ func stepDoc(fn bind.Func, use *Use, l locals) string {
 	}
 	doc := "It is the durable step " + use.Step.Name + " of the run in " + run
 	if len(id) > 0 {
-		doc += ", one for each " + join(use.idTexts(id, l), " and ")
+		doc += ". Each " + join(use.idTexts(id, l), " and ") + " has a step of its own"
 	}
 	doc += "."
 	if len(compared) > 0 {
 		what := "the call returns durable.ErrChanged"
 		if use.OnChanged == genapi.ChangedReport {
-			what = "that is reported"
+			what = "the change is reported"
 		}
-		doc += " If it was recorded with another " + join(names(compared), " or ") + ", " + what + "."
+		doc += " If " + join(names(compared), " or ") + " differs from the recorded value, " + what + "."
 	}
 	if len(ignored) > 0 {
-		doc += " Other values of " + join(ignored, " or ") + " are not noticed."
+		doc += " Changes of " + join(ignored, " or ") + " are not noticed."
 	}
 	return doc
 }

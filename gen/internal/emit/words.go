@@ -3,6 +3,7 @@ package emit
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -11,72 +12,81 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// words describes a policy, for the comment above its literal.
-func words(p *retry.Policy) string {
-	var b strings.Builder
-	switch p.MaxAttempts {
-	case retry.Unlimited:
-		b.WriteString("any number of attempts")
-	case 1:
-		b.WriteString("one attempt, no retry")
-	default:
-		fmt.Fprintf(&b, "up to %d attempts", p.MaxAttempts)
-	}
-	switch {
-	case p.MaxAttempts == 1:
-	case p.Jitter == retry.JitterDecorrelated: // does not use the strategy
-		b.WriteString(", waiting from " + duration.Format(p.InitialDelay) + " to three times the wait before" + capWords(p))
-	default:
-		b.WriteString(", waiting " + waits(p) + jitterWords(p))
-	}
+// words describes a policy in sentences, for the comment above its variable.
+func words(variable string, p *retry.Policy) string {
+	text := variable + attemptsWords(p)
 	for _, limit := range []struct {
 		d    time.Duration
 		text string
 	}{
-		{p.AttemptTimeout, "each attempt takes at most %s"},
-		{p.Timeout, "all of it at most %s"},
-		{p.DelayBudget, "the waits at most %s in total"},
-		{p.MaxElapsed, "no retry later than %s after the first failure"},
+		{p.AttemptTimeout, "Each attempt may take at most %s."},
+		{p.Timeout, "The whole call may take at most %s."},
+		{p.DelayBudget, "All waits together may take at most %s."},
+		{p.MaxElapsed, "No retry starts later than %s after the first failure."},
 	} {
 		if limit.d > 0 {
-			fmt.Fprintf(&b, "; "+limit.text, duration.Format(limit.d))
+			text += fmt.Sprintf(" "+limit.text, duration.Format(limit.d))
 		}
 	}
-	if len(p.RetryOn) > 0 {
-		b.WriteString("; only " + classList(p.RetryOn) + " errors are retried")
-	}
-	if p.RetryUnknown {
-		b.WriteString("; unknown errors are retried, too")
-	}
-	if len(p.AbortOn) > 0 {
-		b.WriteString("; " + classList(p.AbortOn) + " errors never")
-	}
+	text += classWords(p)
 	switch p.MatchText {
 	case retry.MatchStatus:
-		b.WriteString("; of the text of an error, only a status counts")
+		text += " Of the text of an error, only an HTTP status is read."
 	case retry.MatchNone:
-		b.WriteString("; the text of an error does not count")
+		text += " The text of an error is not read."
 	}
 	if p.MaxAttempts != 1 {
-		b.WriteString(retryAfterWords(p.RetryAfter))
+		text += retryAfterWords(p.RetryAfter)
 	}
 	if len(p.PerError) > 0 {
 		var classes []retry.Class
 		for _, o := range p.PerError {
 			classes = append(classes, o.Class)
 		}
-		b.WriteString("; " + classList(classes) + " errors have their own schedule")
+		text += " Errors of class " + classList(classes, " or ") + " have a schedule of their own."
 	}
 	if p.Nested {
-		b.WriteString("; inside a retry of another call, it is retried as well")
+		text += " The call is retried even inside a retry of another call."
 	}
 	if p.Capture {
-		b.WriteString("; timeouts are captured")
+		text += " If a time limit ends an attempt, the state of its work is captured."
 	}
 	if p.Escalate {
-		b.WriteString("; exhausted, it is escalated")
+		text += " If all attempts fail, the error is escalated."
 	}
-	return b.String()
+	return text
+}
+
+// attemptsWords describes the attempts of a policy and the waits between them.
+func attemptsWords(p *retry.Policy) string {
+	text := fmt.Sprintf(" makes up to %d attempts", p.MaxAttempts)
+	switch p.MaxAttempts {
+	case 1:
+		return " makes one attempt and never retries."
+	case retry.Unlimited:
+		text = " makes any number of attempts"
+	}
+	if p.Jitter == retry.JitterDecorrelated { // does not use the strategy
+		return text + ". Each wait is drawn from " + duration.Format(p.InitialDelay) +
+			" to three times the previous wait" + capWords(p, ", but at most %s") + "."
+	}
+	return text + " and waits " + waits(p) + " between them." + jitterWords(p)
+}
+
+// classWords describes which errors are retried, and which never are.
+func classWords(p *retry.Policy) (text string) {
+	switch {
+	case len(p.RetryOn) > 0 && p.RetryUnknown && !slices.Contains(p.RetryOn, retry.ClassUnknown):
+		text = " Only " + classList(append(slices.Clone(p.RetryOn), retry.ClassUnknown), " and ") + " errors are retried."
+	case len(p.RetryOn) > 0:
+		text = " Only " + classList(p.RetryOn, " and ") + " errors are retried."
+	case p.RetryUnknown:
+		text = " Unknown errors are retried as well."
+	}
+	if len(p.AbortOn) > 0 {
+		text += " Errors of class " + classList(p.AbortOn, " or ") + " are never retried."
+	}
+	return text
 }
 
 // retryAfterWords describes the waits that errors ask for, as far as they differ
@@ -85,50 +95,54 @@ func retryAfterWords(r retry.RetryAfter) (text string) {
 	most := duration.Format(r.Limit())
 	switch {
 	case r.Limit() == 0:
-		return "; the waits that errors ask for are ignored"
+		return " The waits that errors ask for are ignored."
 	case r.FailOver:
-		text = "; an error that asks to wait for more than " + most + " ends it"
+		text = " An error that asks for a wait of more than " + most + " ends the call."
 	case r.Limit() != (retry.RetryAfter{}).Limit():
-		text = "; an error may ask to wait for up to " + most
+		text = " An error may ask for a wait of up to " + most + "."
 	}
 	if r.Default > 0 {
-		text += "; a rate limit that asks for no wait waits for " + duration.Format(r.Default)
+		text += " After a rate limit that asks for no wait, the call waits at least " + duration.Format(r.Default) + "."
 	}
 	return text
 }
 
 // sharedWords describes what the calls of a policy share, and its hedge.
-func sharedWords(p Policy) string {
-	var b strings.Builder
+func sharedWords(p Policy) (text string) {
+	var list []string
 	for _, s := range []struct{ kind, name string }{
 		{"breaker", cmp.Or(p.Breaker, p.StoredBreaker)}, {"budget", cmp.Or(p.Budget, p.StoredBudget)},
 		{"concurrency limit", p.Concurrency}, {"rate", p.Rate}, {"throttle", p.Throttle},
 	} {
 		if s.name != "" {
-			fmt.Fprintf(&b, "; shares %s %s", s.kind, s.name)
+			list = append(list, s.kind+" "+s.name)
 		}
+	}
+	if len(list) > 0 {
+		text = " Its calls share " + join(list, " and ") + "."
 	}
 	switch h := p.Hedge; {
 	case h == nil:
 	case h.After > 0:
-		fmt.Fprintf(&b, "; an attempt that takes %s is made a second time", duration.Format(h.After))
+		text += fmt.Sprintf(" If an attempt takes longer than %s, a second request is made.", duration.Format(h.After))
 	default:
-		fmt.Fprintf(&b, "; an attempt that takes longer than %.4g %% of them is made a second time", 100*h.Quantile)
+		text += fmt.Sprintf(" If an attempt takes longer than %.4g %% of the recent ones, a second request is made.",
+			100*h.Quantile)
 	}
-	return b.String()
+	return text
 }
 
 // jitterWords describes the jitter of a policy.
 func jitterWords(p *retry.Policy) string {
 	switch p.Jitter {
 	case retry.JitterProportional:
-		return fmt.Sprintf(", give or take %.4g %%", 100*p.JitterFactor)
+		return fmt.Sprintf(" Jitter makes each wait up to %.4g %% shorter or longer.", 100*p.JitterFactor)
 	case retry.JitterAdditive:
-		return fmt.Sprintf(", and up to %.4g %% more", 100*p.JitterFactor)
+		return fmt.Sprintf(" Jitter makes each wait up to %.4g %% longer.", 100*p.JitterFactor)
 	case retry.JitterFull:
-		return ", each drawn from zero to that"
+		return " Full jitter draws each wait from zero to that value."
 	case retry.JitterEqual:
-		return ", each drawn from half to all of that"
+		return " Equal jitter draws each wait from half of that value to all of it."
 	}
 	return ""
 }
@@ -148,15 +162,15 @@ func waits(p *retry.Policy) string {
 	if p.MaxAttempts-1 == n {
 		return join(list, " and ")
 	}
-	return strings.Join(list, ", ") + ", …" + capWords(p)
+	return strings.Join(list, ", ") + ", …" + capWords(p, " (at most %s)")
 }
 
-// capWords describes the cap on delays.
-func capWords(p *retry.Policy) string {
+// capWords describes the cap on delays. Format has a verb for the cap.
+func capWords(p *retry.Policy, format string) string {
 	if p.MaxDelay <= 0 {
 		return ""
 	}
-	return ", never more than " + duration.Format(p.MaxDelay)
+	return fmt.Sprintf(format, duration.Format(p.MaxDelay))
 }
 
 // join joins a list with commas, and its last element with last.
@@ -167,13 +181,13 @@ func join(list []string, last string) string {
 	return strings.Join(list[:len(list)-1], ", ") + last + list[len(list)-1]
 }
 
-// classList lists classes by their names in the policy file.
-func classList(classes []retry.Class) string {
+// classList lists classes by their names in the policy file, with last before the last one.
+func classList(classes []retry.Class, last string) string {
 	var list []string
 	for _, c := range classes {
 		list = append(list, strings.TrimPrefix(string(c), "pattern:"))
 	}
-	return join(list, " and ")
+	return join(list, last)
 }
 
 // wrap breaks text into lines of a comment.

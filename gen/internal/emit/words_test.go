@@ -36,7 +36,7 @@ func TestWordsOfEverySetting(t *testing.T) {
 	if file == nil {
 		t.Fatal(problems)
 	}
-	describe := func(p policy.Policy) string { return words(&p.Policy) + sharedWords(Policy{Policy: p}) }
+	describe := func(p policy.Policy) string { return words("", &p.Policy) + sharedWords(Policy{Policy: p}) }
 	plain := describe(file.Policies[0])
 	for _, p := range file.Policies[1:] {
 		if described, excused := describe(p) != plain, wordless[p.Name] != ""; described == excused {

@@ -13,11 +13,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
-// Made for version 1 of the runtime.
+// This code was generated for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// Shared is what calls share: circuit breakers, retry budgets, concurrency
-// limits and rates.
+// Shared holds the circuit breakers, retry budgets, concurrency limits and
+// rates that calls share.
 type Shared struct {
 	RateBreaker     *breaker.Breaker
 	SlowBreaker     *breaker.Breaker
@@ -27,8 +27,8 @@ type Shared struct {
 	SteadyRate      *capacity.Rate
 }
 
-// NewShared returns a new Shared: breakers are closed, budgets are full, no
-// permit is in use and rates have their whole burst.
+// NewShared returns a new Shared, in which breakers are closed, budgets are
+// full, no permit is in use and rates have their whole burst.
 func NewShared() *Shared {
 	return &Shared{
 		RateBreaker:     breaker.New(breaker.Policy{Name: "rate", FailureRate: 0.5, MinCalls: 10, Window: 5 * time.Second, OpenFor: 2 * time.Second, HalfOpenCalls: 2, Successes: 2}),
@@ -53,11 +53,12 @@ func (s *Shared) Capacity() capacity.Set {
 	}
 }
 
-// DefaultShared is shared by all wrapped functions, and by decorators that are
-// given nothing else. A test may replace it before its first use.
+// DefaultShared is what all wrapped functions share, and all decorators that
+// were created with a nil Shared. A test may replace it before its first use.
 var DefaultShared = NewShared()
 
-// policyOnce: one attempt, no retry; each attempt takes at most 500ms.
+// policyOnce makes one attempt and never retries. Each attempt may take at most
+// 500ms.
 var policyOnce = retry.Policy{
 	Name: "once",
 	Schedule: retry.Schedule{
@@ -70,8 +71,8 @@ var policyOnce = retry.Policy{
 	AttemptTimeout: 500 * time.Millisecond,
 }
 
-// policyPlain: up to 4 attempts, waiting 100ms, 200ms and 400ms; each attempt
-// takes at most 500ms.
+// policyPlain makes up to 4 attempts and waits 100ms, 200ms and 400ms between
+// them. Each attempt may take at most 500ms.
 var policyPlain = retry.Policy{
 	Name: "plain",
 	Schedule: retry.Schedule{
@@ -84,8 +85,8 @@ var policyPlain = retry.Policy{
 	AttemptTimeout: 500 * time.Millisecond,
 }
 
-// policyBudgeted: up to 3 attempts, waiting 100ms and 200ms; each attempt takes
-// at most 500ms; shares budget ten.
+// policyBudgeted makes up to 3 attempts and waits 100ms and 200ms between them.
+// Each attempt may take at most 500ms. Its calls share budget ten.
 var policyBudgeted = retry.Policy{
 	Name: "budgeted",
 	Schedule: retry.Schedule{
@@ -98,8 +99,8 @@ var policyBudgeted = retry.Policy{
 	AttemptTimeout: 500 * time.Millisecond,
 }
 
-// policyGuarded: up to 3 attempts, waiting 100ms and 200ms; each attempt takes
-// at most 500ms; shares breaker rate.
+// policyGuarded makes up to 3 attempts and waits 100ms and 200ms between them.
+// Each attempt may take at most 500ms. Its calls share breaker rate.
 var policyGuarded = retry.Policy{
 	Name: "guarded",
 	Schedule: retry.Schedule{
@@ -112,9 +113,10 @@ var policyGuarded = retry.Policy{
 	AttemptTimeout: 500 * time.Millisecond,
 }
 
-// policyPatient: up to 5 attempts, waiting 100ms, 200ms, 400ms and 800ms; each
-// attempt takes at most 500ms; the waits at most 5s in total; only transient
-// and breaker_open errors are retried; shares breaker slow; shares budget ten.
+// policyPatient makes up to 5 attempts and waits 100ms, 200ms, 400ms and 800ms
+// between them. Each attempt may take at most 500ms. All waits together may
+// take at most 5s. Only transient and breaker_open errors are retried. Its
+// calls share breaker slow and budget ten.
 var policyPatient = retry.Policy{
 	Name: "patient",
 	Schedule: retry.Schedule{
@@ -129,8 +131,8 @@ var policyPatient = retry.Policy{
 	RetryOn:        []retry.Class{retry.ClassTransient, retry.ClassBreakerOpen},
 }
 
-// policyTimed: any number of attempts, waiting 100ms, 100ms, 100ms, 100ms, …,
-// never more than 2s; all of it at most 2s.
+// policyTimed makes any number of attempts and waits 100ms, 100ms, 100ms,
+// 100ms, … (at most 2s) between them. The whole call may take at most 2s.
 var policyTimed = retry.Policy{
 	Name: "timed",
 	Schedule: retry.Schedule{
@@ -142,9 +144,10 @@ var policyTimed = retry.Policy{
 	Timeout: 2 * time.Second,
 }
 
-// policyMixed: up to 4 attempts, waiting 100ms, 200ms and 400ms; each attempt
-// takes at most 500ms; no retry later than 3s after the first failure; timeout
-// errors have their own schedule.
+// policyMixed makes up to 4 attempts and waits 100ms, 200ms and 400ms between
+// them. Each attempt may take at most 500ms. No retry starts later than 3s
+// after the first failure. Errors of class timeout have a schedule of their
+// own.
 var policyMixed = retry.Policy{
 	Name: "mixed",
 	Schedule: retry.Schedule{
@@ -170,8 +173,9 @@ var policyMixed = retry.Policy{
 	},
 }
 
-// policyLimited: up to 3 attempts, waiting 100ms and 200ms; each attempt takes
-// at most 500ms; all of it at most 2s; shares concurrency limit fixed.
+// policyLimited makes up to 3 attempts and waits 100ms and 200ms between them.
+// Each attempt may take at most 500ms. The whole call may take at most 2s. Its
+// calls share concurrency limit fixed.
 var policyLimited = retry.Policy{
 	Name: "limited",
 	Schedule: retry.Schedule{
@@ -185,8 +189,9 @@ var policyLimited = retry.Policy{
 	Timeout:        2 * time.Second,
 }
 
-// policyAdaptive: up to 3 attempts, waiting 100ms and 200ms; only transient and
-// limited errors are retried; shares concurrency limit adaptive.
+// policyAdaptive makes up to 3 attempts and waits 100ms and 200ms between them.
+// Only transient and limited errors are retried. Its calls share concurrency
+// limit adaptive.
 var policyAdaptive = retry.Policy{
 	Name: "adaptive",
 	Schedule: retry.Schedule{
@@ -199,9 +204,9 @@ var policyAdaptive = retry.Policy{
 	RetryOn: []retry.Class{retry.ClassTransient, retry.ClassLimited},
 }
 
-// policyGated: up to 3 attempts, waiting 100ms and 200ms; each attempt takes at
-// most 500ms; shares breaker rate; shares budget ten; shares concurrency limit
-// fixed; shares rate steady.
+// policyGated makes up to 3 attempts and waits 100ms and 200ms between them.
+// Each attempt may take at most 500ms. Its calls share breaker rate, budget
+// ten, concurrency limit fixed and rate steady.
 var policyGated = retry.Policy{
 	Name: "gated",
 	Schedule: retry.Schedule{
@@ -220,8 +225,8 @@ func Policies() []*retry.Policy {
 	return []*retry.Policy{&policyOnce, &policyPlain, &policyBudgeted, &policyGuarded, &policyPatient, &policyTimed, &policyMixed, &policyLimited, &policyAdaptive, &policyGated}
 }
 
-// RetryService is a Service that retries as the policies of retry.yaml say.
-// NewRetryService makes one.
+// RetryService is a Service that retries calls according to retry.yaml. Create
+// one with NewRetryService.
 type RetryService struct {
 	next   Service
 	shared *Shared
@@ -229,7 +234,7 @@ type RetryService struct {
 
 var _ Service = (*RetryService)(nil)
 
-// NewRetryService returns a Service that calls next. A nil shared is
+// NewRetryService returns a Service that calls next. If shared is nil, it uses
 // DefaultShared.
 func NewRetryService(next Service, shared *Shared) *RetryService {
 	if shared == nil {
@@ -238,7 +243,7 @@ func NewRetryService(next Service, shared *Shared) *RetryService {
 	return &RetryService{next: next, shared: shared}
 }
 
-// Unwrap returns the Service that is called.
+// Unwrap returns the wrapped Service.
 func (s *RetryService) Unwrap() Service {
 	return s.next
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
-// Made for version 1 of the runtime.
+// This code was generated for version 1 of the runtime.
 const _ = genapi.GeneratedV1
 
-// errorClasses are the classes that retry.yaml defines, in its order.
+// errorClasses lists the error classes of retry.yaml, in the same order.
 var errorClasses = []retry.ErrorClass{
 	{
 		Class:  "missing",
@@ -32,8 +32,8 @@ var errorClasses = []retry.ErrorClass{
 	},
 }
 
-// Shared is what calls share: circuit breakers, retry budgets, concurrency
-// limits, rates, throttles and hedges.
+// Shared holds the circuit breakers, retry budgets, concurrency limits, rates,
+// throttles and hedges that calls share.
 type Shared struct {
 	StockBreaker    *breaker.Breaker
 	SharedBudget    *budget.Budget
@@ -43,9 +43,9 @@ type Shared struct {
 	FindHedge       *hedge.Hedge
 }
 
-// NewShared returns a new Shared: breakers are closed, budgets are full, no
-// permit is in use, rates have their whole burst, throttles refuse nothing and
-// hedges know no durations.
+// NewShared returns a new Shared, in which breakers are closed, budgets are
+// full, no permit is in use, rates have their whole burst, throttles refuse
+// nothing and hedges know no durations.
 func NewShared() *Shared {
 	return &Shared{
 		StockBreaker:    breaker.New(breaker.Policy{Name: "stock", Failures: 5, OpenFor: 10 * time.Second, HalfOpenCalls: 1, Successes: 1}),
@@ -76,14 +76,15 @@ func (s *Shared) Hedges() []*hedge.Hedge {
 	return []*hedge.Hedge{s.FindHedge}
 }
 
-// DefaultShared is shared by all wrapped functions, and by decorators that are
-// given nothing else. A test may replace it before its first use.
+// DefaultShared is what all wrapped functions share, and all decorators that
+// were created with a nil Shared. A test may replace it before its first use.
 var DefaultShared = NewShared()
 
-// policyRead: up to 3 attempts, waiting 10ms and 20ms, each drawn from zero to
-// that; all of it at most 30s; only transient and busy errors are retried;
-// rate_limit errors have their own schedule. It may change while the program
-// runs: see LivePolicies.
+// policyRead makes up to 3 attempts and waits 10ms and 20ms between them. Full
+// jitter draws each wait from zero to that value. The whole call may take at
+// most 30s. Only transient and busy errors are retried. Errors of class
+// rate_limit have a schedule of their own. The policy may change while the
+// program runs: see LivePolicies.
 var policyRead = retry.NewLive(&retry.Policy{
 	Name: "read",
 	Schedule: retry.Schedule{
@@ -112,8 +113,9 @@ var policyRead = retry.NewLive(&retry.Policy{
 	},
 })
 
-// policyQuick: up to 3 attempts, waiting 1ms and 2ms; unknown errors are
-// retried, too. It may change while the program runs: see LivePolicies.
+// policyQuick makes up to 3 attempts and waits 1ms and 2ms between them.
+// Unknown errors are retried as well. The policy may change while the program
+// runs: see LivePolicies.
 var policyQuick = retry.NewLive(&retry.Policy{
 	Name: "quick",
 	Schedule: retry.Schedule{
@@ -127,9 +129,10 @@ var policyQuick = retry.NewLive(&retry.Policy{
 	Classes:      errorClasses,
 })
 
-// policyStock: up to 4 attempts, waiting 20ms, 40ms and 80ms, each drawn from
-// zero to that; shares breaker stock; shares budget shared. It may change while
-// the program runs: see LivePolicies.
+// policyStock makes up to 4 attempts and waits 20ms, 40ms and 80ms between
+// them. Full jitter draws each wait from zero to that value. Its calls share
+// breaker stock and budget shared. The policy may change while the program
+// runs: see LivePolicies.
 var policyStock = retry.NewLive(&retry.Policy{
 	Name: "stock",
 	Schedule: retry.Schedule{
@@ -143,9 +146,9 @@ var policyStock = retry.NewLive(&retry.Policy{
 	Classes: errorClasses,
 })
 
-// policyPartner: up to 2 attempts, waiting 20ms; shares concurrency limit db;
-// shares rate partner; shares throttle partner. It may change while the program
-// runs: see LivePolicies.
+// policyPartner makes up to 2 attempts and waits 20ms between them. Its calls
+// share concurrency limit db, rate partner and throttle partner. The policy may
+// change while the program runs: see LivePolicies.
 var policyPartner = retry.NewLive(&retry.Policy{
 	Name: "partner",
 	Schedule: retry.Schedule{
@@ -158,8 +161,9 @@ var policyPartner = retry.NewLive(&retry.Policy{
 	Classes: errorClasses,
 })
 
-// policyFind: up to 2 attempts, waiting 1s; an attempt that takes 50ms is made
-// a second time. It may change while the program runs: see LivePolicies.
+// policyFind makes up to 2 attempts and waits 1s between them. If an attempt
+// takes longer than 50ms, a second request is made. The policy may change while
+// the program runs: see LivePolicies.
 var policyFind = retry.NewLive(&retry.Policy{
 	Name: "find",
 	Schedule: retry.Schedule{
@@ -172,7 +176,7 @@ var policyFind = retry.NewLive(&retry.Policy{
 	Classes: errorClasses,
 })
 
-// policyFixed: up to 2 attempts, waiting 5ms.
+// policyFixed makes up to 2 attempts and waits 5ms between them.
 var policyFixed = retry.Policy{
 	Name: "fixed",
 	Schedule: retry.Schedule{
@@ -191,9 +195,10 @@ func Policies() []*retry.Policy {
 	return []*retry.Policy{policyRead.Load(), policyQuick.Load(), policyStock.Load(), policyPartner.Load(), policyFind.Load(), &policyFixed}
 }
 
-// LivePolicies returns what may change while the program runs, for packages
-// live and override. What calls share changes in each of shared, or in
-// DefaultShared if there is none.
+// LivePolicies returns the policies that may change while the program runs, for
+// packages live and override. Changes to circuit breakers, retry budgets,
+// concurrency limits, rates, throttles and hedges apply to each of shared, or
+// to DefaultShared if shared is empty.
 func LivePolicies(shared ...*Shared) genapi.LivePackage {
 	live := genapi.LivePackage{
 		Package:  "github.com/retrygen/retrygen/contrib/live/internal/orders",
@@ -215,8 +220,8 @@ func LivePolicies(shared ...*Shared) genapi.LivePackage {
 	return live
 }
 
-// policyFile is the text of retry.yaml, with which package live compares other
-// versions.
+// policyFile is the text of retry.yaml. Package live compares later versions of
+// the file with it.
 const policyFile = `version: 1
 reload: true
 errors:
