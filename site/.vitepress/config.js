@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitepress'
-import { asOnGitHub, diagrams, longTables, repositoryLinks, slugify } from './markdown.js'
+import { asOnGitHub, diagrams, longTables, ownPictures, repositoryLinks, slugify } from './markdown.js'
 import { excluded, rewrites, root, sidebars, sitePath } from './pages.js'
 import { versionMenu } from './versions.js'
 
@@ -44,7 +44,7 @@ export default defineConfig({
     anchor: { slugify },
     languageAlias: { haproxy: 'ini' },
     config(md) {
-      md.use(asOnGitHub).use(repositoryLinks, { github, ref }).use(longTables).use(diagrams)
+      md.use(asOnGitHub).use(repositoryLinks, { github, ref }).use(ownPictures).use(longTables).use(diagrams)
     },
   },
 

@@ -49,6 +49,13 @@ export function repositoryLinks(md, { github, ref }) {
   }
 }
 
+/** Shows the text of a picture of another host, such as a badge: pages load nothing from others. */
+export function ownPictures(md) {
+  const { image } = md.renderer.rules
+  md.renderer.rules.image = (tokens, i, options, env, self) => /^https?:/.test(tokens[i].attrGet('src')) ?
+    md.utils.escapeHtml(tokens[i].content) : image(tokens, i, options, env, self)
+}
+
 /** A cell with more characters than this is hard to read in a column. */
 const longCell = 120
 
