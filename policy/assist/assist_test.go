@@ -67,7 +67,10 @@ func TestAnswers(t *testing.T) {
 
 // symbols are those of the Go package.
 var symbols = []Symbol{
-	{Name: "Client.Fetch", Signature: "func (c *Client) Fetch(ctx context.Context, id string) (*User, error)", Doc: "Fetch reads."},
+	{
+		Name: "Client.Fetch", Signature: "func (c *Client) Fetch(ctx context.Context, id string) (*User, error)",
+		Doc: "Fetch reads.",
+	},
 	{Name: "Store", Signature: "type Store interface", IsWhole: true},
 	{Name: "Store.Get", Signature: "Get(ctx context.Context) error"},
 }

@@ -188,7 +188,8 @@ func TestEdits(t *testing.T) {
 func TestQuestions(t *testing.T) {
 	for _, encoding := range []string{"utf-8", "utf-16"} {
 		e := newEditor(t, encoding)
-		text := "version: 1\npolicies:\n  read: {attempts: 3, timeout: 5s} # ü\n  slow: {extends: read, description: ä, jit}\n"
+		text := "version: 1\npolicies:\n  read: {attempts: 3, timeout: 5s} # ü\n" +
+			"  slow: {extends: read, description: ä, jit}\n"
 		e.open(uri, text)
 		at := func(line, column int) positionParams { return positionParams{documentID{uri}, position{line, column}} }
 		after := strings.Index(strings.Split(text, "\n")[3], "jit") + 3 // in bytes
@@ -272,7 +273,8 @@ func TestGoCode(t *testing.T) {
 	write("go.sum", string(sum))
 	write("go.mod", "module example.com/shop\n\ngo 1.26.0\n\nrequire github.com/retrygen/retrygen v0.0.0\n\n"+
 		"replace github.com/retrygen/retrygen => "+root+"\n")
-	code := "package shop\n\nimport \"context\"\n\n// Fetch fetches a user.\nfunc Fetch(ctx context.Context) error { return nil }\n"
+	code := "package shop\n\nimport \"context\"\n\n" +
+		"// Fetch fetches a user.\nfunc Fetch(ctx context.Context) error { return nil }\n"
 	write("shop.go", code)
 	text := "version: 1\npolicies:\n  read: {max_attempts: 3, attempt_timeout: 1s, jitter: full}\nbind:\n  Fetsh: read\n"
 	write(gen.SourceName, text)
@@ -333,7 +335,8 @@ func TestGoCode(t *testing.T) {
 func TestLifecycle(t *testing.T) {
 	e := startServer(t)
 	var rpc *jsonrpc2.Error
-	if err := e.conn.Call(t.Context(), "textDocument/hover", positionParams{}, nil); !errors.As(err, &rpc) || rpc.Code != -32002 {
+	err := e.conn.Call(t.Context(), "textDocument/hover", positionParams{}, nil)
+	if !errors.As(err, &rpc) || rpc.Code != -32002 {
 		t.Errorf("before initialize: %v", err)
 	}
 	e.call("initialize", initializeParams{}, nil)
@@ -378,7 +381,8 @@ func TestTenThousandEdits(t *testing.T) {
 	e.open(uri, text)
 	random := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"\n", "  ", ": ", "{", "}", "[", "]", ",", "#", "'", "\"", "|", "- ", "&a ", "*a", "<<: ", "\r\n",
-		"read", "policies", "bind", "backoff", "max_attempts", "timeout", "5s", "3", "Client.Fetch", "ü", "𝄞", "\x00", "version: 1\n",
+		"read", "policies", "bind", "backoff", "max_attempts", "timeout", "5s", "3", "Client.Fetch", "ü", "𝄞", "\x00",
+		"version: 1\n",
 		"  slow: {extends: read}\n", "per_error", "\t"}
 	for i := range edits {
 		if random.IntN(200) == 0 {
@@ -409,7 +413,8 @@ func TestTenThousandEdits(t *testing.T) {
 		case 3:
 			e.call("textDocument/codeLens", documentParams{at.TextDocument}, &any)
 		case 4:
-			e.call("textDocument/codeAction", codeActionParams{TextDocument: at.TextDocument, Range: textRange{start, end}}, &any)
+			e.call("textDocument/codeAction",
+				codeActionParams{TextDocument: at.TextDocument, Range: textRange{start, end}}, &any)
 		}
 	}
 	e.change(uri, contentChange{nil, text})
