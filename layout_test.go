@@ -225,8 +225,8 @@ var floors = map[string][]string{
 		"runtime/capacity", "runtime/hedge"},
 	"cmd/retrygen/internal/lsp": {"gen", "policy", "policy/assist", "policy/rules"},
 	"cmd/retrygen": {"cmd/retrygen/internal/lsp", "docs", "foreign", "gen", "internal/atomicfile", "internal/cli",
-		"internal/diagnostic", "internal/filetree", "internal/sarif", "internal/spelling", "policy", "policy/duration", "policy/format",
-		"policy/rules", "schema", "storm", "storm/chart"},
+		"internal/diagnostic", "internal/filetree", "internal/sarif", "internal/spelling", "policy", "policy/duration",
+		"policy/format", "policy/rules", "schema", "storm", "storm/chart"},
 	"cmd/retrylint": {"docs", "foreign", "internal/atomicfile", "internal/cli", "internal/diagnostic",
 		"internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
