@@ -33,12 +33,12 @@ var builtinClasses = []struct {
 	{
 		retry.ClassNetwork,
 		[]sample{
-			{"errors of package `net` that are temporary", &net.DNSError{Err: "server misbehaving", IsTemporary: true}},
+			{"temporary errors of package `net`", &net.DNSError{Err: "server misbehaving", IsTemporary: true}},
 			{"connection errors of the operating system", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
 			{"`io.ErrUnexpectedEOF`", io.ErrUnexpectedEOF},
-			{"`io.EOF` inside of a `net.Error`", &url.Error{Op: "Get", Err: io.EOF}},
+			{"`io.EOF` inside a `net.Error`", &url.Error{Op: "Get", Err: io.EOF}},
 			{"`driver.ErrBadConn` of `database/sql`", driver.ErrBadConn},
-			{"HTTP/2 stream, connection and GOAWAY errors", nil}, // tested with real connections in package retry
+			{"errors of HTTP/2 streams and connections, and GOAWAY", nil}, // tested with real connections in package retry
 		},
 		[]string{"network", "connection", "refused", "unreachable"},
 	},
@@ -47,7 +47,7 @@ var builtinClasses = []struct {
 		[]sample{
 			{"errors whose method `Timeout() bool` returns true", &net.DNSError{IsTimeout: true}},
 			{"`context.DeadlineExceeded`", context.DeadlineExceeded},
-			{"the end of an attempt by the limit of its policy", retry.ErrAttemptTimeout},
+			{"an attempt that `attempt_timeout` has ended", retry.ErrAttemptTimeout},
 		},
 		[]string{"timeout", "timed out"},
 	},
@@ -123,10 +123,10 @@ func classesSection(t *testing.T) string {
 	b.WriteString(`
 ### Built-in classes
 
-An error belongs to a built-in class by its types or by its text. The text is read only if the types prove nothing: there is no type
-of this table, no status, and no class of the file that names the type with ` + "`is` or `as`" + `.
+retrygen looks at the type of an error to find its built-in classes. It reads the text of the error only if nothing else classifies it: the error has no
+type of this table and no status, and no class of the file names it with ` + "`is` or `as`" + `.
 
-| class | types | HTTP statuses | gRPC codes | words of the text |
+| class | types | HTTP statuses | gRPC codes | words in the text |
 |---|---|---|---|---|
 `)
 	for _, row := range builtinClasses {
@@ -149,33 +149,39 @@ of this table, no status, and no class of the file that names the type with ` + 
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", row.class, strings.Join(types, "; "),
 			statuses(func(status int) bool { return belongs(statusError(status)) }), codes(belongs), strings.Join(words, ", "))
 	}
-	b.WriteString("\n`transient` is the first four together, `unknown` every error of which nothing is known, and `any` " +
-		"every error. `breaker_open` and those after it are of attempts that were refused before they were made. They\n" +
-		"are retried only by a policy whose `retry_on` names the class: `any` is not enough.\n\n")
+	b.WriteString("\nThree more names stand for several classes, or for none:\n\n" +
+		"- `transient` is the first four classes together.\n" +
+		"- `unknown` is every error that none of the sources of this page classifies. Such an error ends the call and is returned\n" +
+		"  unchanged, and events have the reason `ErrUnclassified`. With `unknown: retry`, a policy retries it.\n" +
+		"- `any` is every error, except those of the last four classes. These are errors of attempts that were refused before\n" +
+		"  they were made, and a policy retries them only if its `retry_on` names the class itself.\n\n" +
+		"The details:\n\n")
 	byDefault := &retry.Policy{Facts: factsOf}
 	never := func(err error) bool { return !byDefault.Retries(err) }
-	fmt.Fprintf(b, "- Never retried, except errors of a class with `retryable: true`: %s, and %s.\n",
+	fmt.Fprintf(b, "- **Never retried**, unless a class of the file with `retryable: true` matches: %s, and %s.\n",
 		statuses(func(status int) bool { return never(statusError(status)) }), codes(never))
 	fmt.Fprintf(b,
-		"- No failure for a breaker without `count`, since they are due to the request or its sender: %s, %s, and "+
+		"- **Not a failure** for a breaker without `count`, because the request or its sender is to blame: %s, %s, and "+
 			"`canceled` errors.\n",
 		statuses(func(status int) bool { return neutral(t, statusError(status)) }),
 		codes(func(err error) bool { return neutral(t, err) }))
 	b.WriteString(
-		"- The HTTP status is the result of a method `StatusCode() int`, `HTTPStatusCode() int` or `HTTPCode() int`. gRPC\n" +
-			"  codes count in packages that depend on `google.golang.org/grpc`.\n" +
-			"- These methods count as well: `ErrorCode() string` for the codes with which AWS throttles, before the status;\n" +
-			"  `SQLState() string`, by its class; `HasErrorLabel(string) bool` of MongoDB; `SafeToRetry() bool`,\n" +
-			"  `Retryable() bool`, `RetryableError() bool`, `NonRetryable() bool` and `NonRetriable()`; and `Timeout() bool`\n" +
-			"  with `Temporary() bool`: if both return false, as for a host that does not exist, the error is permanent.\n" +
-			"- What a reader under `clients` knows replaces what methods prove.\n" +
-			"- Words count as a whole, in any case. A number is a status only after `HTTP`, `status`, `status code`,\n" +
-			"  `response code` or `error`, or before its reason phrase: `order 500 not found` and `code: 503` prove nothing.\n" +
-			"  A status in the text counts before words.\n" +
-			"- The texts of package retry are not read, nor what is wrapped around them, nor more than 16 KiB. With\n" +
-			"  `match_text: status` in a policy only statuses count, and with `match_text: false` no text is read.\n" +
-			"- `unknown` are the errors of which none of this is known. They end the call and are returned unchanged, with\n" +
-			"  the reason `ErrUnclassified` in events. `unknown: retry` in a policy retries them.\n")
+		"- **Status.** The HTTP status is the result of a method `StatusCode() int`, `HTTPStatusCode() int` or `HTTPCode() int`.\n" +
+			"  gRPC codes are read in packages that depend on `google.golang.org/grpc`.\n" +
+			"- **Other methods** are read as well:\n" +
+			"  - `ErrorCode() string`, for the codes with which AWS throttles; it counts more than the status;\n" +
+			"  - `SQLState() string`, by the class of the code;\n" +
+			"  - `HasErrorLabel(string) bool` of MongoDB;\n" +
+			"  - `SafeToRetry() bool`, `Retryable() bool`, `RetryableError() bool`, `NonRetryable() bool` and `NonRetriable()`;\n" +
+			"  - `Timeout() bool` together with `Temporary() bool`: if both return false, the error is permanent. An example is a\n" +
+			"    host that does not exist.\n" +
+			"- **Clients.** What a client under `clients` reads replaces what the methods say.\n" +
+			"- **Words** are whole words, in upper or lower case. A number is a status only after `HTTP`, `status`, `status code`,\n" +
+			"  `response code` or `error`, or before its reason phrase: `order 500 not found` and `code: 503` prove nothing. A\n" +
+			"  status in the text counts more than words.\n" +
+			"- **Limits of the text.** At most 16 KiB of a text are read. The texts of the errors of package retry, and what is\n" +
+			"  wrapped around them, are not read. With `match_text: status` in a policy, only statuses are read, and with\n" +
+			"  `match_text: false` no text at all.\n")
 	return b.String()
 }
 

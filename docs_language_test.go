@@ -90,10 +90,11 @@ func (s setting) entries() string {
 
 const languageIntro = `# The policy language
 
-After this page you know every setting of a policy file. The file is called ` + "`retry.yaml`" +
-	` and is next to the Go package that it applies to.
-[The rules](rules/README.md) describe what makes a policy wrong. This page is made from the JSON Schema (` +
-	"`go test . -update`" + `).
+Which settings can a policy file have, and what does each of them do? This page lists all of them, section by section, in
+the order of the file. The words *attempt*, *backoff*, *jitter*, *scope*, *budget* and *breaker* are explained in [Concepts](concepts.md).
+
+A policy file is called ` + "`retry.yaml`" + `, and is in the folder of the Go package that it applies to. ` + "`retrygen check`" + `
+reports what is wrong with it; [the rules](rules/README.md) explain each problem. Here is a file with most sections:
 
 ` + "```yaml" + `
 version: 1
@@ -131,20 +132,23 @@ bind:
   Client.Pay: {policy: pay, idempotent: false}
 ` + "```" + `
 
-- Unknown keys are errors, and so is every value that would have to be guessed, clamped or ignored. A file with an error generates nothing.
-- A duration is a number with a unit, or several: ` + "`500ms`, `1m30s`, `1h 30m`, `2 minutes`" +
-	`. A number alone is refused.
-- ` + "`extends`" + ` inherits the settings of another policy, one by one; lists, ` +
-	"`backoff`, `jitter`, `hedge` and `durable`" + ` are replaced as a whole. All policies inherit ` + "`defaults`" + `.
-- ` + "`null`" + ` resets a setting to its default, and under ` + "`per_error`" +
-	` to the policy's own schedule. Required settings cannot be null.
-- Top-level keys that begin with ` + "`x-`" + ` are ignored; use them for YAML anchors.
-- Older spellings of a setting are read as well; ` + "`retrygen fmt`" + ` rewrites them.
+These rules apply to the whole file:
+
+- **Errors.** An unknown key is an error, and so is a value that retrygen would have to guess, clamp or ignore. No code is generated from a file with an error.
+- **Durations** have a unit: ` + "`500ms`, `1m30s`, `1h 30m`, `2 minutes`" + `. A number without a unit is an error.
+- **Inheritance.** ` + "`extends`" + ` inherits the settings of another policy, one by one. A policy that writes a list, or
+  ` +
+	"`backoff`, `jitter`, `hedge` or `durable`" + `, replaces the whole value. All policies inherit ` + "`defaults`" + `.
+- **` + "`null`" + `** resets a setting to its default. Under ` + "`per_error`" + `, it resets a setting to the value that the policy
+  itself has. A required setting cannot be null.
+- **Anchors.** Top-level keys that begin with ` + "`x-`" + ` are ignored. Use them to define YAML anchors.
+- **Older spellings** of a setting still work; ` + "`retrygen fmt`" + ` rewrites them.
 
 ## Durable policies
 
-A call under a durable policy is a step of the run in its context. Its attempts, its next wait and its result are recorded in a store. When the process
-has died, the next run with the same id returns the results that are recorded, waits for the rest of a wait, and makes attempt n+1.
+A call under a durable policy is a [durable step](durable.md) of the *run* in its context. Its attempts, its next wait and its result are recorded in
+a store. After the process has died, start the run again with the same id: steps that have ended return their recorded results, a step that was waiting waits
+for the rest of its time, and the policy goes on counting its attempts.
 
 ` + "```yaml" + `
 version: 1
@@ -168,16 +172,16 @@ bind:
   Payments.Charge: {policy: charge, id: orderID, idempotent: key, step: charge, formerly: [shop.Payments.Pay]}
 ` + "```" + `
 
-- ` + "`id`" +
-	` names the parameters that tell one call from another: the order to charge, not its amount. Calls of one run with equal ids are one step, and are
-  made once. Another call with the same id and another amount is an error; ` + "`on_changed: report`" + ` allows it.
-- An attempt that was executing when the process died is *lost*: it may have taken effect. ` + "`on_lost`" +
-	` decides what follows. Without it, the attempt is
-  repeated if the binding is ` + "`idempotent`" + `; otherwise the run pauses until somebody resolves the step.
-- A step is recorded under its package and the symbol that is bound, such as ` + "`shop.billing.Payments.Charge`" + `: the package
-  is the path from the last element of the module on, without a major version. Before you rename the symbol or move it,
-  write its present name as ` + "`step`" + `, or list it in ` + "`formerly`" + `.
-- ` + "`retrygen explain POLICY`" + ` prints what is recorded when, and what a crash at each point leads to.
+- **` + "`id`" + `** names the parameters that identify a call: the order to charge, but not its amount. Calls of one run with equal
+  ids are the same step, which is executed once. If the id is equal but another argument differs, such as the amount, the call fails, unless the policy has
+  ` + "`on_changed: report`" + `.
+- **` + "`on_lost`" + `** decides about an attempt that was executing when the process died. Such an attempt is *lost*, and may have taken effect. By
+  default, it is repeated if the binding is ` + "`idempotent`" + `; otherwise the run pauses until somebody resolves the step.
+- **` + "`step` and `formerly`" + `** keep recorded steps when you rename code. A step is recorded under its package and the symbol that is bound,
+  such as ` + "`shop.billing.Payments.Charge`" + `. The name of the package starts with the last element of the module path and has no major version. Before you
+  rename or move the symbol, set ` + "`step`" + ` to its present name, or list that name in ` + "`formerly`" + `.
+
+` + "`retrygen explain POLICY`" + ` prints what is recorded at which point, and what happens after a crash at each point.
 `
 
 func languagePage(t *testing.T) string {
@@ -251,20 +255,19 @@ func presetsSection(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString(`
-` + "`codes`, `is`, `test`, `text` and `class`" + ` give one of these outcomes:
+` + "`codes`, `is`, `test`, `text` and `class`" + ` classify an error as one of these outcomes:
 
-| outcome | an error that has it |
+| outcome | an error with this outcome |
 |---|---|
-| ` + "`network`, `timeout`, `server_error`, `rate_limit`" + ` | belongs to that class, whatever its status is |
-| ` + "`permanent`" + ` | would come again: it is not retried, as after the status 400 |
-| ` + "`conflict`" + ` | counts as the status 409: what was read is out of date, and the transaction has to be repeated instead of the call |
+| ` + "`network`, `timeout`, `server_error`, `rate_limit`" + ` | belongs to the class, whatever its status is |
+| ` + "`permanent`" + ` | would occur again. Like an error with the status 400, it is not retried |
+| ` + "`conflict`" + ` | is treated like the status 409: the data that was read is out of date, so the whole transaction has to be repeated, not only the call |
 
 ### Presets
 
-A preset reads what the client's own retries read. The generator resolves its fields, methods and functions in the version of the client that your
-module has, and the generated code imports the client only if your module requires it already.
-
-[The guide](guides/presets.md#all-presets) lists them.
+retrygen has presets for many clients; [the guide](guides/presets.md#all-presets) lists them. A preset reads the same information as the retries of the client
+itself. The generator looks up the fields, methods and functions of the preset in the version of the client that your module uses. The generated code imports
+the client only if your module already requires it.
 `)
 	return b.String()
 }
