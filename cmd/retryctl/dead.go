@@ -27,7 +27,8 @@ func (f *selection) flags(flags *flag.FlagSet) {
 	flags.StringVar(&f.run, "run", "", "only dead letters of this `run`")
 	flags.StringVar(&f.name, "name", "", "only dead letters of steps with this `name`, as in the policy file")
 	flags.StringVar(&f.class, "class", "",
-		"only dead letters whose last error has one of these `classes`, separated by commas; none: has no class")
+		"only dead letters whose last error has one of these `classes`, separated by commas; none is an error without"+
+			" a class")
 	flags.StringVar(&f.advice, "advice", "", "only dead letters with this `advice`: reprocess, review or unknown")
 	flags.StringVar(&f.since, "since", "",
 		"only dead letters that ended since this `time`: 12h (ago), 2006-01-02, or RFC 3339")
@@ -275,9 +276,10 @@ func (c *deadCommand) changeAll(ctx context.Context, all int, changes iter.Seq2[
 func deadRequeue(flags *flag.FlagSet) cli.Run {
 	c := &deadCommand{session: newSession(flags), verb: "requeue", done: "requeued"}
 	c.flags(flags)
-	newKey := flags.Bool("new-key", false, "with a new idempotency key, for a server that remembers the failure")
-	repeat := flags.Bool("repeat", false, "also a step that has succeeded, whose effect then happens twice")
-	rate := flags.Float64("rate", 10, "requeue at most `n` in a second, run by run; 0: as fast as possible")
+	newKey := flags.Bool("new-key", false,
+		"use a new idempotency key, for a server that remembers the failure of the old one")
+	repeat := flags.Bool("repeat", false, "also execute a step again that has succeeded; its effect then happens twice")
+	rate := flags.Float64("rate", 10, "requeue at most `n` per second, run by run; 0 is as fast as possible")
 	const arguments = "dead requeue takes the ids of a run and of a step, or flags"
 	return c.do(0, 2, arguments, func(ctx context.Context, args []string) error {
 		by, err := c.operator.by()

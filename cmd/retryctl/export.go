@@ -19,8 +19,8 @@ import (
 func export(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	s.valueFlags.flags(flags)
-	file := flags.String("o", "", "append to `file`, after the last run that it has whole")
-	after := flags.String("after", "", "continue after this `run`")
+	file := flags.String("o", "", "append to `file`, after the last complete run in it")
+	after := flags.String("after", "", "start after this `run`")
 	return s.do(0, 0, "export takes no arguments: use -o for the file", func(ctx context.Context, _ []string) error {
 		if *file == "" {
 			return s.export(ctx, s.stdout, *after)

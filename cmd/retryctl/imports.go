@@ -20,7 +20,7 @@ func importProdigy(flags *flag.FlagSet) cli.Run {
 	s.jsonFlag(flags)
 	var o operator
 	o.flags(flags)
-	run := flags.String("run", "", "the `run` that continues the checkpoints; by default the id of their workflow")
+	run := flags.String("run", "", "the id of the `run` that continues the workflow; by default the id of the workflow")
 	const many = 1 << 20
 	return s.do(1, many, "import prodigy takes the files of checkpoints", func(ctx context.Context, files []string) error {
 		by, err := o.by()

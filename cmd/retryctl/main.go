@@ -39,14 +39,14 @@ func program() *cli.Program {
 			"version": "run retryctl -version",
 		},
 		More: `
-The flag -store names the store, or else the environment variable RETRYCTL_STORE.
-The store must exist:
+Set the store with the flag -store or the environment variable RETRYCTL_STORE. It has
+to exist:
 
   sqlite:/var/lib/payments/retry.db
   postgres://user@host:5432/database?schema=retry
 
 Exit status: 0 done; 1 not found, not possible in this state, or problems found;
-2 usage error or failure.
+2 usage error, or the command could not run.
 Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 	}
 	p.Main.Setup = func(*flag.FlagSet) cli.Run {
@@ -79,7 +79,7 @@ func runCommands() []*cli.Command {
 			Name: "tail", Args: "[RUN]", Short: "print changes as they happen",
 			Long: tailHelp, Setup: tail, Complete: run,
 		},
-		{Name: "stats", Short: "summarize attempts, recoveries and failures", Long: statsHelp, Setup: stats},
+		{Name: "stats", Short: "count attempts, recoveries and failures", Long: statsHelp, Setup: stats},
 		{Name: "dead list", Short: "list dead letters", Long: deadHelp, Setup: deadList},
 		{
 			Name: "dead show", Args: "RUN STEP", Short: "show a dead letter and every attempt",
@@ -90,7 +90,7 @@ func runCommands() []*cli.Command {
 			Long: requeueHelp, Setup: deadRequeue, Complete: dead,
 		},
 		{
-			Name: "dead discard", Args: "[RUN STEP]", Short: "give dead letters up",
+			Name: "dead discard", Args: "[RUN STEP]", Short: "remove dead letters from the list for good",
 			Long: discardHelp, Setup: deadDiscard, Complete: dead,
 		},
 		{
@@ -99,10 +99,10 @@ func runCommands() []*cli.Command {
 		},
 		{
 			Name: "resume", Args: "[RUN...]", Short: "continue paused or failed runs",
-			Setup: resume, Complete: runs,
+			Long: resumeHelp, Setup: resume, Complete: runs,
 		},
 		{
-			Name: "cancel", Args: "[RUN...]", Short: "end runs for ever",
+			Name: "cancel", Args: "[RUN...]", Short: "end runs permanently",
 			Long: cancelHelp, Setup: cancel, Complete: runs,
 		},
 		{
@@ -133,7 +133,7 @@ func storeCommands() []*cli.Command {
 			Long: overrideHelp, Setup: overrideCommand,
 		},
 		{Name: "overrides", Short: "show the overrides in force", Setup: overrides},
-		{Name: "overrides end", Args: "ID", Short: "end an override before its time", Setup: overridesEnd},
+		{Name: "overrides end", Args: "ID", Short: "end an override early", Setup: overridesEnd},
 		{Name: "budgets", Short: "show the budgets in the store", Setup: budgets},
 		{Name: "budgets reset", Args: "[BUDGET]", Short: "fill a budget", Setup: budgetsReset},
 		{
@@ -147,7 +147,7 @@ func storeCommands() []*cli.Command {
 		},
 		{Name: "export", Short: "write everything as JSON", Long: exportHelp, Setup: export},
 		{Name: "verify", Short: "check the store", Long: verifyHelp, Setup: verify},
-		{Name: "vacuum", Short: "delete results whose time has passed", Long: vacuumHelp, Setup: vacuum},
+		{Name: "vacuum", Short: "delete the results of runs whose retention has passed", Long: vacuumHelp, Setup: vacuum},
 		{Name: "serve", Short: "show the store in a browser", Long: serveHelp, Setup: serve},
 	}
 }

@@ -27,8 +27,8 @@ type operator struct {
 
 // flags defines the flags -by and -why.
 func (o *operator) flags(flags *flag.FlagSet) {
-	flags.StringVar(&o.name, "by", "", "the `name` that is recorded with the change; by default user@host")
-	text := "the `reason` that is recorded with the change"
+	flags.StringVar(&o.name, "by", "", "the `name` of who makes the change, which is recorded; by default user@host")
+	text := "the `reason` for the change, which is recorded"
 	if o.required {
 		text += "; required"
 	}
@@ -99,9 +99,10 @@ func resolve(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	var o operator
 	o.flags(flags)
-	result := flags.String("succeeded", "", "it took effect, or is skipped: its result as `JSON`, null if it has none")
-	failure := flags.String("failed", "", "it did not take effect and is not tried again: the `error`")
-	again := flags.Bool("retry", false, "it did not take effect, or may be repeated: execute it again; do not wait")
+	result := flags.String("succeeded", "",
+		"the step took effect, or is skipped: its result as `JSON`, null if it has none")
+	failure := flags.String("failed", "", "the step did not take effect and is not attempted again: the `error`")
+	again := flags.Bool("retry", false, "the step did not take effect, or may be repeated: make the next attempt now")
 	return s.do(2, 2, "resolve takes the ids of a run and of a step", func(ctx context.Context, args []string) error {
 		r, text, err := resolution(*result, *failure, *again)
 		if err != nil {

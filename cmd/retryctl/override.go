@@ -20,11 +20,11 @@ type overrideFlags struct {
 }
 
 func (f *overrideFlags) define(flags *flag.FlagSet) {
-	flags.StringVar(&f.retries, "retries", "", "`off` turns the retries of policies off")
-	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "the most attempts `n` of a call under the policies")
-	flags.StringVar(&f.breaker, "breaker", "", "hold breakers `open` or closed")
+	flags.StringVar(&f.retries, "retries", "", "`off` turns off the retries of the policies")
+	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "make at most `n` attempts per call under the policies")
+	flags.StringVar(&f.breaker, "breaker", "", "hold the breakers `open` or closed")
 	flags.StringVar(&f.pkg, "package", "", "only policies and breakers of the generated package with this import `path`")
-	flags.DurationVar(&f.length, "for", 0, "when the override ends by itself: a `time` from now, at most 168h; required")
+	flags.DurationVar(&f.length, "for", 0, "how long the override lasts: a `time` of at most 168h; required")
 }
 
 // override returns the override for a target.

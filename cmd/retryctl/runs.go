@@ -26,8 +26,8 @@ type page struct {
 // flags defines the flags of a list of things that are identified as key is.
 func (p *page) flags(flags *flag.FlagSet, key string) {
 	p.limit = 100
-	flags.Var((*mostValue)(&p.limit), "limit", "print at most `n` rows; 0: all")
-	flags.StringVar(&p.after, "after", "", "continue after this `"+key+"`, the last one of a page")
+	flags.Var((*mostValue)(&p.limit), "limit", "print at most `n` rows; 0 prints all")
+	flags.StringVar(&p.after, "after", "", "start after this `"+key+"`, which the page before has printed last")
 }
 
 // A mostValue is the value of a flag for how much is printed at most. 0 means all.
@@ -66,7 +66,7 @@ func (f *statusFlag) flag(flags *flag.FlagSet, allowed []storage.Status) {
 	for i, s := range allowed {
 		names[i] = statusName(s)
 	}
-	usage := "only those with one of these `statuses`, separated by commas: " + strings.Join(names, ", ")
+	usage := "only these `statuses`, separated by commas: " + strings.Join(names, ", ")
 	flags.Var(&statusValue{f, allowed, names}, "status", usage)
 }
 
@@ -134,7 +134,7 @@ func listRuns(flags *flag.FlagSet) cli.Run {
 	var p page
 	p.flags(flags, "run")
 	order := orderValue(storage.OrderNewest)
-	flags.Var(&order, "order", "`which` runs are listed first: those that were created last (newest), or first (oldest)")
+	flags.Var(&order, "order", "`which` runs to print first: newest or oldest, by the time of creation")
 	var f runFilter
 	f.flags(flags)
 	const arguments = "runs takes no arguments: use retryctl run ID for one run"

@@ -26,13 +26,14 @@ const tokenVariable = "RETRYCTL_TOKEN"
 const serveHelp = `
 The console shows runs, steps, dead letters, breakers, budgets and policies in a
 browser. It changes nothing unless -write is set, and shows no inputs and results
-unless -values is.
+unless -values is set.
 
-It listens on this machine only, unless users log in: with the token in the file
-of -token or in the variable RETRYCTL_TOKEN, or at a reverse proxy that passes on
-their name in the header of -user-header. Use a token on this machine, too, if
-others work on it. Set -cert and -key, or a proxy with TLS, so that nobody reads
-the token on its way.`
+By default it listens on this machine only. To listen on other addresses, let users
+log in, in one of two ways: with a token, which is in the file of -token or in the
+variable RETRYCTL_TOKEN; or at a reverse proxy, which passes the name of the user on
+in the header of -user-header. If you share this machine with others, use a token
+even for the default address. Set -cert and -key, or use a proxy with TLS, so that
+nobody can read the token on the network.`
 
 // A serving is what the flags of retryctl serve say.
 type serving struct {
@@ -48,12 +49,13 @@ func serve(flags *flag.FlagSet) cli.Run {
 	s := &serving{session: newSession(flags)}
 	s.valueFlags.flags(flags)
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8046", "the `address` of the console")
-	flags.BoolVar(&s.write, "write", false, "allow changes")
+	flags.BoolVar(&s.write, "write", false, "show forms that change the store")
 	flags.StringVar(&s.token, "token", "", "a `file` with the token to log in with; by default $"+tokenVariable)
-	flags.StringVar(&s.header, "user-header", "", "the `header` in which a reverse proxy passes on who the user is")
-	flags.StringVar(&s.proxies, "proxies", "127.0.0.0/8,::1/128", "the `networks` of that proxy")
+	flags.StringVar(&s.header, "user-header", "",
+		"the `header` in which the reverse proxy passes on the name of the user")
+	flags.StringVar(&s.proxies, "proxies", "127.0.0.0/8,::1/128", "accept -user-header only from these `networks`")
 	flags.StringVar(&s.cert, "cert", "", "a `file` with the certificate for TLS")
-	flags.StringVar(&s.key, "key", "", "a `file` with the key of the certificate")
+	flags.StringVar(&s.key, "key", "", "a `file` with the private key of the certificate")
 	flags.StringVar(&s.policies, "policies", "", "policy `files` to show, separated by commas")
 	flags.StringVar(&s.recovery, "recovery", "", "the `folder` with the receipts of captured timeouts")
 	return s.do(0, 0, "retryctl serve has no arguments", s.run)

@@ -39,13 +39,13 @@ type session struct {
 func newSession(flags *flag.FlagSet) *session {
 	s := &session{colors: cli.ColorFlag(flags)}
 	flags.StringVar(&s.store, "store", "", "the `store`: sqlite:FILE or postgres://…; by default $"+open.Variable)
-	flags.StringVar(&s.space, "namespace", "", "the `namespace` of the engines; by default none")
+	flags.StringVar(&s.space, "namespace", "", "the `namespace` of the engines, if they have one")
 	return s
 }
 
 // jsonFlag defines the flag -json.
 func (s *session) jsonFlag(flags *flag.FlagSet) {
-	flags.BoolVar(&s.json, "json", false, "print JSON, one object on each line, for scripts")
+	flags.BoolVar(&s.json, "json", false, "print JSON for scripts, one object per line")
 }
 
 // errProblems makes a command end with the status for problems that it has printed.

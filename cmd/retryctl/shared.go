@@ -251,7 +251,8 @@ func budgetsReset(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	var o operator
 	o.flags(flags)
-	run := flags.String("run", "", "the `run` whose count budget is filled; without a name, the budget of the run itself")
+	run := flags.String("run", "",
+		"fill a budget of this `run`: the one named BUDGET, or without a name the budget of the run itself")
 	const arguments = "budgets reset takes the name of one budget, or -run"
 	return s.do(0, 1, arguments, func(ctx context.Context, args []string) error {
 		name := ""

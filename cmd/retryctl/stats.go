@@ -23,10 +23,11 @@ func stats(flags *flag.FlagSet) cli.Run {
 	s.jsonFlag(flags)
 	run := flags.String("run", "", "only this `run`")
 	name := flags.String("name", "", "only steps with this `name`")
-	since := flags.String("since", "", "only what ended at this `time` or later: 12h (ago), 2006-01-02, or RFC 3339")
-	until := flags.String("until", "", "only what ended before this `time`")
+	since := flags.String("since", "",
+		"only attempts and steps that ended at this `time` or later: 12h (ago), 2006-01-02, or RFC 3339")
+	until := flags.String("until", "", "only attempts and steps that ended before this `time`")
 	patterns := 20
-	flags.Var((*mostValue)(&patterns), "patterns", "print at most `n` patterns of failures; 0: all")
+	flags.Var((*mostValue)(&patterns), "patterns", "print at most `n` groups of failures; 0 prints all")
 	return s.do(0, 0, "stats takes no arguments: use -run", func(ctx context.Context, _ []string) error {
 		f := admin.Filter{Run: *run, Name: *name}
 		var first, last error

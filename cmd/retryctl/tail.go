@@ -17,7 +17,8 @@ import (
 func tail(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	s.jsonFlag(flags)
-	every := flags.Duration("every", time.Second, "how often to look; less often if a look takes more than a tenth of it")
+	every := flags.Duration("every", time.Second,
+		"how often to read the store; less often if reading takes more than a tenth of this")
 	return s.do(0, 1, "tail takes the id of one run, or none", func(ctx context.Context, args []string) error {
 		if *every <= 0 {
 			return usage("-every must be positive")

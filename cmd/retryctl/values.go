@@ -19,9 +19,9 @@ type valueFlags struct {
 
 // flags defines these flags.
 func (v *valueFlags) flags(flags *flag.FlagSet) {
-	flags.BoolVar(&v.values, "values", false, "show inputs and results, without members that have the names of secrets")
+	flags.BoolVar(&v.values, "values", false, "show inputs and results; members with names such as password are redacted")
 	flags.StringVar(&v.redact, "redact", "",
-		"hide members of values with these `names`, too, such as iban,customer.name")
+		"also redact members with these `names`, such as iban,customer.name")
 }
 
 // redaction returns the option of the client for -redact.

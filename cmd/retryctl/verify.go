@@ -116,7 +116,7 @@ func vacuum(flags *flag.FlagSet) cli.Run {
 		}
 		by, err := o.by()
 		if err == nil && !limit.IsZero() {
-			err = s.confirm(ctx, "delete the results and the history of all runs that succeeded before "+
+			err = s.confirm(ctx, "delete the results and the history of all runs that ended before "+
 				limit.Local().Format(time.DateTime))
 		}
 		if err != nil {

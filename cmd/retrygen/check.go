@@ -22,15 +22,17 @@ func checkFiles(flags *flag.FlagSet) cli.Run {
 	c := checker{color: cli.ColorFlag(flags)}
 	cli.FolderFlag(flags)
 	c.from.want = anyKind
-	flags.StringVar(&c.baseline, "baseline", "", "do not report the problems of `file`; write it if it does not exist")
+	flags.StringVar(&c.baseline, "baseline", "",
+		"do not report the problems that are listed in `file`; write it if it does not exist")
 	flags.StringVar(&c.disable, "disable", "", "do not report these rules: `P405,P303`")
-	flags.Func("exclude", "leave out files that match this `pattern` of .gitignore; may be repeated", c.lister.Exclude)
-	flags.Var(&c.from, "from", "the `kind` of all files, instead of what their content says; not for folders")
-	flags.BoolVar(&c.github, "github", false, "print problems as annotations of GitHub")
+	flags.Func("exclude",
+		"skip files that match this `pattern`, written as in .gitignore; may be repeated", c.lister.Exclude)
+	flags.Var(&c.from, "from", "the `kind` of all files, instead of recognizing it by their content; not for folders")
+	flags.BoolVar(&c.github, "github", false, "print problems as GitHub annotations")
 	flags.BoolVar(&c.json, "json", false, "print problems as JSON, for scripts")
-	flags.StringVar(&c.sarif, "sarif", "", "also write problems as SARIF to `file`; - prints only that")
-	flags.BoolVar(&c.strict, "strict", false, "exit with 1 on warnings, too")
-	flags.BoolVar(&c.info, "info", false, "report findings that are information only, too")
+	flags.StringVar(&c.sarif, "sarif", "", "also write problems as SARIF to `file`; with -, print only SARIF")
+	flags.BoolVar(&c.strict, "strict", false, "exit with 1 if there are warnings")
+	flags.BoolVar(&c.info, "info", false, "also report findings that are only information")
 	return c.run
 }
 

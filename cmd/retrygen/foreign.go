@@ -63,21 +63,22 @@ func kindNames(want func(*foreign.Kind) bool) string {
 // importHelp describes the command import.
 func importHelp() string {
 	return `
-It converts policies of other systems to a policy file, and prints it. A setting
-without counterpart is a comment at its policy, and in the report of -json. The
-kind of each document is recognized by its content:
+It converts policies of other systems to a policy file of retrygen, and prints the
+file. If retrygen has no equivalent of a setting, the setting becomes a comment at
+its policy, and an entry in the report of -json. The kind of each document is
+recognized by its content:
 ` + wrap(kindNames(anyKind)) + `
-Problems of the policies are printed as retrygen check prints them. The file - is
-standard input.`
+Problems of the policies are printed as by retrygen check. The file - is standard
+input.`
 }
 
 // exportHelp describes the command export.
 func exportHelp() string {
 	return `
-It converts a policy file, by default retry.yaml, to a document of another
-system, and prints it. Settings without counterpart are printed as losses.
-A comment "# bind: X" above a policy says what it applies to in that system, as
-package.Service/Method for gRPC. The kinds:
+It converts a policy file (by default retry.yaml) to a document of another system, and
+prints the document. Settings that the system has no equivalent for are printed as
+losses. A comment "# bind: X" above a policy sets what the policy applies to in that
+system, such as package.Service/Method for gRPC. The kinds:
 ` + wrap(kindNames((*foreign.Kind).Exports))
 }
 
@@ -122,7 +123,7 @@ func importFiles(flags *flag.FlagSet) cli.Run {
 	var c converter
 	c.flags(flags)
 	c.kind.want = anyKind
-	flags.Var(&c.kind, "from", "the `kind` of all files, instead of what their content says")
+	flags.Var(&c.kind, "from", "the `kind` of all files, instead of recognizing it by their content")
 	return func(args []string, stdout, stderr io.Writer) int {
 		c.stdout, c.stderr = stdout, stderr
 		status, err := c.importAll(args)

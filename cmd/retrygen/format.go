@@ -21,7 +21,7 @@ import (
 // arguments it formats the policy files below the current folder.
 func formatFiles(flags *flag.FlagSet) cli.Run {
 	var f formatter
-	flags.BoolVar(&f.diff, "d", false, "print a diff; exit with 1 if there is any")
+	flags.BoolVar(&f.diff, "d", false, "print a diff, and exit with 1 if there is one")
 	f.color = cli.ColorFlag(flags)
 	cli.FolderFlag(flags)
 	flags.BoolVar(&f.write, "w", false, "rewrite the files")

@@ -40,12 +40,12 @@ func generate(flags *flag.FlagSet) cli.Run {
 	config := configFlags(flags)
 	var m mode
 	flags.BoolVar(&m.check, "check", false,
-		"write nothing; print what would change as a diff, exit with 1 if anything would")
-	flags.BoolVar(&m.diff, "diff", false, "write nothing; print what would change as a diff")
+		"write nothing; print a diff of what would change, and exit with 1 if there is one")
+	flags.BoolVar(&m.diff, "diff", false, "write nothing; print a diff of what would change")
 	flags.BoolVar(&m.names, "n", false, "write nothing; print the names of files that would be written or removed")
 	flags.BoolVar(&m.json, "json", false, "print results as JSON, for scripts")
 	flags.BoolVar(&config.Tests, "tests", false,
-		"also write "+gen.TestsName+": tests that policies keep to their schedules, and doubles that fail by a script")
+		"also write "+gen.TestsName+": tests of the schedules of policies, and doubles that fail by a script")
 	flags.BoolVar(&config.Faults, "faults", false,
 		"also write "+gen.FaultsName+": doubles that fail by a script, for builds with -tags "+gen.FaultsTag)
 	return func(args []string, stdout, stderr io.Writer) int {

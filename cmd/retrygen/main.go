@@ -32,12 +32,13 @@ func program() *cli.Program {
 			Args:  "[packages]",
 			Short: "generate the wrappers of packages",
 			Long: `
-Without a command, it looks for retry.yaml next to the packages (./... by
-default) and writes retry_gen.go there. A policy file with a problem, or whose
-package has one, generates nothing; the others are not affected.
+Without a command, retrygen looks for a retry.yaml in the folder of each package
+(./... by default) and writes retry_gen.go next to it. If a policy file or its
+package has a problem, retrygen writes nothing there; other packages are not
+affected.
 
--tests and -faults write files in addition. Every later run keeps the ones that
-exist up to date, without these flags; remove a file to do without it.`,
+The flags -tests and -faults write additional files. Later runs keep such files up to
+date without the flags. To stop this, remove the file.`,
 			Setup: generate, Files: true,
 		},
 		Commands: commands(),
@@ -51,7 +52,7 @@ exist up to date, without these flags; remove a file to do without it.`,
 			"version":  "run retrygen -version",
 		},
 		More: `
-Exit status: 0 done, 1 problems found, 2 usage error or failure.
+Exit status: 0 done; 1 problems found; 2 usage error, or it could not run.
 Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 	}
 }
@@ -62,19 +63,18 @@ func commands() []*cli.Command {
 		{
 			Name: "check", Args: "[files, folders or patterns]", Short: "check policy files without any Go code",
 			Long: `
-For a folder it checks the files below it that have policies: policy files of
-retrygen, and files of other systems in YAML, JSON, Java properties and Terraform. It
-skips what git ignores and the folders vendor and node_modules, and counts the
-files without policies. ** in a pattern stands for any folders. The default is
-the current folder.
+In a folder (by default the current one), it checks all files with policies: policy
+files of retrygen, and files of other systems in YAML, JSON, Java properties and
+Terraform. It skips what git ignores and the folders vendor and node_modules. Files
+without policies are only counted. In a pattern, ** matches any number of folders.
 
 The file - is standard input: helm template . | retrygen check -
 
-A policy file of retrygen is named retry.yaml, has version: 1 and policies or
-bind, or names the schema in a comment # yaml-language-server. The kind of any
-other document is recognized by its content, and problems are reported in the
-names of its fields. -info also lists the settings that are not checked, and
-why a file cannot be read. See retrygen help import for the kinds.
+A file is a policy file of retrygen if it is named retry.yaml, if it has version: 1
+and policies or bind, or if it names the schema in a comment # yaml-language-server.
+The kind of any other document is recognized by its content, and problems use the
+names of its own fields. -info also lists the settings that are not checked, and
+explains why a file cannot be read. retrygen help import lists the kinds.
 
 A comment on the line of a problem, or on the line before, suppresses it:
 
@@ -84,9 +84,9 @@ A comment on the line of a problem, or on the line before, suppresses it:
 		{
 			Name: "explain", Args: "[rule or policy]", Short: "describe a rule, or the effect of a policy",
 			Long: `
-For a policy: its settings, its schedule and its worst case, also if another
-policy of the file has a problem. For a rule, such as P301: what it reports,
-with an example. Without an argument: all rules.`,
+For a policy, it prints the settings, the schedule and the worst case, even if another
+policy of the file has a problem. For a rule, such as P301, it prints what the rule
+reports, with an example. Without an argument, it lists all rules.`,
 			Setup: explain, Words: ruleIDs, Complete: policyNames,
 		},
 		{
@@ -94,11 +94,10 @@ with an example. Without an argument: all rules.`,
 			Long: exportHelp(), Setup: exportFile, Files: true,
 		},
 		{
-			Name: "fmt", Args: "[files or folders]", Short: "rewrite policy files to the canonical spellings",
+			Name: "fmt", Args: "[files or folders]", Short: "rewrite policy files with the canonical spellings",
 			Long: `
-The result is printed; -d prints a diff and exits with 1 if there is any; -w
-rewrites the files. The default is the current folder; the file - is standard
-input.`,
+It prints the result. With -d it prints a diff instead, and with -w it rewrites the
+files. The default is the current folder; the file - is standard input.`,
 			Setup: formatFiles, Files: true,
 		},
 		{
@@ -110,7 +109,7 @@ input.`,
 			Setup: initialize, Files: true,
 		},
 		{
-			Name: "list", Args: "[packages]", Short: "list what is bound to which policy, and where",
+			Name: "list", Args: "[packages]", Short: "list which functions are bound to which policies, and where",
 			Setup: list, Files: true,
 		},
 		{
@@ -130,11 +129,11 @@ systems are checked as the command check does.`,
 		},
 		simulateCommand(),
 		{
-			Name: "watch", Args: "[packages]", Short: "generate now and after every change of a file",
+			Name: "watch", Args: "[packages]", Short: "generate now, and again whenever a file changes",
 			Long: `
-It watches policy files, the Go files of their packages and of what these
-import from the same module, and go.mod. It ends with Ctrl-C, or at once if
-there is no policy file.`,
+It watches the policy files, the Go files of their packages and of the packages that
+these import from the same module, and go.mod. End it with Ctrl-C. If there is no
+policy file, it ends at once.`,
 			Setup: watch, Files: true,
 		},
 	}

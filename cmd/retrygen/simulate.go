@@ -26,12 +26,14 @@ func simulateCommand() *cli.Command {
 	return &cli.Command{
 		Name: "simulate", Args: "[policies]", Short: "simulate what policies do to a service that is disturbed",
 		Long: `
-For each policy it prints whether calls succeed again after a short disturbance
-of the service that they call, how much load the retries add, and why. The
-runtime decides about the retries; the service is a model, which the output
-describes. The same command prints the same results everywhere.
+For each policy, it simulates a short disturbance of the service that is called. It
+prints whether calls succeed again afterwards, how much load the retries add, and
+why. The retries are decided by the same code as in production. The service is a
+model, which the output describes. The same command prints the same results on every
+machine.
 
-A scenario has services, loads and events of your own: see docs/storms.md.`,
+To simulate services, loads and events of your own, write a scenario: see
+docs/storms.md.`,
 		Setup: simulate, Complete: policyNames,
 	}
 }
@@ -41,17 +43,17 @@ func simulate(flags *flag.FlagSet) cli.Run {
 	s := simulator{color: cli.ColorFlag(flags)}
 	cli.FolderFlag(flags)
 	flags.StringVar(&s.file, "f", gen.SourceName, "the policy `file`")
-	flags.StringVar(&s.scenario, "scenario", "", "simulate the services, loads and events of `file` instead")
+	flags.StringVar(&s.scenario, "scenario", "", "simulate the services, loads and events in `file` instead")
 	flags.StringVar(&s.compare, "compare", "",
-		"also simulate another `file`: of policies, or with -scenario another scenario")
+		"also simulate another `file` of policies, or with -scenario another scenario")
 	flags.StringVar(&s.sweep, "sweep", "",
-		"simulate several values of a setting: `path=range`, as budgets.calls.ratio=0.02..0.5")
+		"simulate several values of a setting: `path=range`, such as budgets.calls.ratio=0.02..0.5")
 	flags.StringVar(&s.require, "require", "",
-		"exit with 1 unless all runs meet `conditions`, as 'recovery<30s, amplification<1.5, failed<10%, p99<2s'")
+		"exit with 1 unless all runs meet `conditions`, such as 'recovery<30s, amplification<1.5, failed<10%, p99<2s'")
 	flags.BoolVar(&s.json, "json", false, "print results as JSON, for scripts")
 	flags.BoolVar(&s.svg, "svg", false, "draw the results as an SVG image")
 	flags.StringVar(&s.html, "html", "", "also write a page with charts to `file`")
-	flags.IntVar(&s.seeds, "seeds", 5, "the `number` of runs: a result holds if it holds in all")
+	flags.IntVar(&s.seeds, "seeds", 5, "the `number` of runs; a condition is met if all runs meet it")
 	return s.run
 }
 

@@ -43,8 +43,8 @@ func program() *cli.Program {
 			Args:  "[packages] [policy files]",
 			Short: "check packages and policy files",
 			Long: `
-It checks packages (./... by default) with their tests, and policy files:
-arguments that end in .yaml or .yml. It also runs as a tool of go vet:
+It checks packages (./... by default) and their tests. Arguments that end in .yaml or
+.yml are policy files. It also runs as a tool of go vet:
 
   go vet -vettool=$(which retrylint) [packages]
 
@@ -68,7 +68,7 @@ A comment on the line of a finding, or on the line before, suppresses it:
 			"version": "run retrylint -version",
 		},
 		More: `
-Exit status: 0 nothing found, 1 something found, 2 usage error or failure.
+Exit status: 0 no findings; 1 findings; 2 usage error, or it could not run.
 Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 	}
 }
@@ -79,19 +79,21 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 	var enable string
 	cli.FolderFlag(flags)
 	flags.StringVar(&config.baseline, "baseline", "",
-		"do not report the findings of `file`; write it if it does not exist")
+		"do not report the findings that are listed in `file`; write it if it does not exist")
 	flags.TextVar(&config.confidence, "confidence", lint.Library,
-		"weakest evidence to report: `proven`, library, or named, which are findings that may be wrong")
-	flags.BoolVar(&config.diff, "diff", false, "print what -fix would change as a diff, and change nothing")
+		"the weakest evidence to report: `proven`, library, or named, whose findings may be wrong")
+	flags.BoolVar(&config.diff, "diff", false, "write nothing; print a diff of what -fix would change")
 	flags.StringVar(&config.disable, "disable", "", "do not report these rules: `RL102,RL103`")
 	flags.StringVar(&enable, "enable", "", "report these rules, which are off by default: `RL110,P302`")
-	flags.BoolVar(&config.fix, "fix", false, "apply the fixes that change cancellation, overflows and dead bounds only")
-	flags.BoolVar(&config.github, "github", false, "print findings as annotations of GitHub")
+	flags.BoolVar(&config.fix, "fix", false,
+		"apply the automatic fixes, which change only cancellation, overflows and dead bounds")
+	flags.BoolVar(&config.github, "github", false, "print findings as GitHub annotations")
 	flags.BoolVar(&config.json, "json", false, "print findings as a JSON array, for scripts")
-	flags.StringVar(&config.sarif, "sarif", "", "also write findings as SARIF to `file`; - prints only that")
+	flags.StringVar(&config.sarif, "sarif", "", "also write findings as SARIF to `file`; with -, print only SARIF")
 	flags.StringVar(&config.tags, "tags", "", "build `tags`, as for go build")
 	flags.BoolVar(&config.tests, "tests", true, "do not check tests")
-	flags.BoolVar(&config.verbose, "v", false, "print the packages that are analyzed; the findings of others are cached")
+	flags.BoolVar(&config.verbose, "v", false,
+		"print the packages that are analyzed; findings of other packages come from a cache")
 	return func(args []string, stdout, stderr io.Writer) int {
 		config.args = args
 		if err := config.validate(enable); err != nil {
