@@ -1,6 +1,6 @@
-// Package retry repeats calls that have failed, as a [Policy] defines: how often, how
-// fast, for how long, and after which errors. It is the runtime of the code that
-// retrygen generates, and works without the generator:
+// Package retry repeats calls that have failed. A [Policy] defines how often they are
+// repeated, how fast, for how long, and after which errors. The package is the runtime
+// of the code that retrygen generates, and can be used without the generator:
 //
 //	var read = retry.Policy{Name: "read", Schedule: retry.Schedule{MaxAttempts: 4}}
 //
@@ -8,68 +8,78 @@
 //		return client.Get(ctx, id)
 //	})
 //
-// [Do] returns the result of the first attempt that succeeds. If none does, the
-// error is an [*Error] that wraps the error of the last attempt and has the [Reason]
-// why no other one followed: errors.Is(err, retry.ErrAttempts). The zero value of
-// each field of a Policy means its default: three attempts, with waits of 1s and 2s.
+// [Do] returns the result of the first attempt that succeeds. If no attempt succeeds,
+// it returns an [*Error], which wraps the error of the last attempt and has the
+// [Reason] why no other attempt followed. Test it as in
+// errors.Is(err, retry.ErrAttempts). The zero value of each field of a Policy means its
+// default: three attempts, with waits of 1s and 2s.
 //
-// [Policy.Attempts] is for code that does not fit into a function. Callees influence
-// the decision with [Permanent] and [After], and read [AttemptNumber] and
-// [IdempotencyKey] from their context. Callers observe calls with [WithObserver], set
-// the timeout of a scope with [WithScopeTimeout], and switch retries off with
+// Use [Policy.Attempts] for code that does not fit into a function. The called function
+// can mark its error with [Permanent] or [After], and can read [AttemptNumber] and
+// [IdempotencyKey] from its context. The caller can observe calls with [WithObserver],
+// set the timeout of a scope with [WithScopeTimeout], and turn retries off with
 // [WithoutRetries].
 //
 // # What calls share
 //
-// [DoWith] and [Policy.AttemptsWith] take a [Shared], which has what the calls of one
-// service share: a circuit breaker of package breaker, which takes one sample from
-// each attempt; a [Budget], from which each retry is withdrawn, usually one of package
-// budget; and a gate of package capacity, which limits how many attempts are in
-// progress and how many start in a time. Any number of goroutines may use them.
+// [DoWith] and [Policy.AttemptsWith] take a [Shared], with the values that all calls of
+// one service share:
 //
-// Before each attempt, an open breaker refuses first. Then the gate asks its throttle,
-// waits for a turn of its rate, and waits for a permit of its limiter. The permit of
-// the breaker comes last, and then the attempt and its AttemptTimeout begin. The waits
-// count against Timeout and the deadline of the caller. What is refused is no attempt,
-// and no failure of the service: the call ends with [ErrBreakerOpen], [ErrThrottled],
-// [ErrRateLimited] or [ErrLimited], unless RetryOn names the class of the refusal. When
-// an attempt has ended, its permits are returned, before the wait for the next one.
+//   - a circuit breaker of package breaker, which takes one sample of each attempt;
+//   - a [Budget], usually one of package budget, from which each retry is taken;
+//   - a gate of package capacity, which limits how many attempts are in progress and
+//     how many start in a period.
+//
+// Any number of goroutines may use them at the same time.
+//
+// Before each attempt, these are asked for permission, in this order: the breaker, which
+// refuses if it is open; the throttle, the rate and the limiter of the gate, where an
+// attempt may have to wait; and the breaker again, for a permit. Then the attempt and its
+// AttemptTimeout begin. The waits count against Timeout and the deadline of the caller.
+//
+// If an attempt is refused, no request is made, and the refusal is not a failure of the
+// service. The call ends with [ErrBreakerOpen], [ErrThrottled], [ErrRateLimited] or
+// [ErrLimited], unless RetryOn names the class of the refusal. When an attempt has
+// ended, its permits are returned before the wait for the next attempt begins.
 //
 // Package httpretry retries HTTP requests, package job runs the units of a job, and
-// package durable makes calls that survive their process.
+// package durable keeps the state of calls in a store, so that they survive their process.
 //
 // # The decision
 //
-// After a failed attempt, these checks are made in this order:
+// After a failed attempt, these checks are made in this order. The first one that fails
+// ends the call with the reason next to it:
 //
 //  1. Has the caller's context ended, or has its deadline passed?
 //     [ErrCanceled], [ErrDeadline]
 //  2. Is the error retryable (see [Policy.Retries])? [ErrPermanent], [ErrUnclassified],
 //     [ErrEscalated]
 //  3. Is this call part of an attempt that is itself a retry (see
-//     [AttemptNumber])? Then the outer call retries. Or is its context one of
-//     [WithoutRetries]? [ErrNested], [ErrWithoutRetries]
+//     [AttemptNumber])? Then the outer call is already retried. Or was its context
+//     returned by [WithoutRetries]? [ErrNested], [ErrWithoutRetries]
 //  4. Are attempts left in the schedule for the class of the error? [ErrAttempts]
-//     If the call is stored, were too many of them lost with their process?
+//     If the call is stored, were too many attempts lost with their process?
 //     [ErrLost]
-//     Can its arguments be read again (see [Call.Spend])? [ErrSpent]
-//  5. The wait is the longer of the delay of the schedule and the wait that the
-//     error asks for (see [RetryAfter]). Would it exceed the delay budget, pass
-//     the deadline, or pass MaxElapsed? [ErrDelayBudget], [ErrDeadline],
+//     Can the arguments of the call be read again (see [Call.Spend])? [ErrSpent]
+//  5. Does the wait fit within the time limits? The wait is the longer one of the
+//     delay of the schedule and the wait that the error asks for (see [RetryAfter]).
+//     It must not exceed the delay budget, the deadline or MaxElapsed.
+//     [ErrDelayBudget], [ErrDeadline],
 //     [ErrElapsed], [ErrRetryAfter]
 //  6. Will the breaker admit an attempt after the wait? [ErrBreakerOpen]
 //  7. Does the shared budget have a retry left? This check is last, so that a
 //     call that stops for another reason does not consume a retry. [ErrBudget]
 //
 // If every check allows a retry, the call reports an [Event], waits, checks the
-// context again, asks the breaker and the gate for permission, and makes the next attempt.
-// Otherwise it ends with an [*Error] that wraps the error of the last attempt, or
-// with that error unchanged if the policy did nothing about it.
+// context again, asks the breaker and the gate for permission, and makes the next
+// attempt. Otherwise the call ends with an [*Error] that wraps the error of the last
+// attempt. If the policy did nothing about that error, it is returned unchanged.
 //
 // # Generated code
 //
-// A generated wrapper owns the typed values and the loop. A [Call] is the state of
-// one call, belongs to one goroutine, and sees a context and an error:
+// A generated wrapper contains the loop and the values of the function's own types. A
+// [Call] has the state of one call and belongs to one goroutine. It handles only
+// contexts and errors:
 //
 //	user, err := s.next.Get(ctx, id)
 //	if err == nil {
@@ -85,20 +95,20 @@
 //		}
 //	}
 //
-// Package genapi has what such code calls in addition to the methods of Call.
+// Package genapi has the other functions that such code calls.
 //
 // # Stored calls
 //
-// A [CallState] is a call between two attempts as plain data, and [Policy.Decide]
-// decides about it without a clock or a random number of its own. Packages that
-// store calls use them and the other steps of [Call.Next]: see [Policy.Resume].
+// A [CallState] is the state of a call between two attempts, as plain data.
+// [Policy.Decide] decides what the call does next, and gets the time and the random
+// number from its caller. Packages that store calls use these and the other parts of
+// [Call.Next]: see [Policy.Resume].
 //
 // # What it costs
 //
-// A call whose first attempt succeeds costs one comparison: it allocates
-// nothing, takes no lock, and reads no clock unless the policy limits time or
-// the breaker has a rate. A closed breaker and a full budget add an atomic load
-// or two. A time limit allocates one context for each attempt. A failed call
-// allocates its *Error; a retry without a time limit allocates nothing under a
-// context that many calls share.
+// If the first attempt succeeds, the policy costs one comparison. It allocates nothing,
+// takes no lock, and reads the clock only if the policy has a time limit or the breaker
+// has a rate. A closed breaker and a full budget add one or two atomic loads. A time
+// limit allocates one context per attempt. A failed call allocates its *Error. A retry
+// without a time limit allocates nothing if many calls share the same context.
 package retry

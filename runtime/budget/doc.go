@@ -1,13 +1,13 @@
-// Package budget has retry budgets, which limit the retries of all calls of a
-// service to a share of their successes. When the service is down, retries would
-// multiply its load by the number of attempts; with a budget, the load grows by the
-// share at most.
+// Package budget has retry budgets. A budget limits the retries of all calls to a
+// service to a share of the successful calls. Without a budget, retries multiply the
+// load of a service that is down by the number of attempts. With a budget, the load
+// grows at most by that share.
 //
-// A [Budget] is a bucket of tokens that is full at first. A retry takes a token, a
-// success adds a fifth of one, and ten per second are added in any case, so that
-// clients with few calls can retry. The bucket has room for 100. [Policy] has these
-// numbers. The algorithm is the one of Finagle (RetryBudget) and of gRPC (retry
-// throttling, proposal A6).
+// A [Budget] is a bucket of tokens that starts full. A retry takes a token, and a
+// success adds a fifth of a token. Ten tokens are added per second in any case, so that
+// clients with few calls can retry. The bucket has room for 100 tokens. Set other
+// numbers in [Policy]. The algorithm is the one of Finagle (RetryBudget) and of gRPC
+// (retry throttling, proposal A6).
 //
 // Calls under a retry.Policy share a budget through retry.Shared:
 //
@@ -15,8 +15,8 @@
 //
 //	user, err := retry.DoWith(ctx, &policy, retry.Shared{Budget: client}, get)
 //
-// A call that the budget refuses a retry ends with the reason retry.ErrBudget. The
-// first attempts of calls are never refused.
+// If the budget refuses a retry, the call ends with the reason retry.ErrBudget. The
+// first attempt of a call is never refused.
 //
 // # What it costs
 //

@@ -1,9 +1,9 @@
-// Package genapi is what generated code calls in addition to the methods of
-// retry.Call: positions to which arguments are rewound, the context that a builder
-// holds, and errors as values. Its names are part of the contract between the generator
-// and this module, not of what people write: they call the wrapper, or retry.Do.
+// Package genapi has the functions that generated code calls, in addition to the
+// methods of retry.Call. They rewind arguments, find the context that a builder holds,
+// and read errors. The names are a contract between the generator and this module. Do
+// not use them in your own code: call the generated wrapper, or retry.Do.
 //
-// Files with durable steps use package genapi below runtime/durable as well.
+// Generated files with durable steps also use package genapi below runtime/durable.
 package genapi
 
 // GeneratedV1 is the version of the interface to generated code, which includes the

@@ -16,26 +16,26 @@
 //
 //	retry.DoWith(ctx, &policy, retry.Shared{Budget: imports.Unit(shard)}, op)
 //
-// A [Budget] limits the retries of the job and of each unit. The first execution
-// of a unit does not count. The limits are those of a [BudgetPolicy], and
-// [BudgetPolicy.Request] returns those that a job asks for:
+// A [Budget] limits the retries of the job and of each unit. The first execution of a
+// unit is not a retry. The limits are in a [BudgetPolicy]. If a job asks for other
+// limits, [BudgetPolicy.Request] reduces them to what the policy allows:
 //
 //	limits := imports.Policy().Budget.Request(retries, perUnit)
 //	imports.SetBudget(job.NewBudget(limits))
 //
-// The error policy of a group decides what failures of units do. Each unit that has
+// The error policy of a group decides what happens when units fail. A unit that has
 // failed can become a dead letter, and too many failures stop the group:
 //
 //	job.GroupPolicy{
 //		Workers:       8,
 //		OnUnitFailure: job.FailureDeadLetter,
 //		MaxFailures:   5,
-//		FailureRate:   0.2, // of the units that have ended, from MinUnits on
+//		FailureRate:   0.2, // of the units that have ended, if these are at least MinUnits
 //	}
 //
-// A [Progress] is the state of a group as a value. Programs that keep groups
-// themselves, in a store for example, decide with it as Run does.
+// A [Progress] is the state of a group as plain data. A program that keeps groups itself,
+// in a store for example, can use it to make the same decisions as Run.
 //
-// The rules, and the words in logs and metrics, are those of the design AD-44 of
-// the project hyperscale: see [Reason] and [EventKind].
+// The rules, and the words in logs and metrics, follow the design AD-44 of the project
+// hyperscale: see [Reason] and [EventKind].
 package job

@@ -1,6 +1,6 @@
-// Package override changes what policies do in an incident, for a limited time and
-// without a policy file: it turns retries off, limits attempts, or holds breakers open or
-// closed. Each [Override] has a time at which it ends by itself, so that nobody has to
+// Package override changes what policies do during an incident, for a limited time and
+// without a new policy file. An [Override] turns retries off, limits attempts, or holds
+// breakers open or closed. It ends by itself at a given time, so that nobody has to
 // remember to undo it.
 //
 // A [Set] applies overrides to the generated packages of a program whose policy files have
@@ -14,12 +14,14 @@
 //		Reason: "the payments provider asks for less load", By: "ada",
 //	})
 //
-// Package live, in contrib, has an HTTP handler for a Set. Programs that connect to a store
-// (see package shared below runtime/durable) also follow the overrides that operators put
-// there with retryctl override, each within about a second.
+// Package contrib/live has an HTTP handler for a Set. If a program connects to a store (see
+// package shared below runtime/durable), it also follows the overrides that operators put
+// into the store with retryctl override, each within about a second.
 //
-// A success under a policy costs one atomic load more than without an override, whether there
-// is one or not. Durable steps keep the attempts of their policies: a limit for an hour
-// must not end a run that would go on afterwards. Pause runs, or force the breaker of steps
-// open, with retryctl.
+// A Set adds one atomic load to each successful call, whether an override is in force or
+// not.
+//
+// Overrides do not change the attempts of durable steps, because a limit for an hour must
+// not end a run that could go on afterwards. To stop durable steps, use retryctl to pause
+// their runs or to force their breaker open.
 package override

@@ -1,21 +1,22 @@
-// Package admin is for operators, and for programs on their behalf: it describes the
-// runs of a namespace, and changes them.
+// Package admin shows the runs of a namespace to operators, and lets them change runs.
 //
-// A [Client] needs a store, and no engine; durable.Engine.Admin returns the client of an
-// engine.
-// What it changes, engines notice at once or with the next renewal of their lease.
+// A [Client] needs only a store, and no engine. If there is an engine,
+// durable.Engine.Admin returns its client. Engines notice a change at once, or at the
+// latest when they renew their lease.
 //
-//   - What is there: [Client.List], [Client.Steps], [Client.History], [Client.Groups],
-//     [Client.Owners], [Client.Stats], [Client.Audit]; why a run does not go on:
-//     [Client.Why].
-//   - Whole runs: [Client.Pause] and [Client.Resume], [Client.Cancel],
+//   - To read what a store contains, use [Client.List], [Client.Steps], [Client.History],
+//     [Client.Groups], [Client.Owners], [Client.Stats] and [Client.Audit]. [Client.Why]
+//     explains why a run does not go on.
+//   - To change a whole run, use [Client.Pause], [Client.Resume], [Client.Cancel] and
 //     [Client.Expire].
-//   - One step: [Client.Resolve] records what a person knows about it,
-//     [Client.Requeue] lets it be executed again, [Client.Discard] gives it up, and
-//     [Client.Signal] sends it the value that it waits for.
-//   - What runs share: [Client.ResetBudget], [Client.ResetBreaker] and
+//   - To change one step, use [Client.Resolve], which records what a person knows about
+//     it; [Client.Requeue], which executes it again; [Client.Discard], which removes it
+//     from the dead letters; or [Client.Signal], which sends it the value that it waits
+//     for.
+//   - To change what runs share, use [Client.ResetBudget], [Client.ResetBreaker] and
 //     [Client.ForceOpenBreaker].
-//   - The store: [Client.Verify], [Client.Accept], [Client.Import].
+//   - For the store as a whole, there are [Client.Verify], [Client.Accept] and
+//     [Client.Import].
 //
-// Every change can say who makes it, and why: see [By].
+// Every change can record who has made it, and why: see [By].
 package admin

@@ -1,3 +1,3 @@
-// Package events has what package durable reports of its work: events, spans, how
-// attempts ended, and who has changed something by hand.
+// Package events has the types with which package durable reports what it does: events,
+// spans, the outcomes of attempts, and the operators who have changed something.
 package events

@@ -1,7 +1,7 @@
-// Package genapi is what generated code calls for durable steps: a [StepPolicy] for
-// each binding, the id of a call and the digests of its arguments, and [Call]. Its
-// names are part of the contract between the generator and this module, not of what
-// people write: they call the wrapper, or durable.Step.
+// Package genapi has the functions that generated code calls for durable steps. There is
+// a [StepPolicy] for each binding, functions for the id of a call and the digests of its
+// arguments, and [Call]. The names are a contract between the generator and this module.
+// Do not use them in your own code: call the generated wrapper, or durable.Step.
 //
-// It needs no engine. A call finds the run, and with it the engine, in its context.
+// A call finds its run and its engine in the context.
 package genapi

@@ -1,3 +1,4 @@
-// Package shared connects the breakers and the budgets of processes through a store,
-// for policies with shared: store. It needs no runs: see [Link].
+// Package shared connects the breakers and the budgets of several processes through a
+// store, for policies with shared: store. It is for calls that belong to no run: see
+// [Link].
 package shared

@@ -1,25 +1,28 @@
-// Package storage is the contract between package durable and its stores: what a
-// store keeps, how an update of it is decided, and what it promises.
+// Package storage defines the contract between package durable and its stores: what a
+// store contains, how an update is made, and what the store promises. You need this
+// package only to write a store, or to read one without an engine.
 //
-// A store keeps records, which updates replace, and the histories of records, to
-// which they add. It knows the fields by which queries find records, and keeps their
-// bodies as they are. An update locks the records that a [Select] names, asks a
-// decision what to write, and commits all of it or nothing: see [Store].
+// A store contains records and their histories. An update replaces records, and adds
+// entries to histories. The store knows the fields by which queries find records, and
+// does not interpret the bodies of records. An update locks the records that a [Select]
+// names, calls a function that decides what to write, and commits all of it or nothing:
+// see [Store].
 //
-// A store may implement more than [Store]. Engines and operators use what they find:
+// A store may implement other interfaces in addition to [Store]. Engines and operators
+// use them if they are implemented:
 //
-//   - [Notifier]: workers and callers learn at once that they have something to do, not at
-//     their next poll;
-//   - [Liveness], for a store of one machine: runs of a killed process continue at once,
-//     without waiting for the end of a lease;
-//   - [Checker]: it can check its own files or tables;
-//   - [Swapper], [Claimer] and [Inserter]: it replaces, claims or creates runs in one
-//     statement, which saves round trips to a server. Without them, engines use Update.
-//     [NewRuns.Claim] and [Insertion.Record] define what the last two do.
+//   - With [Notifier], workers and callers learn at once that there is work, and not only
+//     at their next poll.
+//   - With [Liveness], for a store of one machine, the runs of a killed process continue
+//     at once, and not only at the end of its lease.
+//   - With [Checker], a store can check its own files or tables.
+//   - With [Swapper], [Claimer] and [Inserter], a store replaces, claims or creates runs
+//     in one statement, which saves round trips to a server. Without them, engines use
+//     Update. [NewRuns.Claim] and [Insertion.Record] define what the last two do.
 //
-// It may also make a [Transaction] of a transaction of its caller, for durable.StartTx.
+// For durable.StartTx, a store may also convert a transaction of its caller into a
+// [Transaction].
 //
-// Only those who write a store, or read one without an engine, need this package.
-// Stores are package memory, and contrib/sqlite and contrib/postgres in modules of
-// their own. Package durabletest tests whether a store keeps the contract.
+// Package memory is a store, and so are contrib/sqlite and contrib/postgres, which are
+// separate modules. Package durabletest tests whether a store keeps the contract.
 package storage
