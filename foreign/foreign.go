@@ -1,25 +1,27 @@
 // Package foreign reads the retry policies of other systems, such as gRPC service
 // configs and Dapr resiliency files, and converts them to policy files and back.
 //
-// One file of this package describes one system: how a document is recognized,
-// what its fields mean in the policy language, and what each lacks. A field
-// without a counterpart is a [Loss] with its position; nothing is ignored.
-// The converted policies are judged by the rules for policy files. Problems are
-// reported at the positions of the foreign file, in the names of its fields.
+// Each system has one file in this package. The file defines how a document is recognized,
+// what its fields mean in the policy language, and which fields have no equivalent. A field
+// without an equivalent becomes a [Loss] with its position; nothing is ignored. The
+// converted policies are checked with the rules for policy files. Problems are reported at
+// the positions of the foreign file and use the names of its fields.
 //
-// A file has documents, and a document may have texts that are files themselves, as a
-// ConfigMap has: these are read, too, and keep the positions of the outer file. A document
-// may have policies of several systems: each part is converted by the first kind that
-// recognizes it. What a patch or a template does not write is decided elsewhere, so no rule
-// judges it.
+// A file consists of documents. A document may contain texts that are files themselves, as a
+// ConfigMap does. These texts are read, too, with their positions in the outer file. A
+// document may have policies of several systems; each part is converted by the first kind
+// that recognizes it. A patch or a template does not contain all settings, so the rules do
+// not check the settings that it does not write.
 //
-// To add a system: write its file with a [Kind], list it in [Kinds], and put sample
-// documents into testdata/NAME; go test -update writes what they result in. A
-// decoder reads values with get, items, text, int and duration, which report
-// mistakes themselves. What nobody reads becomes a loss: skip what has nothing to
-// do with retries, and lose what has, with the reason. An encoder takes the settings
-// that it writes, and loses those that the system treats differently. A setting with
-// which it does neither is reported as one that the system does not have.
+// To add a system, write a file with its [Kind], list the kind in [Kinds], and put sample
+// documents into testdata/NAME. go test -update writes the results.
+//
+//   - A decoder reads values with get, items, text, int and duration, which report mistakes
+//     themselves. A field that the decoder does not read becomes a loss. Call skip for fields
+//     that have nothing to do with retries, and lose, with the reason, for those that do.
+//   - An encoder takes the settings that it writes, and calls lose for settings that the
+//     system treats differently. Every other setting is reported as one that the system does
+//     not have.
 package foreign
 
 import (

@@ -1,12 +1,12 @@
 // Package gen compiles policy files into typed Go wrappers.
 //
-// [Generate] plans a run (which policy files, which packages), loads the
-// packages, resolves the bound symbols to plain data, and renders that data to
-// bytes. [Result.Commit] writes the bytes. Nothing before it changes the disk.
+// [Generate] finds the policy files and their packages, loads the packages, resolves the
+// bound symbols to plain data, and renders the data to the bytes of the generated files.
+// [Result.Commit] writes these files. Generate itself does not change the disk.
 //
-// If a policy file or its package has a problem, nothing is generated from that
-// file; the others are still generated. If nothing has changed since an earlier
-// run, the run ends after the plan.
+// If a policy file or its package has a problem, nothing is generated from that file; the
+// other files are not affected. If nothing has changed since an earlier call, Generate
+// returns before it loads any package.
 package gen
 
 import (

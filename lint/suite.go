@@ -1,6 +1,6 @@
-// Package lint holds the analyzers of retrylint. They report what is wrong with
-// retries in Go code, and only what is proven. Policies reach them as retry.Policy
-// literals; no analyzer opens a file.
+// Package lint has the analyzers of retrylint. They report mistakes of retries in Go code.
+// Each finding has its [Evidence]; by default, findings that rest only on a name are not
+// reported. The analyzers see policies as retry.Policy literals, and open no files.
 package lint
 
 import (

@@ -1,5 +1,5 @@
-// Package policy reads policy files. It parses YAML text to nodes with positions,
-// decodes nodes to settings, and resolves settings to policies. It reports all
+// Package policy reads and checks policy files. It parses YAML to nodes with positions,
+// decodes the nodes to settings, and resolves the settings to policies. It reports all
 // problems of a file, each with its position.
 //
 // One table, in table.go, describes the settings of a policy. Package

@@ -1,39 +1,41 @@
-// Package storm simulates a system of services, and the calls that clients make to them
-// under retry policies, through a disturbance such as a loss of capacity. It answers two
-// questions: does the system recover when the disturbance has passed, and how much load
-// do retries add meanwhile?
+// Package storm simulates services, and clients that call them under retry policies, during
+// a disturbance such as a loss of capacity. It answers two questions: does the system
+// recover after the disturbance, and how much load do the retries add meanwhile?
 //
-// Package retry decides about a call: a simulated call asks [retry.Policy.Decide], a
-// [breaker.Model], a [budget.Budget] and package capacity as a generated wrapper does, with
-// the time of the simulation. Only the network, the services and the users are models.
+// The decisions about a call are made by the same code as in production. Like a generated
+// wrapper, a simulated call asks [retry.Policy.Decide], a [breaker.Model], a
+// [budget.Budget] and package capacity, but with the time of the simulation. Only the
+// network, the services and the users are models.
 //
-// Data takes this path:
+// The data flows as follows:
 //
 //	policy.File ─Default→ System ─┐
 //	scenario    ─Read───→ System ─┴Simulate→ Run for each seed ─→ Result ─Verdict, Reason→ text, JSON, charts
 //
 // A [System] is plain data: [Service]s, [Load]s and [Event]s. [Simulate] executes it once
-// for each seed. A [Run] has what happened in each second, and a [Result] summarizes the
-// runs. The package does no I/O. All of its functions are deterministic: the same system
-// and seed give the same run on every machine.
+// for each seed. A [Run] has the numbers of each second, and a [Result] summarizes the
+// runs. The package does no I/O. All its functions are deterministic: the same system and
+// seed give the same run on every machine.
 //
 // # Services
 //
-// A service has workers and one queue. A request that finds a worker idle is served at
-// once, another one waits, and if the queue is full it is refused with the status 503. A
-// refusal is an answer: the caller gets it after a millisecond. Requests are served in the
-// order of their arrival, by any idle worker: load is balanced perfectly. A request takes
-// a random time of a worker, then the service calls other services, and the worker is
-// idle again when these calls have ended. If one of them fails, the request fails with
-// the status 503.
+// A service has workers and one queue. If a worker is idle, a request is served at once.
+// Otherwise it waits in the queue. If the queue is full, the request is refused with the
+// status 503, which the caller receives after a millisecond. Requests are served in the
+// order of their arrival by any idle worker, so load is balanced perfectly.
 //
-// A service works on for callers that have gone, unless it notices. Then it drops their
-// requests instead of serving them, and ends the calls that it makes for them. It never
-// interrupts the time of a worker.
+// A request takes a random time of a worker. Then the service calls other services, and the
+// worker is idle again when these calls have ended. If one of the calls fails, the request
+// fails with the status 503.
+//
+// By default, a service continues to serve requests whose callers have gone. If it notices
+// that a caller has gone, it drops the request instead of serving it, and ends the calls
+// that it makes for it. It never interrupts a worker.
 //
 // # Not modelled
 //
 // The network takes no time and loses nothing. There are no connection pools, caches,
-// garbage collections, autoscaling, health checks, or policies of load balancing. Hedges make
-// no second requests: they add at most the share of load that their policy allows.
+// garbage collections, autoscaling or health checks, and no policies of load balancing.
+// Hedges make no second requests in the simulation; in production they add at most the share
+// of load that their policy allows.
 package storm

@@ -1,6 +1,6 @@
-// Package clients is generated from a policy file that has all presets. Its tests
-// make the errors of the clients that the presets read, as the clients make them,
-// and compare what the policies decide with what should follow.
+// Package clients tests the presets of clients. It is generated from a policy file with
+// all presets. The tests let each client create its errors, and check that the policies
+// decide about them as expected.
 package clients
 
 //go:generate go tool retrygen .

@@ -1,8 +1,8 @@
 // Package golangci is retrylint as a module plugin of golangci-lint v2.
 //
-// The README has the files .custom-gcl.yml, with which golangci-lint custom builds a
-// golangci-lint with the plugin, and .golangci.yml, which enables it. [Settings] are the
-// settings there.
+// The README shows two files: .custom-gcl.yml, from which golangci-lint custom builds a
+// golangci-lint that contains the plugin, and .golangci.yml, which enables the plugin.
+// [Settings] has the settings of the plugin in .golangci.yml.
 package golangci
 
 import (

@@ -1,5 +1,5 @@
-// Package hyperscale reads the environment variables of the design AD-44 of the
-// project hyperscale, which replace limits of the groups of package job:
+// Package hyperscale reads the environment variables that the design AD-44 of the project
+// hyperscale defines. They replace limits of the groups of package job:
 //
 //	limits, err := hyperscale.Budget(*imports.Policy().Budget, os.LookupEnv)
 //	if err != nil {

@@ -1,6 +1,5 @@
-// Package otelretry reports what policies do to OpenTelemetry: spans and metrics
-// of wrapped calls (package retry), groups (package job) and engines (package
-// durable).
+// Package otelretry reports to OpenTelemetry what policies do. It makes spans and metrics
+// of wrapped calls (package retry), groups (package job) and engines (package durable).
 //
 //	telemetry, err := otelretry.New(otelretry.Options{})
 //
@@ -11,10 +10,10 @@
 //
 // # Spans of calls
 //
-// A wrapped call that succeeds at the first attempt is not observed, and costs
-// nothing. With [Telemetry.Observe], each failed attempt becomes an event of the
-// span that is current where the wrapper is called, such as that of a server.
-// [Telemetry.Start] gives a call its own span, and measures its duration. The
+// A wrapped call whose first attempt succeeds is not observed, and costs nothing. With
+// [Telemetry.Observe], each failed attempt becomes an event of the current span of the
+// caller, such as the span of a server. [Telemetry.Start] creates a separate span for a
+// call, and measures the duration of the call. The
 // events are:
 //
 //	retry.attempt_failed   retry.policy, retry.attempt, error.type, exception.message,
@@ -25,23 +24,26 @@
 //
 // # Spans of runs and steps
 //
-// [Telemetry.Engine] makes a span "run" of each execution of a run, and in it a
-// span "step NAME" of each step that is executed. A step that returns its recorded
-// result has none. Events of a step have names such as retry.attempt_started,
-// retry.attempt_failed, retry.attempt_lost, retry.step_in_doubt and
-// retry.step_exhausted, which has the error of the last attempt. Those of groups and
-// budgets have the names of AD-44, such as RetryBudgetExhausted. The correlation
-// id of a step, which is recorded at its first failure, is the W3C traceparent of
-// its span: where another execution continues the step, its span has a link to that
-// one. The span of a run that a worker or a later execution executes has a link to
-// the span in which the run was created.
+// With [Telemetry.Engine], each execution of a run has a span "run". Each step that is
+// executed has a span "step NAME" below it. A step that returns its recorded result has
+// no span.
+//
+// The events of a step have names such as retry.attempt_started, retry.attempt_failed,
+// retry.attempt_lost, retry.step_in_doubt and retry.step_exhausted, which has the error
+// of the last attempt. The events of groups and budgets have the names of AD-44, such as
+// RetryBudgetExhausted.
+//
+// When a step fails for the first time, the W3C traceparent of its span is recorded as
+// the correlation id of the step. If another execution continues the step, its span has a
+// link to the first one. If a worker or a later execution executes a run, the span of the
+// run has a link to the span in which the run was created.
 //
 // # Attributes
 //
-// The attribute error.type is the class of the error in the policy, or else the
-// type of the error. It is set, as the status is, only if the call, the run or the
-// step has failed: a retried error is an event. A run that waits without a process
-// has not failed. Others are, with durations in seconds: retry.policy, retry.call,
+// The attribute error.type is the class of the error in the policy, or the type of the
+// error if it has no class. It is set together with the status, and only if the call, the
+// run or the step has failed. An error that is retried is only an event, and a parked run
+// has not failed. The other attributes are, with durations in seconds: retry.policy, retry.call,
 // retry.attempt, retry.attempts, retry.wait, retry.reason, retry.timeout, retry.run,
 // retry.fence, retry.handler, retry.step, retry.step.name, retry.correlation,
 // retry.outcome, retry.breaker, retry.breaker.state, retry.breaker.admits_in and
@@ -49,15 +51,19 @@
 //
 // # Metrics
 //
-// The instruments are those of contrib/prometheus: the exporter of OpenTelemetry for
-// Prometheus gives retry.budget.consumed the name retry_budget_consumed_total, and
-// so on. The failures of a step are counted by step, in retry.durable.failures, and
-// by policy, in retry.retries. [Telemetry.Start] adds the histogram retry.call.duration, in seconds, by
-// retry.call and error.type. No attribute has the id of a call, a run, a step or a
-// job, unless [Options] adds job_id, and the SDK limits the number of attribute sets
-// of an instrument, by default to 2000. [Telemetry.ObserveCapacity] and
-// [Telemetry.ObserveHedges] add what limits calls, and [Telemetry.ObserveState] gauges of
-// what a store has recorded.
+// The instruments are the same as the metrics of contrib/prometheus. The Prometheus
+// exporter of OpenTelemetry converts the names: retry.budget.consumed, for example,
+// becomes retry_budget_consumed_total. The failures of a step are counted twice: by step
+// in retry.durable.failures, and by policy in retry.retries. [Telemetry.Start] adds the
+// histogram retry.call.duration, in seconds, with the attributes retry.call and
+// error.type.
+//
+// [Telemetry.ObserveCapacity] and [Telemetry.ObserveHedges] add metrics of limits and
+// hedges. [Telemetry.ObserveState] adds gauges of what a store has recorded.
+//
+// No attribute has the id of a call, a run, a step or a job, unless [Options] adds
+// job_id. The SDK limits the number of attribute sets of an instrument, by default to
+// 2000.
 package otelretry
 
 import (

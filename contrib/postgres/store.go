@@ -8,22 +8,22 @@
 //	defer store.Close()
 //	engine, err := durable.New(store)
 //
-// An update that returns nil is on the disk of the server, and of a synchronous
-// standby if there is one, whatever the defaults of the database are. The tables are
-// in a schema of their own, which Open creates and migrates: see [Schema]. Steps and
-// their history are in a partition for each month.
+// When an update has returned nil, it is on the disk of the server, and on the disk of a
+// synchronous standby if there is one. This does not depend on the defaults of the
+// database. The tables are in a separate schema, which Open creates and migrates: see
+// [Schema]. Steps and their history are in one partition per month.
 //
-// An update takes two round trips. Updates that were not committed are repeated
-// after conflicts, lost connections and restarts of the server, for about 15s. A
-// commit whose answer was lost is not repeated here: its error matches
-// [storage.ErrUnknown], and the engine finds out by reading the records.
+// An update takes two round trips. If an update was not committed, because of a conflict,
+// a lost connection or a restart of the server, it is repeated for about 15s. If the
+// answer to a commit was lost, the store does not repeat the update. It returns an error
+// that matches [storage.ErrUnknown], and the engine reads the records to find out.
 //
-// The store works with a pooler that gives each transaction another session, such
-// as PgBouncer in transaction mode. It keeps no state in sessions but prepared
-// statements. If the pooler does not pass on the parameters with which connections
-// start, each transaction takes a statement more. For a pooler that does not support these, add
-// default_query_exec_mode=cache_describe to the URL. Notifications need a session:
-// see [Listen].
+// The store works with a pooler that may give each transaction another session, such as
+// PgBouncer in transaction mode, because prepared statements are its only state in a
+// session. If the pooler does not support prepared statements, add
+// default_query_exec_mode=cache_describe to the URL. If the pooler does not pass on the
+// parameters with which connections start, each transaction takes one more statement.
+// Notifications need a session: see [Listen].
 //
 // Open returns an error that matches [storage.ErrFormat] for a schema that a newer
 // version of this module has written, and changes nothing.

@@ -1,6 +1,5 @@
-// Package promretry counts what policies do for Prometheus: the calls of
-// wrappers (package retry), groups (package job) and engines (package durable).
-// One [Metrics] counts all of them:
+// Package promretry reports to Prometheus what policies do. One [Metrics] counts wrapped
+// calls (package retry), groups (package job) and engines (package durable):
 //
 //	metrics := promretry.New(promretry.Options{})
 //	prometheus.MustRegister(metrics)
@@ -20,20 +19,21 @@
 //	retry_timeouts_clamped_total{policy}   timeouts that were above the hard limit
 //	retry_timeouts_captured_total{policy,outcome}  timeouts whose state was captured, or not captured
 //
-// A call that succeeds at the first attempt is not observed, and costs nothing.
+// A call whose first attempt succeeds is not observed, and costs nothing.
 //
 // The metrics of breakers are:
 //
-//	retry_breaker_changes_total{breaker,to}   changes of the state, by the new one
+//	retry_breaker_changes_total{breaker,to}   changes of the state, by the new state
 //	retry_breaker_state{breaker,state}        1 for the current state, 0 for the others
 //
-// A breaker that is open becomes half-open when it is used after its time has passed.
+// When the time of an open breaker has passed, it becomes half-open with the next call.
 // Without calls, the metric stays open.
 //
-// The metrics of what limits calls, which are read when they are collected, are:
+// The metrics of limits, rates, throttles, hedges and overrides are read when they are
+// collected:
 //
 //	retry_concurrency_limit{concurrency}    permits of a concurrency limit, which changes if it is adaptive
-//	retry_concurrency_in_use{concurrency}   of them, those that attempts hold
+//	retry_concurrency_in_use{concurrency}   permits of the limit that attempts hold
 //	retry_concurrency_queued{concurrency}   attempts that wait for a permit
 //	retry_rate_queued{rate}                 attempts that wait for their turn at a rate
 //	retry_throttle_share{throttle}          share of the attempts that a throttle refuses, from 0 to 1
@@ -43,20 +43,21 @@
 //	retry_policy_changes_total{package,outcome}   versions of policy files that were loaded: accepted or refused
 //	retry_overrides{action}                       overrides in force
 //
-// A hedge has the name of the function that is hedged. A second request that a limit, a
-// rate or a throttle does not admit, or an open breaker, is refused; one for which extra
-// leaves no room has no_budget.
+// The label hedge is the name of the function that is hedged. The outcome of a second
+// request is refused if a limit, a rate, a throttle or an open breaker has not admitted it.
+// It is no_budget if the share of extra requests is used up.
 //
 // The metrics of groups, and of runs with a budget, are:
 //
 //	retry_budget_consumed_total{group}            retries that were granted
 //	retry_budget_exhausted_total{group}           retries that were refused
 //	best_effort_completions_total{group,reason}   jobs that have completed
-//	best_effort_completion_ratio{group}           successful share of the last job's units
+//	best_effort_completion_ratio{group}           share of the units of the last job that have succeeded
 //	best_effort_late_results_total{group,outcome} results after enough units had succeeded
 //	retry_unit_failures_total{group}              units that have failed
 //
-// The label group is the name of the group's policy; of a run, that of its budget.
+// The label group is the name of the policy of the group. For a run with a budget, it is
+// the name of the budget.
 //
 // The metrics of engines are:
 //
@@ -66,21 +67,22 @@
 //	retry_durable_failures_total{step,class}    attempts that failed
 //	retry_durable_lost_total{step}              attempts whose end is not known
 //	retry_durable_in_doubt_total{step}          of these, attempts that a person has to resolve
-//	retry_durable_exhausted_total{step,reason}  steps that are not retried further
+//	retry_durable_exhausted_total{step,reason}  steps that have failed for good
 //	retry_durable_wait_seconds_total{step}      planned waits before retries, in seconds
 //	retry_durable_success_seconds{policy}       time from the first attempt to the success, with downtime
 //	retry_durable_store_errors_total            errors of the store
 //
-// The label step is the name of a step, without the values that identify its
-// calls. Steps that record only failures have no starts. These metrics count the
-// events of one process; [State] reads gauges from the store, which all processes
-// share. The failures of a step are also events of the observer of its context: a
-// process that gives both to a Metrics has them in retry_retries_total, by policy,
-// and in retry_durable_failures_total, by step.
+// The label step is the name of a step, without the values that identify its calls. The
+// starts of steps that record only failures are not counted. These metrics count the
+// events of one process. [State] reads gauges from the store, which all processes share.
 //
-// The number of time series is limited: no label has the id of a call, a run, a
-// step or a job, unless [Options] adds job_id, and a label has at most 1000
-// values. Further ones are counted as "other".
+// The failures of a step are also reported to the observer of its context. If the observer
+// and the engine report to the same Metrics, a failure is counted in retry_retries_total
+// by policy, and in retry_durable_failures_total by step.
+//
+// The number of time series is limited. No label has the id of a call, a run, a step or a
+// job, unless [Options] adds job_id. A label has at most 1000 values; further values are
+// counted as "other".
 package promretry
 
 import (

@@ -1,9 +1,9 @@
-// Package recovery captures the state of work whose time runs out, so that a
-// later run can continue it: which step it was, what it has written, which files
-// have uncommitted changes, and after which step to resume.
+// Package recovery saves the state of work that a time limit ends, so that a later run can
+// continue it. The state is the step that was interrupted, its output, the files with
+// uncommitted changes, and the step after which to resume.
 //
-// A [Recorder] captures the timeouts of one flow of a run. Calls that retrygen has
-// generated for a scope with capture: true use the recorder of their context:
+// A [Recorder] captures the timeouts of one flow of a run. If a scope has capture: true,
+// the wrappers that retrygen generates for it use the recorder of their context:
 //
 //	r := &recovery.Recorder{Base: "runs/abc123", Run: "abc123", Flow: "build", Dir: "."}
 //	ctx = r.With(ctx)
@@ -15,7 +15,7 @@
 //		r.Checkpoint(name)
 //	}
 //
-// When a limit on time ends an attempt or a call, the recorder
+// When a time limit ends an attempt or a call, the recorder
 //
 //  1. writes a partial receipt with the status timeout,
 //  2. flushes what the step has buffered, and lists its artifacts,
@@ -23,17 +23,17 @@
 //  4. writes the transcript up to the interruption, and completes the receipt,
 //  5. appends a row to timeouts.jsonl, and syncs it.
 //
-// Each file is whole or absent, even if the process is killed while it captures.
-// A hook that fails does not prevent the steps after it. A success costs nothing:
-// nothing is captured, and no clock is read, before a limit has passed.
+// Each file is complete or absent, even if the process is killed meanwhile. If a hook fails,
+// the recorder goes on with the next step. A call that succeeds costs nothing: until a limit
+// has passed, nothing is captured and no clock is read.
 //
-// The next run reads the receipt with [Latest], and [Resume] returns what it may
-// do: continue after the last successful step or, if the interrupted one left
-// uncommitted changes, retry that step on top of them, discard them, or escalate.
+// The next run reads the receipt with [Latest], and [Resume] returns what the run may do. It
+// may continue after the last successful step. If the interrupted step left uncommitted
+// changes, the run may also retry the step on top of them, discard them, or escalate.
 //
 // # Files
 //
-// Below the folder of the run, which documents call RUN_BASE:
+// The recorder writes these files below the folder of the run, RUN_BASE in other documents:
 //
 //	<flow>/timeouts.jsonl                      one [Row] for each timeout
 //	<flow>/receipts/<step>-timeout.json        the [Receipt]
@@ -43,6 +43,6 @@
 // Flows and steps may have any name: characters other than letters, digits, "_",
 // "-" and "." are escaped in the names of files.
 //
-// The documents have the fields that orchestrators of agents write to files with
-// these names, so that either can read those of the other.
+// The files have the same names and fields as the files of other orchestrators of agents,
+// so that each can read the files of the other.
 package recovery

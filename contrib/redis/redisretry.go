@@ -6,13 +6,14 @@
 //	link := shared.Link{Store: store, Forgetful: true, OnEvent: events.Log(logger)}
 //	conn, err := link.Connect(ctx, payments.DefaultShared.Stored())
 //
-// Redis may lose what it has acknowledged, so that it keeps neither runs nor steps:
-// a [Store] is no [storage.Store], and no engine accepts it. The guarantees of
-// budgets and breakers hold as long as the records exist. If they are lost, by
-// FLUSHALL, an eviction, a restart without persistence or a failover to a replica,
-// budgets are full again, breakers are closed, and the events of the link report the
-// leases that are void ([shared.ErrLeaseLost]). [shared.Link] has to accept that
-// with Forgetful.
+// Redis may lose updates that it has acknowledged, so it cannot keep runs and steps. A
+// [Store] is therefore not a [storage.Store], and engines do not accept it.
+//
+// The guarantees of budgets and breakers hold as long as their records exist. Records can be
+// lost through FLUSHALL, an eviction, a restart without persistence, or a failover to a
+// replica. Budgets are then full again, breakers are closed, and the link reports the leases
+// that were lost in its events ([shared.ErrLeaseLost]). To accept this, set Forgetful in
+// [shared.Link].
 package redisretry
 
 import (

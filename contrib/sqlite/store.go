@@ -8,14 +8,14 @@
 //	defer store.Close()
 //	engine, err := durable.New(store)
 //
-// An update that returns nil is on the disk: the database is in WAL mode with
-// synchronous=FULL. Any number of processes of one machine may open the same file.
-// A lock on the file with the suffix -lock admits one update at a time. Reads wait
-// for no update. The locks of a process that dies are released at once.
+// When an update has returned nil, it is on the disk: the database is in WAL mode with
+// synchronous=FULL. Any number of processes of one machine may open the same file. A lock
+// on the file with the suffix -lock admits one update at a time. Reads do not wait for
+// updates. When a process dies, its locks are released at once.
 //
-// Open returns an error that matches storage.ErrFormat for a file that is damaged,
-// belongs to another program or was written by a newer version of this module. It
-// does not change the file.
+// If the file is damaged, belongs to another program or was written by a newer version of
+// this module, Open returns an error that matches storage.ErrFormat. It does not change the
+// file.
 package sqlite
 
 import (

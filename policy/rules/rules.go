@@ -1,7 +1,8 @@
-// Package rules checks resolved policies for mistakes, such as a timeout that ends
-// a call before its first retry. The rules are pure functions without positions
-// and I/O. The check of policy files and the analyzers of Go code run the same
-// functions and report the same ids. The runtime computes all delays.
+// Package rules checks resolved policies for mistakes, such as a timeout that ends a call
+// before its first retry. The rules are pure functions. They do no I/O, and do not know
+// where a setting is written. The check of policy files and the analyzers of Go code call
+// the same functions and report the same ids. All delays are computed by the runtime, so
+// the rules agree with what happens in production.
 package rules
 
 import (

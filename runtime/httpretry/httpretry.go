@@ -1,5 +1,5 @@
-// Package httpretry retries HTTP requests: a [Transport] is an
-// http.RoundTripper under a policy of package retry.
+// Package httpretry retries HTTP requests. A [Transport] is an http.RoundTripper that
+// applies a policy of package retry:
 //
 //	client := &http.Client{Transport: &httpretry.Transport{
 //		Policy: &retry.Policy{
@@ -8,9 +8,9 @@
 //		},
 //	}}
 //
-// It repeats requests that may be repeated, and sends their body again from its
-// beginning. It waits as long as a response asks for (see [Hint]), and reuses the
-// connections of responses that it does not return.
+// A Transport repeats only requests that can be repeated safely, and sends their bodies
+// again from the beginning. It waits as long as a response asks for (see [Hint]). It
+// reuses the connections of responses that it does not return.
 package httpretry
 
 import (

@@ -1,8 +1,10 @@
-// Package durabletest tests stores of package durable, and programs that use
-// them: [Run] is the conformance test of a store. [CrashAt], [LoseReply] and
-// [FailBy] make a store fail as the death of a process or of a connection would. [Replay]
-// checks that the function of a run may be continued. [BenchmarkResume] measures how
-// fast a store returns the steps of a long run.
+// Package durabletest tests stores of package durable, and programs that use them.
+//
+//   - [Run] is the conformance test of a store.
+//   - [CrashAt], [LoseReply] and [FailBy] make a store fail in the same manner as the death
+//     of a process or of a connection.
+//   - [Replay] checks that the function of a run can be continued after a crash.
+//   - [BenchmarkResume] measures how fast a store returns the steps of a long run.
 package durabletest
 
 import (
