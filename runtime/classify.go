@@ -18,38 +18,38 @@ import (
 //   - [ClassRateLimit]: errors of [After], the status 429, and codes of throttling;
 //   - [ClassServerError]: the statuses 500 to 599 except 501 and 505;
 //   - [ClassTimeout]: errors whose method Timeout() bool returns true,
-//     context.DeadlineExceeded, the gRPC code DEADLINE_EXCEEDED, and an [*Error]
-//     that a limit on time has ended, in addition to the classes of its last error;
-//   - [ClassNetwork]: errors of a connection of the operating system and of a
-//     stream or connection of HTTP/2, io.ErrUnexpectedEOF, io.EOF inside of a
-//     net.Error, other errors of package net that are temporary, and the gRPC code
-//     UNAVAILABLE;
+//     context.DeadlineExceeded, the gRPC code DEADLINE_EXCEEDED, and an [*Error] of a
+//     call that a time limit has ended, which also belongs to the classes of its last
+//     error;
+//   - [ClassNetwork]: errors of a connection of the operating system and of a stream or
+//     connection of HTTP/2, io.ErrUnexpectedEOF, io.EOF inside a net.Error, other
+//     temporary errors of package net, and the gRPC code UNAVAILABLE;
 //   - [ClassCanceled]: context.Canceled, and the gRPC code CANCELLED;
 //   - [ClassBreakerOpen], [ClassLimited], [ClassRateLimited], [ClassThrottled]:
 //     [ErrBreakerOpen], [ErrLimited], [ErrRateLimited], [ErrThrottled].
 //
-// These methods of an error are evidence as well. Each has the same meaning in all
-// clients that are known to have it:
+// These methods of an error are read as well. Each of them has the same meaning in all
+// known clients that have it:
 //
-//   - StatusCode() int, HTTPStatusCode() int and HTTPCode() int return the HTTP
-//     status. Results outside of 100 to 599 mean that there is none.
+//   - StatusCode() int, HTTPStatusCode() int and HTTPCode() int return the HTTP status.
+//     Results outside 100 to 599 mean that there is no status.
 //   - ErrorCode() string, and Code() string next to OrigErr() error, return a code of
-//     AWS. The codes of throttling count before the status, which is often 400.
+//     AWS. Codes of throttling take precedence over the status, which is often 400.
 //   - SQLState() string returns a code of ISO/IEC 9075 and PostgreSQL.
 //   - HasErrorLabel(string) bool has the labels of MongoDB.
 //   - SafeToRetry() bool, if true, says that nothing was sent.
-//   - Retryable() bool, RetryableError() bool, NonRetryable() bool and
-//     NonRetriable() state the opinion of the client.
-//   - Timeout() bool and Temporary() bool, if both return false, say that the same
-//     call would fail again: a host that does not exist, for example.
+//   - Retryable() bool, RetryableError() bool, NonRetryable() bool and NonRetriable()
+//     return whether the client considers the error retryable.
+//   - If Timeout() bool and Temporary() bool both return false, the same call would fail
+//     again. An example is a host that does not exist.
 //
-// What [Policy.Facts] returns replaces what methods prove.
+// The result of [Policy.Facts] replaces the results of the methods.
 //
-// If there is no evidence, the text of err counts, as MatchText says. A status in
-// the text is one of 400, 401, 403, 404, 409, 410, 422, 429, 500, 502, 503 and 504
-// after a label (HTTP 503, status: 503, status code 503, response code 503, error
-// 503) or before its reason phrase (503 Service Unavailable). Without a status,
-// words count under [MatchWords]:
+// If none of these classifies err, its text is read, as MatchText defines. A status in
+// the text is one of 400, 401, 403, 404, 409, 410, 422, 429, 500, 502, 503 and 504 after
+// a label (HTTP 503, status: 503, status code 503, response code 503, error 503) or
+// before its reason phrase (503 Service Unavailable). Without a status, [MatchWords]
+// looks for these words:
 //
 //   - [ClassNetwork]: network, connection, refused, unreachable;
 //   - [ClassTimeout]: timeout, timed out;
@@ -59,8 +59,8 @@ import (
 // The text is not read if a test Is or As in Classes holds. Texts of this package
 // are never read, and others only up to 16 KiB.
 //
-// An error belongs to a class in Classes if one of the tests of that class holds.
-// An error of which nothing is known by any of these belongs to [ClassUnknown].
+// An error belongs to a class in Classes if one of the tests of that class holds. An
+// error that none of these classifies belongs to [ClassUnknown].
 //
 // These errors are never retried:
 //
@@ -69,8 +69,8 @@ import (
 //   - errors of a class in AbortOn;
 //   - errors with the status 400, 401, 403, 404 or 422, unless their Action is
 //     [ActionRetry] or the callee has marked them with [After];
-//   - other errors that say that the same call would fail again, unless the same
-//     holds or they belong to a class of Classes that RetryOn contains;
+//   - other errors that show that the same call would fail again, with the same two
+//     exceptions, and unless RetryOn contains a class of Classes to which they belong;
 //   - refusals by a breaker, limiter, rate or throttle of the callee, unless RetryOn
 //     contains their class;
 //   - errors of ClassUnknown, unless RetryUnknown is set or RetryOn contains

@@ -81,17 +81,16 @@ func (c *singleContext) Value(key any) any {
 	return c.attemptContext.Value(key)
 }
 
-// WithoutRetries returns a copy of ctx under which wrapped calls are attempted once:
-// an error of the attempt is returned unchanged, and observers get the reason
-// [ErrWithoutRetries]. Use it where the caller retries itself, or where a late answer
-// is worth nothing. Breakers, budgets and limits on time apply as usual, and
-// [AttemptNumber] returns the same number as for ctx.
+// WithoutRetries returns a copy of ctx with which wrapped calls are attempted once. An
+// error of the attempt is returned unchanged, and observers get the reason
+// [ErrWithoutRetries]. Use it if the caller itself retries, or if a late answer is
+// useless. Breakers, budgets and time limits apply as usual, and [AttemptNumber] returns
+// the same number as for ctx.
 //
-// Policies with Nested set are not retried either: Nested permits retries inside
-// other retries, while WithoutRetries rules out all of them. It is the word of the
-// caller for all calls that ctx reaches, those inside wrapped calls included. Only
-// steps of package durable do not depend on it: their retries are recorded, and may
-// be made by another process.
+// Calls whose policies have Nested set are not retried either: Nested permits retries
+// inside other retries, but WithoutRetries turns off all retries. It applies to all calls
+// that get ctx, including calls inside wrapped calls. The steps of package durable are an
+// exception, because their retries are recorded and may be made by another process.
 func WithoutRetries(ctx context.Context) context.Context {
 	return &singleContext{attemptContext{ctx, AttemptNumber(ctx)}}
 }
@@ -111,9 +110,9 @@ func (p *Policy) once(ctx context.Context) Reason {
 
 // AttemptNumber returns the number of the attempt to which ctx was passed, from
 // 1. A wrapped call inside a retry is attempted once, as part of that attempt
-// and with its number. Three attempts inside three are thus 5 calls, not 9. A
-// call whose policy has Nested set has attempts and numbers of its own. In a
-// context that no wrapped call has passed, the number is 1.
+// and with its number. Three attempts inside three are thus 5 calls, not 9. A call whose
+// policy has Nested set counts its own attempts. If ctx does not come from a wrapped
+// call, the number is 1.
 func AttemptNumber(ctx context.Context) int {
 	if c, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
 		return c.number
@@ -192,10 +191,10 @@ func (c *timeoutContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// WithScopeTimeout returns a copy of ctx that sets the timeout of calls whose
-// policy has that Scope. It applies only to policies with a HardLimit. A timeout
-// above the hard limit is clamped to it, and reported as [EventTimeoutClamped].
-// A timeout of zero or less means the Timeout of the policy.
+// WithScopeTimeout returns a copy of ctx that sets the timeout of calls whose policy has
+// that Scope. It applies only to policies with a HardLimit. A timeout above the hard
+// limit is reduced to it, and reported as [EventTimeoutClamped]. With a timeout of zero
+// or less, the Timeout of the policy applies.
 func WithScopeTimeout(ctx context.Context, scope string, timeout time.Duration) context.Context {
 	return &timeoutContext{ctx, scope, timeout}
 }

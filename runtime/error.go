@@ -199,8 +199,7 @@ func (e *Error) Unwrap() []error {
 	return list
 }
 
-// Permanent returns err marked as one that must not be retried. Permanent(nil)
-// returns nil.
+// Permanent marks err as an error that must not be retried. Permanent(nil) returns nil.
 //
 // The wrapper that made the call removes the mark before it returns the error, so
 // that an outer wrapper classifies the error itself. If the callee has wrapped
@@ -216,8 +215,8 @@ func Permanent(err error) error {
 // wait of d before the next attempt. A negative d means that the error asks for a
 // wait that could not be parsed. After(nil, d) returns nil.
 //
-// The policy's [RetryAfter] limits the wait. By default, the wait is d, at most 5
-// minutes, or the delay of the schedule if that is longer. A wait that exceeds a
+// The policy's [RetryAfter] limits the wait. By default, the wait is d, but at most 5
+// minutes, or the delay of the schedule if the delay is longer. A wait that exceeds a
 // limit of the call stops the call immediately with [ErrRetryAfter]. A call that ends
 // because it is part of a retry ([ErrNested]) leaves the wait to the outer call.
 func After(err error, d time.Duration) error {

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Facts are what a reader of the errors of a client knows about one error: see
-// [Policy.Facts]. A zero field means that the reader knows nothing of it.
+// Facts are the information about one error of a client: see [Policy.Facts]. A zero field
+// means that the reader knows nothing of it.
 type Facts struct {
 	Status int    // HTTP status, from 100 to 599
 	GRPC   uint32 // gRPC status code; the HTTP status that corresponds to it is implied

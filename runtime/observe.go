@@ -47,8 +47,9 @@ type Event struct {
 
 	Breaker      string        // name of the breaker, or empty
 	BreakerState breaker.State // after the attempt
-	// AdmitsIn is the time after which an open breaker may admit attempts, if it has
-	// refused this one or is the reason why no other one follows.
+	// AdmitsIn is the time after which an open breaker may admit attempts. It is set if
+	// the breaker has refused this attempt, or is the reason why no other attempt
+	// follows.
 	AdmitsIn   time.Duration
 	BudgetLeft float64 // retries left in the shared budget; −1 without a budget
 
@@ -61,12 +62,11 @@ type Event struct {
 
 type observerKey struct{}
 
-// WithObserver returns a copy of ctx with the observer f. Wrapped calls with that
-// context, or one that is derived from it, call f for each of their events, with
-// the context that the call was given. An observer that ctx already has is called
-// after f. Both are called in the goroutine of the call, before its wait;
-// calls in several goroutines call them simultaneously. An attempt that succeeds
-// is not observed and costs nothing.
+// WithObserver returns a copy of ctx with the observer f. Wrapped calls with this
+// context, or with a context that is derived from it, call f for each of their events. f
+// gets the context of the call. An observer that ctx already has is called after f. Both
+// are called in the goroutine of the call, before its wait; calls in several goroutines
+// call them simultaneously. An attempt that succeeds is not observed and costs nothing.
 //
 // The observer is part of the context, as a trace of net/http/httptrace is, so
 // that it needs neither a registry nor a change to any wrapper.

@@ -103,8 +103,8 @@ const (
 	ClassAny         Class = "any"          // every error
 )
 
-// MatchText is what the text of an error may prove about it. The text counts only
-// if the types of the error prove nothing: see [Policy.Retries].
+// MatchText defines what is read in the text of an error. The text is read only if the
+// types of the error do not classify it: see [Policy.Retries].
 type MatchText uint8
 
 // The values of MatchText.
@@ -142,9 +142,8 @@ func As[E error](err error) bool {
 	return ok
 }
 
-// An Action decides about the errors of a class before RetryOn and AbortOn do.
-// The action for an error is that of the first class to which it belongs, in the
-// order of [Policy.Classes].
+// An Action decides about the errors of a class before RetryOn and AbortOn do. If an
+// error belongs to several classes, the first one in [Policy.Classes] decides.
 type Action uint8
 
 // The actions.
@@ -184,9 +183,9 @@ type RetryAfter struct {
 // A Schedule defines how often and how fast a call is retried. It is plain
 // data. The zero value of every field means its default.
 type Schedule struct {
-	// MaxAttempts is the maximum number of attempts, including the first.
-	// Attempts that are refused count where the class of the refusal, such as
-	// [ClassBreakerOpen], is in RetryOn. Zero means 3; [Unlimited] lifts the limit.
+	// MaxAttempts is the maximum number of attempts, including the first. Attempts that
+	// are refused count if the class of the refusal, such as [ClassBreakerOpen], is in
+	// RetryOn. Zero means 3; [Unlimited] lifts the limit.
 	MaxAttempts int
 
 	// Backoff is the strategy. The zero value is [BackoffExponential].
@@ -252,47 +251,46 @@ type Policy struct {
 	Timeout time.Duration
 	// Scope names the level of the timeout hierarchy that the calls belong to.
 	Scope string
-	// HardLimit is the maximum of a timeout that is given at run time: see
+	// HardLimit is the maximum for a timeout that the program sets with
 	// [WithScopeTimeout]. Zero means no limit.
 	HardLimit time.Duration
-	// Capture captures the state of the work when a limit on time ends an attempt
-	// or the call, if the context has a recorder of package recovery.
+	// Capture saves the state of the work when a time limit ends an attempt or the call,
+	// if the context has a recorder of package recovery.
 	Capture bool
 
 	// RetryOn restricts retries to these classes. Empty means every error that
 	// is classified and not permanent (see [Policy.Retries]).
 	RetryOn []Class
-	// RetryUnknown retries errors of [ClassUnknown] as well. By default they end
-	// the call with [ErrUnclassified], since half of the errors of which nothing is
-	// known would fail again.
+	// RetryUnknown retries errors of [ClassUnknown] as well. By default, such errors end
+	// the call with [ErrUnclassified], because about half of them would occur again.
 	RetryUnknown bool
 	// AbortOn are classes that are never retried, even if RetryOn contains them.
 	AbortOn []Class
-	// Classes define the classes that are not built in, in the order in which
-	// they are searched for an [Action].
+	// Classes define additional classes. The first one that matches an error and has an
+	// [Action] decides.
 	Classes []ErrorClass
-	// Facts returns what is known about an error of the clients that the call uses,
-	// or false if it is not theirs. Generated code sets it: for the section clients
-	// of a policy file, and for gRPC in packages that depend on it. Nil means that
-	// no error is known in this way.
+	// Facts returns what is known about an error of the clients that the call uses, or
+	// false if it is not theirs. Generated code sets it: for the section clients of a
+	// policy file, and for gRPC in packages that depend on it. Nil means that no errors
+	// of clients are read.
 	Facts func(error) (f Facts, ok bool)
-	// MatchText is what the text of an error may prove if its types prove nothing.
-	// The zero value is [MatchWords].
+	// MatchText defines what is read in the text of an error if its types do not classify
+	// it. The zero value is [MatchWords].
 	MatchText MatchText
 	// PerError are the schedules for errors of some classes. The first entry
 	// whose class the error belongs to applies. If attempts of one call fail with
 	// errors of different classes, the MaxAttempts for the latest error limits
 	// all attempts of the call.
 	PerError []Override
-	// Nested allows retries of a call that is made inside a retry of another
-	// wrapped call. By default such a call is attempted once, since the outer
-	// call is retried already.
+	// Nested allows retries of a call that is made inside a retry of another wrapped
+	// call. By default, such a call is attempted once, because the outer call is already
+	// retried.
 	Nested bool
 }
 
-// Under returns a policy with the schedule of o and the time limits of p. It
-// describes a call whose errors are all of the class of o, and of no class that
-// PerError has before it. Its defaults are set.
+// Under returns a policy with the schedule of o and the time limits of p. It describes a
+// call whose errors all belong to the class of o, and to no class before it in PerError.
+// The defaults are set.
 func (p *Policy) Under(o Override) Policy {
 	before := slices.IndexFunc(p.PerError, func(other Override) bool { return other.Class == o.Class })
 	return Policy{

@@ -25,7 +25,7 @@ func (b *Breaker) HoldOpen(until time.Time) { b.hold(Open, until) }
 // afterwards. See [Breaker.HoldOpen].
 func (b *Breaker) HoldClosed(until time.Time) { b.hold(Closed, until) }
 
-// EndHold ends what HoldOpen or HoldClosed have begun, if that has not ended.
+// EndHold ends the effect of HoldOpen or HoldClosed, if it has not ended by itself.
 func (b *Breaker) EndHold() { b.hold(Closed, time.Time{}) }
 
 func (b *Breaker) hold(as State, until time.Time) {

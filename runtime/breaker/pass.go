@@ -1,9 +1,8 @@
 package breaker
 
-// A Pass is the permission of a closed breaker for one attempt, which costs no
-// lock and no clock reading. It is the value of Breaker.word before the attempt.
-// The zero Pass is no permission. Generated code uses it; other code calls
-// [Breaker.Admit].
+// A Pass is the permission of a closed breaker for one attempt, which costs no lock and
+// no clock reading. It is the value of Breaker.word before the attempt. The zero Pass
+// gives no permission. Generated code uses it; other code calls [Breaker.Admit].
 type Pass uint64
 
 // Permit returns the permit for the attempt that p admits.

@@ -43,8 +43,8 @@ type Policy struct {
 	// SlowCall is the longest duration of an attempt that is not slow,
 	// successful or not. It needs SlowRate.
 	SlowCall time.Duration
-	// MinCalls is the number of attempts in the window below which no rate opens
-	// the breaker. Zero means 20, or WindowCalls if that is less.
+	// MinCalls is the number of attempts in the window below which no rate opens the
+	// breaker. Zero means 20, or WindowCalls if it is less than 20.
 	MinCalls int
 	// Window is the time that the rates look back, in steps of a tenth. Zero
 	// means 10s, or no limit on time if WindowCalls is set.
@@ -171,8 +171,7 @@ func (p *Policy) validate() error {
 	return nil
 }
 
-// A State is the state of a breaker. Its text form is that of
-// [State.String].
+// A State is the state of a breaker. Its text form is the result of [State.String].
 type State uint8
 
 // The states.

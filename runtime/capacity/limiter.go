@@ -19,10 +19,10 @@ import (
 //	defer limiter.Release()
 //
 // While permits are free, taking and returning one costs an atomic operation each. An
-// attempt that finds none waits, at most for MaxWait. Attempts are admitted in the order in
-// which they came, and a new one never overtakes one that waits. At most as many wait as
-// Queue says. That keeps waits short under lasting overload: the others are refused
-// at once, since some have to be refused anyhow.
+// attempt that finds none waits, at most for MaxWait. Attempts are admitted in the order
+// in which they have arrived. A new attempt never overtakes a waiting one. At most as
+// many wait as Queue says. That keeps waits short under lasting overload: the others are
+// refused at once, since some have to be refused anyhow.
 //
 // The zero Limiter has no permits and refuses every attempt. A Limiter must not be copied
 // after first use. It starts no goroutine except for a moment, to refuse an attempt that

@@ -85,10 +85,10 @@ func (p RatePolicy) Effective() RatePolicy {
 type ThrottlePolicy struct {
 	// Name of the throttle in errors and events.
 	Name string
-	// K is how many requests there may be for each one that the service accepts. The
-	// others are refused: with requests and accepts of the Window, the share is
-	// (requests − K·accepts)/(requests + 1). Zero means 2. See "Handling Overload" in
-	// Beyer et al., Site Reliability Engineering (2016).
+	// K is how many requests may be made for each request that the service accepts. The
+	// others are refused: with requests and accepts of the Window, the share is (requests
+	// − K·accepts)/(requests + 1). Zero means 2. See "Handling Overload" in Beyer et al.,
+	// Site Reliability Engineering (2016).
 	K float64
 	// Window is the time that the throttle looks back, in steps of a tenth. Zero means 1m.
 	Window time.Duration

@@ -13,9 +13,10 @@ import (
 // Burst + Events·T/Per, however many goroutines use it. While no attempt waits, one costs
 // a clock reading and an atomic operation.
 //
-// An attempt that comes too early waits for a slot, at most for MaxWait. Slots are given in
-// the order in which the attempts came. An attempt takes its slot when it starts, not when it
-// begins to wait. So one that stops waiting takes none, and those after it move up.
+// An attempt that comes too early waits for a slot, at most for MaxWait. Slots are given
+// in the order in which the attempts came. An attempt takes its slot when it starts, not
+// when it begins to wait. So an attempt that stops waiting takes no turn, and the
+// attempts after it move up.
 //
 // A Rate must be made by [NewRate], and must not be copied after first use. It starts no
 // goroutine except for a moment, to give a slot to an attempt that waits.

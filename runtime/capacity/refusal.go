@@ -19,8 +19,8 @@ const (
 type Refusal struct {
 	By   Kind
 	Name string // of the throttle, rate or limiter
-	// AdmitsIn is the time until a rate admits an attempt, if no other one takes its
-	// place. It is zero if that is not known.
+	// AdmitsIn is the time until a rate admits an attempt, if no other attempt takes its
+	// place. It is zero if the time is not known.
 	AdmitsIn time.Duration
 	// Cause is why the store of a rate that processes share was no help, or nil.
 	Cause error

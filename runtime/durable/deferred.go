@@ -25,14 +25,14 @@ import (
 //
 // A crash before that transaction loses the attempt, although the function of the run has
 // seen its result: the step is executed again, with the same idempotency key, and may
-// return another result. No later step was executed with the first one, but code between
-// the steps may have shown it to somebody. So use Hold for functions whose code between
-// the steps has no effects of its own.
+// return another result. No later step was executed with the first result, but code
+// between the steps may have used it. So use Hold only for functions whose code between
+// the steps has no effects outside the process.
 //
-// A success waits for 5ms at the most. It does not wait while other steps of the run are
-// executed, or within a group, and it is recorded before the run executes something whose
-// start is not recorded: a step with genapi.RecordFailures or without a policy, or a start
-// of another run.
+// A success waits for at most 5ms. It does not wait while other steps of the run are
+// executed, or within a group. It is recorded before the run executes anything whose
+// start is not recorded: a step with genapi.RecordFailures or without a policy, or a
+// start of another run.
 //
 // Hold is an option of [Run] and [Handle] for the executions in their process, and is not
 // recorded. [Start] returns an error that matches [ErrConflict].

@@ -11,28 +11,26 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// Group is [job.Run] on the store of the run in ctx: it calls op for each unit,
-// and returns when the group ends by the rules of its policy. What the group knows
-// survives any restart: which units have ended, and with which results, its
-// deadline and timeout, its budget, and whether it has released a provisional
-// result.
+// Group is like [job.Run], but keeps the state of the group in the store of the run in
+// ctx. It calls op for each unit, and returns when the group ends by the rules of its
+// policy. The state survives any restart: which units have ended, their results, the
+// deadline and the timeout, the budget, and whether the provisional result was passed on.
 //
-// Each unit is a scope: the durable calls of op are steps of the run that no other
-// unit has. The end of a unit is recorded once, together with the counters of the
-// group; results are recorded as those of steps are, and errors as [*UnitError].
-// A unit that has not ended when the process dies is executed again, and its
-// finished steps return what is recorded. A unit that waits for longer than
-// ParkAfter, or for a person, does not keep others from going on: the run is
-// parked or paused when no unit can go on.
+// Each unit is a scope, so the durable calls of op are separate steps for each unit. The
+// end of a unit is recorded once, together with the counters of the group. Results are
+// recorded like the results of steps, and errors as [*UnitError]. If the process dies
+// before a unit has ended, the unit is executed again, and its finished steps return
+// their recorded results. If a unit waits for a person, or for longer than ParkAfter, the
+// other units go on. The run is parked or paused when no unit can go on.
 //
-// The name of the policy identifies the group in its run: use [Scope] for a second
-// one with the same name. When the list of units has changed since it was
-// recorded, added units are executed, and removed ones are reported as
-// [job.Outcome.Removed]: results of those that had ended stay in the outcome.
+// The name of the policy identifies the group in its run. For a second group with the
+// same name, use [Scope]. If the list of units has changed since it was recorded, new
+// units are executed, and removed units are reported in [job.Outcome.Removed]. If a
+// removed unit had ended, its result is still part of the outcome.
 //
-// provisional is called once, and again only if the process dies before it has
-// returned. Within a step, a group is a plain part of that step, and nothing is
-// recorded. Without a run in ctx, the error matches [ErrNoRun].
+// provisional is called once, or again if the process dies before it has returned. If
+// Group is called within a step, the group is a part of the step, and nothing is recorded
+// for it. Without a run in ctx, the error matches [ErrNoRun].
 func Group[T any](
 	ctx context.Context, g *job.Group, units []string,
 	op func(ctx context.Context, unit string) (T, error), provisional func(job.Outcome[T]),

@@ -32,16 +32,16 @@ func (h *handler) adopt(r *storage.Record, b *record.Run) {
 	}
 }
 
-// Handle registers a function that executes runs: those that [Start] creates with
-// the name and, if there is one, the [Version] among the options. [Engine.Work]
-// calls it, in this or in another process that has registered it. The options
-// apply to the runs of the name and version that have no such option of their own,
-// whichever process starts them: the worker adds them that claims a run first.
+// Handle registers a function under a name and, if the options contain one, a [Version].
+// The function executes the runs that [Start] creates with this name and version.
+// [Engine.Work] calls it, in any process that has registered it. The other options apply
+// to all these runs, whichever process starts them, unless Start has set the same option.
+// They are added by the worker that claims the run first.
 //
 // Handle panics if [Concurrency] or [StartRate] let no run start, if the name is empty or
-// has other characters than letters, digits, and ".-_", and if it is registered already.
-// A panic of the function ends the process, as any other panic does; the run is then
-// executed by another worker, and paused after 10 panics without progress.
+// has characters other than letters, digits and ".-_", or if it is already registered. A
+// panic of the function ends the process, like any other panic. Another worker then
+// executes the run. After 10 panics without progress, the run is paused.
 func Handle[In, Out any](
 	e *Engine, name string, fn func(context.Context, In) (Out, error), options ...HandleOption,
 ) {
@@ -111,19 +111,20 @@ func handlerKey(name string, version int) (string, error) {
 // StartAt delays the start of a run until a time, by the clock of the store.
 func StartAt(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
 
-// Start creates a run for the function that is registered under a name, here or
-// in another process, with its input. A worker executes it: see [Engine.Work].
-// If the run exists with the same name and input, Start does nothing; otherwise
-// it returns a [*ConflictError]. Inputs are the same if the [Codec] encodes them
-// alike, or if what is recorded decodes to a value with the same genapi.Arguments. The
-// input of a run whose results were deleted is not compared: see [Retention].
+// Start creates a run with an input, for the function that is registered under a name in
+// this process or in another one. A worker executes the run: see [Engine.Work]. If the
+// run already exists with the same name and input, Start does nothing. If it exists with
+// another name or input, Start returns a [*ConflictError]. Two inputs are the same if the
+// [Codec] encodes them to the same bytes, or if the recorded input decodes to a value
+// with the same genapi.Arguments. The input of a run whose results were deleted is not
+// compared: see [Retention].
 //
 // If the reply of the store is lost, Start repeats the transaction. [events.EventCreated]
-// is reported at most once for a run: not if the first reply was lost.
+// is reported at most once for a run. It is not reported if the first reply was lost.
 //
-// Within a run, the new run is its child: it is canceled and paused with its
-// parent, and it goes on if its parent ends. A run that is paused starts none: the
-// error is its [*PausedError].
+// If Start is called within a run, the new run is a child of that run. It is canceled and
+// paused together with its parent, but goes on if its parent ends. If the parent is
+// paused, Start returns its [*PausedError].
 func Start[In any](ctx context.Context, e *Engine, name, id string, in In, options ...RunOption) error {
 	input := record.NewPayload(e.ns.Codec, in)
 	if input.Refuse != "" {

@@ -60,11 +60,11 @@ func CatchUp(n int) PeriodicOption {
 	return periodicOption(func(o *periodicOptions) { o.catchUp = n })
 }
 
-// NoOverlap skips a period if the run that the schedule has started last is unfinished
-// when the period begins: it waits for a worker, is executed, or is parked or paused.
-// A run that has failed has ended. By default, a period starts in any case. Of several
-// periods that could start at once, as with [CatchUp], only the latest one starts, so
-// that with NoOverlap a CatchUp of more than 1 is one of 1.
+// NoOverlap skips a period if the latest run of the schedule has not ended when the
+// period begins: it waits for a worker, is being executed, or is parked or paused. A run
+// that has failed has ended. Without NoOverlap, a period starts in any case. If several
+// periods could start at once, as with [CatchUp], only the latest one starts. With
+// NoOverlap, a CatchUp of more than 1 therefore has the effect of 1.
 func NoOverlap() PeriodicOption {
 	return periodicOption(func(o *periodicOptions) { o.noOverlap = true })
 }
@@ -78,27 +78,29 @@ type periodic struct {
 	start    func(ctx context.Context, id string, period time.Time) error
 }
 
-// Periodic lets the workers of an engine start one run of the handler with the name in
-// each period of a schedule. The id of the run is the name and the begin of the period
-// in UTC, as in "report/2026-11-27T10:00:00Z", so any number of workers, here and in
-// other processes, start each period once. input returns the input of the run: like the
-// schedule, it must depend on the period alone.
+// Periodic lets the workers of an engine start one run of a handler in each period of a
+// schedule. The id of the run consists of the name of the handler and the start of the
+// period in UTC, as in "report/2026-11-27T10:00:00Z". Any number of workers, in any
+// number of processes, therefore start each period only once. input returns the input of
+// the run. Like the schedule, it must depend only on the period.
 //
-// The first worker that looks after the begin of a period, by the clock of the store,
-// starts its run: usually within [Poll]. The first period is the next one after a worker
-// has begun. A period is missed if no worker looks for a [Lease] and two polls after its
-// begin, 32s by default. Missed periods are skipped, except those that [CatchUp] allows.
-// A period starts although the run of the one before may not have ended: see
-// [NoOverlap]. At most 1000 periods start at once. The store keeps which period was the
-// latest for each name, so a schedule that was replaced does not repeat it.
+// Workers look for new periods with each [Poll], by the clock of the store. The first
+// worker that looks after the start of a period starts its run. When Periodic is used for
+// the first time, it begins with the next period.
 //
-// Times are passed to the schedule in UTC. A cron line of robfig/cron has another time
-// zone if it begins with one, as in "CRON_TZ=Europe/Vienna 0 6 * * *", and then its
-// rules for daylight saving time.
+// A period is missed if no worker looks for a [Lease] and two polls after its start,
+// which is 32s by default. Missed periods are skipped, except those that [CatchUp]
+// allows. A period starts even if the run of the previous one has not ended: see
+// [NoOverlap]. At most 1000 periods start at once. The store records the latest period of
+// each name, so a new schedule for the name does not repeat it.
 //
-// Periodic panics for a name that [Handle] refuses, for a name and [Version] that have a
-// schedule already, and for a schedule that depends on when it is asked, as
-// "@every 1h" in robfig/cron does: use [Every].
+// Times are passed to the schedule in UTC. A cron line of robfig/cron can begin with
+// another time zone, as in "CRON_TZ=Europe/Vienna 0 6 * * *". It then follows the rules
+// of this zone for daylight saving time.
+//
+// Periodic panics if [Handle] refuses the name, if the name and [Version] already have a
+// schedule, or if the schedule depends on when it is asked, like "@every 1h" in
+// robfig/cron. Use [Every] instead of the latter.
 func Periodic[In any](
 	e *Engine, name string, schedule Schedule, input func(period time.Time) In, options ...PeriodicOption,
 ) {

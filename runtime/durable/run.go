@@ -13,8 +13,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// A RunOption changes a default of a run. Options are recorded when the run is
-// created; those of later calls are not looked at.
+// A RunOption changes a default of a run. Options are recorded when the run is created;
+// the options of later calls are ignored.
 type RunOption func(*runOptions)
 
 type runOptions struct {
@@ -53,11 +53,11 @@ func (o *runOptions) adopt(r *storage.Record, b *record.Run) {
 }
 
 // Timeout limits the time from the creation of a run, or from its start with [StartAt],
-// to its end, downtime included. The contexts of its steps end at that time. If the
-// run is parked, it ends as soon as a worker, or Run, looks at it: it is due at that
-// time at the latest. The time during which a run is paused counts as well, but a
-// paused run does not end, so that its steps can still be resolved: if its timeout
-// has passed, it ends with its next execution. The error is [ErrTimedOut].
+// to its end, downtime included. The contexts of its steps end at that time. If the run
+// is parked at that time, it becomes due, and ends as soon as a worker or Run looks at
+// it. The time during which a run is paused counts as well, but a paused run does not
+// end, so that its steps can still be resolved. It ends with its next execution. The
+// error is [ErrTimedOut].
 func Timeout(d time.Duration) RunOption {
 	return func(o *runOptions) { o.timeout, o.unlimited = d, d <= 0 }
 }
@@ -66,29 +66,30 @@ func Timeout(d time.Duration) RunOption {
 // a function whose steps change can continue older runs as they began.
 func Version(n int) RunOption { return func(o *runOptions) { o.version = n } }
 
-// Retention sets how long the input, the results and the history of a run are kept
-// after it has succeeded. The default is 30 days. The id stays, so that the run is not
-// executed again. A run with dead letters, or with steps in doubt, is kept until
-// somebody has dealt with them.
+// Retention sets how long the input, the results and the history of a run are kept after
+// it has succeeded. The default is 30 days. The id is kept, so that the run is not
+// executed again. A run with dead letters, or with steps in doubt, is kept until somebody
+// has dealt with them.
 func Retention(d time.Duration) RunOption {
 	return func(o *runOptions) { o.retention = max(d, 1) }
 }
 
 // FailedRetention is [Retention] for runs that have failed, were canceled or have timed
-// out. The default is 90 days. A failed run may be continued before; after that, [Run]
-// returns [ErrExpired] for it, since it cannot know what has taken effect.
+// out. The default is 90 days. Until then, a failed run can be continued. After that,
+// [Run] returns [ErrExpired], because it cannot know which steps have taken effect.
 func FailedRetention(d time.Duration) RunOption {
 	return func(o *runOptions) { o.failedRetention = max(d, 1) }
 }
 
-// Priority sets which of the runs of a handler that are due workers claim first: those
-// with the highest priority, and among equals those that have been due longest. The
-// default is the priority of the run within which a run is started, units of
-// [GroupRuns] included, or 0. Start and Run return an error if n is not between -32768
-// and 32767.
+// Priority sets the priority of a run. Of the runs of a handler that are due, workers
+// claim those with the highest priority first, and among equals those that have been due
+// longest. The default is 0. A run that is started within another run, also as a unit of
+// [GroupRuns], has the priority of that run by default. Start and Run return an error if
+// n is not between -32768 and 32767.
 //
-// Runs with a high priority can keep the others waiting for ever. A process that has
-// not registered the handler does not know its priority: give it to [Start] there.
+// Runs with a high priority can keep the others waiting forever. A process that has not
+// registered the handler does not know the priority among its options, so pass it to
+// [Start] there.
 func Priority(n int) RunOption { return func(o *runOptions) { o.priority = &n } }
 
 // check returns an error for options with which no run can be created.
@@ -116,33 +117,32 @@ func (o *runOptions) rank(inherited int16) int16 {
 	return inherited
 }
 
-// Budget limits the retries of all steps of a run together, and those of each
-// step. The limits are stored: those with which the run was created apply.
+// Budget limits the retries of all steps of a run together, and the retries of each step.
+// The limits are recorded when the run is created, and do not change afterwards.
 func Budget(p job.BudgetPolicy) RunOption { return func(o *runOptions) { o.budget = &p } }
 
-// Run executes a run: it calls fn with a context whose durable calls are steps
-// of the run. The id names the run for ever: what Run does depends on what the
-// store knows about it.
+// Run executes a run: it calls fn with a context, and the durable calls with this context
+// are steps of the run. The id identifies the run permanently. What Run does depends on
+// the state of the run in the store:
 //
-//   - A new run, or one that is open, parked or failed: Run calls fn. Steps that
-//     have finished return what was recorded.
-//   - A run that has succeeded: Run returns nil, and does not call fn. One that has
-//     ended, in success or not, and was deleted since: [ErrExpired].
-//   - A run that is paused: a [*PausedError]. One that was canceled, or has timed
-//     out: [ErrCanceled] or [ErrTimedOut].
-//   - A run that another engine owns: Run waits for the end of its lease, or until
-//     the store knows that its process is dead. If the lease is renewed, it
+//   - If the run is new, open, parked or failed, Run calls fn. Steps that have finished
+//     return their recorded results.
+//   - If the run has succeeded, Run returns nil and does not call fn. If its results have
+//     been deleted since it ended, Run returns [ErrExpired].
+//   - If the run is paused, Run returns a [*PausedError]. If it was canceled or has timed
+//     out, Run returns [ErrCanceled] or [ErrTimedOut].
+//   - If another engine owns the run, Run waits for the end of the lease of that engine,
+//     or until the store knows that its process is dead. If the lease is renewed, Run
 //     returns an [*OwnedError].
 //
-// An error of fn is returned, and recorded for admin.Client.List; the next call of
-// Run calls fn again. If ctx ends, the execution ends and the run stays open. Run
-// returns when the steps of the run have returned, and what they did is recorded.
-// Within another run, the new run records it as its parent.
+// An error of fn is returned, and recorded for admin.Client.List; the next call of Run
+// calls fn again. If ctx ends, the execution ends and the run stays open. Run returns
+// when all steps of the run have returned and their ends are recorded. If Run is called
+// within another run, that run is recorded as the parent.
 //
-// If ctx has ended and the store does not answer, Run stops recording 30s after the
-// last function has returned: 30s for the end of an attempt, and 30s for the end of
-// the run. It returns the error of the store. Nothing is acknowledged, and an attempt
-// whose end was not recorded is in doubt.
+// If ctx has ended and the store does not answer, Run tries for 30s to record the end of
+// an attempt, and for 30s to record the end of the run. Then it returns the error of the
+// store. Nothing is acknowledged, and an attempt whose end was not recorded is in doubt.
 func (e *Engine) Run(ctx context.Context, id string, fn func(context.Context) error, options ...RunOption) error {
 	_, err := e.run(
 		ctx, id, func(ctx context.Context) (record.Payload, error) { return record.Payload{}, fn(ctx) }, options,

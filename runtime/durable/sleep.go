@@ -15,26 +15,27 @@ import (
 // sleepPark is the longest sleep of a run that keeps the slot of a worker.
 const sleepPark = time.Minute
 
-// Sleep waits for d as a step of the run in ctx. The end of the wait is recorded
-// once, by the clock of the store: after a crash, Sleep waits for the remainder, and
-// a later execution of the run does not wait again. A sleep that does not fit within
-// the deadline of ctx parks the run, and so does one of more than a minute in a run
-// that a worker executes: return its error. Overdue sleeps are spread as overdue
-// retries are, over the sleep or 30s, whichever is shorter.
+// Sleep waits for d as a step of the run in ctx. The end of the wait is recorded once, by
+// the clock of the store: after a crash, Sleep waits for the remainder, and a later
+// execution of the run does not wait again. Sleep parks the run if the wait does not fit
+// within the deadline of ctx, or if it is longer than a minute and a worker executes the
+// run. In this case, return the error of Sleep. If a wait has ended while no process was
+// running, the run continues at a random time within the length of the sleep, but within
+// 30s at most.
 //
-// The name and the errors are as for a [Step]: a call with another duration than
-// recorded is a [*ChangedError], and a second call in one execution needs a [Scope].
-// A sleep is no attempt and cannot fail. Within a step, the error matches
-// [ErrConflict].
+// The name and the errors are the same as for a [Step]. If the duration differs from the
+// recorded one, the error is a [*ChangedError]. A second call with the same name in one
+// execution needs a [Scope]. A sleep is not an attempt and cannot fail. Within a step,
+// the error matches [ErrConflict].
 func Sleep(ctx context.Context, name string, d time.Duration) error {
 	end := func(now time.Time) time.Time { return now.Add(max(d, 0)) }
 	_, err := callPause(ctx, record.SleepFunction, name, genapi.Arguments("d", d), pausing{end: end})
 	return err
 }
 
-// SleepUntil is [Sleep] until a time by the clock of the store. A time that differs
-// from one execution of the run to the next is a [*ChangedError]: take it from a step
-// or from the input of the run.
+// SleepUntil is [Sleep] until a time, by the clock of the store. The time must be the
+// same in each execution of the run, so take it from a step or from the input of the run.
+// Otherwise the error is a [*ChangedError].
 func SleepUntil(ctx context.Context, name string, t time.Time) error {
 	end := func(time.Time) time.Time { return t }
 	_, err := callPause(ctx, record.UntilFunction, name, genapi.Arguments("t", t.Round(0).UTC()), pausing{end: end})
@@ -48,12 +49,12 @@ func SleepUntil(ctx context.Context, name string, t time.Time) error {
 // executes goes on when Run is called again.
 //
 // After the timeout, the error is a [*StepError] that matches [ErrNoSignal]. It is
-// recorded like the value, so that later executions of the run take the same branch,
-// and signals are refused from then on. admin.Client.Requeue makes the step wait again.
-// With a timeout of 0, Wait returns a signal that is there.
+// recorded like the value, so that later executions of the run take the same branch, and
+// signals are refused from then on. admin.Client.Requeue makes the step wait again. With
+// a timeout of 0, Wait returns a signal only if it was sent before.
 //
-// The name and the other errors are as for a [Step]. A call with another timeout
-// than recorded is a [*ChangedError]. Within a step, the error matches
+// The name and the other errors are the same as for a [Step]. If the timeout differs from
+// the recorded one, the error is a [*ChangedError]. Within a step, the error matches
 // [ErrConflict].
 func Wait[T any](ctx context.Context, name string, timeout time.Duration) (T, error) {
 	var value T

@@ -8,17 +8,17 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// StartMany is [Start] for many runs of one function: it takes their ids and inputs from a
-// sequence, and returns how many runs it has created. Up to 5,000 of them are one statement
-// of the store, if they have no [Budget] and the store is a [storage.Inserter], as that of
-// PostgreSQL is; up to 1,000 are one transaction otherwise, and within a run, whose
-// children they are.
+// StartMany is [Start] for many runs of one function. It takes their ids and inputs from
+// a sequence, and returns how many runs it has created. If the runs have no [Budget] and
+// the store is a [storage.Inserter], like the one of PostgreSQL, up to 5,000 runs are
+// created by one statement. Otherwise, and within a run, up to 1,000 runs are created in
+// one transaction.
 //
-// Runs that exist with the same name and input are passed over, so that StartMany may be
-// called again with the same sequence: it goes on where it has stopped. If some exist with
-// another function or input, StartMany starts all others, and returns a [*ConflictError]
-// with their ids. With any other error it stops, and the runs of the statements before are
-// started. So it does if an id or an input is not possible.
+// Runs that already exist with the same name and input are skipped, so StartMany can be
+// called again with the same sequence after it has stopped. If some runs exist with
+// another name or input, StartMany starts all other runs, and returns a [*ConflictError]
+// with the ids of the existing ones. At any other error, such as an invalid id or input,
+// it stops; the runs of earlier statements have then been started.
 func StartMany[In any](
 	ctx context.Context, e *Engine, name string, runs iter.Seq2[string, In], options ...RunOption,
 ) (created int, err error) {

@@ -8,22 +8,22 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// StartTx is [Start] in a transaction of the program in the database of the store: the run
-// exists if the transaction commits, and does not if it is rolled back. So a program needs
-// no outbox to change its tables and start a run, or to do neither. Workers see the run,
-// and are notified, when the transaction commits. postgres.Store.Tx and SQLTx, and
-// sqlite.Store.Transact return such transactions.
+// StartTx is [Start] in a transaction of your program, in the same database as the store.
+// If the transaction commits, the run exists; if it is rolled back, the run does not
+// exist. A program can thus change its tables and start a run, or do neither, without an
+// outbox. Workers see the run, and are notified, when the transaction commits.
+// postgres.Store.Tx and SQLTx, and sqlite.Store.Transact return such transactions.
 //
-// StartTx neither commits nor repeats anything. If it returns an error, roll the
-// transaction back. If the run exists with the same name and input, it does nothing; it
-// waits for another transaction that starts the same run and has not ended. Several
-// transactions that start the same runs must do it in the same order, or they may wait for
-// each other.
+// StartTx does not commit the transaction, and repeats nothing. If it returns an error,
+// roll the transaction back. If the run already exists with the same name and input,
+// StartTx does nothing. If another transaction has started the same run and has not
+// ended, StartTx waits for it. Several transactions that start the same runs must do it
+// in the same order, or they may wait for each other.
 //
-// A run of StartTx is nobody's child, and has no [Budget] but the one of its handler:
-// StartTx returns an error within a run of the engine, with that option, and with a
-// transaction of another store than the engine's. It reports no [events.EventCreated],
-// since the transaction may be rolled back.
+// StartTx returns an error if it is called within a run of the engine, if the options
+// contain a [Budget], or if the transaction belongs to another store than the engine. The
+// run has no parent, and only the budget of its handler. StartTx does not report
+// [events.EventCreated], because the transaction may be rolled back.
 func StartTx[In any](
 	ctx context.Context, e *Engine, tx storage.Transaction, name, id string, in In, options ...RunOption,
 ) error {

@@ -27,28 +27,30 @@ type workOptions struct {
 // ends are recorded it executes others: it owns at most twice as many.
 func MaxRuns(n int) WorkOption { return func(o *workOptions) { o.maxRuns = max(n, 1) } }
 
-// Poll sets how often a worker asks the store for runs that are due, and for runs
-// of dead workers. The default is 1s. Runs that the same engine starts are found
-// at once, changes of others as soon as a store that is a [storage.Notifier] reports them.
+// Poll sets how often a worker asks the store for runs that are due, and for runs of dead
+// workers. The default is 1s. Runs that the same engine starts are found at once. If the
+// store is a [storage.Notifier], changes of other engines are found as soon as it reports
+// them.
 func Poll(d time.Duration) WorkOption {
 	return func(o *workOptions) { o.poll = max(d, time.Millisecond) }
 }
 
-// Drain sets how long a worker that ends lets its runs go on. After that, their
-// contexts end, and the runs stay open for other workers. The default is 30s.
+// Drain sets how long the runs of a worker may go on after its context has ended. After
+// this time, the contexts of the runs end, and the runs stay open for other workers. The
+// default is 30s.
 func Drain(d time.Duration) WorkOption { return func(o *workOptions) { o.drain = max(d, 0) } }
 
-// Work executes the runs that are due and whose handler and version are
-// registered (see [Handle]), those of dead workers among them, until ctx ends. It
-// touches no others. It claims as many runs as it may execute at a time: those
-// that have been due longest, of all handlers in turn. What is due is decided by
-// the clock of the store: if that is set back, runs wait longer by as much.
+// Work executes runs until ctx ends. It executes runs that are due and whose handler and
+// version are registered (see [Handle]), including the runs of dead workers. It does not
+// touch other runs. It claims as many runs as it may execute at a time, from all handlers
+// in turn, and first the runs that have been due longest. The clock of the store decides
+// which runs are due. If this clock is set back, runs wait longer by the same time.
 //
-// When ctx ends, Work claims no further runs, waits for those that it executes
-// (see [Drain]), and returns nil; [Engine.Close] ends it with [ErrClosed]. To end
-// a program with its first interrupt in this way, and at once with its second
-// one, use a context of [os/signal.NotifyContext] and call its stop function when
-// it has ended. Errors of the store, [ErrIncarnation] among them, are reported as
+// When ctx ends, Work claims no further runs, waits for the runs that it executes (see
+// [Drain]), and returns nil. After [Engine.Close], it returns [ErrClosed]. If the first
+// interrupt should end a program in this manner, and the second one at once, use a
+// context of [os/signal.NotifyContext], and call its stop function when the context has
+// ended. Errors of the store, including [ErrIncarnation], are reported as
 // [events.EventStoreError] and do not end Work.
 //
 // Work returns an error at once if no handler is registered.

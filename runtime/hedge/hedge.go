@@ -13,8 +13,8 @@ import (
 // later. It is the number that may follow each other at once, also at the start.
 const saved = 10
 
-// A Hedge decides when the second requests of a function start, and counts what they
-// achieve. It is shared by all calls of one function: durations of different functions
+// A Hedge decides when the second requests of a function start, and counts their
+// outcomes. It is shared by all calls of one function: durations of different functions
 // have no useful quantile. Any number of goroutines may use one; it takes no lock while
 // the first requests are fast. The zero Hedge starts no second request, and neither does
 // a nil *Hedge.
@@ -104,7 +104,7 @@ type Counts struct {
 	NoBudget uint64 // not started, since it would have exceeded Extra
 }
 
-// Counts returns what the second requests have achieved so far.
+// Counts returns the outcomes of the second requests so far.
 func (h *Hedge) Counts() Counts {
 	return Counts{h.won.Load(), h.lost.Load(), h.refused.Load(), h.noBudget.Load()}
 }

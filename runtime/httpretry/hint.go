@@ -13,11 +13,10 @@ import (
 // request, for [retry.After]. asked reports whether it asks for a wait. A wait of
 // -1 means that it asks for a wait that cannot be parsed.
 //
-// The fields Retry-After-Ms, X-Ms-Retry-After-Ms and X-Amz-Retry-After, which are
-// numbers of milliseconds, go before Retry-After. If one of the four is present,
-// no other field counts. Without them, these fields count if the quota that they
-// describe is used up, or if the status is 429 and the remaining quota is not
-// given:
+// The fields Retry-After-Ms, X-Ms-Retry-After-Ms and X-Amz-Retry-After are numbers of
+// milliseconds, and take precedence over Retry-After. If one of these four is present, no
+// other field is read. Otherwise, these fields are read if the quota that they describe
+// is used up, or if the status is 429 and the remaining quota is not given:
 //
 //   - RateLimit (draft-ietf-httpapi-ratelimit-headers), also in its older form
 //     with limit, remaining and reset. If the reset of a quota is not given, it is
@@ -26,8 +25,8 @@ import (
 //     X-RateLimit-Reset. The reset is a number of seconds, or a time: in seconds
 //     or milliseconds since 1970, or in a form of Retry-After.
 //
-// Many servers send these with every response. A quota that is not used up is no
-// reason to wait for its reset.
+// Many servers send these fields with every response. As long as the quota is not used
+// up, there is no reason to wait for its reset.
 func Hint(resp *http.Response, now time.Time) (wait time.Duration, asked bool) {
 	return hint(resp.Header, resp.StatusCode, now)
 }

@@ -26,30 +26,30 @@ import (
 // A Transport is an http.RoundTripper that retries. Its fields must not be
 // changed once it is in use; it may then be used by any number of goroutines.
 //
-// A response with a status of 400 or more is a failure for the policy, the
-// breaker and observers, with a [StatusError]. If the policy has no RetryOn, the
-// statuses 408, 425, 429 and 500 to 599 except 501 and 505 are retried, and those
-// of classes whose Action is [retry.ActionRetry].
+// A response with a status of 400 or more is a failure for the policy, the breaker and
+// observers, with a [StatusError]. If the policy has no RetryOn, the Transport retries
+// the statuses 408, 425, 429, and 500 to 599 except 501 and 505, and the statuses of
+// classes whose Action is [retry.ActionRetry].
 //
-// If the last attempt had a response, the Transport returns that with a nil
-// error, for any status. Otherwise it returns an error, which is usually a
-// [*retry.Error]. If the context of the request ends while a response is to be
-// retried, it returns an error as well.
+// If the last attempt had a response, the Transport returns this response with a nil
+// error, whatever its status is. Otherwise it returns an error, which is usually a
+// [*retry.Error]. If the context of the request ends before a response could be retried,
+// it returns an error as well.
 //
-// A server that closes the connection before it answers is a failure of the
-// network, although Base returns a bare io.EOF then.
+// If a server closes the connection before it answers, this is a failure of the network,
+// although Base returns only io.EOF.
 //
 // Errors that would occur again at every attempt are not retried: an unsupported
 // scheme, an invalid method or header, a certificate of the server that is not
 // trusted, and a handshake that the server refuses because of the TLS version or
 // the certificate of the client.
 //
-// The policy's limits on time include the reading of the body, until its end or
-// until it is closed.
+// The time limits of the policy include the reading of the body, until its end or until
+// it is closed.
 type Transport struct {
-	// Base makes the requests. Nil means http.DefaultTransport. Its requests and
-	// the bodies of its responses must end with the context of the request, as
-	// those of http.Transport do.
+	// Base makes the requests. Nil means http.DefaultTransport. When the context of a
+	// request ends, Base must end the request and the body of its response, as
+	// http.Transport does.
 	Base http.RoundTripper
 	// Policy decides about retries. Nil means the zero Policy, with its
 	// defaults.
@@ -80,10 +80,9 @@ func Idempotent(r *http.Request) bool {
 
 const keyHeader = "Idempotency-Key"
 
-// RoundTrip sends a request until it succeeds, or until the policy allows no
-// further attempt. A request that must not be sent twice is sent once, and so is
-// one with a body and no GetBody. The limits on time and the breaker apply to
-// these, too.
+// RoundTrip sends a request until it succeeds, or until the policy allows no further
+// attempt. A request that must not be sent twice is sent once, and so is a request with a
+// body and no GetBody. The time limits and the breaker apply to such requests, too.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	policy := t.Policy
 	if policy == nil {
@@ -113,8 +112,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return x.resp, nil
 }
 
-// CloseIdleConnections closes the idle connections of Base, if that has a method
-// of the same name. http.Client.CloseIdleConnections calls it.
+// CloseIdleConnections closes the idle connections of Base, if Base has a method of the
+// same name. http.Client.CloseIdleConnections calls it.
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.base().(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()

@@ -50,9 +50,9 @@ func (p BudgetPolicy) Effective() BudgetPolicy {
 	return p
 }
 
-// Request returns a copy of p with the numbers that a job asks for. A number of 0
-// or less keeps that of p. If p allows no retries, a job cannot ask for any:
-// [NewBudget] clamps such a number to 0.
+// Request returns a copy of p with the numbers that a job asks for. A number of 0 or less
+// keeps the number of p. If p allows no retries, a job cannot ask for any: [NewBudget]
+// clamps such a number to 0.
 func (p BudgetPolicy) Request(retries, perUnit int) BudgetPolicy {
 	ask := func(n int, own, ceiling *int) {
 		if n <= 0 {
@@ -69,8 +69,8 @@ func (p BudgetPolicy) Request(retries, perUnit int) BudgetPolicy {
 }
 
 // A Budget limits the retries of one job and of each of its units. Any number of
-// goroutines may share one. A nil *Budget refuses every retry with
-// [ReasonNoBudget], as that of a job that is unknown.
+// goroutines may share one. A nil *Budget refuses every retry with [ReasonNoBudget], like
+// the budget of an unknown job.
 type Budget struct {
 	policy           BudgetPolicy
 	retries, perUnit int

@@ -18,8 +18,8 @@ type Group struct {
 	observers []func(context.Context, Event)
 }
 
-// NewGroup returns the group of one job. jobID names the job in events. It panics
-// if the Breaker of p is one that [breaker.New] does not accept.
+// NewGroup returns the group of one job. jobID names the job in events. It panics if
+// [breaker.New] does not accept the Breaker of p.
 func NewGroup(p GroupPolicy, jobID string) *Group {
 	g := &Group{policy: p, jobID: jobID}
 	if p.Breaker != nil {
@@ -45,14 +45,13 @@ func (g *Group) Budget() *Budget { return g.budget }
 // several groups share. Nil removes the limit.
 func (g *Group) SetBudget(b *Budget) { g.budget = b }
 
-// SetBestEffort replaces the best effort of the policy for this job, as
-// [Group.Policy] then returns. Nil lets the group wait for all units.
+// SetBestEffort replaces the BestEffort of the policy for this job. [Group.Policy] then
+// returns the new one. With nil, the group waits for all units.
 func (g *Group) SetBestEffort(b *BestEffort) { g.policy.BestEffort = b }
 
-// Observe adds a function that is called with each event of the group, and with
-// the context of [Run]. A retry is taken from the budget without a context: that of
-// its event is [context.Background]. Several goroutines may call the function at
-// once.
+// Observe adds a function that is called with each event of the group, and with the
+// context of [Run]. A retry is taken from the budget without a context, so its event has
+// [context.Background]. Several goroutines may call the function at once.
 func (g *Group) Observe(f func(context.Context, Event)) { g.observers = append(g.observers, f) }
 
 // Unit returns the retry budget of one unit, for [retry.Shared]. It is nil if
@@ -73,8 +72,8 @@ func (g *Group) notifyWithdrawal(id string, err error) {
 	g.Notify(context.Background(), e)
 }
 
-// Notify calls the observers with an event, of which it sets Group and JobID. It is
-// for packages that run units in another way than [Run].
+// Notify sets Group and JobID of an event and calls the observers with it. It is for
+// packages that execute units without [Run].
 func (g *Group) Notify(ctx context.Context, e Event) {
 	e.Group, e.JobID = g.policy.Name, g.jobID
 	for _, f := range g.observers {
@@ -86,33 +85,31 @@ func (g *Group) Notify(ctx context.Context, e Event) {
 type Outcome[T any] struct {
 	Decision
 	Results map[string]T // of the units that have succeeded
-	// Errors are those of the units that have failed, as far as
+	// Errors has the errors of the units that have failed, as far as
 	// [GroupPolicy.Collect] keeps them.
 	Errors map[string]error
 	// DeadLetters are the units that have failed under [FailureDeadLetter], in the
 	// order in which they failed.
 	DeadLetters []Failure
-	// Removed are units that an earlier execution of the group had, on a store, and
-	// that are not in the list any more. The results of those that had ended are part
-	// of the outcome.
+	// Removed has the units of an earlier execution of the group that are no longer in
+	// the list. It is used only for groups on a store. If such a unit had ended, its
+	// result is part of the outcome.
 	Removed []string
 }
 
-// Run calls op for each unit in a goroutine of its own, at most
-// [GroupPolicy.Workers] of them at the same time, in the order of the list. A unit
-// that is in the list twice runs once. Run returns when the group ends by the
-// rules of its policy. It then starts no more units, and cancels those that are
-// still running; their results are reported as events and dropped. Run does not
-// wait for them.
+// Run calls op for each unit, in the order of the list, each in a separate goroutine. At
+// most [GroupPolicy.Workers] units run at the same time. A unit that is in the list twice
+// runs once. Run returns when the group ends by the rules of its policy. It then starts
+// no more units and cancels the units that are still running. It does not wait for them;
+// their results are only reported as events.
 //
 // With [LateUpdate], Run calls provisional once, as soon as the results are
 // enough, and later returns the final outcome. provisional may be nil.
 //
-// The error is nil, or the cause with which ctx ended, or [retry.ErrTimeout] if
-// the timeout of the group has passed. With an error, the outcome contains the
-// results so far. A unit that fails after ctx has ended is not counted. The error
-// of a unit is in Errors of the outcome. If op calls runtime.Goexit, the unit has
-// failed.
+// The error is nil, or the cause with which ctx ended, or [retry.ErrTimeout] if the
+// timeout of the group has passed. With an error, the outcome contains the results so
+// far. A unit that fails after ctx has ended is not counted. The errors of units are in
+// Errors of the outcome. If op calls runtime.Goexit, its unit has failed.
 func Run[T any](
 	ctx context.Context, g *Group, units []string,
 	op func(ctx context.Context, unit string) (T, error), provisional func(Outcome[T]),

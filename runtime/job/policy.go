@@ -37,17 +37,16 @@ type GroupPolicy struct {
 	// MaxFailures is the number of failed units that stops the group. Zero or a
 	// negative number means no limit.
 	MaxFailures int
-	// FailureRate is the share of failed units, of those that have ended, above
-	// which the group stops. It is checked once MinUnits units have ended. Zero or
-	// a negative number means no limit.
+	// FailureRate stops the group if more than this share of the units that have ended
+	// has failed. It is checked once MinUnits units have ended. Zero or a negative number
+	// means no limit.
 	FailureRate float64
 	// MinUnits is the number of ended units from which FailureRate is checked.
 	// Zero or a negative number means 10.
 	MinUnits int
-	// Breaker stops the group when a unit fails while it is open. Each unit that
-	// ends is one sample. Each job has a breaker of its own, and no breaker refuses
-	// a unit: SlowCall, SlowRate, HalfOpenCalls and Count have no effect. Nil means
-	// none.
+	// Breaker stops the group when a unit fails while it is open. Each unit that ends is
+	// one sample. Each job has its own breaker. The breaker never refuses a unit, so
+	// SlowCall, SlowRate, HalfOpenCalls and Count have no effect. Nil means no breaker.
 	Breaker *breaker.Policy
 	// Collect defines which errors of units the outcome contains.
 	Collect Collect
@@ -99,10 +98,10 @@ func (a FailureAction) String() string {
 	return "unknown"
 }
 
-// A Collect defines which errors of units a group keeps until it ends: all, the
-// first, or, as a positive number n, those that are not yet passed on. Such a
-// group passes on its errors in batches of n as [EventFailures], and the outcome
-// contains the rest.
+// A Collect defines which errors of units a group keeps until it ends: all errors, the
+// first one, or batches. With a positive number n, the group reports its errors in
+// batches of n as [EventFailures], and the outcome contains the errors of the last,
+// incomplete batch.
 type Collect int
 
 // Which errors of units a group keeps.
@@ -124,8 +123,8 @@ const (
 // A BestEffort defines how many successes are enough. It is plain data. A number
 // that is zero or negative means its default.
 type BestEffort struct {
-	// MinSuccess is the number of units that must succeed. The default is 1; a
-	// number above that of the units means all of them.
+	// MinSuccess is the number of units that must succeed. The default is 1. If it is
+	// greater than the number of units, all units must succeed.
 	MinSuccess int
 	// Deadline is the time from the start of the run after which the group ends
 	// with the results so far. The default is 5 minutes, the maximum

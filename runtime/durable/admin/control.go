@@ -12,12 +12,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Cancel ends a run for ever. An engine that executes it, here or elsewhere,
-// starts no further attempt; the contexts of those that are executing end, here
-// at once, elsewhere with the next renewal of the lease. A run that has ended is
-// left as it is, and the error matches [ErrConflict]; the repetition of a
-// cancellation is not an error. The runs that it has started are canceled as
-// well.
+// Cancel ends a run permanently, together with the runs that it has started. If an engine
+// executes the run, it starts no further attempt, and the contexts of its executing
+// attempts end: at once in this process, and with the next renewal of the lease in other
+// processes. If the run has already ended, Cancel does not change it, and the error
+// matches [ErrConflict]. It is not an error to cancel a run twice.
 func (c *Client) Cancel(ctx context.Context, run string, by ...events.Operator) error {
 	return c.cancel(ctx, run, run, operator(by))
 }
@@ -58,13 +57,12 @@ func (c *Client) cancel(ctx context.Context, run, root string, by events.Operato
 	return c.eachChild(ctx, run, func(child string) error { return c.cancel(ctx, child, root, by) })
 }
 
-// Pause stops a whole run, and the runs that it has started, until [Client.Resume]. An
-// engine that executes it starts no further attempt: here at once, elsewhere as
-// soon as it asks the store, at the latest with the next renewal of the lease.
-// Attempts that are executing end and are recorded. Run then returns a
-// *durable.PausedError, and workers leave the run alone. The error matches
-// [ErrConflict] if the run has ended other than with an error; the repetition of
-// a pause is not an error.
+// Pause stops a whole run, and the runs that it has started, until [Client.Resume]. If an
+// engine executes the run, it starts no further attempt: at once in this process, and in
+// other processes as soon as they ask the store, or at the latest with the next renewal
+// of the lease. Attempts that are executing can end, and are recorded. Run then returns a
+// *durable.PausedError, and workers do not claim the run. The error matches [ErrConflict]
+// if the run has ended, unless it has failed. It is not an error to pause a run twice.
 func (c *Client) Pause(ctx context.Context, run string, by ...events.Operator) error {
 	return c.hold(ctx, run, &record.Hold{By: operator(by), Root: run})
 }
@@ -102,12 +100,12 @@ func (c *Client) hold(ctx context.Context, run string, h *record.Hold) error {
 	return c.eachChild(ctx, run, func(child string) error { return c.hold(ctx, child, h) })
 }
 
-// Resume lets a whole run go on that [Client.Pause] has paused, with the runs that it
-// has started and that were paused with it; its steps stay as they are. It also
-// continues a run that was paused because it has crashed too often without progress,
-// and one that has failed where workers execute it. Then call Run, or let workers do it. A run
-// that has steps in doubt as well stays paused until these are resolved. The
-// error matches [ErrNotFound], or [ErrConflict] for a run in another state.
+// Resume continues a run that [Client.Pause] has paused, together with the runs that were
+// paused with it. It does not change steps. Resume also continues a run that was paused
+// because it has crashed too often without progress, and a failed run of a handler.
+// Afterwards, workers execute the run, or call Run. If the run also has steps in doubt,
+// it stays paused until these are resolved. The error matches [ErrNotFound], or
+// [ErrConflict] for a run in another state.
 func (c *Client) Resume(ctx context.Context, run string, by ...events.Operator) error {
 	return c.resume(ctx, run, run, operator(by))
 }

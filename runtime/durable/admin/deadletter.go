@@ -18,8 +18,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// An Eligibility is what to do with a dead letter: advice for a person, or for a
-// program that requeues what may succeed now.
+// An Eligibility is advice about a dead letter, for a person or for a program that
+// requeues dead letters.
 type Eligibility string
 
 // The eligibilities.
@@ -92,10 +92,10 @@ func eligibilityOf(reason retry.Reason, class retry.Class, text string) Eligibil
 const defaultRate = 10
 
 // RequeueRate sets how many dead letters [Client.RequeueDead] requeues in a second. The
-// default is 10, so that what has failed together does not come back together. The
-// letters of one run are executed together, whenever they are requeued: RequeueDead
-// waits between runs, after 20 letters of one for two seconds. With 0 or less, it does
-// not wait.
+// default is 10, so that steps that have failed together are not retried together. Since
+// the letters of one run are executed together, RequeueDead waits only between runs:
+// after a run with 20 letters, for example, for two seconds. With 0 or less, it does not
+// wait.
 func RequeueRate(perSecond float64) RequeueOption {
 	return func(q *requeue) { q.rate = perSecond }
 }
@@ -109,30 +109,29 @@ func Only(f func(StepInfo) bool) RequeueOption {
 // A Requeued is what [Client.RequeueDead] did with one dead letter.
 type Requeued struct {
 	Letter StepInfo // as it was listed
-	// Err is why the dead letter was not requeued: it matches [ErrConflict] if an
-	// engine executes its run, or if its run has ended for ever, and [ErrNotFound]
-	// if it was deleted meanwhile. Otherwise it is nil.
+	// Err is the reason why the dead letter was not requeued, or nil. It matches
+	// [ErrConflict] if an engine executes the run or if the run has ended permanently,
+	// and [ErrNotFound] if the step was deleted meanwhile.
 	Err error
 }
 
 // errNotDead means that a step is not a dead letter any more.
 var errNotDead = fmt.Errorf("the step is not a dead letter: %w", fault.ErrConflict)
 
-// RequeueDead requeues the dead letters that a filter selects, in the order of
-// their runs and ids, each in a transaction of its own: see [Client.Requeue] and
-// [RequeueRate]. Status and DeadLetter of the filter are not looked at. Each dead letter
-// is reported when it is done; to stop, end the loop. The first error of the
-// store, or the end of ctx, ends the sequence.
+// RequeueDead requeues the dead letters that a filter selects, in the order of their runs
+// and ids, each in a separate transaction: see [Client.Requeue] and [RequeueRate]. Status
+// and DeadLetter of the filter are ignored. Each dead letter is reported after it was
+// requeued or skipped. To stop, end the loop. The first error of the store, or the end of
+// ctx, ends the sequence.
 //
-// The letters of a run are one operation: workers execute the run after the last of
-// them. If the operation is cut off before, by the death of the process or an error of
-// the store, or if a loop stops in it for longer than a lease, they execute the run a
-// lease (see durable.Lease) after the last letter that was requeued. The others stay
-// dead letters.
+// The letters of a run are one operation: workers execute the run after the last of them.
+// If the operation ends early, because the process dies, the store fails, or the loop
+// pauses for longer than a lease, workers execute the run one lease (see durable.Lease)
+// after the last letter that was requeued. The others stay dead letters.
 //
-// It may be called again, also by several programs at once: a dead letter that
-// was requeued is not requeued again before it is exhausted again. To continue
-// after the last one that was reported, set AfterRun and AfterStep of the filter.
+// RequeueDead may be called again, also by several programs at once. A dead letter that
+// was requeued is not requeued a second time unless it has been exhausted again. To
+// continue after the last reported letter, set AfterRun and AfterStep of the filter.
 func (c *Client) RequeueDead(ctx context.Context, f Filter, options ...RequeueOption) iter.Seq2[Requeued, error] {
 	f.Status, f.DeadLetter = []storage.Status{storage.StatusDead}, true
 	return func(yield func(Requeued, error) bool) {
@@ -169,8 +168,8 @@ func (c *Client) RequeueDead(ctx context.Context, f Filter, options ...RequeueOp
 }
 
 // RequeueFailed requeues all steps of a run that have failed, dead letters included, as
-// one operation: see [Client.RequeueDead]. What an engine executes meanwhile, or was
-// requeued with another step, is no error.
+// one operation: see [Client.RequeueDead]. It is not an error if an engine executes a
+// step meanwhile, or if a step was requeued together with another one.
 func (c *Client) RequeueFailed(ctx context.Context, run string, options ...RequeueOption) error {
 	q := storage.Query{Kind: storage.KindStep, Space: c.ns.Space, Run: run, Status: []storage.Status{
 		storage.StatusFailed, storage.StatusDead,
@@ -258,13 +257,15 @@ func (b *bulkRequeue) leave(ctx context.Context) error {
 	return err
 }
 
-// Discard gives a dead letter up: it is not listed any more, and its run may
-// expire. Its calls return the recorded error as before. The history stays until
-// the run expires, with who discarded it and why: by must have a reason. A
-// discarded dead letter can still be requeued. The state of the run does not
-// change, and an engine may be executing it. A step in doubt can be discarded, too,
-// in a run that was canceled or has timed out. The error matches [ErrNotFound], or
-// [ErrConflict] for another step; the repetition is not an error.
+// Discard removes a step from the dead letters, so that it is no longer listed and no
+// longer keeps its run from being deleted. Calls of the step return the recorded error as
+// before. The history is kept until the run is deleted, and records who has discarded the
+// step and why: by must have a reason. A discarded step can still be requeued. Discard
+// does not change the state of the run, and an engine may be executing it.
+//
+// In a run that was canceled or has timed out, a step in doubt can be discarded, too. The
+// error matches [ErrNotFound], or [ErrConflict] if the step is in another state. It is
+// not an error to discard a step twice.
 func (c *Client) Discard(ctx context.Context, run, step string, by events.Operator) error {
 	if by = operator([]events.Operator{by}); by.Reason == "" {
 		return fmt.Errorf("discarding step %q of run %q: say why, as in By(name, reason)", step, run)

@@ -24,12 +24,12 @@ type ImportedStep struct {
 	Policy string   // the name of its policy
 
 	// Status is StatusOpen, StatusWaiting, StatusExecuting, StatusInDoubt,
-	// StatusSucceeded, StatusFailed or StatusDead. StatusExecuting is that of a step
-	// whose last attempt had started when its process died: the attempt is lost, and
-	// the policy of the step decides what follows.
+	// StatusSucceeded, StatusFailed or StatusDead. StatusExecuting means that the last
+	// attempt of the step had started when its process died. The attempt is lost, and the
+	// policy of the step decides what follows.
 	Status storage.Status
-	// Result is what a step that has succeeded has returned. Nil means that it is not known:
-	// a call of the step returns an error that matches [ErrResult].
+	// Result is the result of a step that has succeeded. Nil means that the result is not
+	// known. A call of the step then returns an error that matches [ErrResult].
 	Result      any
 	State       retry.CallState // without the wait that ends at NextAt
 	Attempts    int             // the number of the last attempt, those that were lost included
@@ -50,28 +50,26 @@ type ImportReport struct {
 	Conflicts                 []ImportConflict
 }
 
-// An ImportConflict is something about which the sources of a step contradict
-// each other, or what was recorded.
+// An ImportConflict describes how the sources of a step contradict each other or the
+// recorded state.
 type ImportConflict struct {
 	Step string // its id
 	Text string // what differs, and what counts
 }
 
-// Import records steps of a run that other processes of another system have
-// executed in part: the run continues with their next attempts. What several
-// entries say about the same step, in one import or in successive ones, is
-// merged, whatever their order:
+// Import records steps of a run that another system has executed in part. The run
+// continues with their next attempts. If there are several entries for the same step, in
+// one import or in successive ones, they are merged, whatever their order is:
 //
 //   - the greatest number of attempts counts, never the sum, and the least limit;
 //   - a success of one is a success, else a dead letter is one, else a failed step
 //     has failed;
 //   - otherwise the latest next attempt applies, and the earliest end of a budget.
 //
-// Importing the same again changes nothing, also when the run has been executed
-// since: a step that an engine has executed, or that an operator has changed,
-// stays as it is. The error matches [ErrConflict] for a run that was not
-// imported, or for one that has ended or is being executed and that the import
-// would change.
+// Importing the same entries again changes nothing, even if the run has been executed
+// since. A step that an engine has executed or an operator has changed is never changed
+// by an import. The error matches [ErrConflict] if the run was not imported, or if the
+// import would change a run that has ended or is being executed.
 func (c *Client) Import(
 	ctx context.Context, run string, steps []ImportedStep, by ...events.Operator,
 ) (ImportReport, error) {

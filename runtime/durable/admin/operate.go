@@ -14,8 +14,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Resolution is what an operator knows about a step in doubt, or decides about one
-// that waits.
+// A Resolution is an operator's knowledge about a step in doubt, or a decision about a
+// step that waits.
 type Resolution struct {
 	outcome events.Outcome
 	value   any
@@ -27,28 +27,27 @@ func Succeeded(value any) Resolution {
 	return Resolution{outcome: events.OutcomeSucceeded, value: value}
 }
 
-// Failed is the resolution of a step that has not taken effect and is not to be
-// tried again: its calls return err in recorded form.
+// Failed is the resolution of a step that has not taken effect and must not be attempted
+// again. Its calls return err in recorded form.
 func Failed(err error) Resolution { return Resolution{outcome: events.OutcomeFailed, err: err} }
 
-// Retry is the resolution that lets [Client.Resolve] make a further attempt of a
-// step: it has not taken effect, or may be executed again. The next attempt starts
-// when the run is executed, and never if it was canceled. The policy counts attempts
-// from zero, as after [Client.Requeue], except for a step that waits: its wait ends,
-// and nothing else changes.
+// Retry is the resolution of a step that has not taken effect, or may be executed again.
+// The next attempt starts when the run is executed, or never if the run was canceled. The
+// policy counts attempts from zero, as after [Client.Requeue]. For a step that waits,
+// only the wait ends, and the counts do not change.
 func Retry() Resolution { return Resolution{} }
 
-// Resolve answers for a step that waits for a person: it records what the operator
-// knows about a step in doubt, or about one that has paused its run. It may be called
-// again to correct a resolution. A run whose last such step is resolved is open
-// again: call Run. A run that was canceled or has timed out stays as it is: there,
-// [Retry] ends the step as canceled.
+// Resolve records what an operator knows about a step in doubt, or about a step that has
+// paused its run. It may be called again to correct a resolution. When the last such step
+// of a run is resolved, the run is open again: call Run, or let workers execute it. A run
+// that was canceled or has timed out stays in this state, and [Retry] ends the step as
+// canceled.
 //
-// Resolve also ends the wait of a step before its next attempt: [Retry] makes the
-// attempt due now, [Succeeded] skips the step with a result, and [Failed] ends it as
-// a permanent error does, whatever the policy does when attempts are exhausted. A
-// parked run goes on at once where workers execute it. A durable.Sleep can be skipped or
-// failed, and a durable.Wait can be failed; [Client.Signal] sends it a value.
+// Resolve also ends the wait of a step before its next attempt. With [Retry], the attempt
+// is due now. [Succeeded] skips the step with a result. [Failed] ends the step like a
+// permanent error, whatever the policy does when attempts are exhausted. A parked run
+// goes on at once where workers execute it. A durable.Sleep can be skipped or failed, and
+// a durable.Wait can be failed; [Client.Signal] sends it a value.
 //
 // The error matches [ErrNotFound], or [ErrConflict] if the step is in another state,
 // or an engine executes the run.
@@ -126,15 +125,14 @@ func newRequeue(options []RequeueOption) requeue {
 	return q
 }
 
-// Requeue lets a step that has ended in failure, such as a dead letter, be executed
-// again. Its attempts are counted from zero for its policy; their numbers go on, and
-// its history stays. The run is open again, even if it has ended: call Run, which
-// executes this step and returns the recorded results of the others. A dead letter
-// stays one until it has succeeded: if it is exhausted again, it is listed again. A
-// run that [Client.Pause] has paused stays paused.
+// Requeue lets a step that has failed, such as a dead letter, be executed again. Its
+// policy counts attempts from zero, but their numbers continue and the history is kept.
+// The run is open again, even if it has ended: call Run, or let workers execute it. Run
+// executes this step and returns the recorded results of the others. A dead letter is
+// listed until its step has succeeded. A run that [Client.Pause] has paused stays paused.
 //
-// A unit of a group is requeued with its steps that have failed, and a step of a
-// unit with the unit. The group counts the unit again when it is called.
+// A unit of a group is requeued together with its failed steps, and a step of a unit
+// together with the unit. When the group is called again, it counts the unit again.
 //
 // The error matches [ErrNotFound], or [ErrConflict] if the state of the step does not
 // allow it, or an engine executes the run.

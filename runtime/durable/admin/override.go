@@ -20,10 +20,10 @@ const MaxOverrides = 100
 // ErrManyOverrides is the error of [Client.Override] for more than [MaxOverrides].
 var ErrManyOverrides = errors.New("the namespace has as many overrides as it can have: end some of them")
 
-// Override puts an override into the store, for all processes that follow the overrides of
-// the namespace: see shared.Link. It returns the override with its ID. By, which is the
-// name and the reason of the operator, is kept with it. The store does not know the
-// policies of the processes, so that a target which selects nothing is no error. Override
+// Override puts an override into the store, for all processes that follow the overrides
+// of the namespace: see shared.Link. It returns the override with its ID. By, which is
+// the name and the reason of the operator, is kept with it. The store does not know the
+// policies of the processes, so a target that selects nothing is not an error. Override
 // returns the error of [override.Override.Validate], by the clock of the store, or
 // [ErrManyOverrides].
 func (c *Client) Override(

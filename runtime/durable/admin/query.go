@@ -25,8 +25,8 @@ type StepInfo struct {
 	Policy    string // its name
 	Status    storage.Status
 	Attempts  int // made, lost ones included
-	// Failures, Lost and Refusals are what the policy counts: since the step was last
-	// requeued. Refusals, by an open breaker, count against MaxAttempts, but are no
+	// Failures, Lost and Refusals are the counts of the policy since the step was last
+	// requeued. Refusals by an open breaker count against MaxAttempts, but are not
 	// attempts.
 	Failures, Lost, Refusals int
 	Interrupted              int           // in a row: since an attempt that ended by itself
@@ -36,8 +36,8 @@ type StepInfo struct {
 	Started                  time.Time     // of the attempt that is executing, as far as is recorded
 	Ended                    time.Time
 	Reason                   retry.Reason // why it failed
-	// Refusal is why a breaker has refused to start the next attempt, of a step that
-	// waits for another try; otherwise nil.
+	// Refusal is the refusal of the next attempt by a breaker, for a step that waits
+	// because of it; otherwise nil.
 	Refusal     *retry.Refusal
 	Class       retry.Class // of the last error
 	Error       string
@@ -48,8 +48,8 @@ type StepInfo struct {
 	// "", and Unit the name of that unit. The steps that the unit calls have none.
 	Group, Unit string
 	Child       string // the run that it has started, or ""
-	// DeadLetter is since when the step is a dead letter, also if it was requeued
-	// and has not succeeded since; otherwise zero.
+	// DeadLetter is the time since which the step has been a dead letter, or zero. A step
+	// that was requeued is a dead letter until it has succeeded.
 	DeadLetter  time.Time
 	Eligibility Eligibility // of a dead letter, otherwise ""
 	Pause       Pause       // what it waits for if it calls no function, otherwise ""
@@ -77,12 +77,12 @@ type AttemptInfo struct {
 	// one on each line, for its function ParseRows. At most 100 are kept here;
 	// timeouts.jsonl has all.
 	Timeouts string
-	// Late reports an end that was not accepted, since another engine had claimed
-	// the run: evidence for [Client.Resolve].
+	// Late reports that the end of the attempt was not accepted, because another engine
+	// had claimed the run. It can help to decide how to call [Client.Resolve].
 	Late bool
-	// By is who did what OutcomeResolved, OutcomeRequeued and OutcomeDiscarded
-	// report, at Started. These are no attempts: they follow the one with their
-	// number.
+	// By is the operator of an entry with OutcomeResolved, OutcomeRequeued or
+	// OutcomeDiscarded, who made the change at the time Started. Such entries are not
+	// attempts. They follow the attempt with the same number.
 	By events.Operator
 }
 
@@ -100,8 +100,8 @@ type Filter struct {
 	DeadLetter  bool        // only dead letters, with those that were requeued and have not succeeded since
 	Eligibility Eligibility // of dead letters
 
-	// AfterRun and AfterStep select the steps after this one, in the order of runs
-	// and ids: given the last one that was shown, the next page.
+	// AfterRun and AfterStep select the steps after this one, in the order of runs and
+	// ids. To get the next page, set them to the last step of the page before.
 	AfterRun, AfterStep string
 	// Limit is the greatest number of steps, or of budgets, that are returned. Zero
 	// means all.
@@ -240,9 +240,9 @@ func (c *Client) stepInfo(r storage.Record) (StepInfo, error) {
 	return s, err
 }
 
-// History returns the attempts of the steps that a filter selects, by run, step
-// and number. Class, Since and Until select attempts, the other fields steps. Limit is
-// not looked at.
+// History returns the attempts of the steps that a filter selects, by run, step and
+// number. Class, Since and Until select attempts, the other fields steps. Limit is
+// ignored.
 func (c *Client) History(ctx context.Context, f Filter) iter.Seq2[AttemptInfo, error] {
 	f.Limit = 0
 	return func(yield func(AttemptInfo, error) bool) {
@@ -424,7 +424,7 @@ func (c *Client) Owners(ctx context.Context) iter.Seq2[OwnerInfo, error] {
 	})
 }
 
-// A Pause is what a step waits for that calls no function.
+// A Pause is the kind of wait of a step that calls no function.
 type Pause string
 
 // The pauses.

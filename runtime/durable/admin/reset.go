@@ -31,10 +31,10 @@ type BudgetInfo struct {
 	Refilled time.Time // or zero: it is full
 }
 
-// Budgets returns the budgets of the run that a filter selects, or of the namespace,
-// by run and name: ratio budgets, which have no run, are the first ones. Run,
-// AfterRun and AfterStep, the latter for a name, and Limit of the filter are looked
-// at. A ratio budget that nobody has used is not in the store.
+// Budgets returns the budgets of the run in a filter, or of the whole namespace, ordered
+// by run and name. Ratio budgets have no run, and come first. Only Run, Limit, AfterRun
+// and AfterStep of the filter are used, where AfterStep is the name of a budget. A ratio
+// budget that nobody has used is not in the store.
 func (c *Client) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, error] {
 	f = Filter{Run: f.Run, AfterRun: f.AfterRun, AfterStep: f.AfterStep, Limit: f.Limit}
 	q := f.query(c.ns.Space)
@@ -56,10 +56,10 @@ func (c *Client) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, er
 	return first(budgets, f.Limit)
 }
 
-// ResetBudget fills a budget: the count budget of a run, with the name "", or a
-// ratio budget, with the run "". The retries that were refused before stay so:
-// requeue their steps. The limit per unit counts on. The error matches
-// [ErrNotFound] if the store does not have the budget.
+// ResetBudget fills a budget: with the name "", the count budget of a run, and with the
+// run "", a ratio budget. Steps whose retries were refused before stay failed until they
+// are requeued. The counts per unit are not reset. The error matches [ErrNotFound] if the
+// store does not have the budget.
 func (c *Client) ResetBudget(ctx context.Context, run, name string, by ...events.Operator) error {
 	key := c.ns.Key(storage.KindBudget, run, name)
 	if run == "" {
@@ -84,9 +84,9 @@ func (c *Client) Breakers(ctx context.Context) iter.Seq2[BreakerInfo, error] {
 	})
 }
 
-// ResetBreaker closes a breaker, also one that is escalated or was forced open. The
-// results of attempts that it has admitted before do not count. The error matches
-// [ErrNotFound] if the store does not have the breaker.
+// ResetBreaker closes a breaker, even if it is escalated or was forced open. The results
+// of attempts that were admitted before do not count. The error matches [ErrNotFound] if
+// the store does not have the breaker.
 func (c *Client) ResetBreaker(ctx context.Context, name string, by ...events.Operator) error {
 	return reset(ctx, c.ns, c.ns.Key(storage.KindBreaker, "", name), operator(by), func(s *breaker.Snapshot) {
 		*s = breaker.Snapshot{State: breaker.Closed, Generation: s.Generation + 1, LastProbe: s.LastProbe}

@@ -59,9 +59,9 @@ var runStatuses = []storage.Status{
 // List returns the runs that a query selects, in its order: by default by id. The
 // client sets Kind and Space of the query. An error ends the sequence.
 //
-// In [storage.OrderNewest] and [storage.OrderOldest], a page is found at once among
-// any number of runs, also with Status or with Handlers. Runs that are created
-// meanwhile change no page after a [storage.Cursor].
+// In [storage.OrderNewest] and [storage.OrderOldest], a page is found at once among any
+// number of runs, also with Status or with Handlers. Runs that are created meanwhile do
+// not change the pages after a [storage.Cursor].
 func (c *Client) List(ctx context.Context, q storage.Query) iter.Seq2[RunInfo, error] {
 	q.Kind, q.Space = storage.KindRun, c.ns.Space
 	if !q.Order.ByCreation() {
@@ -154,8 +154,8 @@ func (r *RunInfo) Settings(s *StepInfo) retry.Settings {
 	return record.SettingsAt(r.Policies[s.Policy], s.policyAt)
 }
 
-// SettingsChanges returns what the policy that has decided last about a step of the run
-// has other than the settings that the run had of it before, as "max_attempts 3 → 5".
+// SettingsChanges returns the settings of the step's policy that have changed since the
+// run had recorded the policy before, as in "max_attempts 3 → 5".
 func (r *RunInfo) SettingsChanges(s *StepInfo) []string {
 	if s.policyAt == 0 {
 		return nil
@@ -183,8 +183,8 @@ func (r *RunInfo) Progress(s *StepInfo) string {
 	return fmt.Sprintf("attempt %d of %d, %s", n, most, settings.Schedule())
 }
 
-// PolicyChanges returns what has changed in the policies of the run since its start,
-// by their names, as in "policy charge: max_attempts 3 → 5".
+// PolicyChanges returns the changes in the policies of the run since its start, ordered
+// by the names of the policies, as in "policy charge: max_attempts 3 → 5".
 func (r *RunInfo) PolicyChanges() (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.Policies)) {
 		var before retry.Settings

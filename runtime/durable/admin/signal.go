@@ -13,17 +13,16 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Signal sends a value to a durable.Wait of a run, which returns it. The step is named by
-// its id: its name, after the scopes in which it is called, as [Client.Steps] returns
-// it. A signal that comes before the call of Wait is kept. A run that is parked goes
-// on at once where workers execute it; otherwise call Run.
+// Signal sends a value to a durable.Wait of a run, which returns the value. step is the
+// id of the wait as [Client.Steps] returns it, which is its name after the scopes in
+// which it is called. If Wait was not called yet, the signal is kept. If the run is
+// parked and workers execute it, it goes on at once; otherwise call Run.
 //
-// The value is encoded as results are, with the same limits; the error matches
-// [ErrResult] if it cannot be. The first signal counts: to send an equal value again
-// is no error, so that a webhook may repeat its request. The error matches
-// [ErrConflict] for another value, for a step whose timeout was recorded or that is
-// no Wait, and for a run that has ended; it matches [ErrNotFound] for a run that does
-// not exist.
+// The value is encoded like a result, with the same limits. If it cannot be encoded, the
+// error matches [ErrResult]. Only the first signal counts. It is not an error to send an
+// equal value again, so a webhook may repeat its request. The error matches [ErrConflict]
+// for another value, for a wait whose timeout was recorded, for a step that is not a
+// Wait, and for a run that has ended. It matches [ErrNotFound] if the run does not exist.
 func (c *Client) Signal(ctx context.Context, run, step string, value any, by ...events.Operator) error {
 	if err := checkSignal(step); err != nil {
 		return err

@@ -59,9 +59,9 @@ type Pattern struct {
 // maxPatterns is the number of patterns that are distinguished.
 const maxPatterns = 1000
 
-// Stats summarizes the runs, steps and attempts that a filter selects. It reads
-// their records, a page at a time, and the history of those that did not succeed at
-// once. progress, if any, is called from time to time with the number of steps so far.
+// Stats summarizes the runs, steps and attempts that a filter selects. It reads their
+// records, a page at a time, and the history of the steps that did not succeed at once.
+// progress, if any, is called from time to time with the number of steps so far.
 func (c *Client) Stats(ctx context.Context, f Filter, progress ...func(steps int)) (Stats, error) {
 	s := &statistics{
 		Stats:    Stats{Runs: map[storage.Status]int{}, Steps: map[storage.Status]int{}, Units: map[storage.Status]int{}},

@@ -8,10 +8,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/budget"
 )
 
-// A StepPolicy is what a durable binding of a policy file says, next to its
-// retry.Policy. It is plain data: generated code has one for each binding. The
-// zero value of every field but Name and Policy means its default. A StepPolicy
-// must not be changed after its first use.
+// A StepPolicy has the settings of a durable binding in a policy file, in addition to its
+// retry.Policy. It is plain data: generated code has one for each binding. The zero value
+// of every field but Name and Policy means its default. A StepPolicy must not be changed
+// after its first use.
 type StepPolicy struct {
 	// Name of the step in records. Changing it makes other steps of the same
 	// calls: list the old name in Formerly.
@@ -83,7 +83,7 @@ func (s *StepPolicy) InForce() *StepPolicy {
 	return &now
 }
 
-// A Recording is what a step records.
+// A Recording defines what a step records.
 type Recording uint8
 
 const (

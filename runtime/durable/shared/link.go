@@ -56,8 +56,8 @@ type Link struct {
 	OnEvent func(context.Context, events.Event)
 }
 
-// ErrForgetful means that a store may forget what it acknowledges, and that the
-// [Link] does not accept that.
+// ErrForgetful means that a store may lose updates that it has acknowledged, and that the
+// [Link] does not accept this.
 var ErrForgetful = errors.New("the store may forget breakers and budgets when it ends: set Forgetful to accept that")
 
 const (
