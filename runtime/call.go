@@ -10,15 +10,15 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// A Call is one retried call: its state, and the resources of the attempt that is
-// running. The zero Call is not usable; [Policy.Begin] and [Policy.BeginWith]
-// return one. A Call belongs to one goroutine. Generated code keeps it on the
-// stack and uses these methods:
+// A Call is one retried call. It has the state of the call and the resources of the
+// running attempt. The zero Call is not usable; [Policy.Begin] and [Policy.BeginWith]
+// return one. A Call belongs to one goroutine. Generated code keeps it on the stack and
+// uses these methods:
 //
 //   - [Call.Spend], if an attempt reads an argument, and [Call.Next] after each
 //     failed attempt;
 //   - [Call.Attempt] for the context of an attempt, or [Call.Race] and [Call.Settle] for
-//     one that is hedged;
+//     a hedged attempt;
 //   - [Call.End], deferred, if the policy limits time or the call has a breaker or a
 //     gate;
 //   - [Call.Admit] before the first attempt and [Call.Succeed] after a success,
@@ -47,11 +47,11 @@ type Call struct {
 	beforeWait func() // or nil
 }
 
-// Attempt returns the context for the next attempt. Its deadline is the earliest
-// that ctx, Timeout and AttemptTimeout set. Before a retry, it also carries
-// the number of the attempt (see [AttemptNumber]). The result is ctx itself if it
-// needs neither. A context that is limited by AttemptTimeout ends when
-// [Call.Next] waits; every derived context ends with [Call.End].
+// Attempt returns the context for the next attempt. Its deadline is the earliest one that
+// follows from ctx, Timeout and AttemptTimeout. Before a retry, it also carries the
+// number of the attempt (see [AttemptNumber]). The result is ctx itself if it needs
+// neither. A context that is limited by AttemptTimeout ends when [Call.Next] waits; every
+// derived context ends with [Call.End].
 func (c *Call) Attempt(ctx context.Context) context.Context {
 	p := c.policy
 	if p.AttemptTimeout <= 0 && p.Timeout <= 0 && p.HardLimit <= 0 {
@@ -107,7 +107,7 @@ func (c *Call) Succeed() {
 }
 
 // End releases the timer of the attempt and the permits of the breaker and the gate.
-// Callers defer it, so that a panic in the callee leaks none. End may be called more
+// Defer it, so that nothing leaks if the called function panics. End may be called more
 // than once.
 func (c *Call) End() {
 	if c.race != nil {
@@ -123,9 +123,9 @@ func (c *Call) End() {
 	}
 }
 
-// BeforeWait sets a function that is called after each decision to try again,
-// before the wait and before the context of the last attempt ends. It is the
-// place to release a resource that the failed attempt returned.
+// BeforeWait sets a function that is called after each decision to make another attempt,
+// before the wait and before the context of the last attempt ends. Use it to release a
+// resource that the failed attempt has returned.
 func (c *Call) BeforeWait(f func()) { c.beforeWait = f }
 
 // release cancels the context of the attempt.
@@ -134,11 +134,11 @@ func (c *Call) release() {
 	c.attempt, c.cancel = nil, nil
 }
 
-// Admit asks the breaker and the gate for permission before the first attempt. It
-// returns nil if the attempt may start, which it waits for at a gate with a limiter or
-// a rate. If one of them refuses and the policy retries such refusals, Admit waits until
-// an attempt is admitted or a limit is reached. Otherwise it returns the error for the
-// caller.
+// Admit asks the breaker and the gate for permission before the first attempt. It returns
+// nil if the attempt may start. If the gate has a limiter or a rate, Admit may have to
+// wait for this. If one of them refuses and the policy retries such refusals, Admit waits
+// until an attempt is admitted or a limit is reached. Otherwise it returns the error for
+// the caller.
 func (c *Call) Admit(ctx context.Context) error {
 	err := c.admit(ctx)
 	if err == nil {
@@ -151,10 +151,10 @@ func (c *Call) Admit(ctx context.Context) error {
 	return c.waitOrStop(ctx, f)
 }
 
-// Next decides what follows an attempt that failed with err. If another attempt
-// may start, Next waits for its delay and returns nil. Otherwise it returns the
-// error for the caller, usually an [*Error]. ctx is the caller's context. If err
-// is nil, Next returns nil at once.
+// Next decides what happens after an attempt that has failed with err. If another attempt
+// may start, Next waits for its delay and returns nil. Otherwise it returns the error for
+// the caller, usually an [*Error]. ctx is the caller's context. If err is nil, Next
+// returns nil at once.
 //
 //go:noinline
 func (c *Call) Next(ctx context.Context, err error) error {

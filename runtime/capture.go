@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// A Timeout describes a limit on time that has ended an attempt or a call under
-// a policy with Capture set. Package recovery captures the state of the
-// interrupted work.
+// A Timeout describes a time limit that has ended an attempt or a call under a policy
+// with Capture set. Package recovery saves the state of the interrupted work.
 type Timeout struct {
 	Policy string // name of the policy
 	Scope  string // of the policy
-	// Limit is the time that the attempt or the call had: AttemptTimeout,
-	// Timeout, or less if the caller's deadline was earlier. Zero means unknown:
+	// Limit is the time that the attempt or the call had: AttemptTimeout, Timeout, or
+	// less if the caller's deadline was earlier. Zero means that it is unknown, because
 	// the policy has neither a Timeout nor a HardLimit.
 	Limit time.Duration
 	// Elapsed is the time since the beginning of the attempt or the call. It is
@@ -29,12 +28,12 @@ type captureKey struct{}
 // A captureFunc captures a timeout.
 type captureFunc = func(context.Context, Timeout) error
 
-// WithCapture returns a copy of ctx with a function that captures timeouts,
-// instead of the one that ctx has. Wrapped calls whose policy has Capture set
-// call f when a limit on time has ended an attempt, or when the call stops with
-// [ErrDeadline]: after the attempt has returned, and before the wait for the
-// next one. f is called in the goroutine of the call, which it delays. The
-// observers of ctx learn the result as [EventCapture].
+// WithCapture returns a copy of ctx with a function f that captures timeouts. It replaces
+// the function that ctx has. If the policy of a wrapped call has Capture set, the call
+// calls f when a time limit has ended an attempt, or when the call stops with
+// [ErrDeadline]. It does so after the attempt has returned and before the wait for the
+// next one. f is called in the goroutine of the call, and delays it. The observers of ctx
+// get the result as an [EventCapture].
 //
 // Package recovery has such a function; few programs call WithCapture themselves.
 func WithCapture(ctx context.Context, f func(context.Context, Timeout) error) context.Context {
@@ -43,11 +42,11 @@ func WithCapture(ctx context.Context, f func(context.Context, Timeout) error) co
 
 var errNoCapture = errors.New("there is no recorder in the context: derive it with package recovery")
 
-// Capture captures the timeout of an attempt about which v was decided, if it is
-// one and the policy has Capture set. [Call.Next] does so itself. Packages that
-// store calls call Capture after [Policy.Decide] with the inputs that
-// [Call.Inspect] returned, and set the state of the call to that after the
-// decision first (see [Call.Restore]).
+// Capture captures the timeout of an attempt, if the attempt timed out and the policy has
+// Capture set. v is the decision about the attempt. [Call.Next] calls Capture itself.
+// Packages that store calls first set the state of the call to the one after the decision
+// (see [Call.Restore]), and then call Capture with the inputs that [Call.Inspect] has
+// returned.
 func (c *Call) Capture(ctx context.Context, f Failure, in Inputs, v Verdict) {
 	if c.policy.Capture {
 		f.classify(c.policy)

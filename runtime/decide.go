@@ -8,11 +8,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
-// A CallState is the state of a call between two attempts. It is plain data that
-// can be stored, as JSON for example. A call that continues from a copy makes the
-// same decisions as the original. A CallState is for generated code and for
-// packages that store calls; hand-written code calls [Do]. In JSON, durations
-// are nanoseconds.
+// A CallState is the state of a call between two attempts. It is plain data that can be
+// stored, as JSON for example. A call that continues from a copy makes the same decisions
+// as the original call. A CallState is for generated code and for packages that store
+// calls; hand-written code calls [Do]. In JSON, durations are nanoseconds.
 type CallState struct {
 	Attempts int           `json:"attempts,omitzero"` // failed attempts
 	Refusals int           `json:"refusals,omitzero"` // attempts that were refused, if the policy retries those
@@ -23,10 +22,9 @@ type CallState struct {
 	// FailedAt is the time of the first failure, loss or refusal. It is set only
 	// under MaxElapsed or DelayBudget.
 	FailedAt time.Time `json:"failed_at,omitzero"`
-	// Expires is FailedAt + DelayBudget: a restored call makes no retry after
-	// it.
+	// Expires is FailedAt + DelayBudget. A restored call makes no retry after this time.
 	Expires time.Time `json:"expires,omitzero"`
-	// Deadline is when Timeout ends the call. Zero means no deadline.
+	// Deadline is the time at which Timeout ends the call. Zero means no deadline.
 	Deadline time.Time `json:"deadline,omitzero"`
 }
 
@@ -37,9 +35,8 @@ func (s *CallState) attemptsCounted() int { return s.Attempts + s.Refusals }
 func (s *CallState) attemptsMade() int { return s.Attempts + s.Lost }
 
 // A Failure is an attempt that failed, that was refused, or that was lost with its
-// process. [Call.Inspect] returns one, for [Policy.Decide]. Decide
-// classifies a Failure that is written as a literal. The zero Failure means that
-// nothing failed.
+// process. [Call.Inspect] returns one, for [Policy.Decide]. Decide also classifies a
+// Failure that your own code has created. The zero Failure means that nothing failed.
 type Failure struct {
 	Err     error // of the attempt; why it was refused: ErrBreakerOpen, a capacity.Refusal; nil if it was lost
 	Refused bool  // no attempt was made
@@ -51,8 +48,8 @@ type Failure struct {
 	ended   bool    // the caller's context had ended: the failure shows nothing about the service
 }
 
-// Class returns the class of the error as events report it, or "". It is always
-// "" for a failure that [Call.Inspect] did not return.
+// Class returns the class of the error, as in events, or "". It is always "" for a
+// failure that [Call.Inspect] did not return.
 func (f *Failure) Class() Class {
 	if f.policy == nil || f.Err == nil {
 		return ""
@@ -91,13 +88,13 @@ type Inputs struct {
 	Cause    error     // the cause with which it ended
 	Once     Reason    // ErrNested or ErrWithoutRetries if the call is attempted once, or ""
 	Spent    error     // why the attempt cannot be repeated, or nil
-	// Refusal describes when the breaker admits the next attempt. Zero means that it
-	// admits attempts now. AdmitsIn is not read.
+	// Refusal describes when the breaker will admit the next attempt. Zero means that it
+	// admits attempts now. AdmitsIn is ignored.
 	Refusal Refusal
-	// Restored reports whether the state was loaded from a store. Such a call
-	// makes no retry after Expires of the state.
+	// Restored reports whether the state was loaded from a store. Such a call makes no
+	// retry after the time Expires of the state.
 	Restored bool
-	// LostMax is the number of lost attempts that ends the call with ErrLost. Zero
+	// LostMax is the number of lost attempts after which the call ends with ErrLost. Zero
 	// means no limit.
 	LostMax int
 }
@@ -121,12 +118,12 @@ type Verdict struct {
 	Allowed time.Duration
 }
 
-// Decide returns the state of a call after a failure, and whether and when
-// another attempt follows. The result depends only on the arguments: Decide may
-// be repeated, and a restored call decides like the original. Its checks are
-// those of the package documentation, in the same order, except for the shared
-// budget. The caller checks that afterwards, and sets Reason and Cause of the
-// verdict if the budget refuses.
+// Decide returns the state of a call after a failure, and whether and when another
+// attempt follows. The result depends only on the arguments, so Decide may be repeated,
+// and a restored call decides like the original. Decide makes the checks that the package
+// documentation lists, in the same order, except for the shared budget. The caller asks
+// the budget afterwards. If the budget refuses, the caller sets Reason and Cause of the
+// verdict.
 //
 // With the zero Failure, Decide reports whether a call that was interrupted may
 // make its next attempt now. It then returns s unchanged.

@@ -31,11 +31,11 @@ func (s *Schedule) delay(k int, previous time.Duration, u float64) time.Duration
 	return low + time.Duration(max(step, 0))
 }
 
-// Bounds returns the least, the base and the greatest wait before retry k
-// (k = 1, 2, …; below 1 counts as 1). The base is the delay of the strategy
-// without jitter, capped at MaxDelay; least and greatest are the bounds with
-// jitter. previous is the greatest wait before retry k−1. Only
-// [JitterDecorrelated] reads it; zero means the one that follows from s.
+// Bounds returns the least, the base and the greatest wait before retry k (k = 1, 2, …;
+// below 1 counts as 1). The base is the delay of the strategy without jitter, capped at
+// MaxDelay; least and greatest are the bounds with jitter. previous is the greatest wait
+// before retry k−1. It is used only for [JitterDecorrelated]. Zero means the value that
+// follows from s.
 func (s *Schedule) Bounds(k int, previous time.Duration) (least, base, greatest time.Duration) {
 	if s.Jitter == JitterDecorrelated && previous <= 0 {
 		for range min(max(k, 1)-1, 64) {
@@ -46,12 +46,12 @@ func (s *Schedule) Bounds(k int, previous time.Duration) (least, base, greatest 
 	return least, s.baseDelay(k), greatest
 }
 
-// Bounds returns the least, the base and the greatest wait before retry k of a
-// call whose errors ask for no wait. k and previous are those of
-// [Schedule.Bounds], which has the delays alone. A rate limit waits for the Default
-// of [RetryAfter] if that is longer than its delay. Default thus counts for the
-// greatest wait if p retries rate limits by its own schedule, and for all three if
-// it retries nothing else: see [Policy.RateLimits].
+// Bounds returns the least, the base and the greatest wait before retry k of a call whose
+// errors ask for no wait. k and previous are the same as for [Schedule.Bounds], which
+// returns only delays. After a rate limit, the wait is the Default of [RetryAfter] if
+// this is longer than the delay. So if p retries rate limits by its own schedule, Default
+// is part of the greatest wait. If p retries nothing else, it is part of all three: see
+// [Policy.RateLimits].
 func (p *Policy) Bounds(k int, previous time.Duration) (least, base, greatest time.Duration) {
 	least, base, greatest = p.Schedule.Bounds(k, previous)
 	if p.RetryAfter.Default <= 0 {
@@ -68,9 +68,9 @@ func (p *Policy) Bounds(k int, previous time.Duration) (least, base, greatest ti
 	return least, base, greatest
 }
 
-// RateLimits reports whether some, and whether all, of the errors that p retries by
-// its own schedule are of class [ClassRateLimit]. An error of a class in Classes may
-// be one.
+// RateLimits reports whether some, and whether all, of the errors that p retries by its
+// own schedule are of class [ClassRateLimit]. An error of a class in Classes may be a
+// rate limit, too.
 func (p *Policy) RateLimits() (some, all bool) {
 	covers := func(c Class) bool { return c == ClassRateLimit || c == ClassTransient || c == ClassAny }
 	if slices.ContainsFunc(p.AbortOn, covers) ||

@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// Shared holds what the calls of one service share. Its fields may be zero.
+// Shared has the values that all calls to one service share. Its fields may be zero.
 type Shared struct {
 	Breaker *breaker.Breaker // asked for permission before every attempt; nil admits all
 	Budget  Budget           // every retry is withdrawn from it; nil means no limit
@@ -17,8 +17,8 @@ type Shared struct {
 }
 
 // A Budget limits the retries of calls that share it. Package budget has the usual
-// one, a bucket of tokens; package job has one for the units of a job. Its methods
-// may be called by several goroutines simultaneously.
+// budget, a bucket of tokens. Package job has a budget for the units of a job. Its
+// methods may be called by several goroutines simultaneously.
 type Budget interface {
 	// Withdraw takes one retry, which is never returned to the budget. If it
 	// refuses, it returns an error: the Cause of the [*Error], whose Reason is the
@@ -30,7 +30,7 @@ type Budget interface {
 	Left() float64
 }
 
-// IsZero reports whether calls share nothing.
+// IsZero reports whether s has no value to share.
 func (s *Shared) IsZero() bool {
 	return s.Breaker == nil && s.Budget == nil && s.Gate == (capacity.Gate{})
 }
@@ -44,14 +44,13 @@ func (s *Shared) budget() Budget {
 	return s.Budget
 }
 
-// Do calls op until it succeeds, or until p allows no further attempt. It
-// returns the value of the last attempt, and nil or an error. The error is
-// usually an [*Error] that wraps the error of the last attempt. An error about
-// which p did nothing, such as a permanent one at the first attempt, is returned
-// unchanged: see [Error].
+// Do calls op until it succeeds, or until p allows no further attempt. It returns the
+// value of the last attempt, and nil or an error. The error is usually an [*Error] that
+// wraps the error of the last attempt. If p did nothing about an error, such as a
+// permanent error of the first attempt, it is returned unchanged: see [Error].
 //
-// op must use the context that it is given: AttemptTimeout and Timeout end that
-// context, and Do does not return before op does.
+// op must use the context that it gets. AttemptTimeout and Timeout end this context, and
+// Do does not return before op has returned.
 func Do[T any](ctx context.Context, p *Policy, op func(context.Context) (T, error)) (T, error) {
 	return DoWith(ctx, p, Shared{}, op)
 }
@@ -84,7 +83,7 @@ type Attempt struct {
 // Context returns the context for the attempt.
 func (a *Attempt) Context() context.Context { return a.own }
 
-// Number returns the number of the attempt, from 1.
+// Number returns the number of the attempt, starting at 1.
 func (a *Attempt) Number() int { return a.number }
 
 // Done ends the attempt with its error, and returns the error of the call. If
@@ -121,9 +120,9 @@ func (p *Policy) Attempts(ctx context.Context) iter.Seq[*Attempt] {
 	}
 }
 
-// AttemptsWith is [Policy.Attempts] with a breaker and a budget that the call shares
-// with others. If the breaker refuses the first attempt, the only iteration has the
-// error of the call, and no attempt:
+// AttemptsWith is [Policy.Attempts] with a breaker and a budget that the call shares with
+// others. If the breaker refuses the first attempt, there is only one iteration, which
+// has the error of the call and no attempt:
 //
 //	var err error
 //	for attempt, refused := range policy.AttemptsWith(ctx, shared) {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// A Reason is why a call was not retried further. Reasons are errors:
+// A Reason is the reason why a call was not retried further. Reasons are errors:
 // errors.Is(err, retry.ErrAttempts) is true for an [*Error] with that reason.
 type Reason string
 
 // The reasons of an [*Error].
 const (
 	ErrPermanent Reason = "permanent error" // the policy does not retry this error
-	// ErrUnclassified: nothing is known of the error, and the policy does not set
-	// RetryUnknown.
+	// ErrUnclassified means that nothing is known about the error, and that the policy
+	// does not set RetryUnknown.
 	ErrUnclassified Reason = "not in retry_on: unclassified error"
 	ErrAttempts     Reason = "attempts exhausted"     // MaxAttempts is reached
 	ErrDelayBudget  Reason = "delay budget exhausted" // the wait would exceed DelayBudget
@@ -81,9 +81,9 @@ const (
 // Error returns the text of the reason.
 func (r Reason) Error() string { return string(r) }
 
-// Is reports whether target is the error of package context that corresponds to
-// the reason. Code that gets the cause of a context instead of its error, as from
-// net/http, can thus test for context.DeadlineExceeded and context.Canceled.
+// Is reports whether target is the error of package context that corresponds to the
+// reason. Some code, such as net/http, returns the cause of a context instead of its
+// error. Because of Is, such errors match context.DeadlineExceeded and context.Canceled.
 func (r Reason) Is(target error) bool {
 	switch target {
 	case context.DeadlineExceeded:
@@ -94,18 +94,19 @@ func (r Reason) Is(target error) bool {
 	return false
 }
 
-// Timeout reports whether the reason is a limit on time, as net.Error does.
+// Timeout reports whether the reason is a time limit. It is the method of net.Error.
 func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeout || r == ErrDeadline }
 
 // An Error reports why a call stopped, and wraps the error of its last attempt.
 // errors.Is and errors.As find that error, the reason, and the cause with which
 // the context ended.
 //
-// An error about which the policy did nothing is returned unchanged, without an
-// Error. That is an error of the first attempt that is permanent or unclassified,
-// that has no further attempt, that shows that the caller's context has ended, or
-// that already is an Error of a call inside this one which was escalated, had a
-// deadline too near or was asked to wait too long, as this one is.
+// If the policy did nothing about an error, the error is returned unchanged, without an
+// Error. This is an error of the first attempt if one of these is true: the error is
+// permanent or unclassified; the policy allows only one attempt; the error shows that the
+// caller's context has ended; or it already is an Error of an inner call, and the inner
+// call was escalated, had a deadline that was too near, or was asked to wait too long,
+// like this call.
 type Error struct {
 	Policy     string        // name of the policy
 	Reason     Reason        // why there was no further attempt
@@ -114,9 +115,9 @@ type Error struct {
 	RetryAfter time.Duration // the wait that the last error asked for, or 0
 	Escalated  bool          // the error matches ErrEscalated
 	Err        error         // of the last attempt; the refusal if all of them were refused; or nil
-	// Cause is why the context ended or an argument cannot be rewound, or the refusal if
-	// the last attempt was refused or the next one would be: a [Refusal] by the breaker,
-	// or a [capacity.Refusal]. Otherwise it is nil.
+	// Cause is the reason why the context ended or an argument cannot be rewound. If the
+	// last attempt was refused or the next one would be, Cause is the refusal: a
+	// [Refusal] by the breaker, or a [capacity.Refusal]. Otherwise it is nil.
 	Cause error
 
 	// Limit is the limit that RetryAfter exceeds if the Reason is ErrRetryAfter:
@@ -128,8 +129,8 @@ type Error struct {
 	stated bool // Err is that of a call inside this one, and states the reason
 }
 
-// Error returns the policy, the reason, the numbers and the last error in one
-// line. It omits a reason that the last error states.
+// Error returns the policy, the reason, the numbers and the last error in one line. It
+// omits the reason if the last error already contains it.
 func (e *Error) Error() string {
 	policy := e.Policy
 	if policy != "" {
@@ -177,8 +178,8 @@ func rounded(d time.Duration) time.Duration {
 	return d
 }
 
-// Timeout reports whether a limit on time ended the call or its last attempt, as
-// the method of net.Error does. Packages net/url and net/http call it.
+// Timeout reports whether a time limit ended the call or its last attempt. It is the
+// method of net.Error, which packages net/url and net/http call.
 func (e *Error) Timeout() bool {
 	var timeout interface{ Timeout() bool }
 	return e.Reason.Timeout() || errors.As(e.Err, &timeout) && timeout.Timeout()
@@ -201,9 +202,9 @@ func (e *Error) Unwrap() []error {
 
 // Permanent marks err as an error that must not be retried. Permanent(nil) returns nil.
 //
-// The wrapper that made the call removes the mark before it returns the error, so
-// that an outer wrapper classifies the error itself. If the callee has wrapped
-// the marked error in another one, the mark remains, and all wrappers honor it.
+// The wrapper that made the call removes the mark before it returns the error, so that an
+// outer wrapper classifies the error itself. If the called function has wrapped the
+// marked error in another error, the mark remains, and all wrappers respect it.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -216,9 +217,9 @@ func Permanent(err error) error {
 // wait that could not be parsed. After(nil, d) returns nil.
 //
 // The policy's [RetryAfter] limits the wait. By default, the wait is d, but at most 5
-// minutes, or the delay of the schedule if the delay is longer. A wait that exceeds a
-// limit of the call stops the call immediately with [ErrRetryAfter]. A call that ends
-// because it is part of a retry ([ErrNested]) leaves the wait to the outer call.
+// minutes, or the delay of the schedule if the delay is longer. If the wait exceeds a
+// limit of the call, the call ends at once with [ErrRetryAfter]. If a call ends because
+// it is part of a retry ([ErrNested]), the outer call waits.
 func After(err error, d time.Duration) error {
 	if err == nil {
 		return nil

@@ -27,9 +27,9 @@ func (p *Policy) BeginAdmitted(s Shared, pass breaker.Pass) Call {
 	return Call{policy: p, breaker: s.Breaker, budget: s.budget(), permit: pass.Permit()}
 }
 
-// Spend makes the failed attempt the last one, because it has used up an argument
-// of the call. cause is why the argument cannot be restored; if it is nil, Spend does
-// nothing. If the policy would have tried again, [Call.Next] returns an [*Error] with
+// Spend makes the failed attempt the last one, because it has used up an argument of the
+// call. cause is the reason why the argument cannot be restored. If it is nil, Spend does
+// nothing. If the policy would have retried, [Call.Next] returns an [*Error] with
 // [ErrSpent] and the cause.
 func (c *Call) Spend(cause error) {
 	if cause != nil {
@@ -37,9 +37,9 @@ func (c *Call) Spend(cause error) {
 	}
 }
 
-// EnsureIdempotencyKey returns, for generated code, ctx if it carries an idempotency
-// key, and otherwise a context with a random key. One key is for all attempts of a
-// call whose binding has idempotent: key. It is encoded only if it is read.
+// EnsureIdempotencyKey is for generated code of a binding with idempotent: key. If ctx
+// has an idempotency key, it returns ctx. Otherwise it returns a context with a random
+// key, which all attempts of the call share. The key is encoded only if it is read.
 func EnsureIdempotencyKey(ctx context.Context) context.Context {
 	if ctx.Value(idempotent.Key{}) != nil {
 		return ctx

@@ -11,8 +11,8 @@ import (
 //	user, err := retry.Do(ctx, policy.Load(), fetch)
 //
 // The call keeps the policy with which it began. Any number of goroutines may use a Live.
-// What calls share changes in place: breakers, budgets, limiters, rates, throttles and
-// hedges have a method Update.
+// The values that calls share are changed in place: breakers, budgets, limiters, rates,
+// throttles and hedges have a method Update.
 type Live struct {
 	current atomic.Pointer[Policy] // what calls use
 
@@ -31,8 +31,9 @@ func NewLive(p *Policy) *Live {
 // Load returns the policy for a call that begins now. It must not be changed.
 func (l *Live) Load() *Policy { return l.current.Load() }
 
-// Policy returns the policy without the limit of [Live.Limit]. Durable steps use it: a limit
-// for an hour must not end a run that would go on afterwards. It must not be changed.
+// Policy returns the policy without the limit of [Live.Limit]. Durable steps use it,
+// because a limit for an hour must not end a run that could go on afterwards. The policy
+// must not be changed.
 func (l *Live) Policy() *Policy {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,7 +41,7 @@ func (l *Live) Policy() *Policy {
 }
 
 // Store replaces the policy for the calls that begin from now on. p must not be changed
-// any more. The limit of [Live.Limit] stays.
+// any more. The limit of [Live.Limit] remains in force.
 func (l *Live) Store(p *Policy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +50,7 @@ func (l *Live) Store(p *Policy) {
 }
 
 // Limit limits the attempts of calls that begin from now on to n, if the policy allows
-// more: 1 turns retries off, and 0 takes the limit away. The time limits, the breaker and
+// more. 1 turns retries off, and 0 removes the limit. The time limits, the breaker and
 // the gate of calls apply as before. It panics if n is negative.
 func (l *Live) Limit(n int) {
 	if n < 0 {

@@ -55,8 +55,8 @@ type Event struct {
 
 	Won bool // EventHedge: the attempt has the result of the second request
 
-	// Timeout is the value given to [WithScopeTimeout] for EventTimeoutClamped,
-	// and the limit that has passed for EventCapture.
+	// Timeout is the value that was passed to [WithScopeTimeout] (EventTimeoutClamped),
+	// or the limit that has passed (EventCapture).
 	Timeout time.Duration
 }
 
@@ -65,11 +65,12 @@ type observerKey struct{}
 // WithObserver returns a copy of ctx with the observer f. Wrapped calls with this
 // context, or with a context that is derived from it, call f for each of their events. f
 // gets the context of the call. An observer that ctx already has is called after f. Both
-// are called in the goroutine of the call, before its wait; calls in several goroutines
-// call them simultaneously. An attempt that succeeds is not observed and costs nothing.
+// are called in the goroutine of the call, before its wait; if calls are made in several
+// goroutines, the observers are called at the same time. An attempt that succeeds is not
+// observed and costs nothing.
 //
-// The observer is part of the context, as a trace of net/http/httptrace is, so
-// that it needs neither a registry nor a change to any wrapper.
+// Like a trace of net/http/httptrace, the observer is part of the context, so it needs
+// neither a registry nor a change of any wrapper.
 func WithObserver(ctx context.Context, f func(context.Context, Event)) context.Context {
 	observe := f
 	if outer := observer(ctx); outer != nil {
@@ -87,9 +88,10 @@ func observer(ctx context.Context) func(context.Context, Event) {
 	return f
 }
 
-// Log returns an observer for [WithObserver] that writes each event to l: an
-// [EventRetry] and an [EventHedge] at level Info, the others at level Warn. An error that is known but
-// has no class, such as one with the status 404, has the class none.
+// Log returns an observer for [WithObserver] that writes each event to l. It writes
+// [EventRetry] and [EventHedge] at level Info, and the others at level Warn. If an error
+// is known but has no class, such as an error with the status 404, the log has the class
+// none.
 func Log(l *slog.Logger) func(context.Context, Event) {
 	return func(ctx context.Context, e Event) {
 		level, text := slog.LevelWarn, "retries stopped"

@@ -8,11 +8,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
-// A Race is an attempt of a call that is hedged, for generated code: see
-// [Call.Race]. Hand-written code uses package hedge inside of [Do].
+// A Race is a hedged attempt of a call, for generated code: see [Call.Race]. Hand-written
+// code uses package hedge inside [Do].
 type Race struct {
 	// Release, unless it is nil, is called if the second request has succeeded and its
-	// result is not used, also after a panic of the first one.
+	// result is not used, even if the first request has panicked.
 	Release func()
 
 	race    hedge.Race
@@ -21,9 +21,9 @@ type Race struct {
 }
 
 // Race begins an attempt that makes a second request if the first one takes long, and
-// returns the context of the first one: see [Call.Attempt]. again is called in a
-// goroutine of its own for the second request. It must call [Race.Again] and do nothing
-// else. [Call.Settle] must follow the first request; if that panics, End of the call
+// returns the context of the first one: see [Call.Attempt]. again is called in a separate
+// goroutine for the second request. It must call [Race.Again] and do nothing else. Call
+// [Call.Settle] after the first request. If the first request panics, the End of the call
 // ends the race. If h is nil, nothing is hedged.
 func (c *Call) Race(ctx context.Context, r *Race, h *hedge.Hedge, again func()) context.Context {
 	r.gate, r.breaker, c.race = c.gate, c.breaker, r
@@ -31,10 +31,10 @@ func (c *Call) Race(ctx context.Context, r *Race, h *hedge.Hedge, again func()) 
 	return r.race.Begin(c.Attempt(ctx), h, again)
 }
 
-// Again makes the second request by calling request, unless the race is over, the
-// request would exceed the extra load of the hedge, the breaker is not closed, or the
-// gate does not admit it at once. A second request is no probe of a half-open breaker,
-// which would learn nothing more from it.
+// Again makes the second request by calling request, unless the race is over, the request
+// would exceed the extra load of the hedge, the breaker is not closed, or the gate does
+// not admit it at once. A second request is never a probe of a half-open breaker, because
+// the breaker would learn nothing more from it.
 func (r *Race) Again(request func(context.Context) error) {
 	r.race.Again(func(ctx context.Context) error {
 		if r.breaker != nil && !r.breaker.IsClosed() {
@@ -54,11 +54,11 @@ func (r *Race) Again(request func(context.Context) error) {
 	})
 }
 
-// Settle ends the race of an attempt after the first request has returned err, waits
-// until the second one has returned, and says which result the attempt has. A success of
-// the first request, and an error that is permanent, end the second one; after other
-// errors it may still win. Settle reports a second request as [EventHedge]. ctx is the
-// caller's context.
+// Settle ends the race of an attempt after the first request has returned err. It waits
+// until the second request has returned, and reports which result the attempt has. If the
+// first request has succeeded or its error is permanent, Settle ends the second request.
+// After other errors, the second request may still succeed. Settle reports a second
+// request as [EventHedge]. ctx is the caller's context.
 func (c *Call) Settle(ctx context.Context, err error) hedge.Outcome {
 	r, failure := c.race, err
 	c.race = nil

@@ -8,9 +8,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// A Refusal is the error of a breaker that admits no attempt. It matches
-// [ErrBreakerOpen], and [ErrEscalated] if the breaker is escalated. errors.As finds
-// it in an [*Error] of a call that the breaker has ended:
+// A Refusal is the error of a breaker that refuses an attempt. It matches
+// [ErrBreakerOpen], and [ErrEscalated] if the breaker is escalated. errors.As finds it in
+// an [*Error] of a call that the breaker has ended:
 //
 //	if refusal, ok := errors.AsType[retry.Refusal](err); ok {
 //		w.Header().Set("Retry-After", strconv.Itoa(int(refusal.AdmitsIn.Seconds())+1))
@@ -18,9 +18,9 @@ import (
 type Refusal struct {
 	Breaker string        // its name
 	State   breaker.State // when it refused the attempt
-	// AdmitsAt is the time after which an open breaker may admit an attempt. It is
-	// zero in the other states: the breaker may admit one at any time, or not before
-	// Reset.
+	// AdmitsAt is the time after which an open breaker may admit an attempt. It is zero
+	// in the other states, in which the breaker may admit an attempt at any time, or not
+	// before Reset.
 	AdmitsAt time.Time
 	AdmitsIn time.Duration // from the refusal to AdmitsAt, or 0
 }

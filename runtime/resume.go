@@ -25,14 +25,14 @@ func (c *Call) State() CallState {
 	return s
 }
 
-// Restore sets the state of the call to the one that [Policy.Decide] returned.
+// Restore sets the state of the call to s, which [Policy.Decide] has returned.
 func (c *Call) Restore(s CallState) { c.state = s }
 
-// Inspect returns the arguments of [Policy.Decide] for an attempt that failed
-// with err. A nil err means that the attempt was lost. Inspect also reports the
-// sample of the attempt to the breaker, and keeps err as the last error of the
-// call. ctx is the context of the caller. A package that stores calls replaces
-// Now and Refusal of the inputs, and sets LostMax.
+// Inspect returns the arguments of [Policy.Decide] for an attempt that failed with err.
+// If err is nil, the attempt was lost. Inspect also reports the sample of the attempt to
+// the breaker, and keeps err as the last error of the call. ctx is the context of the
+// caller. A package that stores calls must replace Now and Refusal of the inputs, and set
+// LostMax.
 func (c *Call) Inspect(ctx context.Context, err error) (Failure, Inputs) {
 	if err != nil {
 		c.last, c.expired = err, false
@@ -42,18 +42,18 @@ func (c *Call) Inspect(ctx context.Context, err error) (Failure, Inputs) {
 	return f, in
 }
 
-// Stop reports the end of the call that v decides as [EventStop], and returns the
-// error for the caller. Set the state of the call to that after the decision
-// first (see [Call.Restore]). If the verdict has a Wait, Stop subtracts it from
-// Waited: the call did not wait.
+// Stop reports the end of a call as [EventStop], and returns the error for the caller. v
+// is the decision to end the call. First set the state of the call to the one after the
+// decision (see [Call.Restore]). If the verdict has a Wait, Stop subtracts it from
+// Waited, because the call did not wait.
 func (c *Call) Stop(ctx context.Context, f Failure, v Verdict) error {
 	f.classify(c.policy)
 	return c.stop(ctx, &f, &v)
 }
 
-// Retry reports the decision to try again as [EventRetry] and ends the context
-// of the attempt. Set the state of the call to that after the decision first (see
-// [Call.Restore]). Retry neither waits nor withdraws from a budget.
+// Retry reports the decision to retry as [EventRetry] and ends the context of the
+// attempt. First set the state of the call to the one after the decision (see
+// [Call.Restore]). Retry neither waits nor takes anything from a budget.
 func (c *Call) Retry(ctx context.Context, f Failure, v Verdict) {
 	f.classify(c.policy)
 	c.retry(ctx, &f, &v)
@@ -61,8 +61,8 @@ func (c *Call) Retry(ctx context.Context, f Failure, v Verdict) {
 
 // TryAdmit asks the breaker and the gate for permission for the next attempt. It waits
 // for its turn at the gate, but for nothing else. If one of them refuses, TryAdmit
-// returns the arguments of [Policy.Decide] for that, and false. ctx is the context of
-// the caller.
+// returns the arguments of [Policy.Decide] for this refusal, and false. ctx is the
+// context of the caller.
 func (c *Call) TryAdmit(ctx context.Context) (Failure, Inputs, bool) {
 	err := c.admit(ctx)
 	if err == nil {
@@ -73,8 +73,8 @@ func (c *Call) TryAdmit(ctx context.Context) (Failure, Inputs, bool) {
 	return f, in, false
 }
 
-// CallTimeout returns the timeout of a call with ctx: Timeout, or the one given
-// to [WithScopeTimeout], within the hard limit. Zero means none.
+// CallTimeout returns the timeout of a call with ctx. It is Timeout, or the timeout of
+// [WithScopeTimeout], but at most the hard limit. Zero means none.
 func (p *Policy) CallTimeout(ctx context.Context) time.Duration { return p.timeout(ctx) }
 
 // TimedOut reports whether the attempt exceeded its own limit. It is always false

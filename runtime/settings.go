@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Settings are the settings of a policy as text, for packages that store calls: they
-// recognize that a policy has changed, and print what has. Policies that decide alike
-// have the same Settings, which have the effective values, without those that other
-// settings leave without effect. The zero value means that nothing is known.
+// Settings are the settings of a policy as text. With them, packages that store calls
+// recognize that a policy has changed, and print the changes. Policies that make the same
+// decisions have the same Settings, because Settings contain only effective values, and
+// no values without effect. The zero value means that nothing is known.
 //
 // The text is a heading and one line `name: value` for each setting that does not have
 // its default, named as in policy files. It does not change with the version of this
-// package, unless what it says of a policy changes. It must be treated as opaque, since
-// later versions may have other settings.
+// package, unless the meaning of a policy changes. Treat it as opaque, because later
+// versions may have other settings.
 type Settings string
 
 // settingsHeading begins all Settings that are known.
@@ -43,9 +43,9 @@ const noLimit, unlimited = "none", "unlimited"
 
 // Settings returns the settings of the policy, without its Name.
 //
-// An error in Is of a class counts by its type and text. Functions count by their
-// names, which have neither type arguments nor, for a function literal, anything
-// that remains when the program changes: those count by their number only.
+// Errors in Is of a class are compared by their types and texts. Functions are compared
+// by their names, without type arguments. The name of a function literal may change with
+// the program, so only the number of function literals is compared.
 func (p *Policy) Settings() Settings {
 	var w settingsWriter
 	w.WriteString(settingsHeading)
@@ -227,7 +227,8 @@ func nameOf(f any) string {
 	return name
 }
 
-// Known reports whether s has settings. A policy with nothing but defaults has.
+// Known reports whether s has settings, which is true even for a policy that has only
+// defaults.
 func (s Settings) Known() bool { return strings.HasPrefix(string(s), settingsHeading) }
 
 // written returns the settings that have a line, by their names. Those with several
@@ -247,9 +248,8 @@ func (s Settings) written() map[string]string {
 	return values
 }
 
-// All returns the values by the names of the settings, with the schedule of calls
-// whose class has none of its own also where it has defaults. It is nil if nothing is
-// known.
+// All returns the values by the names of the settings. For the main schedule of the
+// policy, it also returns the defaults. It returns nil if nothing is known.
 func (s Settings) All() map[string]string {
 	if !s.Known() {
 		return nil
@@ -290,9 +290,9 @@ func valueOf(values map[string]string, name string) string {
 	return noLimit
 }
 
-// MaxAttempts returns how many attempts a call may make: the greatest limit if
-// classes have limits of their own. It is 0 if nothing is known, and [Unlimited]
-// without a limit.
+// MaxAttempts returns how many attempts a call may make. If classes have their own
+// limits, it is the greatest one. It is 0 if nothing is known, and [Unlimited] without a
+// limit.
 func (s Settings) MaxAttempts() (most int) {
 	values := s.All()
 	for name := range values {
@@ -309,9 +309,8 @@ func (s Settings) MaxAttempts() (most int) {
 	return most
 }
 
-// Schedule describes the delays and the limits on time in a few words, as in
-// "exponential 1s × 2 to 30s, full jitter, delay_budget 1m". It is empty if nothing is
-// known.
+// Schedule describes the delays and the time limits in a few words, as in "exponential 1s
+// × 2 to 30s, full jitter, delay_budget 1m". It is empty if nothing is known.
 func (s Settings) Schedule() string {
 	values := s.All()
 	if values == nil {
@@ -345,8 +344,8 @@ func (s Settings) Schedule() string {
 	return text
 }
 
-// Changes returns what s has other than before, as "max_attempts 3 → 5", by the names
-// of the settings. It is nil if one of them is not known.
+// Changes returns the differences between before and s, as in "max_attempts 3 → 5",
+// ordered by the names of the settings. It returns nil if either of them is not known.
 func (s Settings) Changes(before Settings) (list []string) {
 	if !s.Known() || !before.Known() {
 		return nil

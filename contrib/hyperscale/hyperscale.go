@@ -24,10 +24,9 @@ import (
 //   - RETRY_BUDGET_PER_WORKFLOW_DEFAULT is PerUnit, RETRY_BUDGET_PER_WORKFLOW_MAX
 //     is MaxPerUnit.
 //
-// lookup is usually [os.LookupEnv]. A variable that is empty or not set changes
-// nothing, and a number that is [job.NoRetries] never changes. If a variable is not
-// a whole number of at least 1, Budget returns p unchanged and an error that lists
-// every such variable.
+// lookup is usually [os.LookupEnv]. A variable that is empty or not set changes nothing.
+// A number that is [job.NoRetries] is never changed. If a variable is not a whole number
+// of at least 1, Budget returns p unchanged and an error that lists every such variable.
 func Budget(p job.BudgetPolicy, lookup func(string) (string, bool)) (job.BudgetPolicy, error) {
 	changed := p
 	err := read(lookup, []variable{
@@ -46,12 +45,12 @@ func Budget(p job.BudgetPolicy, lookup func(string) (string, bool)) (job.BudgetP
 //
 //   - BEST_EFFORT_DEFAULT_MIN_DCS is MinSuccess;
 //   - BEST_EFFORT_DEFAULT_DEADLINE_SECONDS is Deadline, and
-//     BEST_EFFORT_CHECK_INTERVAL_SECONDS is CheckEvery, in seconds, as 300.0;
+//     BEST_EFFORT_CHECK_INTERVAL_SECONDS is CheckEvery, both in seconds, such as 300.0;
 //   - BEST_EFFORT_LATE_RESULT_POLICY is Late: log_only or update_result.
 //
-// lookup is usually [os.LookupEnv]. A variable that is empty or not set changes
-// nothing. If a variable has no value of its setting, BestEffort returns b unchanged
-// and an error that lists every such variable.
+// lookup is usually [os.LookupEnv]. A variable that is empty or not set changes nothing.
+// If a variable has an invalid value, BestEffort returns b unchanged and an error that
+// lists every such variable.
 func BestEffort(b job.BestEffort, lookup func(string) (string, bool)) (job.BestEffort, error) {
 	changed := b
 	err := read(lookup, []variable{

@@ -39,10 +39,10 @@ func Log(l *slog.Logger) Option { return func(c *Control) { c.log = l } }
 // OnChange sets a function that is called after each change. It may use the Control.
 func OnChange(f func(Change)) Option { return func(c *Control) { c.onChange = f } }
 
-// New returns a Control for a generated package: for the result of its function
-// LivePolicies. It returns an [*Error] if another version of retrygen has generated the
-// package and this one does not accept its policy file, and an error if the file has not
-// all policies of the package.
+// New returns a Control for a generated package. policies is the result of the package's
+// function LivePolicies. If another version of retrygen has generated the package and
+// this version does not accept its policy file, New returns an [*Error]. It returns
+// another error if the file does not have all policies of the package.
 func New(pkg genapi.LivePackage, options ...Option) (*Control, error) {
 	file, err := check(pkg.File, []byte(pkg.Text))
 	if err != nil {
@@ -76,7 +76,7 @@ type Change struct {
 	Settings []string  `json:"settings"` // what differs, as in "policy read: max_attempts 3 → 5"; nil if nothing does
 }
 
-// A Status describes what is in force.
+// A Status describes the version of a policy file that is in force.
 type Status struct {
 	Package  string    `json:"package"`
 	File     string    `json:"file"`
@@ -88,7 +88,7 @@ type Status struct {
 	Last     []string  `json:"last_change,omitempty"` // the settings of the last change
 }
 
-// An Error is the error of a version that changes nothing.
+// An Error is the error of a version that was refused and has changed nothing.
 type Error struct {
 	File     string
 	Problems []policy.Problem // of severity Error
@@ -126,8 +126,8 @@ func check(name string, text []byte) (*policy.File, error) {
 	return file, nil
 }
 
-// Load puts a version of the policy file into force. It returns what has changed, or an
-// [*Error] and changes nothing. by says from where the version is.
+// Load puts a version of the policy file into force, and returns the changes. If it
+// returns an [*Error], nothing has changed. by describes where the version comes from.
 func (c *Control) Load(text []byte, by string) (Change, error) {
 	change, err := c.load(text, by)
 	switch {
@@ -170,10 +170,10 @@ func (c *Control) load(text []byte, by string) (Change, error) {
 	return change, nil
 }
 
-// Reset puts the version into force from which the package was generated.
+// Reset puts the compiled version back into force, from which the package was generated.
 func (c *Control) Reset(by string) (Change, error) { return c.Load([]byte(c.pkg.Text), by) }
 
-// Status returns what is in force.
+// Status describes the version that is in force.
 func (c *Control) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +186,7 @@ func (c *Control) Counts() (pkg string, accepted, refused int) {
 	return s.Package, s.Accepted, s.Refused
 }
 
-// Policies returns the policies that may change, as calls use them now.
+// Policies returns the policies that can change, in the form in which calls use them now.
 func (c *Control) Policies() []*retry.Policy {
 	var list []*retry.Policy
 	for _, l := range c.pkg.Policies {

@@ -17,9 +17,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// An Authorize returns who sends a request, for the log and for other operators, or an
-// error if the request is not allowed. It must be strict: whoever passes can stop all
-// calls of the program.
+// An Authorize returns the name of the operator who sends a request, for the log and for
+// other operators, or an error if the request is not allowed. It must be strict, because
+// an operator can stop all calls of the program.
 type Authorize func(*http.Request) (who string, err error)
 
 // A Server answers requests of operators: see [Server.Handler].
@@ -41,9 +41,9 @@ type Server struct {
 //	POST   /overrides             puts the override in the body (application/json)
 //	DELETE /overrides/ID          ends an override
 //
-// The parameter package may be left out if there is one Control. A policy file that is refused
-// has status 422, and its problems in the body. Requests that a browser sends for
-// another site are refused.
+// The parameter package is optional if there is only one Control. If a policy file is
+// refused, the status is 422 and the body contains the problems. Requests that a browser
+// sends on behalf of another site are refused.
 func (s Server) Handler() http.Handler {
 	if s.Authorize == nil {
 		panic("live: a Server without Authorize would let anybody stop all calls")
@@ -105,7 +105,8 @@ func answer(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// An Overview is what is in force in a program: the answer to GET /.
+// An Overview describes the policies, breakers and overrides of a program. It is the
+// answer to GET /.
 type Overview struct {
 	Packages  []PackageOverview   `json:"packages"`
 	Overrides []override.Override `json:"overrides"`
@@ -118,21 +119,21 @@ type PackageOverview struct {
 	Breakers []BreakerOverview `json:"breakers,omitempty"`
 }
 
-// A PolicyOverview is a policy as calls use it.
+// A PolicyOverview is a policy in the form in which calls use it.
 type PolicyOverview struct {
 	Name        string `json:"name"`
 	MaxAttempts int    `json:"max_attempts"` // 0: no limit
 	Schedule    string `json:"schedule"`
 }
 
-// A BreakerOverview is a breaker as calls see it.
+// A BreakerOverview is the state of a breaker that calls see.
 type BreakerOverview struct {
 	Name  string        `json:"name"`
 	State breaker.State `json:"state"`
 	Until time.Time     `json:"until,omitzero"` // if it is open
 }
 
-// Overview returns what is in force.
+// Overview returns the present policies, breakers and overrides.
 func (s Server) Overview() Overview {
 	all := Overview{Packages: []PackageOverview{}, Overrides: []override.Override{}}
 	for _, c := range s.Controls {

@@ -16,19 +16,19 @@ const MaxSize = 16 << 20
 // Interval is the time between two reads of a [Source] by [Control.Watch].
 const Interval = time.Second
 
-// A Source is where a Control reads a policy file.
+// A Source is a place from which a Control reads a policy file.
 type Source struct {
 	name string
 	open func() (io.ReadCloser, error)
 }
 
-// File is the file at a path. If the path is a symbolic link, as in a mounted ConfigMap, the
-// link is followed each time.
+// File returns the source for the file at a path. If the path is a symbolic link, as in a
+// mounted ConfigMap, the link is followed each time.
 func File(path string) Source {
 	return Source{path, func() (io.ReadCloser, error) { return os.Open(path) }}
 }
 
-// FS is a file of a file system.
+// FS returns the source for a file of a file system.
 func FS(fsys fs.FS, name string) Source {
 	return Source{name, func() (io.ReadCloser, error) { return fsys.Open(name) }}
 }
@@ -47,11 +47,12 @@ func (s Source) read() (string, error) {
 	return string(text), err
 }
 
-// Watch loads the policy file of a source and each later version of it, until ctx ends. It
-// reads the source once in an [Interval] and loads a version when two reads have found it,
-// since a file may be read while it is written. A version that is refused, and a
-// file that cannot be read, are logged once, and what is in force stays. So does a version
-// that [Control.Load] or a [Server] has put into force, until the file changes.
+// Watch loads the policy file of a source and each later version of it, until ctx ends.
+// It reads the source once per [Interval], and loads a version when two reads have
+// returned the same bytes, because a file may be read while it is being written. If a
+// version is refused or a file cannot be read, this is logged once, and nothing changes.
+// If [Control.Load] or a [Server] has put another version into force, that version stays
+// until the file changes.
 func (c *Control) Watch(ctx context.Context, s Source) {
 	ticker := time.NewTicker(Interval)
 	defer ticker.Stop()

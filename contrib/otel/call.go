@@ -24,10 +24,10 @@ type callKey struct{}
 // which its wrapper has stopped. Wrappers within its attempts stop before that.
 type call struct{ class atomic.Pointer[retry.Class] }
 
-// Start begins the span of one call of a wrapper, and observes that as
-// [Telemetry.Observe] does. name is that of the span: use the name of the wrapper or
-// of its policy, not a value. The caller passes the context to the wrapper, and
-// calls the function that Start returns once, with the error of the wrapper:
+// Start begins a span for one call of a wrapper, and observes the call like
+// [Telemetry.Observe]. name is the name of the span. Use the name of the wrapper or of
+// its policy, not a value. The caller passes the context to the wrapper, and calls the
+// function that Start returns once, with the error of the wrapper:
 //
 //	ctx, end := telemetry.Start(ctx, "RetryQuote")
 //	quote, err := RetryQuote(ctx, sku)

@@ -86,12 +86,14 @@ const scope = "github.com/retrygen/retrygen/contrib/otel"
 
 // Options configures a [Telemetry].
 type Options struct {
-	// TracerProvider makes the spans. The default is that of package otel.
+	// TracerProvider creates the spans. The default is the global provider of package
+	// otel.
 	TracerProvider trace.TracerProvider
-	// MeterProvider makes the instruments. The default is that of package otel.
+	// MeterProvider creates the instruments. The default is the global provider of
+	// package otel.
 	MeterProvider metric.MeterProvider
-	// JobID adds the attribute job_id to the metrics of retries and of the ratio:
-	// the id of a job, or of a run with a budget. The default is false.
+	// JobID adds the attribute job_id to the metrics of retries and of the completion
+	// ratio. It is the id of a job, or of a run with a budget. The default is false.
 	JobID bool
 }
 
@@ -104,7 +106,7 @@ type Telemetry struct {
 	duration metric.Float64Histogram // of calls
 }
 
-// New returns a Telemetry. The error is one of the meter.
+// New returns a Telemetry. An error comes from the meter.
 func New(o Options) (*Telemetry, error) {
 	if o.TracerProvider == nil {
 		o.TracerProvider = otel.GetTracerProvider()
@@ -130,9 +132,9 @@ func New(o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// ObserveBreakers counts the changes of breakers, and has their states, from now on.
-// The method Breakers of a generated Shared returns breakers to pass. Breakers of
-// one name have one state in the metrics: that of the last one to change.
+// ObserveBreakers counts later changes of breakers and reports their states. Pass it the
+// result of the method Breakers of a generated Shared. If several breakers have the same
+// name, the metrics have the state of the one that has changed last.
 func (t *Telemetry) ObserveBreakers(breakers ...*breaker.Breaker) {
 	measure.Breakers(&t.sink, breakers)
 }
@@ -148,9 +150,9 @@ func (t *Telemetry) ObserveJob(ctx context.Context, e job.Event) {
 
 type observedKey struct{ by *Telemetry }
 
-// Observe returns a copy of ctx whose wrapped calls are observed: their failed
-// attempts are counted, and become events of the span that is current where the
-// wrapper is called. It returns ctx if that is observed already.
+// Observe returns a copy of ctx whose wrapped calls are observed: their failed attempts
+// are counted, and become events of the span that is current where the wrapper is called.
+// If ctx is already observed, Observe returns it.
 func (t *Telemetry) Observe(ctx context.Context) context.Context {
 	if ctx.Value(observedKey{t}) != nil {
 		return ctx
@@ -158,8 +160,8 @@ func (t *Telemetry) Observe(ctx context.Context) context.Context {
 	return retry.WithObserver(context.WithValue(ctx, observedKey{t}, t), t.observeCall)
 }
 
-// Engine returns the option of [durable.New] by which runs and steps have spans, and
-// the events of the engine are counted. The calls of wrappers in a run are observed.
+// Engine returns an option of [durable.New], with which runs and steps have spans and the
+// events of the engine are counted. Wrapped calls in a run are observed, too.
 func (t *Telemetry) Engine() durable.Option {
 	return func(e *durable.Engine) error {
 		return errors.Join(durable.Trace((*tracer)(t))(e), durable.OnEvent((*tracer)(t).observe)(e))

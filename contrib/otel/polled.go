@@ -13,18 +13,19 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// ObserveCapacity adds metrics of concurrency limits, rates and throttles. A generated
-// Shared returns its set from the method Capacity. The values are read when metrics are
-// collected, so that calls pay nothing. If several limits have one name, the metrics have
-// the sum of their values; of throttles, the greatest share.
+// ObserveCapacity adds metrics of concurrency limits, rates and throttles. The method
+// Capacity of a generated Shared returns the set. The values are read when metrics are
+// collected, so calls pay nothing. If several limits have the same name, the metrics have
+// the sum of their values, or for throttles the greatest share.
 func (t *Telemetry) ObserveCapacity(sets ...capacity.Set) { t.polled.Add(sets...) }
 
 // ObserveHedges adds metrics of hedges, which are read like the metrics of
-// [Telemetry.ObserveCapacity]. A generated Shared returns its hedges from the method Hedges.
+// [Telemetry.ObserveCapacity]. The method Hedges of a generated Shared returns the
+// hedges.
 func (t *Telemetry) ObserveHedges(hedges ...*hedge.Hedge) { t.polled.AddHedges(hedges) }
 
-// ObserveChanges adds counters of the versions of policy files that were loaded while the
-// program runs, and that were refused. A Control of package live counts them.
+// ObserveChanges adds counters of the versions of policy files that were accepted and
+// refused while the program runs. A Control of package live counts them.
 func (t *Telemetry) ObserveChanges(controls ...interface {
 	Counts() (pkg string, accepted, refused int)
 }) {

@@ -11,9 +11,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// StateOptions limits what reading the state of a store costs: Limit records for each
-// group of gauges (10,000 by default), one read Every 30 seconds with a Timeout of 5
-// seconds, and no number of Runs by status, for which all runs are read.
+// StateOptions limits the cost of reading the state of a store. By default, at most
+// 10,000 records are read for each group of gauges (Limit), once every 30 seconds
+// (Every), with a timeout of 5 seconds (Timeout). The number of runs by status (Runs) is
+// off by default, because all runs have to be read for it.
 type StateOptions = measure.StateOptions
 
 // ObserveState makes gauges of what the store of an engine has recorded, across all
@@ -30,7 +31,7 @@ type StateOptions = measure.StateOptions
 //
 // The store is read when metrics are collected, by its indexes: see State in
 // contrib/prometheus. Call it once for each store and namespace, in one process. The
-// engine need not execute runs. The error is one of the meter.
+// engine need not execute runs. An error comes from the meter.
 func (t *Telemetry) ObserveState(e *durable.Engine, o StateOptions) (stop func() error, err error) {
 	state := measure.NewState(e, o)
 	var gauges [len(measure.StateGauges)]metric.Float64ObservableGauge

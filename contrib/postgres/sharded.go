@@ -11,18 +11,18 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// OpenSharded opens the databases that divide the runs of a program, for
-// [durable.NewSharded], in the order of urls. Use it for more runs than one
+// OpenSharded opens the databases among which the runs of a program are divided, in the
+// order of urls. Pass the stores to [durable.NewSharded]. Use it for more runs than one
 // database can record: see [durable.Sharded].
 //
-// Each database remembers which of how many shards it is. OpenSharded returns an
-// error that matches [storage.ErrFormat] if their number or order has changed, for
-// databases of different programs, and for one that has runs of a store that was
-// not sharded: the runs would be looked for on other shards. [Open] returns the
-// same for a shard. To change the number of shards, let all runs end, and begin
-// with empty schemas.
+// Each database remembers its position and the number of shards. OpenSharded returns an
+// error that matches [storage.ErrFormat] if the number or the order has changed, if the
+// databases belong to different programs, or if a database has runs of a store that was
+// not sharded, because these runs would not be found. [Open] returns the same error for a
+// shard. To change the number of shards, let all runs end, and start with empty schemas.
 //
-// The options apply to all databases, but [Listen] to none: it is the URL of one.
+// The options apply to all databases, except [Listen], which has no effect because it is
+// the URL of a single database.
 func OpenSharded(ctx context.Context, urls []string, opts ...Option) ([]storage.Store, error) {
 	if len(urls) == 0 {
 		return nil, fmt.Errorf("%w: there are no shards: give at least one URL", storage.ErrStore)

@@ -91,15 +91,15 @@ type options struct {
 // schemas of a database are independent. A name has at most 50 bytes.
 func Schema(name string) Option { return func(o *options) { o.schema = name } }
 
-// Listen sets the URL of the connection that receives notifications. The default is
-// the URL of the store. If that leads to a pooler that gives each transaction
-// another session, set one that leads to the server itself.
+// Listen sets the URL of the connection that receives notifications. The default is the
+// URL of the store. If this is the URL of a pooler that may give each transaction another
+// session, set the URL of the server itself.
 func Listen(url string) Option { return func(o *options) { o.listen = url } }
 
-// Existing makes [Open] return an error if the schema has no tables of a store, or
-// those of an older format: it neither creates nor migrates them. The error for
-// missing tables matches [io/fs.ErrNotExist]. It is for programs that look at the
-// store of others.
+// Existing makes [Open] return an error if the schema has no tables of a store, or if
+// they have an older format. Open then neither creates nor migrates tables. The error for
+// missing tables matches [io/fs.ErrNotExist]. Use it in programs that read the store of
+// another program.
 func Existing() Option { return func(o *options) { o.existing = true } }
 
 const (
@@ -109,13 +109,14 @@ const (
 	oldestServer   = 13_00_00        // the oldest version that the PostgreSQL project maintained in 2025
 )
 
-// Open connects to the database that url names, in one of the forms of libpq
-// (postgres://user@host:5432/database or host=… user=…), with its environment
-// variables, service and password files. It creates the tables of the store if
-// there are none, and migrates older ones. Processes may do so at the same time.
+// Open connects to a database. url has one of the forms of libpq
+// (postgres://user@host:5432/database or host=… user=…). The environment variables,
+// service files and password files of libpq are read, too. If there are no tables of the
+// store, Open creates them, and it migrates tables of an older format. Several processes
+// may call Open at the same time.
 //
-// pool_max_conns in the URL limits the connections of the store, 16 by default. Two
-// more are for the renewals of leases and for notifications, and at times one for
+// pool_max_conns in the URL limits the connections of the store, by default to 16. There
+// are two more for the renewals of leases and for notifications, and at times one for
 // maintenance.
 //
 // If the server does not answer, Open returns an error within about 20s, or when
@@ -251,10 +252,11 @@ FROM pg_control_system()`, pgx.QueryExecModeExec).Scan(&incarnation)
 	return incarnation, err
 }
 
-// Guarantee returns that acknowledged updates survive the process, a power failure
-// unless the server runs with fsync=off, and the loss of the machine if there is a
-// synchronous standby. The incarnation changes after a failover, and after backups
-// were restored: it is read again with each new connection.
+// Guarantee returns the guarantee of PostgreSQL. Acknowledged updates survive the
+// process. They survive a power failure, unless the server runs with fsync=off. If there
+// is a synchronous standby, they also survive the loss of the machine. The incarnation
+// changes after a failover and after a backup was recovered. It is read with each new
+// connection.
 func (s *Store) Guarantee() storage.Guarantee {
 	now := s.server.Load()
 	return storage.Guarantee{

@@ -13,14 +13,15 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Tx returns a transaction of pgx for durable.StartTx. It must be one in the database of
-// the store, which StartTx checks, but need not be one of the same user: that one needs
-// the privileges to use the schema, to read retry_meta, and to read and to insert into
+// Tx returns a transaction of pgx for durable.StartTx. The transaction must be in the
+// database of the store, which StartTx checks. Its user may be another one, who needs the
+// privileges to use the schema, to read retry_meta, and to read and insert into
 // retry_run.
 //
-// The settings of the transaction apply, synchronous_commit among them. If it is
-// serializable, or at the level repeatable read, StartTx returns the error of PostgreSQL
-// for a conflict, for which errors.As finds a *pgconn.PgError: repeat the transaction.
+// The settings of the transaction apply, including synchronous_commit. If its isolation
+// level is serializable or repeatable read, PostgreSQL may report a conflict. StartTx
+// then returns an error in which errors.As finds a *pgconn.PgError. Repeat the
+// transaction.
 //
 // Tx returns nil if tx is nil, for which StartTx returns an error.
 func (s *Store) Tx(tx pgx.Tx) storage.Transaction {

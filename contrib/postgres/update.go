@@ -23,11 +23,10 @@ const (
 	undoTimeout   = 5 * time.Second  // for that to a rollback
 )
 
-// Update implements [storage.Store]. It takes two round trips: the first locks and
-// reads the records, the second writes and commits. It waits up to 10s for a lock.
-// After a conflict, a lost connection or a restart of the server it repeats the
-// update, unless the commit was sent: then it returns an error that matches
-// [storage.ErrUnknown].
+// Update implements [storage.Store]. It takes two round trips: the first locks and reads
+// the records, the second writes and commits. It waits up to 10s for a lock. After a
+// conflict, a lost connection or a restart of the server, it repeats the update. If the
+// commit was already sent, it returns an error that matches [storage.ErrUnknown] instead.
 func (s *Store) Update(
 	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {

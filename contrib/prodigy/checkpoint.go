@@ -27,8 +27,8 @@ type Checkpoint struct {
 // A Command is a command of a workflow, a step of an older checkpoint, or an item
 // of a job, with the attempts that Prodigy has made.
 type Command struct {
-	// ID is the key of the command in command_retry_states. A step that is known
-	// by its place only is step-0, step-1 and so on.
+	// ID is the key of the command in command_retry_states. A step that is known only by
+	// its position is called step-0, step-1 and so on.
 	ID string
 	// Text is what a step executes, as in "shell: make test", or "".
 	Text string
@@ -37,8 +37,8 @@ type Command struct {
 	MaxAttempts int // the limit that was in force, the first attempt included; 0 if it is not known
 	Succeeded   bool
 	DeadLetter  bool // an item that Prodigy has moved to its dead letter queue
-	// Lost reports that the last attempt has begun, and that its end is not
-	// recorded: its agent has died.
+	// Lost reports that the last attempt has begun but its end was not recorded, because
+	// its agent has died.
 	Lost   bool   `json:",omitempty"`
 	Output string // of a step that succeeded, or ""
 
@@ -53,12 +53,12 @@ type Command struct {
 
 	// Step is the step that continues the command, for [Import].
 	Step Step
-	// Breaker is the name of the breaker in the policy of the step, which continues
-	// the circuit breaker of the command; "" is the id of the command.
+	// Breaker is the name of the breaker in the policy of the step, which continues the
+	// circuit breaker of the command. If it is "", the name is the id of the command.
 	Breaker string `json:",omitempty"`
-	// Result is what the step returns if the command has succeeded, in the type of
-	// the step: struct{}{} for one that returns only an error. Read sets it to the
-	// output of the command, or to nil if that is not known.
+	// Result is the result of the step if the command has succeeded. It has the type that
+	// the step returns, or is struct{}{} if the step returns only an error. Read sets it
+	// to the output of the command, or to nil if the output is not known.
 	Result any
 
 	configured *config // of the command, or nil
@@ -82,8 +82,8 @@ type Attempt struct {
 	Waited   time.Duration
 }
 
-// Exhausted reports whether the command has failed and has no attempt left. A
-// count above the limit is exhausted, too, and so is a dead letter. A lost attempt
+// Exhausted reports whether the command has failed and has no attempts left. A command
+// with more attempts than its limit is exhausted, and so is a dead letter. A lost attempt
 // does not count.
 func (c *Command) Exhausted() bool {
 	return !c.Succeeded && (c.DeadLetter || c.MaxAttempts > 0 && c.ended() >= c.MaxAttempts)
@@ -106,13 +106,13 @@ func (c *Checkpoint) Command(id string) *Command {
 	return &c.Commands[i]
 }
 
-// Policy returns the policy that is equal to what Prodigy was configured with for
-// a command, or for all commands: its strategy, delays, caps, jitter, delay budget
-// and classes of errors. The error is an [*Error] if there is no such
-// configuration, or if a policy cannot express it.
+// Policy converts the configuration of Prodigy for a command, or for all commands, to a
+// policy with the same strategy, delays, limits, jitter, delay budget and classes of
+// errors. If there is no configuration, or if a policy cannot express it, the error is an
+// [*Error].
 //
-// Jitter is what Prodigy documents: the delay ± factor × delay. Its code spreads
-// over half of that.
+// The jitter is the one that Prodigy documents: the delay ± factor × delay. The code of
+// Prodigy uses only half of this band.
 func (c *Checkpoint) Policy(command string) (*retry.Policy, error) {
 	found, attempts := c.global, 0
 	if cmd := c.Command(command); cmd != nil {

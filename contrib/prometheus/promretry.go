@@ -100,9 +100,9 @@ import (
 
 // Options configures [Metrics].
 type Options struct {
-	// JobID adds the label job_id to the metrics of retries and of the ratio: the
-	// id of a job, or of a run with a budget. Each job then has time series of its
-	// own, until [Metrics.Forget]. The default is false.
+	// JobID adds the label job_id to the metrics of retries and of the completion ratio.
+	// It is the id of a job, or of a run with a budget. Each job then has its own time
+	// series, until [Metrics.Forget]. The default is false.
 	JobID bool
 }
 
@@ -130,9 +130,9 @@ func New(o Options) *Metrics {
 // ObserveCall counts an event of a wrapped call. Pass it to [retry.WithObserver].
 func (m *Metrics) ObserveCall(ctx context.Context, e retry.Event) { measure.Call(ctx, &m.sink, &e) }
 
-// ObserveBreakers counts the changes of breakers, and has their states, from now on.
-// The method Breakers of a generated Shared returns breakers to pass. Breakers of
-// one name have one state in the metrics: that of the last one to change.
+// ObserveBreakers counts later changes of breakers and reports their states. Pass it the
+// result of the method Breakers of a generated Shared. If several breakers have the same
+// name, the metrics have the state of the one that has changed last.
 func (m *Metrics) ObserveBreakers(breakers ...*breaker.Breaker) { measure.Breakers(&m.sink, breakers) }
 
 // ObserveJob counts an event of a group. Pass it to [job.Group.Observe].

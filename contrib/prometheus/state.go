@@ -7,12 +7,13 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// StateOptions limits what reading the state of a store costs: Limit records for each
-// group of gauges (10,000 by default), one read Every 30 seconds with a Timeout of 5
-// seconds, and no number of Runs by status, for which all runs are read.
+// StateOptions limits the cost of reading the state of a store. By default, at most
+// 10,000 records are read for each group of gauges (Limit), once every 30 seconds
+// (Every), with a timeout of 5 seconds (Timeout). The number of runs by status (Runs) is
+// off by default, because all runs have to be read for it.
 type StateOptions = measure.StateOptions
 
-// State is a prometheus.Collector for what the store of an engine has recorded,
+// State is a prometheus.Collector for the state that the store of an engine has recorded,
 // across all processes. It reads the store when it is scraped:
 //
 //	retry_durable_steps{status}        steps that are unfinished, in doubt, paused, or dead letters
@@ -24,11 +25,10 @@ type StateOptions = measure.StateOptions
 //	retry_durable_state_up             1 if the last read has succeeded, else 0
 //	retry_durable_state_read_seconds   how long the last read took
 //
-// A read selects its records by the indexes of the store: its cost depends on
-// unfinished work, not on what has ended. It reads at most Limit records for the
-// steps, for the paused runs, and for those that are due, in pages of 1000: with
-// the defaults, at most 30 pages in 30 seconds. A number that reaches Limit is a
-// lower bound.
+// A read uses the indexes of the store, so its cost depends on the amount of unfinished
+// work, and not on the work that has ended. It reads at most Limit records for the steps,
+// for the paused runs, and for those that are due, in pages of 1000: with the defaults,
+// at most 30 pages in 30 seconds. A number that reaches Limit is a lower bound.
 //
 // Register one State for each store and namespace, in one process. With several
 // namespaces, wrap the registerer: see [prometheus.WrapRegistererWith].
@@ -60,8 +60,8 @@ func (s *State) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads the store, unless that was done a short time ago, and sends the
-// values of all gauges. After an error of the store, it sends the last two only.
+// Collect sends the values of all gauges. It reads the store, unless this was done a
+// short time ago. After an error of the store, it sends only the last two gauges.
 func (s *State) Collect(ch chan<- prometheus.Metric) {
 	s.state.Each(func(id measure.StateID, value float64, label string) {
 		var labels []string

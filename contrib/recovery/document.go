@@ -11,13 +11,13 @@ import (
 // StatusTimeout is the Status of each receipt.
 const StatusTimeout = "timeout"
 
-// A Receipt is what was captured about one timeout.
+// A Receipt has the state that was captured at one timeout.
 type Receipt struct {
 	Status string `json:"status"` // StatusTimeout; an event without a receipt has none
 	Event
 }
 
-// An Event describes a timeout, and the state in which it left the work.
+// An Event describes a timeout and the state of the interrupted work.
 type Event struct {
 	Timeout   TimeoutEvent   `json:"timeout_event"`
 	State     LastKnownState `json:"last_known_state"`
@@ -58,13 +58,13 @@ type Artifact struct {
 	BytesWritten int64  `json:"bytes_written"`
 }
 
-// A ResumeContext is what a later run needs to continue.
+// A ResumeContext has the information that a later run needs to continue.
 type ResumeContext struct {
-	// Checkpoint is the last step that succeeded, or "" if none did.
+	// Checkpoint is the last step that has succeeded, or "" if none has.
 	Checkpoint string `json:"last_successful_checkpoint"`
-	// Changes are the paths of files with uncommitted changes. Nil, which is null
-	// in JSON, means that they are not known: the process ended before they were
-	// listed, or listing them failed.
+	// Changes are the paths of files with uncommitted changes. Nil, which is null in
+	// JSON, means that they are not known, because the process ended before they were
+	// listed or because listing them failed.
 	Changes    []string `json:"uncommitted_changes"`
 	Transcript string   `json:"transcript_path"` // "" if there is none
 }
@@ -83,7 +83,7 @@ type Row struct {
 	Path      string    `json:"recovery_path"` // of the receipt: see [Locate]; "" if it was not written
 }
 
-// An Action is what a policy decided about a timeout.
+// An Action is the decision of a policy about a timeout.
 type Action string
 
 // The actions.

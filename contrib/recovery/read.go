@@ -18,8 +18,8 @@ var ErrTorn = errors.New("the line is not whole: the system stopped while it was
 // Timeouts returns the rows of a flow of the run in the folder base, in the order
 // in which they were written. There are none if the flow had no timeout.
 //
-// Torn lines are reported by an error that matches [ErrTorn], with the rows. With
-// any other error, such as [ErrVersion], no row is returned.
+// If lines are torn, the other rows are returned together with an error that matches
+// [ErrTorn]. With any other error, such as [ErrVersion], no rows are returned.
 func Timeouts(base, flow string) ([]Row, error) {
 	name := filepath.Join(base, fileName(flow), rowsFile)
 	text, err := os.ReadFile(name)
@@ -75,12 +75,12 @@ func ReadReceipt(name string) (*Receipt, error) {
 	return r, nil
 }
 
-// Latest returns the receipt of the last timeout of a flow of the run in the
-// folder base, or nil if there was none. A process that is killed while it
-// captures leaves a receipt and no row, so that Latest reads the receipts.
+// Latest returns the receipt of the last timeout of a flow of the run in the folder base,
+// or nil if there was none. If a process is killed while it captures, it leaves a receipt
+// but no row, so Latest reads the receipts.
 //
-// The step may have succeeded since: a program that keeps the results of its steps
-// compares them with the StepID of the receipt.
+// The step may have succeeded since then. A program that keeps the results of its steps
+// should look for a result of the step with the StepID of the receipt.
 func Latest(base, flow string) (*Receipt, error) {
 	dir := filepath.Join(base, fileName(flow), receiptsDir)
 	files, err := os.ReadDir(dir)

@@ -19,9 +19,9 @@ type Recorder struct {
 	Run string
 	// Flow is the name of the flow. It also names the folder of its files.
 	Flow string
-	// Dir is a folder in a git work tree, whose uncommitted changes are captured.
-	// Those below Base are left out. If Dir is empty and Changes is nil, the work
-	// has no uncommitted changes.
+	// Dir is a folder in a git work tree whose uncommitted changes are captured, except
+	// changes below Base. If Dir is empty and Changes is nil, the work has no uncommitted
+	// changes.
 	Dir string
 	// Changes lists the paths with uncommitted changes, instead of git.
 	Changes func(ctx context.Context) ([]string, error)
@@ -37,11 +37,10 @@ type Recorder struct {
 // defaultLimit is the Limit of a recorder that sets none.
 const defaultLimit = 10 * time.Second
 
-// A Step describes a step of a flow. Its functions are hooks, which are called
-// when a timeout is captured, in the goroutine of the call, after the attempt has
-// returned; concurrent calls of one step call them simultaneously. They may be
-// nil. Their context has not ended with the attempt; they must return when it
-// ends.
+// A Step describes a step of a flow. Its functions are hooks, which may be nil. They are
+// called when a timeout is captured, in the goroutine of the call, after the attempt has
+// returned. Concurrent calls of one step call them at the same time. Their context does
+// not end with the attempt; they must return when it ends.
 type Step struct {
 	// ID names the step in documents. Empty means the name of the policy.
 	ID string
@@ -50,7 +49,7 @@ type Step struct {
 	// Progress returns the phase, and a description of how far the step has come
 	// or "". Nil means PhaseWork.
 	Progress func() (phase Phase, indicator string)
-	// Flush writes what the step has buffered to its files.
+	// Flush writes the buffered output of the step to its files.
 	Flush func(ctx context.Context) error
 	// Artifacts lists the files that the step has begun to write, after Flush.
 	Artifacts func(ctx context.Context) ([]Artifact, error)
@@ -58,8 +57,8 @@ type Step struct {
 	Transcript func(ctx context.Context, w io.Writer) error
 }
 
-// With returns a copy of ctx whose calls capture their timeouts by r. Use it
-// around the steps: a timeout outside of them is captured with the step that has
+// With returns a copy of ctx. Calls with this context capture their timeouts with r. Use
+// it around the steps. A timeout outside the steps is captured with the step that has
 // begun last.
 func (r *Recorder) With(ctx context.Context) context.Context {
 	return retry.WithCapture(ctx, func(ctx context.Context, t retry.Timeout) error {
@@ -71,8 +70,8 @@ func (r *Recorder) With(ctx context.Context) context.Context {
 	})
 }
 
-// Begin returns a copy of ctx whose calls capture their timeouts by r, as those
-// of the step s.
+// Begin returns a copy of ctx. Calls with this context capture their timeouts with r, as
+// timeouts of the step s.
 func (r *Recorder) Begin(ctx context.Context, s Step) context.Context {
 	r.mu.Lock()
 	r.last = s
@@ -83,9 +82,9 @@ func (r *Recorder) Begin(ctx context.Context, s Step) context.Context {
 	})
 }
 
-// Checkpoint notes that a step has succeeded, and that what it did is durable: a
-// run that resumes continues after it. A recorder of a run that resumes begins
-// with the last checkpoint of the run before.
+// Checkpoint records that a step has succeeded and that its effects are durable, so a run
+// that resumes continues after this step. In a run that resumes, the recorder begins with
+// the last checkpoint of the earlier run.
 func (r *Recorder) Checkpoint(step string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,21 +15,20 @@ const (
 	Escalate        Option = "escalate"          // leave the changes to a person
 )
 
-// A Resumption says how a run may continue after a timeout. It has either
-// Options, of which a person or a program chooses, or only a point from which to
-// resume.
+// A Resumption describes how a run may continue after a timeout. It has either Options,
+// from which a person or a program chooses, or only a point from which to resume.
 type Resumption struct {
 	Options        []Option `json:"options,omitempty"`
 	Recommendation Option   `json:"recommendation,omitempty"`
 	Reason         string   `json:"reason,omitempty"`
-	// ResumeFrom is the last step that succeeded: the run continues with the step
-	// after it. If there are no options and ResumeFrom is empty, the run starts
-	// with its first step.
+	// ResumeFrom is the last step that has succeeded. The run continues with the step
+	// after it. If there are no options and ResumeFrom is empty, the run starts with its
+	// first step.
 	ResumeFrom string `json:"resume_from,omitempty"`
 }
 
-// Resume returns how a run may continue after a timeout. Uncommitted changes that
-// are not known are treated as present.
+// Resume returns how a run may continue after a timeout. If it is not known whether there
+// are uncommitted changes, Resume assumes that there are.
 func Resume(e Event) Resumption {
 	switch {
 	case e.Context.Changes == nil:
@@ -46,8 +45,8 @@ func choice(reason string) Resumption {
 	}
 }
 
-// StepsAfter returns the steps after a checkpoint, in their order: those with
-// which a run continues. An empty checkpoint is before the first step.
+// StepsAfter returns the steps after a checkpoint, in order. A run that resumes executes
+// these steps. An empty checkpoint is before the first step.
 func StepsAfter(steps []string, checkpoint string) ([]string, error) {
 	if checkpoint == "" {
 		return steps, nil

@@ -33,24 +33,23 @@ import (
 )
 
 // A Store keeps the records of breakers and ratio budgets in Redis. It implements
-// [shared.Store]. Any number of goroutines may use one.
+// [shared.Store]. Any number of goroutines may use it.
 //
-// Each record is a hash with one key, so that a Store works with a server, with
-// Sentinel and with a cluster. An update reads the record and the time of the
-// server, decides, and writes the record unless another process has written it
-// meanwhile; then it begins again. Both steps are scripts, and one round trip each.
+// Each record is a hash with one key, so a Store works with a server, with Sentinel and
+// with a cluster. An update reads the record and the time of the server, decides, and
+// writes the record. If another process has written the record meanwhile, the update
+// begins again. Reading and writing are one script and one round trip each.
 type Store struct {
 	client redis.UniversalClient
 	prefix string
 }
 
-// New returns a store over a client, which it neither changes nor closes. The
-// keys in Redis are PREFIX:KIND:NAMESPACE:NAME. Programs that share breakers and
-// budgets need the same prefix. New does not reach the server.
+// New returns a store that uses a client. It neither changes nor closes the client. The
+// keys in Redis are PREFIX:KIND:NAMESPACE:NAME. Programs that share breakers and budgets
+// need the same prefix. New does not connect to the server.
 //
-// It returns an error unless ContextTimeoutEnabled is set in the options of the
-// client: a server that hangs would stop calls for longer than their contexts
-// allow.
+// If ContextTimeoutEnabled is not set in the options of the client, New returns an error,
+// because a server that hangs would stop calls for longer than their contexts allow.
 func New(client redis.UniversalClient, prefix string) (*Store, error) {
 	enabled := true
 	switch c := client.(type) {
@@ -67,8 +66,8 @@ func New(client redis.UniversalClient, prefix string) (*Store, error) {
 	return &Store{client: client, prefix: prefix}, nil
 }
 
-// Guarantee implements [shared.Store]: any machine may share the store, and
-// it promises to survive nothing.
+// Guarantee implements [shared.Store]. Any machine may share the store, but acknowledged
+// updates may be lost at any time.
 func (s *Store) Guarantee() storage.Guarantee {
 	return storage.Guarantee{Shared: storage.SharedByCluster}
 }
@@ -96,9 +95,9 @@ redis.call('HSET', KEYS[1], 'version', ARGV[2], 'body', ARGV[3], 'token', ARGV[4
 return 1
 `)
 
-// Update implements [shared.Store]. It updates one record of a breaker or of a
-// ratio budget. An error matches [storage.ErrUnknown] if the last script was sent
-// and not answered.
+// Update implements [shared.Store]. It updates one record of a breaker or of a ratio
+// budget. If the last script was sent but not answered, the error matches
+// [storage.ErrUnknown].
 func (s *Store) Update(
 	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {

@@ -19,7 +19,7 @@ WHERE r.kind = e.kind AND r.space = e.space AND r.run = e.run AND r.id = e.id) G
 
 // Check implements [storage.Checker]: it checks the pages and the indexes of the
 // database, and that each entry belongs to a record. It reads the whole file, on a
-// connection of its own.
+// separate connection.
 func (s *Store) Check(ctx context.Context) (problems []string, err error) {
 	c, _, err := s.connect(ctx, "rw")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Get implements [storage.Store]. Reads share a second connection. They return what
-// was committed before and do not wait for updates.
+// Get implements [storage.Store]. Reads share a second connection. They return the
+// committed state and do not wait for updates.
 func (s *Store) Get(ctx context.Context, keys []storage.Key) (records []storage.Record, err error) {
 	err = s.view(ctx, func(c *session) error {
 		records, err = c.get(keys)

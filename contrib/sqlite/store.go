@@ -58,21 +58,21 @@ var (
 // An Option changes a default of [Open].
 type Option func(*Store)
 
-// Existing makes [Open] return an error if there is no database at path, or one of
-// an older format: it neither creates nor migrates a database. The error for a
-// missing database matches [io/fs.ErrNotExist]. It is for programs that look at the
-// database of others.
+// Existing makes [Open] return an error if there is no database at path, or if it has an
+// older format. Open then neither creates nor migrates a database. The error for a
+// missing database matches [io/fs.ErrNotExist]. Use it in programs that read the database
+// of another program.
 func Existing() Option { return func(s *Store) { s.existing = true } }
 
 // openTimeout limits how long Open waits for a process that creates or migrates
 // the database.
 const openTimeout = time.Minute
 
-// Open opens the database at path, or creates it if there is none. The folder must
-// exist on a disk of this machine: the locks of SQLite do not work on network file
-// systems, for which Open returns an error. Symbolic links are resolved. Open waits
-// up to one minute for another process that creates or migrates the database. The
-// caller must call [Store.Close].
+// Open opens the database at path, or creates it if there is none. The folder must exist
+// on a disk of this machine. On network file systems, Open returns an error, because the
+// locks of SQLite do not work there. Symbolic links are resolved. Open waits up to one
+// minute for another process that creates or migrates the database. The caller must call
+// [Store.Close].
 func Open(path string, options ...Option) (*Store, error) {
 	path, err := resolve(path)
 	if err != nil {
@@ -137,10 +137,9 @@ func (s *Store) prepare() error {
 	})
 }
 
-// Guarantee returns the guarantee of SQLite with synchronous=FULL: acknowledged
-// updates survive the process and a power failure, but not the loss of the disk. A
-// restored backup has the same incarnation as the original database, until an
-// operator changes it.
+// Guarantee returns the guarantee of SQLite with synchronous=FULL: acknowledged updates
+// survive the process and a power failure, but not the loss of the disk. A restored
+// backup has the same incarnation as the original database until an operator changes it.
 func (s *Store) Guarantee() storage.Guarantee {
 	return storage.Guarantee{
 		SurvivesProcess: true,
@@ -150,9 +149,9 @@ func (s *Store) Guarantee() storage.Guarantee {
 	}
 }
 
-// Close waits for the update and the read that are in progress, releases all owners
-// and closes the database. Calls that wait for their turn, and later calls, return
-// an error. Closing a closed Store does nothing.
+// Close waits for the update and the read that are in progress, releases all owners and
+// closes the database. Calls that are still waiting, and later calls, return an error.
+// Closing a closed Store does nothing.
 func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {

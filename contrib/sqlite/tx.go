@@ -11,8 +11,8 @@ import (
 )
 
 // A Tx is a transaction in which a program writes to its own tables in the database of a
-// store, and starts runs with durable.StartTx. It is for one goroutine, until the function
-// returns that [Store.Transact] has called with it.
+// store, and starts runs with durable.StartTx. Only one goroutine may use it, until the
+// function of [Store.Transact] returns.
 type Tx struct {
 	store   *Store
 	session *session
@@ -21,17 +21,19 @@ type Tx struct {
 
 var _ storage.Transaction = (*Tx)(nil)
 
-// Transact calls f with a transaction. It commits if f returns nil; otherwise, and if f
-// panics, it rolls back, and returns the error of f unchanged. An error that matches
-// [storage.ErrUnknown] means that the commit may have happened.
+// Transact calls f with a transaction. If f returns nil, it commits. If f returns an
+// error or panics, it rolls back. It returns the error of f unchanged. An error that
+// matches [storage.ErrUnknown] means that the commit may have happened.
 //
-// The tables of the program are in the file of the store, whose own tables begin with
-// retry_. Do not open the file with another handle or driver in the same process: when
-// that is closed, the locks of SQLite on the file are gone, and the database may be damaged.
+// The tables of the program are in the file of the store. The names of the store's own
+// tables begin with retry_. Do not open the file with another handle or driver in the
+// same process. When it is closed, the locks of SQLite on the file are released, and the
+// database may be damaged.
 //
-// While f is executed, all updates of the store wait, in all processes: the renewals of
-// leases, too. f must neither take long nor use an engine or the store but through the
-// transaction: it would wait for itself. Transact waits for other updates until ctx ends.
+// While f is executed, all updates of the store wait, in all processes, including the
+// renewals of leases. So f must not take long. It must use the store only through the
+// transaction, and must not use an engine, because it would wait for itself. Transact
+// waits for other updates until ctx ends.
 func (s *Store) Transact(ctx context.Context, f func(*Tx) error) error {
 	if err := s.lock.acquire(ctx, s.closed); err != nil {
 		return s.waiting(err)
@@ -73,21 +75,22 @@ func (s *Store) Transact(ctx context.Context, f func(*Tx) error) error {
 	return err
 }
 
-// ExecContext executes a statement, as the method of [sql.Tx] does. The end of ctx does not
-// stop a statement that has begun: SQLite would roll the transaction back.
+// ExecContext executes a statement, like the method of [sql.Tx]. When ctx ends, a
+// statement that has begun is not stopped, because SQLite would roll the transaction
+// back.
 func (t *Tx) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	result, err := t.session.conn.ExecContext(t.context(ctx), text, args...)
 	return result, t.note(err)
 }
 
-// QueryContext executes a query, as the method of [sql.Tx] does. Close its rows before the
+// QueryContext executes a query, like the method of [sql.Tx]. Close its rows before the
 // next statement.
 func (t *Tx) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	rows, err := t.session.conn.QueryContext(t.context(ctx), text, args...)
 	return rows, t.note(err)
 }
 
-// QueryRowContext executes a query for one row, as the method of [sql.Tx] does.
+// QueryRowContext executes a query for one row, like the method of [sql.Tx].
 func (t *Tx) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
 	return t.session.conn.QueryRowContext(t.context(ctx), text, args...)
 }

@@ -11,12 +11,12 @@ import (
 // Breaker is closed and has the zero [Policy], with its defaults. A Breaker must
 // not be copied after first use.
 //
-// A breaker without rates that is closed and has seen no failure since the last
-// success costs an atomic load before an attempt and one after. With a
-// FailureRate, a success also costs a clock reading and an atomic addition; with
-// a SlowRate, one more clock reading. With WindowCalls, it reads no clock for a
-// FailureRate, and once the last WindowCalls attempts have all succeeded, it costs
-// as much as without rates. A breaker starts no timers and no goroutines.
+// If a breaker without rates is closed and has seen no failure since the last success, it
+// costs one atomic load before an attempt and one after it. With a FailureRate, a success
+// also costs a clock reading and an atomic addition, and with a SlowRate one more clock
+// reading. With WindowCalls, a FailureRate needs no clock reading. Once the last
+// WindowCalls attempts have all succeeded, the breaker costs no more than without rates.
+// A breaker starts no timers and no goroutines.
 type Breaker struct {
 	// word contains the generation and the bits below, for the fast path. It is
 	// written under mu. The word of the zero Breaker has no bit set.
@@ -138,16 +138,16 @@ func (b *Breaker) admit(now time.Time) (Permit, bool) {
 }
 
 // MayAdmit reports whether the breaker is closed or half-open, without taking a permit.
-// Code that has to wait for something else before an attempt asks it first; a half-open
-// breaker may still refuse.
+// Call it before waiting for something else that an attempt needs. A half-open breaker
+// may still refuse the attempt.
 func (b *Breaker) MayAdmit() bool {
 	return b.IsClosed() || b.State() == HalfOpen
 }
 
-// Record takes the sample of an attempt that has just ended, which p admitted. An
-// attempt that shows nothing about the service has the sample [Neutral]: a
-// half-open breaker then admits another one in its place. Record drops the sample
-// if the state has changed since the breaker admitted the attempt.
+// Record takes the sample of an attempt that has just ended, which p admitted. If an
+// attempt shows nothing about the service, its sample is [Neutral], and a half-open
+// breaker then admits another attempt in its place. If the state has changed since the
+// breaker admitted the attempt, Record ignores the sample.
 func (b *Breaker) Record(p Permit, s Sample) {
 	if p.Probe&sharedProbe != 0 {
 		b.answer(p, s)
@@ -183,12 +183,11 @@ func (b *Breaker) unlockChanged() {
 	}
 }
 
-// ForceOpen opens the breaker from any state, and keeps it open until
-// [Breaker.Reset]: it admits no attempt meanwhile, not even one to see whether the
-// service works again. Use it to stop all calls of a service, for its maintenance
-// for example. Attempts that are running go on, and their results do not count. If
-// the breaker is shared, ForceOpen opens it in all processes, also in those that
-// start later.
+// ForceOpen opens the breaker from any state, and keeps it open until [Breaker.Reset].
+// Until then, it admits no attempt, not even a probe. Use it to stop all calls to a
+// service, for example during maintenance. Running attempts go on, but their results do
+// not count. If the breaker is shared, ForceOpen opens it in all processes, including
+// processes that start later.
 func (b *Breaker) ForceOpen() {
 	b.lock()
 	b.enter(ForcedOpen, ChangeForced, time.Now())
@@ -214,11 +213,10 @@ func (b *Breaker) Save() Snapshot {
 	return Snapshot{State: b.s.State, Failures: b.s.Failures, OpenUntil: b.s.OpenUntil, Reopened: b.s.Reopened}
 }
 
-// Restore sets the breaker to a state that [Breaker.Save] returned, with an empty
-// window. An open breaker whose OpenUntil has passed becomes half-open. It stays
-// open no longer than if it had opened now, even if it was saved under another
-// clock. A State that is not one of the constants means closed, and negative counts
-// mean 0.
+// Restore sets the breaker to a state that [Breaker.Save] returned, with an empty window.
+// An open breaker whose OpenUntil has passed becomes half-open. Even if the state was
+// saved under another clock, the breaker does not stay open longer than if it had opened
+// now. A State that is not one of the constants means closed, and negative counts mean 0.
 func (b *Breaker) Restore(s Snapshot) {
 	b.lock()
 	defer b.unlock()

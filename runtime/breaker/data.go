@@ -14,8 +14,9 @@ type Snapshot struct {
 	State     State     `json:"state"`
 	Failures  int       `json:"failures"`            // consecutive, half-open attempts included
 	OpenUntil time.Time `json:"open_until,omitzero"` // set only in Open
-	// Reopened is how many times in a row half-open attempts have opened the breaker
-	// again, as far as that lengthens the time that it stays open: see MaxOpenFor.
+	// Reopened is how many times in a row the breaker has opened again from the half-open
+	// state. It is counted only as long as it lengthens the time for which the breaker is
+	// open: see MaxOpenFor.
 	Reopened int `json:"reopened,omitzero"`
 
 	// The fields below are zero in a snapshot that Breaker.Save returned.
@@ -29,16 +30,16 @@ type Snapshot struct {
 	// WindowFrom is the start of the current tenth of the window. It is set only
 	// while the breaker is closed and has a rate.
 	WindowFrom time.Time `json:"window_from,omitzero"`
-	// Window has three counts for each tenth of the window: of all attempts, of
-	// failed and of slow ones. The current tenth is the last.
+	// Window has three counts for each tenth of the window: all attempts, failed attempts
+	// and slow attempts. The last tenth is the current one.
 	Window [][3]int64 `json:"window,omitzero"`
-	// Calls are the last attempts if the window is one of WindowCalls, the latest at
-	// the end: s for a success, f for a failure, and S and F for slow ones.
+	// Calls has the last attempts if the policy has WindowCalls, with the latest one at
+	// the end: s for a success, f for a failure, and S and F for slow attempts.
 	Calls string `json:"calls,omitzero"`
 }
 
-// WindowCounts returns the numbers of attempts in Window or Calls: of all, of failed
-// and of slow ones.
+// WindowCounts returns the numbers of all attempts, failed attempts and slow attempts in
+// Window or Calls.
 func (s *Snapshot) WindowCounts() (calls, failed, slow int64) {
 	for _, tenth := range s.Window {
 		calls, failed, slow = calls+tenth[0], failed+tenth[1], slow+tenth[2]
@@ -70,14 +71,12 @@ const (
 	Failure               // the service failed
 )
 
-// Admit returns the permit for an attempt that starts at now and true, or false
-// if the breaker refuses the attempt. It updates *s. The policy must be one that
-// [New] accepts.
+// Admit returns the permit for an attempt that starts at now and true, or false if the
+// breaker refuses the attempt. It updates *s. [New] must accept the policy.
 //
-// Admit and Record depend only on their arguments and never change a slice of *s
-// in place, so that a transaction may repeat them on a copy. If another machine
-// with a different clock has written s, an open breaker still stays open for
-// OpenFor at most.
+// Admit and Record depend only on their arguments and never change a slice of *s in
+// place, so that a transaction may repeat them on a copy. Even if another machine with a
+// different clock has written s, an open breaker stays open for at most OpenFor.
 func (p Policy) Admit(s *Snapshot, now time.Time) (Permit, bool) {
 	m := p.load(s, now)
 	permit, ok := m.admit(now)
@@ -85,9 +84,8 @@ func (p Policy) Admit(s *Snapshot, now time.Time) (Permit, bool) {
 	return permit, ok
 }
 
-// Record counts the sample of an attempt that ended at now, and updates *s. The
-// sample is dropped if the breaker has changed its state since it admitted the
-// attempt.
+// Record counts the sample of an attempt that ended at now, and updates *s. If the state
+// has changed since the breaker admitted the attempt, the sample is ignored.
 func (p Policy) Record(s *Snapshot, permit Permit, sample Sample, now time.Time) {
 	m := p.load(s, now)
 	m.record(permit, sample, now)

@@ -11,18 +11,18 @@ type holding struct {
 	until time.Time
 }
 
-// HoldOpen lets the breaker refuse all attempts until a time, in this process: an operator
-// stops the calls of a service, and need not remember to allow them again. Calls see a
-// breaker that is open until then. The results of attempts that are running count, so that
-// the breaker may be open by itself afterwards. A later call of HoldOpen, [Breaker.HoldClosed]
-// or [Breaker.EndHold] replaces the hold. A time that has passed ends it, and
-// [Breaker.Reset] does not.
+// HoldOpen lets the breaker refuse all attempts until a time, in this process. With it,
+// an operator can stop the calls to a service without having to remember to allow them
+// again. Until then, calls see an open breaker. The results of running attempts count, so
+// the breaker may really be open afterwards. A later call of HoldOpen,
+// [Breaker.HoldClosed] or [Breaker.EndHold] replaces the hold. If the time has already
+// passed, HoldOpen ends a hold. [Breaker.Reset] does not end it.
 func (b *Breaker) HoldOpen(until time.Time) { b.hold(Open, until) }
 
-// HoldClosed lets the breaker admit all attempts until a time, in this process, whatever its
-// state is: an operator knows that the failures do not matter, or that the breaker is set
-// too tightly. The state still changes meanwhile as it would otherwise, and applies
-// afterwards. See [Breaker.HoldOpen].
+// HoldClosed lets the breaker admit all attempts until a time, in this process, whatever
+// its state is. Use it if you know that the failures do not matter, or that the breaker
+// is too strict. Meanwhile the state changes as usual, and it applies again afterwards.
+// See [Breaker.HoldOpen].
 func (b *Breaker) HoldClosed(until time.Time) { b.hold(Closed, until) }
 
 // EndHold ends the effect of HoldOpen or HoldClosed, if it has not ended by itself.
@@ -71,8 +71,9 @@ func (b *Breaker) shown() (State, time.Time) {
 	return b.s.State, b.s.OpenUntil
 }
 
-// Outlook returns the state that calls see now, and until when the breaker refuses
-// attempts if that is [Open]: by OpenFor, or by [Breaker.HoldOpen].
+// Outlook returns the state that calls see now. If the state is [Open], it also returns
+// the time until which the breaker refuses attempts, because of OpenFor or
+// [Breaker.HoldOpen].
 func (b *Breaker) Outlook() (State, time.Time) {
 	b.lock()
 	defer b.unlock()

@@ -2,13 +2,13 @@ package breaker
 
 import "time"
 
-// A Model is a breaker whose clock is the caller's: a simulation passes its own time.
-// It decides like a [Breaker] and like [Policy.Admit] and [Policy.Record], without a
-// lock and without copying its state on each call. A Model must not be used by several
+// A Model is a breaker that gets the time from its caller, for simulations. It makes the
+// same decisions as a [Breaker], and as [Policy.Admit] and [Policy.Record], but takes no
+// lock and does not copy its state on each call. A Model must not be used by several
 // goroutines simultaneously, and time must not go backwards.
 type Model struct{ machine }
 
-// NewModel returns a closed breaker at the time now. It panics if [New] does.
+// NewModel returns a closed breaker at the time now. It panics if [New] would panic.
 func NewModel(p Policy, now time.Time) *Model {
 	if err := p.validate(); err != nil {
 		panic(err.Error())

@@ -23,10 +23,9 @@ const MaxWindowCalls = 10_000
 // A Policy describes when a circuit breaker opens and closes. It is plain data.
 // The zero value of every field but Name means its default.
 //
-// Each of three conditions opens a breaker: Failures in a row, a FailureRate, and
-// a SlowRate. The rates are shares of the attempts within Window, or of the last
-// WindowCalls attempts. Attempts whose sample is neutral (see Count) are not
-// counted in these.
+// Each of three conditions opens a breaker: Failures in a row, a FailureRate, and a
+// SlowRate. The rates are shares of the attempts within Window, or of the last
+// WindowCalls attempts. Neutral attempts (see Count) are not counted.
 type Policy struct {
 	// Name of the breaker in errors and events.
 	Name string
@@ -40,49 +39,47 @@ type Policy struct {
 	// SlowRate is the share of slow attempts, up to 1, that opens the breaker.
 	// Zero means no limit. It needs SlowCall.
 	SlowRate float64
-	// SlowCall is the longest duration of an attempt that is not slow,
-	// successful or not. It needs SlowRate.
+	// An attempt that takes longer than SlowCall is slow, whether it succeeds or fails.
+	// It needs SlowRate.
 	SlowCall time.Duration
-	// MinCalls is the number of attempts in the window below which no rate opens the
-	// breaker. Zero means 20, or WindowCalls if it is less than 20.
+	// With fewer attempts than MinCalls in the window, no rate opens the breaker. Zero
+	// means 20, or WindowCalls if it is less than 20.
 	MinCalls int
-	// Window is the time that the rates look back, in steps of a tenth. Zero
-	// means 10s, or no limit on time if WindowCalls is set.
+	// Window is the period over which the rates are computed. It moves in steps of a
+	// tenth of its length. Zero means 10s, unless WindowCalls is set.
 	Window time.Duration
-	// WindowCalls is the number of attempts that the rates look back, however long
-	// ago they were, at most 10,000. Zero means that the rates look back for a time.
-	// Window and WindowCalls exclude each other.
+	// WindowCalls computes the rates over this number of latest attempts, however old
+	// they are. It is at most 10,000. Zero means that the rates use Window. Window and
+	// WindowCalls exclude each other.
 	WindowCalls int
 
 	// OpenFor is how long an open breaker refuses all attempts. It becomes
 	// half-open when more time than that has passed. Zero means 30s.
 	OpenFor time.Duration
-	// MaxOpenFor lets that time grow: it doubles each time a half-open breaker opens
-	// again, up to MaxOpenFor, and is OpenFor again once the breaker has closed. Zero
-	// means that it does not grow.
+	// MaxOpenFor lets the time OpenFor grow. Each time a half-open breaker opens again,
+	// the time doubles, up to MaxOpenFor. Once the breaker has closed, it is OpenFor
+	// again. Zero means that the time does not grow.
 	MaxOpenFor time.Duration
 	// HalfOpenCalls is the number of attempts that a half-open breaker admits
 	// at a time. An attempt that has not ended after OpenFor no longer counts
 	// against it. Zero means 1.
 	HalfOpenCalls int
-	// Successes is the number of successful attempts that closes a half-open
-	// breaker. The first failed or slow one opens it again. Zero means 1.
+	// Successes is the number of successful attempts that closes a half-open breaker. The
+	// first failed or slow attempt opens it again. Zero means 1.
 	Successes int
-	// EscalateAfter is the number of consecutive failures, half-open attempts
-	// included, after which the breaker refuses all attempts until
-	// [Breaker.Reset]. A breaker that opens again from half-open continues the
-	// count. Zero means no limit.
+	// EscalateAfter is the number of consecutive failures, half-open attempts included,
+	// after which the breaker refuses all attempts until [Breaker.Reset]. If the breaker
+	// opens again from the half-open state, the count continues. Zero means no limit.
 	EscalateAfter int
 
-	// Count lists the names of the classes of errors that count as failures, such
-	// as server_error. Other errors are neutral: they neither count nor interrupt a
-	// sequence of failures. The end of the caller's context is always neutral. A
-	// breaker does not know errors: Policy.Sample of package retry reads the list.
+	// Count lists the names of the classes of errors that count as failures, such as
+	// server_error. Other errors are neutral: they neither count nor interrupt a sequence
+	// of failures. The end of the caller's context is always neutral. The breaker itself
+	// does not see errors; Policy.Sample of package retry reads the list.
 	//
-	// Empty means every error that the policy of the call retries, and the
-	// errors of class transient that it does not retry. Errors of class canceled,
-	// and statuses such as 409 that are due to the request or its sender, do not
-	// count then.
+	// Empty means every error that the policy of the call retries, and the errors of
+	// class transient that it does not retry. Errors of class canceled do not count then,
+	// and neither do statuses that blame the request or its sender, such as 409.
 	Count []string
 }
 

@@ -2,10 +2,10 @@ package breaker
 
 import "time"
 
-// A Remote is the copy of a breaker that processes share: see [Breaker.Share].
-// Package shared, below runtime/durable, implements it over a store. Its methods may
-// be called by several goroutines simultaneously. OpenUntil of the snapshots that
-// they return is by the clock of this process.
+// A Remote is the common copy of a breaker that several processes share: see
+// [Breaker.Share]. Package shared, below runtime/durable, implements it over a store. Its
+// methods may be called by several goroutines simultaneously. OpenUntil in the returned
+// snapshots is a time by the clock of this process.
 type Remote interface {
 	// Admit asks the shared copy for the permit of a probe, and returns its state.
 	Admit() (Snapshot, Permit, bool, error)
@@ -35,11 +35,11 @@ type sharing struct {
 	changed bool
 }
 
-// Share makes the breaker a copy of one that several processes share, or with nil
-// one of this process alone, as it was at first. While it is closed, the breaker
-// counts the attempts of its own process. If that opens it, it opens in all
-// processes, which share the probes, too: the remote admits those. If the remote
-// fails, the breaker decides alone until it answers again.
+// Share connects the breaker to a remote, so that several processes share its state. With
+// nil, the breaker belongs to this process alone again. While it is closed, the breaker
+// counts only the attempts of its own process. When it opens, it opens in all processes.
+// The processes also share the probes, which the remote admits. If the remote fails, the
+// breaker decides alone until the remote answers again.
 //
 // Share is for packages that store breakers; programs call Connect of a shared.Link.
 func (b *Breaker) Share(r Remote) {
@@ -48,9 +48,9 @@ func (b *Breaker) Share(r Remote) {
 	b.sharing = sharing{remote: r}
 }
 
-// Sync exchanges the states of the breaker and of its remote. exchange gets the
-// state of the breaker, and whether this process has changed it since the last
-// Sync; it returns the state of the remote, and false if there is nothing new.
+// Sync exchanges the states of the breaker and of its remote. exchange gets the state of
+// the breaker, and whether this process has changed it since the last Sync. It returns
+// the state of the remote, or false if there is nothing new.
 func (b *Breaker) Sync(exchange func(local Snapshot, changed bool) (Snapshot, bool, error)) error {
 	b.lock()
 	local, changed := b.s, b.changed
@@ -152,9 +152,9 @@ func answered(s Sample, after State) ChangeReason {
 	return ChangeProbeFailed
 }
 
-// Set changes the state of a snapshot to that of another copy of the breaker: to
-// open if this one is closed, with the greater number of failures, to closed after
-// a reset, or to forced open.
+// Set merges the state of another copy of the breaker into the snapshot. A closed
+// snapshot becomes open, with the greater number of failures. After a reset it becomes
+// closed, and it may become forced open.
 func (p Policy) Set(s *Snapshot, copied Snapshot, now time.Time) {
 	m := p.load(s, now)
 	switch {

@@ -12,7 +12,7 @@ import (
 //   - A closed breaker whose failures have reached a lower limit opens at the next failure.
 //   - A new window of the rates begins if Window, WindowCalls or SlowCall change, or if the
 //     breaker had no rate.
-//   - An open breaker stays open for no longer than OpenFor from now.
+//   - An open breaker stays open for at most OpenFor from now.
 //   - Attempts that started before SlowCall was set are not slow.
 func (b *Breaker) Update(p Policy) error {
 	update, err := b.PrepareUpdate(p)

@@ -16,7 +16,7 @@ type Change struct {
 	OpenUntil time.Time // zero unless To is Open
 }
 
-// A ChangeReason is why the state of a breaker has changed.
+// A ChangeReason is the reason for a change of the state of a breaker.
 type ChangeReason string
 
 // The reasons of a [Change].
@@ -43,15 +43,15 @@ type watching struct {
 	notifying bool     // a goroutine reports them
 }
 
-// Observe adds a function that is called with each change of the state from now
-// on: when the breaker opens, becomes half-open, closes or escalates, whatever has
-// caused that. Calling Reset on a closed breaker, for example, changes nothing.
+// Observe adds a function that is called with each later change of the state: when the
+// breaker opens, becomes half-open, closes or escalates, whatever the cause is. It is not
+// called if nothing changes, for example if Reset is called on a closed breaker.
 //
-// Changes are reported in their order and one at a time, by a goroutine that uses
-// the breaker: f delays its call, and may use the breaker itself. A breaker has no
-// timer: it becomes half-open when it is used or its state is read after
-// OpenUntil. A breaker that processes share reports in each of them what that
-// process has learned. Observe panics if f is nil.
+// Changes are reported in order and one at a time, by a goroutine that uses the breaker.
+// f delays the call of that goroutine, and may use the breaker. A breaker has no timer,
+// so it becomes half-open when it is used, or when its state is read, after OpenUntil. If
+// several processes share a breaker, each process reports the changes that it notices.
+// Observe panics if f is nil.
 func (b *Breaker) Observe(f func(Change)) {
 	if f == nil {
 		panic("breaker: Observe of a nil function")

@@ -22,10 +22,10 @@ type adaptive struct {
 
 const callBits = 24
 
-// Done returns the permit of an attempt that began at a time and has just ended. It
-// counts the sample for an adaptive limit. An attempt that shows nothing counts as a slow
-// one if it has taken longer than the Target: otherwise callers that do not wait for so
-// long would hide the overload that makes them cancel.
+// Done returns the permit of an attempt that has just ended, and counts the sample for an
+// adaptive limit. began is the time when the attempt began. A neutral attempt that has
+// taken longer than the Target counts as slow. Otherwise, callers that cancel because of
+// an overload would hide the overload.
 func (l *Limiter) Done(began time.Time, s Sample) {
 	a := l.adaptive
 	if a == nil {

@@ -15,8 +15,8 @@ const (
 	tolerateShare = 0.02 // of attempts that show overload
 )
 
-// A Window is what an adaptive limit knows about the attempts that ended in a stretch
-// of time: at least 250ms, and at least 10 attempts.
+// A Window has the numbers from which an adaptive limit is decided. It covers the
+// attempts that ended within at least 250ms, and at least 10 attempts.
 type Window struct {
 	Calls    int           // the attempts that ended
 	Overload int           // of them, those with the sample Overload
@@ -24,7 +24,8 @@ type Window struct {
 	InUse    int           // the most permits that were in use
 }
 
-// IsOver reports whether a window of a length has enough attempts to decide about the limit.
+// IsOver reports whether a window of this length has enough attempts to decide about the
+// limit.
 func (w *Window) IsOver(length time.Duration) bool { return length >= window && w.Calls >= windowCalls }
 
 // Next returns the limit after a window, for a policy with a Target. The limit falls by
@@ -32,9 +33,9 @@ func (w *Window) IsOver(length time.Duration) bool { return length >= window && 
 // Target or more than 2 % of the attempts show overload. It rises by 0.2·√limit if
 // neither is the case and at least half of the permits were in use.
 //
-// No duration of the past is a baseline. So no overload, however long, becomes the
-// normal state, and a service that is merely slower, but below the Target, is not
-// refused any calls.
+// The limit does not compare durations with earlier ones. So even a long overload does
+// not become the normal state, and a service that becomes slower but stays below the
+// Target gets all its calls.
 func (p LimiterPolicy) Next(limit float64, w Window) float64 {
 	p = p.Effective()
 	switch {
@@ -46,8 +47,8 @@ func (p LimiterPolicy) Next(limit float64, w Window) float64 {
 	return min(max(limit, float64(p.Min)), float64(p.Max))
 }
 
-// Take takes the next slot of a rate at now, if one is free, and returns the state
-// after that. Otherwise it returns how long it takes until a slot is free.
+// If a slot of the rate is free at now, Take takes it and returns the new state.
+// Otherwise it returns the time until a slot is free.
 //
 // The state is a single time: the one at which all slots that are taken would have
 // been used up, if each had waited for its turn (the "theoretical arrival time" of the
@@ -59,11 +60,10 @@ func (p RatePolicy) Take(state, now time.Time) (next time.Time, wait time.Durati
 	return now.Add(time.Duration(tat)), wait
 }
 
-// Reserve takes the next slot of a rate that processes share, and returns the state after
-// that and how long the attempt has to wait for its slot. If that is longer than MaxWait, the
-// slot is not taken. A state that is later than MaxWait allows comes from another clock: it
-// is corrected to the state of a full queue, also if no slot is taken. Otherwise the state
-// of an attempt without a slot is unchanged.
+// Reserve takes the next slot of a rate that processes share. It returns the new state,
+// and how long the attempt has to wait for its slot. If the wait is longer than MaxWait,
+// the slot is not taken and the state does not change. A state that is later than MaxWait
+// allows comes from another clock. It is always corrected to the state of a full queue.
 func (p RatePolicy) Reserve(state, now time.Time) (next time.Time, wait time.Duration, ok bool) {
 	p = p.Effective()
 	g := p.spacing()

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// A Gate asks what limits the attempts of one policy, in this order: the throttle, which
-// decides at once, then the rate, then the limiter. Each field may be nil. Any number of
-// goroutines may use one.
+// A Gate combines the limits of one policy. It asks them in this order: the throttle,
+// which decides at once, then the rate, then the limiter. Each field may be nil. Any
+// number of goroutines may use a Gate.
 type Gate struct {
 	Throttle *Throttle
 	Rate     *Rate
 	Limiter  *Limiter
 }
 
-// A Pass is the admission of one attempt, which has to end with [Gate.Leave] or
-// [Gate.GiveBack]. The zero Pass admits nothing, and leaving with it does nothing.
+// A Pass is the admission of one attempt. It has to be returned with [Gate.Leave] or
+// [Gate.GiveBack]. The zero Pass admits nothing, and returning it does nothing.
 type Pass struct {
 	Queued time.Duration // how long the attempt has waited for the rate and the limiter
 
@@ -24,19 +24,20 @@ type Pass struct {
 	began    time.Time // for an adaptive limiter only
 }
 
-// Admitted reports whether there is something to leave.
+// Admitted reports whether the pass has to be returned.
 func (p *Pass) Admitted() bool { return p.admitted }
 
-// Enter admits an attempt, and waits for that if it has to. If the error is not nil, nothing
-// remains to be returned. The error is
+// Enter admits an attempt, and waits if it has to. If it returns an error, no pass has to
+// be returned. The error is
 //   - a [Refusal];
 //   - ctx.Err(), if ctx has ended before or during the wait;
-//   - context.DeadlineExceeded, if the wait would reach the deadline or the one of ctx.
-//     The zero deadline is none.
+//   - context.DeadlineExceeded, if the wait would reach deadline or the deadline of ctx.
+//     A zero deadline means none.
 //
-// If the rate admits an attempt and the limiter does not, the slot of the rate is free again,
-// unless another attempt has taken a later one. Without waiting, Enter takes no lock while
-// the throttle is calm, and reads the clock only for a rate and for an adaptive limiter.
+// If the rate admits an attempt but the limiter does not, the slot of the rate becomes
+// free again, unless another attempt has taken a later slot. Without waiting, Enter takes
+// no lock while the throttle is calm, and reads the clock only for a rate and for an
+// adaptive limiter.
 func (g *Gate) Enter(ctx context.Context, deadline time.Time) (Pass, error) {
 	if err := ctx.Err(); err != nil {
 		return Pass{}, err
@@ -102,9 +103,10 @@ func (g *Gate) waitForPermit(ctx context.Context, deadline time.Time) error {
 	return g.Limiter.wait(ctx)
 }
 
-// TryEnter admits a second request of an attempt, a hedge, without waiting, and reports
-// whether it did. While the throttle refuses any attempts, it admits none. A hedge that is
-// not admitted counts nowhere: it was not the caller who asked for it.
+// TryEnter admits the second request of a hedged attempt, without waiting, and reports
+// whether it did. While the throttle refuses any attempts, no second request is admitted.
+// A second request that is not admitted is not counted as a refusal, because the caller
+// did not ask for it.
 func (g *Gate) TryEnter() (Pass, bool) {
 	if g.Throttle != nil && g.Throttle.Share() > 0 {
 		return Pass{}, false
@@ -130,8 +132,8 @@ func (g *Gate) TryEnter() (Pass, bool) {
 	return p, true
 }
 
-// Leave returns what an attempt that has ended holds, and reports its samples: what it
-// shows the limiter, and what it shows the throttle.
+// Leave returns the pass of an attempt that has ended, and reports the samples of the
+// attempt for the limiter and for the throttle.
 func (g *Gate) Leave(p Pass, limiter, throttle Sample) {
 	if !p.admitted {
 		return
@@ -144,9 +146,9 @@ func (g *Gate) Leave(p Pass, limiter, throttle Sample) {
 	}
 }
 
-// GiveBack returns what an attempt holds that has been admitted but does not start, for
-// example because a breaker has opened while it waited. The slot of the rate is free again,
-// unless another attempt has taken a later one.
+// GiveBack returns the pass of an attempt that was admitted but does not start, for
+// example because a breaker has opened meanwhile. The slot of the rate becomes free
+// again, unless another attempt has taken a later slot.
 func (g *Gate) GiveBack(p Pass) {
 	if !p.admitted {
 		return

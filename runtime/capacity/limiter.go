@@ -10,23 +10,24 @@ import (
 	"time"
 )
 
-// A Limiter limits how many attempts are in progress. Any number of goroutines may use
-// one. An attempt takes a permit before it starts, and returns it when it has ended:
+// A Limiter limits how many attempts are in progress at a time. Any number of goroutines
+// may use it. An attempt takes a permit before it starts, and returns it when it has
+// ended:
 //
 //	if err := limiter.Acquire(ctx); err != nil {
 //		return err
 //	}
 //	defer limiter.Release()
 //
-// While permits are free, taking and returning one costs an atomic operation each. An
-// attempt that finds none waits, at most for MaxWait. Attempts are admitted in the order
-// in which they have arrived. A new attempt never overtakes a waiting one. At most as
-// many wait as Queue says. That keeps waits short under lasting overload: the others are
-// refused at once, since some have to be refused anyhow.
+// While permits are free, taking one and returning it cost an atomic operation each. If
+// no permit is free, an attempt waits for up to MaxWait. Attempts are admitted in the
+// order in which they have arrived. A new attempt never overtakes a waiting one. At most
+// Queue attempts wait; further ones are refused at once. This keeps waits short during a
+// long overload, when some attempts have to be refused in any case.
 //
 // The zero Limiter has no permits and refuses every attempt. A Limiter must not be copied
-// after first use. It starts no goroutine except for a moment, to refuse an attempt that
-// has waited for MaxWait.
+// after first use. It starts a goroutine only for a moment, to refuse an attempt that has
+// waited for MaxWait.
 type Limiter struct {
 	// free is the number of free permits, less crowd while attempts wait. It is also
 	// negative while an adaptive limit is below the permits in use. Attempts take a
@@ -95,8 +96,8 @@ func (l *Limiter) Policy() LimiterPolicy {
 	return LimiterPolicy{}
 }
 
-// Adaptive reports whether the limit changes with what the attempts show: they must
-// then end with [Limiter.Done].
+// Adaptive reports whether the limit adapts to the results of attempts. If it does,
+// return permits with [Limiter.Done].
 func (l *Limiter) Adaptive() bool { return l.adaptive != nil }
 
 // Limit returns the number of permits.
@@ -135,8 +136,8 @@ func (l *Limiter) TryAcquire() bool {
 }
 
 // Acquire takes a permit, and waits for one if it has to. It returns a [Refusal] if the
-// wait takes MaxWait or the queue is full, and ctx.Err() if ctx has ended, also if a
-// permit is free. The caller must return the permit if the error is nil.
+// wait takes MaxWait or the queue is full. If ctx has ended, it returns ctx.Err(), even
+// if a permit is free. The caller must return the permit if the error is nil.
 func (l *Limiter) Acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -255,7 +256,7 @@ func (l *Limiter) expireWaits() {
 	}
 }
 
-// Release returns a permit. It panics if more are returned than have been taken.
+// Release returns a permit. It panics if more permits are returned than were taken.
 func (l *Limiter) Release() {
 	if uint64(l.free.Add(1)-1) >= l.most.Load() { // no free permits, as it seems, or too many
 		l.released()

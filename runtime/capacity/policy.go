@@ -28,8 +28,8 @@ const NoWait time.Duration = -1
 type LimiterPolicy struct {
 	// Name of the limiter in errors and events.
 	Name string
-	// Limit is the number of permits. If Target is set, the limit begins there: zero
-	// means 20 then. Without a Target it must be set.
+	// Limit is the number of permits. If Target is set, it is only the number at the
+	// start, and zero means 20. Without a Target, it must be set.
 	Limit int
 	// MaxWait is how long an attempt waits for a permit. Zero means 500ms; [NoWait]
 	// refuses it at once.
@@ -55,12 +55,13 @@ func (p LimiterPolicy) Effective() LimiterPolicy {
 	return p
 }
 
-// A RatePolicy describes how many attempts may start in a time. It is plain data. The
+// A RatePolicy describes how many attempts may start in a period. It is plain data. The
 // zero value of every field but Name and Events means its default.
 type RatePolicy struct {
 	// Name of the rate in errors and events.
 	Name string
-	// Events attempts may start in each Per, evenly spaced, after a Burst. It must be set.
+	// Events is the number of attempts that may start in each Per, evenly spaced. It must
+	// be set.
 	Events int
 	// Per is the period of Events. Zero means 1s.
 	Per time.Duration
@@ -80,8 +81,8 @@ func (p RatePolicy) Effective() RatePolicy {
 	return p
 }
 
-// A ThrottlePolicy describes which share of the attempts is refused while a service
-// fails. It is plain data. The zero value of every field but Name means its default.
+// A ThrottlePolicy describes what share of the attempts is refused while a service fails.
+// It is plain data. The zero value of every field but Name means its default.
 type ThrottlePolicy struct {
 	// Name of the throttle in errors and events.
 	Name string
@@ -90,16 +91,16 @@ type ThrottlePolicy struct {
 	// − K·accepts)/(requests + 1). Zero means 2. See "Handling Overload" in Beyer et al.,
 	// Site Reliability Engineering (2016).
 	K float64
-	// Window is the time that the throttle looks back, in steps of a tenth. Zero means 1m.
+	// Window is the period over which the throttle counts requests. It moves in steps of
+	// a tenth of its length. Zero means 1m.
 	Window time.Duration
-	// MinCalls is the number of requests in the window below which nothing is refused.
-	// Zero means 20.
+	// With fewer requests than MinCalls in the window, nothing is refused. Zero means 20.
 	MinCalls int
-	// MaxShare is the greatest share that is refused, so that others find out when the
-	// service is well again. Zero means 0.95.
+	// MaxShare is the greatest share of requests that is refused. The others find out
+	// when the service has recovered. Zero means 0.95.
 	MaxShare float64
-	// Count lists the names of the classes of errors that a service under overload
-	// returns, with the default and the exceptions of Count of a breaker's policy.
+	// Count lists the names of the classes of errors that an overloaded service returns.
+	// It has the same default and the same exceptions as the Count of a breaker.
 	Count []string
 }
 

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// A Rate limits how many attempts start in a time: in any time T, at most
-// Burst + Events·T/Per, however many goroutines use it. While no attempt waits, one costs
-// a clock reading and an atomic operation.
+// A Rate limits how many attempts start in a period. In any period of length T, at most
+// Burst + Events·T/Per attempts start, however many goroutines use the rate. While no
+// attempt waits, an attempt costs a clock reading and an atomic operation.
 //
-// An attempt that comes too early waits for a slot, at most for MaxWait. Slots are given
-// in the order in which the attempts came. An attempt takes its slot when it starts, not
-// when it begins to wait. So an attempt that stops waiting takes no turn, and the
-// attempts after it move up.
+// An attempt that comes too early waits for a slot, for up to MaxWait. Attempts get slots
+// in the order of their arrival. An attempt takes its slot when it starts, not when it
+// begins to wait. So an attempt that stops waiting takes no turn, and the attempts after
+// it move up.
 //
-// A Rate must be made by [NewRate], and must not be copied after first use. It starts no
-// goroutine except for a moment, to give a slot to an attempt that waits.
+// A Rate must be made by [NewRate], and must not be copied after first use. It starts a
+// goroutine only for a moment, to give a slot to a waiting attempt.
 type Rate struct {
 	state   atomic.Int64 // see RatePolicy.Take; in nanoseconds since begun
 	crowded atomic.Bool  // attempts wait; changed only under mu
@@ -79,20 +79,22 @@ func (unconnected) Reserve(context.Context) (time.Duration, bool, error) {
 // been called. Before that, it refuses every attempt. All processes together admit at most
 // as many attempts as one rate of the policy.
 //
-// Each attempt asks the store once, and its slot is reserved then: the slot of an attempt
-// whose context ends during the wait is lost. If the store does not answer, the attempt is
-// refused. Attempts that must not wait, such as hedges, are not admitted.
+// Each attempt asks the store once, which reserves a slot for it. If the context of the
+// attempt ends during the wait, the slot is lost. If the store does not answer, the
+// attempt is refused. Attempts that must not wait, such as hedges, are not admitted.
 //
-// All processes should have the same policy. One with a shorter MaxWait takes slots that
-// others have reserved further ahead for an error of the clock, and gives them away again.
+// All processes should have the same policy. If a process has a shorter MaxWait than
+// others, it mistakes the slots that others have reserved for an error of the clock, and
+// gives these slots away again.
 func NewSharedRate(p RatePolicy) *Rate {
 	r := NewRate(p)
 	r.Share(nil)
 	return r
 }
 
-// Share connects a rate that [NewSharedRate] has returned. With nil, it is not connected
-// any more. Share is for packages that store rates; programs call Connect of a shared.Link.
+// Share connects a rate that [NewSharedRate] has returned. With nil, the rate is no
+// longer connected. Share is for packages that store rates; programs call Connect of a
+// shared.Link.
 func (r *Rate) Share(remote Remote) {
 	if remote == nil {
 		remote = unconnected{}
@@ -158,8 +160,8 @@ func (r *Rate) Refused() uint64 { return r.refused.Load() }
 // [RatePolicy.Take].
 func (r *Rate) Save() time.Time { return r.begun.Add(time.Duration(r.state.Load())) }
 
-// Restore sets the rate to a state that [Rate.Save] returned. If the state is of a
-// clock that is ahead, all slots of the burst are taken, but not more.
+// Restore sets the rate to a state that [Rate.Save] returned. If the state comes from a
+// clock that is ahead, all slots of the burst are taken, but no more.
 func (r *Rate) Restore(state time.Time) {
 	r.mu.Lock()
 	r.state.Store(int64(min(max(state.Sub(r.begun), 0), math.MaxInt64/2)))

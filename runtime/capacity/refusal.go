@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Kind says what refuses an attempt.
+// A Kind is the kind of limit that has refused an attempt.
 type Kind uint8
 
 // The kinds of what refuses attempts.
@@ -15,18 +15,20 @@ const (
 	ByLimiter
 )
 
-// A Refusal is the error of an attempt that may not start.
+// A Refusal is the error of an attempt that a limit has refused.
 type Refusal struct {
 	By   Kind
 	Name string // of the throttle, rate or limiter
 	// AdmitsIn is the time until a rate admits an attempt, if no other attempt takes its
 	// place. It is zero if the time is not known.
 	AdmitsIn time.Duration
-	// Cause is why the store of a rate that processes share was no help, or nil.
+	// Cause is the error of the store, if processes share the rate and the store has
+	// failed; otherwise nil.
 	Cause error
 }
 
-// Error returns what refused the attempt, and when a rate admits one.
+// Error describes the limit that has refused the attempt and, for a rate, when it admits
+// the next one.
 func (r Refusal) Error() string {
 	name := ""
 	if r.Name != "" {

@@ -1,8 +1,8 @@
 package capacity
 
-// A Set is what limits the calls of a program, for metrics. The method Capacity of
-// generated code returns one. What it shows is read when somebody asks: a call that
-// nothing refuses pays nothing for it.
+// A Set has all limits of a program, for metrics. The method Capacity of generated code
+// returns it. Its values are read on request, so a call that is not refused pays nothing
+// for them.
 type Set struct {
 	Limiters  []*Limiter
 	Rates     []*Rate

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A Throttle refuses a share of the attempts, at random, while the service refuses many: see
-// [ThrottlePolicy.Share]. Any number of goroutines may use one. The zero Throttle has
-// the zero policy, with its defaults. A Throttle must not be copied after first use.
+// A Throttle refuses a share of the attempts at random while the service refuses many
+// requests: see [ThrottlePolicy.Share]. Any number of goroutines may use it. The zero
+// Throttle has the zero policy, with its defaults. A Throttle must not be copied after
+// first use.
 //
-// While nothing fails, the requests equal the accepts, and the share is zero. So nothing is
-// counted before the first failure, and an attempt costs one atomic load before it and one
-// after it. That ends when no failure is left in the window. As long as the failures are too
-// few for a refusal, an attempt costs an atomic load before it, and a lock and a clock
-// reading after it.
+// While nothing fails, the service accepts all requests, and the share is zero. So
+// nothing is counted, and an attempt costs one atomic load before it and one after it.
+// While there are failures in the window, but too few for a refusal, an attempt costs one
+// atomic load before it, and a lock and a clock reading after it.
 type Throttle struct {
 	mood   atomic.Uint32                  // written under mu
 	policy atomic.Pointer[ThrottlePolicy] // as given; nil in the zero Throttle
@@ -68,11 +68,11 @@ func (t *Throttle) Policy() ThrottlePolicy {
 	return ThrottlePolicy{}.Effective()
 }
 
-// Calm reports whether no failure is in the window: every attempt is admitted, and
-// a success need not be reported.
+// Calm reports whether there is no failure in the window. Then every attempt is admitted,
+// and a success need not be reported.
 func (t *Throttle) Calm() bool { return t.mood.Load() == calm }
 
-// Admit reports whether an attempt may start. One that may not counts as a request.
+// Admit reports whether an attempt may start. A refused attempt counts as a request.
 func (t *Throttle) Admit() bool { return t.mood.Load() != refusing || t.admit() }
 
 //go:noinline
@@ -99,7 +99,8 @@ func (t *Throttle) Share() float64 {
 	return t.state.Share(time.Now())
 }
 
-// Report counts an attempt that was admitted and has ended. A [Neutral] one does not count.
+// Report counts an attempt that was admitted and has ended. A [Neutral] attempt does not
+// count.
 func (t *Throttle) Report(s Sample) {
 	if s == Overload || s == Success && t.mood.Load() != calm {
 		t.report(s)

@@ -2,9 +2,9 @@ package capacity
 
 import "time"
 
-// A ThrottleState is the state of a throttle as plain data, whose clock and random numbers
-// are the caller's: a simulation passes its own. It decides like a [Throttle], which is one
-// with a lock. A ThrottleState must not be used by several goroutines simultaneously.
+// A ThrottleState is a throttle that gets the time and the random numbers from its
+// caller, for simulations. It makes the same decisions as a [Throttle], but has no lock.
+// A ThrottleState must not be used by several goroutines simultaneously.
 type ThrottleState struct {
 	limits ThrottlePolicy // effective
 	from   time.Time
@@ -37,8 +37,8 @@ func (t *ThrottleState) Share(now time.Time) float64 {
 	return t.share()
 }
 
-// Report counts an attempt that was admitted and has ended at now. A [Neutral] one does
-// not count, and neither does a success while no failure is in the window.
+// Report counts an attempt that was admitted and has ended at now. A [Neutral] attempt
+// does not count, and neither does a success while there is no failure in the window.
 func (t *ThrottleState) Report(now time.Time, s Sample) {
 	t.advance(now)
 	switch {

@@ -11,10 +11,10 @@ import (
 var ErrAdaptive = errors.New("a limiter cannot begin or cease to adapt its limit")
 
 // Update gives the limiter other settings while calls use it. Attempts that hold permits
-// keep them, also if the limit falls below their number. Attempts that wait keep their
-// MaxWait. An adaptive limit stays where it is, within Min and Max. Update returns an error,
-// and changes nothing, if [NewLimiter] would panic for p, if p has another Name, or
-// [ErrAdaptive]. It may be called at any time, but not for the zero Limiter.
+// keep them, even if the limit falls below their number. Attempts that wait keep their
+// MaxWait. An adaptive limit stays where it is, within Min and Max. Update returns an
+// error, and changes nothing, if [NewLimiter] would panic for p, if p has another Name,
+// or [ErrAdaptive]. It may be called at any time, but not for the zero Limiter.
 func (l *Limiter) Update(p LimiterPolicy) error { return updateNow(l.PrepareUpdate(p)) }
 
 // PrepareUpdate returns the error of [Limiter.Update], or the function that makes the update.
@@ -67,11 +67,11 @@ func (l *Limiter) resize(most, limit int) {
 // has its settings.
 var ErrShared = errors.New("a rate that processes share cannot change")
 
-// Update gives the rate other settings while calls use it. The slots that are taken stay
-// taken: the next one is free when it would have been, or at most a Burst of slots later.
-// Attempts that wait move up if the rate rises. Update returns an error, and changes
-// nothing, if [NewRate] would panic for p, if p has another Name, or [ErrShared]. It may be
-// called at any time.
+// Update gives the rate other settings while calls use it. Slots that are taken stay
+// taken. The next slot is free when it would have been, but at most a Burst of slots from
+// now. Attempts that wait move up if the rate rises. Update returns an error, and changes
+// nothing, if [NewRate] would panic for p, if p has another Name, or [ErrShared]. It may
+// be called at any time.
 func (r *Rate) Update(p RatePolicy) error { return updateNow(r.PrepareUpdate(p)) }
 
 // PrepareUpdate returns the error of [Rate.Update], or the function that makes the update.

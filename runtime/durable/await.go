@@ -14,7 +14,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A RunError is the error of a run that [Await] waited for.
+// A RunError is the error of a run for which [Await] has waited.
 type RunError struct {
 	Run    string
 	Status storage.Status // StatusFailed, StatusCanceled, StatusTimedOut or StatusExpired
@@ -43,14 +43,15 @@ func (e *RunError) Is(target error) bool {
 	return false
 }
 
-// Await waits until a run has ended, and returns its result, or a [*RunError]. A
-// run that is paused has not ended. Within a run that a worker executes, Await
-// parks that run, which needs no process until the other one has ended: return
-// its error. Elsewhere Await asks the store every second, and at once when the
-// same engine has ended the run, or a store that is a [storage.Notifier] reports its
-// end. The error matches [ErrNotFound] if the run does not exist, and
-// [ErrConflict] if it waits for the run that calls Await: it is that run, or is
-// parked, itself or through others, until that run has ended.
+// Await waits until a run has ended, and returns its result, or a [*RunError]. A run that
+// is paused has not ended. If Await is called in a run that a worker executes, it parks
+// this run, which needs no process until the other run has ended. In this case, return
+// the error of Await. Elsewhere, Await asks the store once a second. It returns at once
+// if the same engine ends the run, or if the store is a [storage.Notifier] and reports
+// the end.
+//
+// The error matches [ErrNotFound] if the run does not exist. It matches [ErrConflict] if
+// a run would wait for itself, directly or through other runs.
 func Await[Out any](ctx context.Context, e *Engine, id string) (Out, error) {
 	var value Out
 	result, err := e.await(ctx, id)

@@ -8,22 +8,23 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// An Info describes the run, and the step if there is one, that a context
-// belongs to.
+// An Info describes the run of a context, and its step if there is one.
 type Info struct {
 	Run     string
 	Step    string // its id, or "" in the function of a run
 	Attempt int    // the number of the attempt, from 1, lost ones included; 0 outside of steps
 	Version int    // of the run: see [Version]
-	// Fence is raised by each claim of the run. A system that keeps the greatest
-	// fence it has seen can refuse requests of an engine that has lost the run.
+	// Fence is a number that increases with each claim of the run. A system that
+	// remembers the greatest fence it has seen can refuse requests of an engine that has
+	// lost the run.
 	Fence uint64
-	// Key is the idempotency key of the step: the same for all its attempts, on
-	// all machines. Outside of steps it is empty.
+	// Key is the idempotency key of the step. It is the same for all attempts, on all
+	// machines. Outside steps it is empty.
 	Key string
 }
 
-// Current returns what ctx belongs to, and false if it belongs to no run.
+// Current describes the run and the step of ctx. It returns false if ctx belongs to no
+// run.
 func Current(ctx context.Context) (Info, bool) {
 	c := fromContext(ctx)
 	switch {
@@ -81,16 +82,16 @@ func fromContext(ctx context.Context) *runContext {
 
 type scopeKey struct{}
 
-// Scope returns a context with other steps than ctx has: it distinguishes
-// the iterations of a loop that call the same step.
+// Scope returns a context whose steps are different from the steps of ctx. Use it to
+// distinguish the iterations of a loop that call the same step:
 //
 //	for page := range pages {
 //		ctx := durable.Scope(ctx, fmt.Sprint("page-", page))
 //		…
 //	}
 //
-// Scopes nest. The names of different scopes are different, whatever characters
-// they contain.
+// Scopes can be nested. Different scopes never have the same steps, whatever characters
+// their names contain.
 func Scope(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, scopeKey{}, record.ScopeIn(scopes(ctx), name))
 }

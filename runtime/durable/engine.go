@@ -13,9 +13,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// An Engine executes runs over a store. Any number of goroutines may use one.
-// Several engines, also those of other processes, may share a store as far as
-// its [storage.Guarantee] allows.
+// An Engine executes runs and keeps their state in a store. Any number of goroutines may
+// use it. Several engines, in one or several processes, may share a store as far as its
+// [storage.Guarantee] allows.
 type Engine struct {
 	ns      *namespace.Namespace
 	unshare func()                     // the engines that share transactions
@@ -53,9 +53,9 @@ func Namespace(name string) Option {
 	}
 }
 
-// Lease sets how long other engines wait before they take over the runs of an
-// engine that has stopped renewing its lease. The default is 30s; it is renewed
-// three times in that time.
+// Lease sets how long other engines wait before they take over the runs of an engine that
+// has stopped renewing its lease. The default is 30s. An engine renews its lease three
+// times in this period.
 func Lease(d time.Duration) Option {
 	return func(e *Engine) error {
 		if d < time.Second {
@@ -66,8 +66,9 @@ func Lease(d time.Duration) Option {
 	}
 }
 
-// A Codec encodes the results of runs and steps. The default is JSON. Another
-// one may compress or encrypt: what it returns is opaque to stores and queries.
+// A Codec encodes the results of runs and steps. The default is JSON. Another codec may
+// compress or encrypt them, because stores and queries do not interpret the encoded
+// bytes.
 type Codec interface {
 	Encode(value any) ([]byte, error)
 	// Decode decodes into a pointer. It neither changes nor keeps data, which several
@@ -84,10 +85,10 @@ func WithCodec(c Codec) Option {
 	}
 }
 
-// OnEvent adds a function that is called for every event, in the goroutine that
-// causes it, with the context of the call, the run or the operation. That context
-// may have ended. The function must not call methods of the engine. Those of
-// several OnEvent are called in their order.
+// OnEvent adds a function that is called for every event, in the goroutine that causes
+// it, with the context of the call, the run or the operation. The context may have ended.
+// The function must not call methods of the engine. The functions of several OnEvent are
+// called in order.
 func OnEvent(f func(context.Context, events.Event)) Option {
 	return func(e *Engine) error {
 		e.ns.OnEvent(f)
@@ -95,13 +96,13 @@ func OnEvent(f func(context.Context, events.Event)) Option {
 	}
 }
 
-// Redact adds a function that reports which parts of inputs and results people may
-// not see: [admin.Client.Values] returns "[redacted]" in their place. What is recorded is
-// not changed. The path of a part has the names of the members that lead to it, the
-// outermost first; elements of arrays have the path of their array.
+// Redact adds a function that reports which parts of inputs and results people may not
+// see: [admin.Client.Values] returns "[redacted]" in their place. The recorded values are
+// not changed. The path of a part consists of the names of the members that lead to it,
+// from the outermost one on. The elements of an array have the path of the array.
 //
-// Members that have the names of secrets, such as password, access_token or
-// Authorization, are redacted in any case. See [admin.Named] for others.
+// Members whose names look like secrets, such as password, access_token or Authorization,
+// are always redacted. See [admin.Named] for others.
 func Redact(hidden func(path []string) bool) Option {
 	return func(e *Engine) error {
 		e.ns.Hidden = append(e.ns.Hidden, hidden)
@@ -109,8 +110,8 @@ func Redact(hidden func(path []string) bool) Option {
 	}
 }
 
-// New returns an engine over a store. It neither reads nor writes the store
-// before its first run. Close the engine before the store.
+// New returns an engine for a store. It does not read or write the store before its first
+// run. Close the engine before the store.
 func New(s storage.Store, options ...Option) (*Engine, error) {
 	e := &Engine{
 		ns: namespace.New(s), active: map[string]*execution{}, handlers: map[string]*handler{},
@@ -127,17 +128,17 @@ func New(s storage.Store, options ...Option) (*Engine, error) {
 	return e, nil
 }
 
-// Admin returns the client with which the program describes and changes the runs of
-// the engine. It reports its events to the functions of [OnEvent].
+// Admin returns a client, with which a program can read and change the runs of the
+// engine. It reports its events to the functions of [OnEvent].
 func (e *Engine) Admin() *admin.Client { return admin.ClientOf(e.ns) }
 
-// Close waits until no run is executed, or ctx ends, which cancels the contexts
-// of the runs and waits until their functions return. It then returns the
-// lease. The state of the runs stays.
+// Close waits until the engine executes no run. If ctx ends before, Close cancels the
+// contexts of the runs and waits until their functions have returned. Then it returns the
+// lease. The state of the runs is kept in the store.
 //
 // If the store does not answer, the executions end a minute after ctx, as in
-// [Engine.Run], and Close returns an error at most 4/3 of a lease later: by default
-// 100s after ctx in all. The lease then ends by itself.
+// [Engine.Run]. Close returns an error at most 4/3 of a lease later, which is by default
+// 100s after the end of ctx. The lease then ends by itself.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if e.closed {

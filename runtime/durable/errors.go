@@ -22,8 +22,8 @@ var (
 	ErrCanceled = fault.ErrCanceled
 	// ErrTimedOut is returned by a run whose [Timeout] has passed.
 	ErrTimedOut = errors.New("the timeout of the run has passed")
-	// ErrExpired is returned by a run that has ended, in success or not, and whose
-	// results were deleted since: see [Retention] and [FailedRetention].
+	// ErrExpired is returned by a run that has ended and whose results have been deleted
+	// since: see [Retention] and [FailedRetention].
 	ErrExpired = errors.New("the run has ended; its results were deleted")
 	// ErrFenced is returned by a run that another engine, or another call of Run,
 	// has taken over.
@@ -33,8 +33,9 @@ var (
 	// ErrRepeated is returned by the second call of a step in one execution of its
 	// run, after the first one has succeeded: see genapi.StepPolicy.Repeat.
 	ErrRepeated = errors.New("the step has been called before in this execution")
-	// ErrResult matches the error for a value that cannot be recorded, or not be read
-	// again: the result of a step or a run, as a [*ResultError], or the input of a run.
+	// ErrResult matches the error for a value that cannot be encoded or decoded. The
+	// value is the result of a step or a run, whose error is a [*ResultError], or the
+	// input of a run.
 	ErrResult = fault.ErrResult
 	// ErrID matches the error for an id that is empty, too long, or not UTF-8.
 	ErrID = fault.ErrID
@@ -51,9 +52,9 @@ var (
 	ErrClosed = errors.New("the engine is closed")
 )
 
-// A ParkedError reports that a run waits without a process: a wait is longer
-// than the time that the caller has, or than ParkAfter. Call Run again at Until, unless
-// workers execute the run.
+// A ParkedError reports that a run waits without a process, because the wait is longer
+// than ParkAfter or than the time that the caller has. Unless workers execute the run,
+// call Run again at the time Until.
 type ParkedError struct {
 	Run    string
 	Until  time.Time // by the clock of the store; zero: until a run has ended that it awaits
@@ -77,14 +78,14 @@ type PausedError struct {
 	Run string
 	// Steps are the ids of the steps to resolve: see admin.Client.Resolve.
 	Steps []string
-	// Held reports that admin.Client.Pause has paused the run, and By who called it.
-	// If it is false and Steps is empty, the run has crashed too often without
-	// progress. Both need admin.Client.Resume.
+	// Held reports that admin.Client.Pause has paused the run, and By is who has called
+	// it. If Held is false and Steps is empty, the run has crashed too often without
+	// progress. In both cases, call admin.Client.Resume.
 	Held bool
 	By   events.Operator
 }
 
-// Error returns the run, and who or what has to do something about it.
+// Error describes the run, and what has to happen before it can go on.
 func (e *PausedError) Error() string {
 	switch by := e.By.String(); {
 	case e.Held && by != "":
@@ -98,11 +99,11 @@ func (e *PausedError) Error() string {
 	return fmt.Sprintf("run %q is paused: resolve %s", e.Run, fault.Some(e.Steps))
 }
 
-// A ConflictError reports runs that were not started, since they exist with another
+// A ConflictError reports runs that were not started, because they exist with another
 // function or another input. It matches [ErrConflict].
 type ConflictError struct{ Runs []string }
 
-// Error returns the runs, or how many they are and some of them.
+// Error lists the runs, or their number and some of them.
 func (e *ConflictError) Error() string {
 	if len(e.Runs) == 1 {
 		return fmt.Sprintf("run %q exists with another function or input: give the new one another id", e.Runs[0])
@@ -134,8 +135,8 @@ func (e *OwnedError) Error() string {
 // Unwrap returns [ErrFenced].
 func (e *OwnedError) Unwrap() error { return ErrFenced }
 
-// An UnfinishedError reports that the function of a run returned without an
-// error although steps that it called are unfinished. The run stays open.
+// An UnfinishedError reports that the function of a run has returned without an error
+// although some of its steps have not finished. The run stays open.
 type UnfinishedError struct {
 	Run   string
 	Steps []string
@@ -149,21 +150,20 @@ func (e *UnfinishedError) Error() string {
 // Unwrap returns [ErrUnfinished].
 func (e *UnfinishedError) Unwrap() error { return ErrUnfinished }
 
-// A ChangedError reports that a recorded step is called with other arguments
-// than those that were recorded, or by another function. Nothing was executed. To
-// name the argument in the id of the binding is no fix for this run: a call with
-// another id is another step, and is executed.
+// A ChangedError reports that a recorded step was called with arguments that differ from
+// the recorded ones, or by another function. Nothing was executed. Do not add the
+// argument to the id of the binding to fix this run: a call with another id is another
+// step, which would be executed.
 type ChangedError struct {
 	Run, Step string
 	// Recorded and Called are the functions, if they differ: see
 	// genapi.StepPolicy.Function. Called is "" for a call of [Step].
 	Recorded, Called string
-	// Arguments are the parameters with other arguments, if the functions are the
-	// same.
+	// Arguments are the parameters whose arguments differ, if the functions are the same.
 	Arguments []string
 }
 
-// Error returns the step, and what to do.
+// Error describes the step and the fix.
 func (e *ChangedError) Error() string {
 	if e.Recorded != "" {
 		called := e.Called
@@ -216,12 +216,12 @@ func inputError(run string, err error) error {
 	return fmt.Errorf("the input of run %q: %w", run, err)
 }
 
-// A StepError is the recorded error of a step that has failed. The call that
-// made the last attempt and the calls after a restart return equal ones.
+// A StepError is the recorded error of a step that has failed. The call that made the
+// last attempt and calls after a restart return equal errors.
 type StepError struct {
 	Run, Step string
 	Policy    string // its name
-	// Reason is why there was no further attempt; errors.Is finds it.
+	// Reason is the reason why there was no further attempt. errors.Is finds it.
 	Reason    retry.Reason
 	Escalated bool // the error matches retry.ErrEscalated
 	Attempts  int  // attempts made, lost ones included

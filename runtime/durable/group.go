@@ -68,10 +68,10 @@ func executeGroup[T any](
 	return o, errors.Join(err, failed)
 }
 
-// GroupEach is [Group] for groups whose outcome is too large for the memory. When
-// the group has ended, it calls each for the units with a result, in the order of
-// their ids, and for those with an error that [job.GroupPolicy.Collect] keeps. An
-// error of each ends it.
+// GroupEach is [Group] for groups whose outcome does not fit into memory. When the group
+// has ended, it calls each for the units with a result, in the order of their ids, and
+// for the units whose error [job.GroupPolicy.Collect] keeps. If each returns an error,
+// GroupEach stops and returns it.
 func GroupEach[T any](
 	ctx context.Context, g *job.Group, units []string,
 	op func(ctx context.Context, unit string) (T, error), each func(unit string, value T, err error) error,

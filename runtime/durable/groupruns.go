@@ -15,16 +15,16 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// GroupRuns is [Group] for many workers: each unit is a run of the function that is
-// registered as handler, with the input of the unit, which any worker executes. At
-// most [job.GroupPolicy.Workers] of them are started at a time, all if it is zero.
-// The end of a run is recorded together with the counters of the group. The id of
-// the run of a unit is the id of the run that calls GroupRuns, followed by the id of
-// the unit, as in "import-7/shards/eu-1". options are as for [Start].
+// GroupRuns is [Group] for many workers. Each unit is a run of the function that is
+// registered as handler, with the input of the unit, and any worker can execute it. At
+// most [job.GroupPolicy.Workers] units run at a time, or all if it is zero. The end of a
+// run is recorded together with the counters of the group. The id of the run of a unit
+// consists of the id of the run that calls GroupRuns and the id of the unit, as in
+// "import-7/shards/eu-1". The options are the options of [Start].
 //
-// If a worker executes the run that calls GroupRuns, it is parked until there is
-// something to do: a decision, or units to start. Return the error. Otherwise
-// GroupRuns waits. When the group ends, the runs that have not ended are canceled.
+// If a worker executes the run that calls GroupRuns, this run is parked until units have
+// to be started or a decision is due. In this case, return the error of GroupRuns.
+// Otherwise GroupRuns waits. When the group ends, runs that have not ended are canceled.
 //
 // Retries of steps of the runs count against the budget of the group. Events about
 // the group are reported by the engines that record the ends of its units.

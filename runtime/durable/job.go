@@ -17,11 +17,12 @@ import (
 // everything else, the transaction that records it writes the record that the step would
 // have had, and from then on nothing is special: see record.Job.
 
-// Job registers a function that executes runs, like [Handle]. The function is a step of
-// its run, and the only one: it is retried under the policy of s, and recorded as a call of
-// a step with this policy and the id that id returns for its input. id may be nil. A run
-// that succeeds with its first attempt takes two updates of one record, which are one
-// statement each in a store that is a [storage.Claimer] and a [storage.Swapper].
+// Job registers a function that executes runs, like [Handle]. The function is the only
+// step of its run. It is retried under the policy of s, and recorded like a call of a
+// step with this policy and with the id that the function id returns for the input. id
+// may be nil. If a run succeeds with its first attempt, it takes two updates of one
+// record. In a store that is a [storage.Claimer] and a [storage.Swapper], each of them is
+// one statement.
 //
 // Within the function, [Current] returns the step, and durable calls are a part of the
 // step. Generated code calls Job for the bindings of durable policies.

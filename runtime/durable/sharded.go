@@ -14,24 +14,23 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Sharded divides runs between several stores, for more runs than one database
-// can record. Each store is a shard, with an engine of its own: its leases, its
-// workers and its clock. A run and its descendants are on one shard, that of the
-// hash of their root, so that no transaction needs two.
+// A Sharded divides runs among several stores, for more runs than one database can
+// record. Each store is a shard. It has its own engine, with its own leases, workers and
+// clock. A run and all its descendants are on the same shard, which is chosen by a hash
+// of their root, so no transaction needs two shards.
 //
-// The root of a run is the part of its id before the first slash: the ids of all
-// descendants of run "import-7" begin with "import-7/". The number of shards and
-// their order never change, since the hash would find no run any more:
-// postgres.OpenSharded, for one, refuses other ones.
+// The root of a run is the part of its id before the first slash. The ids of all
+// descendants of run "import-7" begin with "import-7/". The number and the order of the
+// shards must never change, because the hash would no longer find the runs.
+// postgres.OpenSharded refuses such a change.
 //
 // [genapi.StepPolicy.Breaker] and [genapi.StepPolicy.Budget] are records of one store,
-// which the transaction of a step on another shard cannot reach: such steps return
-// [ErrShard]. Set Shared of the step instead, with a breaker and a shared.Budget
-// that a shared.Link connects to one store.
+// which a transaction on another shard cannot reach, so such steps return [ErrShard]. Set
+// Shared of the step instead, with a breaker and a shared.Budget that a shared.Link
+// connects to one store.
 type Sharded struct{ engines []*Engine }
 
-// ErrShard is returned for a call that would need records of another shard: see
-// [Sharded].
+// ErrShard is returned for a call that needs records of another shard: see [Sharded].
 var ErrShard = errors.New("on another shard")
 
 // NewSharded returns an engine for each of the stores, which are in the order of
@@ -52,8 +51,8 @@ func NewSharded(stores []storage.Store, options ...Option) (*Sharded, error) {
 	return s, nil
 }
 
-// Engine returns the engine of a run. Functions that take the id of a run, such
-// as [Start], [Await] and [admin.Client.Cancel], need this one.
+// Engine returns the engine of a run. Use this engine for functions that take the id of a
+// run, such as [Start], [Await] and [admin.Client.Cancel].
 func (s *Sharded) Engine(run string) *Engine {
 	root, _, _ := strings.Cut(run, "/")
 	h := fnv.New64a()
@@ -74,9 +73,9 @@ func (s *Sharded) Admins() []*admin.Client {
 // with each, for example.
 func (s *Sharded) Engines() []*Engine { return s.engines }
 
-// Work is [Engine.Work] on all shards, until ctx ends. The options apply to each
-// shard: [MaxRuns] limits the runs of one. If a shard cannot be worked on, Work ends
-// on all, and returns the error.
+// Work calls [Engine.Work] for all shards, until ctx ends. The options apply to each
+// shard, so [MaxRuns] limits the runs of one shard. If Work returns an error for one
+// shard, it ends for all of them, and the error is returned.
 func (s *Sharded) Work(ctx context.Context, options ...WorkOption) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

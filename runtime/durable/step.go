@@ -14,24 +14,24 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Step executes fn as a step of the run in ctx, or returns its recorded result.
-// The name distinguishes it from the other steps of the run: use [Scope] for a
-// step in a loop. Results are recorded as JSON, of at most 1 MiB.
+// Step executes fn as a step of the run in ctx, or returns its recorded result. The name
+// identifies the step within the run. For a step in a loop, use [Scope]. Results are
+// recorded as JSON, of at most 1 MiB.
 //
-// With a policy, fn is retried as the policy says, within and across executions
-// of the run. An attempt that may have taken effect pauses the run; generated
-// code for a binding with idempotent: true tries again instead: see
-// [genapi.StepPolicy]. The error of an exhausted step is a [*StepError].
+// With a policy, fn is retried under the policy, within and across executions of the run.
+// If an attempt may have taken effect, the run pauses. Generated code for a binding with
+// idempotent: true makes another attempt instead: see [genapi.StepPolicy]. The error of
+// an exhausted step is a [*StepError].
 //
-// With a nil policy, only the success of fn is recorded. Its error is returned
-// unchanged, and the next execution of the run calls fn again, as it does after
-// a crash: such steps are for reads, clocks and random numbers.
+// With a nil policy, only a success of fn is recorded. An error of fn is returned
+// unchanged, and the next execution of the run calls fn again. The same happens after a
+// crash. Use such steps for reads, clocks and random numbers.
 //
-// A second call of the same step in one execution of the run, after the first has
-// succeeded, is an error that matches [ErrRepeated]; with [genapi.StepPolicy.Repeat], it
-// returns a copy of the result. Within a step, a call of Step is a part of that
-// step: fn is called with retries under p, and nothing is recorded. Without a run
-// in ctx, the error matches [ErrNoRun], and fn is not called.
+// If the same step is called a second time in one execution of the run, after the first
+// call has succeeded, the error matches [ErrRepeated]. With [genapi.StepPolicy.Repeat],
+// the second call returns a copy of the result. If Step is called within another step, it
+// is a part of that step: fn is called with retries under p, and nothing is recorded.
+// Without a run in ctx, the error matches [ErrNoRun], and fn is not called.
 func Step[T any](ctx context.Context, name string, p *retry.Policy, fn func(context.Context) (T, error)) (T, error) {
 	return genapi.Call(ctx, &genapi.StepPolicy{Name: name, Policy: p}, genapi.StepID{}, genapi.Digest{}, fn)
 }

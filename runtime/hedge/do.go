@@ -6,8 +6,8 @@ import "context"
 // delay of h. It returns the result of the call that succeeds first. If both fail, it
 // returns the result and the error of the first call. request must be idempotent and safe
 // for concurrent calls, and should return soon after its context ends: Do returns when
-// both calls have returned. A result that is not used is dropped; if results must be
-// released, use a [Race].
+// both calls have returned. The other result is dropped. If results must be released, use
+// a [Race].
 func Do[T any](ctx context.Context, h *Hedge, request func(context.Context) (T, error)) (T, error) {
 	var race struct {
 		Race

@@ -14,10 +14,10 @@ import (
 const saved = 10
 
 // A Hedge decides when the second requests of a function start, and counts their
-// outcomes. It is shared by all calls of one function: durations of different functions
-// have no useful quantile. Any number of goroutines may use one; it takes no lock while
-// the first requests are fast. The zero Hedge starts no second request, and neither does
-// a nil *Hedge.
+// outcomes. All calls of one function share it; do not use it for several functions,
+// because a quantile of their different durations would be useless. Any number of
+// goroutines may use it. It takes no lock while the first requests are fast. The zero
+// Hedge starts no second request, and neither does a nil *Hedge.
 type Hedge struct {
 	policy   atomic.Pointer[Policy] // with its defaults; nil in the zero Hedge
 	extra    *budget.Budget         // nil in the zero Hedge
@@ -26,8 +26,8 @@ type Hedge struct {
 	won, lost, refused, noBudget atomic.Uint64
 }
 
-// New returns a hedge. It panics unless exactly one of After and Quantile is set, and
-// if a field of p is negative, not a number or above its range.
+// New returns a hedge. It panics if not exactly one of After and Quantile is set, or if a
+// field of p is negative, not a number or above its range.
 func New(p Policy) *Hedge {
 	if err := p.validate(); err != nil {
 		panic(err.Error())
@@ -81,8 +81,8 @@ func (h *Hedge) Policy() Policy {
 	return Policy{}
 }
 
-// Delay returns how long the first request of a race that begins now may take before
-// the second one starts. It returns false if no second one would start, because the
+// Delay returns how long the first request of a race that begins now may take before the
+// second one starts. It returns false if no second request would start, because the
 // quantile is not known yet.
 func (h *Hedge) Delay() (time.Duration, bool) {
 	p := h.policy.Load()

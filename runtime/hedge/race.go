@@ -8,15 +8,16 @@ import (
 	"time"
 )
 
-// ErrRefused is what the function that makes the second request returns if something
-// does not admit the request: a limiter without a free permit, for example. The race
-// then goes on as if no second request had started.
+// The function that makes the second request returns ErrRefused if something does not
+// admit the request: a limiter without a free permit, for example. The race then goes on
+// as if no second request had started.
 var ErrRefused = errors.New("hedge: second request refused")
 
 // errExited is the error of a second request that called [runtime.Goexit] or panicked.
 var errExited = errors.New("hedge: the second request called runtime.Goexit")
 
-// An Outcome says which request's result a race has, and whether there was another one.
+// An Outcome describes which request the result of a race comes from, and whether there
+// was a second one.
 type Outcome uint8
 
 // The outcomes of a race.
@@ -31,10 +32,10 @@ const (
 	Second
 )
 
-// A Race is one request that is hedged. The first request is made in the goroutine of
-// the caller, and the second one, if it starts, in a goroutine of its own. As soon as
-// one has succeeded, the context of the other ends. The race ends when both have
-// returned: neither a goroutine nor a use of an argument outlives it.
+// A Race is one hedged request. The first request is made in the goroutine of the caller.
+// The second one, if it starts, has its own goroutine. As soon as one of them has
+// succeeded, the context of the other one ends. The race ends when both have returned. No
+// goroutine outlives the race, and no argument is used after it.
 //
 // Generated code uses a Race, and so does code whose results must be released; other
 // code calls [Do]. The zero Race is ready for one use:
@@ -56,7 +57,7 @@ const (
 //		rows, err = race.rows, nil
 //	}
 //
-// All methods but Again are for the goroutine that called Begin.
+// All methods except Again must be called by the goroutine that has called Begin.
 type Race struct {
 	// Release, unless it is nil, is called if the second request has succeeded and its
 	// result is not used: before End returns, or before Close does after a panic of the
@@ -90,8 +91,8 @@ type Race struct {
 }
 
 // Begin begins the race and returns the context of the first request. If the request
-// takes longer than the delay of h, again is called in a goroutine of its own. It must
-// call [Race.Again] and do nothing else. If h is nil, nothing is hedged.
+// takes longer than the delay of h, again is called in a separate goroutine. It must call
+// [Race.Again] and do nothing else. If h is nil, nothing is hedged.
 func (r *Race) Begin(ctx context.Context, h *Hedge, again func()) context.Context {
 	if h == nil || h.extra == nil {
 		return ctx
@@ -110,8 +111,8 @@ func (r *Race) Begin(ctx context.Context, h *Hedge, again func()) context.Contex
 }
 
 // Again makes the second request by calling request, unless the race is over or the
-// request would exceed the extra load that the policy admits. The request has an
-// answer if it returns nil; it returns [ErrRefused] if it has done nothing.
+// request would exceed the extra load that the policy admits. request returns nil if it
+// has an answer, and [ErrRefused] if it has made no request.
 func (r *Race) Again(request func(context.Context) error) {
 	ctx, ok := r.start()
 	if !ok {
@@ -152,8 +153,8 @@ func (r *Race) finish(err error) {
 // the second request. Otherwise it waits for the answer of the second one. If both have
 // failed, the outcome is First. Either way, End returns when both have returned.
 //
-// Pass nil for an error that is an answer, such as "not found": the second request
-// would get the same one.
+// Pass nil for an error that is an answer, such as "not found", because the second
+// request would get the same answer.
 func (r *Race) End(err error) Outcome {
 	h := r.hedge
 	if h == nil {
@@ -173,8 +174,8 @@ func (r *Race) End(err error) Outcome {
 }
 
 // Close ends a race whose first request has not returned, because it panicked or called
-// [runtime.Goexit]: it cancels the second request and waits until that has returned.
-// After End it does nothing. Callers defer it.
+// [runtime.Goexit]: it cancels the second request and waits until it has returned. After
+// End, it does nothing. Defer it.
 func (r *Race) Close() {
 	if r.timer != nil && !r.over.Load() {
 		r.settle(true)

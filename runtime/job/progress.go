@@ -17,9 +17,9 @@ const (
 	UnitFailed                      // it has failed, and is not retried
 )
 
-// A Progress is the state of a group: counts, and what has been decided. It is
-// plain data that can be stored, as JSON for example. The statuses of the units
-// are not part of it: its size does not depend on their number.
+// A Progress is the state of a group: its counts and its decisions. It is plain data that
+// can be stored, as JSON for example. The statuses of the units are not part of it: its
+// size does not depend on their number.
 //
 // The methods depend only on their arguments and return the next state. They
 // change no state in place, so that a transaction may repeat them. Each takes
@@ -31,15 +31,15 @@ type Progress struct {
 	// Released is the number of successes in the provisional result, or 0 if
 	// there is none.
 	Released int `json:"released,omitempty"`
-	// Ended is the reason for which the group has ended. The zero value means that
-	// it has not.
+	// Ended is the reason why the group has ended. The zero value means that it has not
+	// ended.
 	Ended Reason `json:"ended,omitzero"`
 	// Breaker is the state of [GroupPolicy.Breaker]. Its times count from the
 	// zero of the Unix time, which is the start of the group.
 	Breaker breaker.Snapshot `json:"breaker,omitzero"`
 }
 
-// NewProgress returns the state of a group of which no unit has reported.
+// NewProgress returns the state of a group in which no unit has reported yet.
 func NewProgress(units int) Progress { return Progress{Pending: units} }
 
 // Units returns the number of units.
@@ -55,9 +55,8 @@ func (p Progress) Add(units int) Progress {
 	return p
 }
 
-// Report returns the state after the status of a unit has changed, and the
-// decision on it. policy is that of the group, and elapsed the time since its
-// start.
+// Report returns the state after the status of a unit has changed, and the decision on
+// it. policy is the policy of the group, and elapsed is the time since its start.
 //
 // After the group has ended, a report changes nothing, unless after is
 // [UnitPending]: a unit that was requeued opens the group again.
@@ -191,8 +190,8 @@ func (p *Progress) reason(hasEffort bool, effort *BestEffort, minSuccess int, el
 type Decision struct {
 	Complete    bool // the group has ended, or has a provisional result
 	Provisional bool // more results may follow
-	// Success means that enough units have succeeded. Without best effort, or after
-	// its deadline, one is enough. A group that its error policy has stopped is a
+	// Success means that enough units have succeeded. Without best effort, or after its
+	// deadline, one success is enough. A group that its error policy has stopped is a
 	// success only if it had a provisional result.
 	Success     bool
 	Reason      Reason  // why the group ends or waits

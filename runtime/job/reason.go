@@ -2,9 +2,9 @@ package job
 
 import "fmt"
 
-// A Reason is the reason for a decision about a job: why its group ends or waits,
-// why a retry is granted or refused, or what happens to a late result. Its text
-// form is that of [Reason.String].
+// A Reason is the reason for a decision about a job: why its group ends or waits, why a
+// retry is granted or refused, or what happens to a late result. Its text form is the
+// result of [Reason.String].
 type Reason uint8
 
 // The reasons.
@@ -54,8 +54,8 @@ var reasonWords = [...]string{
 	ReasonUpdated:       "updated",
 }
 
-// String returns the word for the reason, without counts: that of AD-44 where it
-// has one. It can be a label of metrics.
+// String returns the word for the reason, without counts. If AD-44 has a word for the
+// reason, it is this word. It can be a label of metrics.
 func (r Reason) String() string {
 	if int(r) < len(reasonWords) {
 		return reasonWords[r]

@@ -21,24 +21,24 @@ const MaxText = 1000
 type Override struct {
 	ID string `json:"id"` // unique in its set; Put sets it
 	// Package is the import path of the generated package to which the override applies.
-	// Empty means every one.
+	// Empty means all packages.
 	Package string `json:"package,omitempty"`
-	// Target selects policies if MaxAttempts is set, and breakers if Breaker is set: their
-	// name, or a pattern of [path.Match], such as * for all.
+	// Target selects policies if MaxAttempts is set, and breakers if Breaker is set. It
+	// is a name, or a pattern of [path.Match], such as * for all.
 	Target string `json:"target"`
 	// MaxAttempts limits the attempts of each call: 1 turns retries off.
 	MaxAttempts int `json:"max_attempts,omitempty"`
 	// Breaker holds the breakers open, or closed.
 	Breaker Hold `json:"breaker,omitempty"`
-	// Until is when the override ends by itself, by the clock of each process: at most
-	// [Longest] from now.
+	// Until is the time at which the override ends by itself, by the clock of each process.
+	// It is at most [Longest] from now.
 	Until  time.Time `json:"until"`
 	Reason string    `json:"reason,omitempty"` // why, for other operators
 	By     string    `json:"by,omitempty"`     // who
 	At     time.Time `json:"at,omitzero"`      // when it was put; Put sets it
 }
 
-// A Hold is what an override does to breakers.
+// A Hold defines what an override does to breakers.
 type Hold string
 
 // The holds.
@@ -70,7 +70,8 @@ func (o *Override) Summary() string {
 	return b.String()
 }
 
-// Validate returns why an override cannot be put at a time, or nil.
+// Validate returns nil, or an error that explains why the override is not possible at the
+// time now.
 func (o *Override) Validate(now time.Time) error {
 	switch {
 	case o.Target == "":

@@ -36,8 +36,8 @@ type Set struct {
 const lookEvery = time.Minute
 
 // NewSet returns a set without overrides for generated packages: the results of their
-// functions LivePolicies. A package belongs in one set, which decides about all limits
-// of its policies and all holds of its breakers.
+// functions LivePolicies. Use one set per package, because it decides about all limits of
+// the policies and all holds of the breakers.
 func NewSet(packages ...genapi.LivePackage) *Set {
 	return &Set{packages: packages, own: map[string]Override{}, followed: map[string]Override{}}
 }
@@ -60,7 +60,7 @@ type TargetError struct {
 	Step bool
 }
 
-// Error names what there is.
+// Error lists the policies or breakers that there are.
 func (e *TargetError) Error() string {
 	if e.Step {
 		return fmt.Sprintf("policy %s is one of durable steps, which keep their attempts: pause their runs", e.Target)
@@ -76,10 +76,11 @@ func (e *TargetError) Error() string {
 	return fmt.Sprintf("no %s matches %q: there are %s", e.Kind, e.Target, strings.Join(names, ", "))
 }
 
-// Put adds an override and returns it with its ID. It applies to the calls that begin from
-// now on, and for breakers to the attempts. If several apply to one policy, the lowest
-// limit counts; if several hold one breaker, open counts more than closed. It returns the
-// error of [Override.Validate], a [*TargetError], [ErrClosed] or [ErrManyOverrides].
+// Put adds an override and returns it with its ID. An override of policies applies to
+// calls that begin from now on, and an override of breakers to attempts that begin from
+// now on. If several overrides apply to one policy, the lowest limit counts. If several
+// hold the same breaker, open takes precedence over closed. It returns the error of
+// [Override.Validate], a [*TargetError], [ErrClosed], or [ErrManyOverrides].
 func (s *Set) Put(o Override) (Override, error) {
 	now := time.Now()
 	if err := o.Validate(now); err != nil {
@@ -137,8 +138,8 @@ func (s *Set) find(o *Override) error {
 	return e
 }
 
-// Remove ends an override of [Set.Put] before its time, and reports whether there was one.
-// Overrides of a store are ended there.
+// Remove ends an override of [Set.Put] early, and reports whether there was one. It does
+// not end overrides of a store.
 func (s *Set) Remove(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,9 +151,10 @@ func (s *Set) Remove(id string) bool {
 	return ok
 }
 
-// Follow replaces the overrides that a store has, which do not change under one ID. Those that
-// select nothing in this program are for others. It keeps only those that
-// [Override.Validate] accepts and that have an ID.
+// Follow replaces the overrides that come from a store. An override with a given ID never
+// changes. Overrides that select nothing in this program are ignored, because they are
+// meant for other programs. So are overrides without an ID, and overrides that
+// [Override.Validate] does not accept.
 func (s *Set) Follow(list []Override) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +199,7 @@ func (s *Set) inForce(now time.Time) []Override {
 	return list
 }
 
-// Close ends all overrides, and reports none of that. The set takes no others afterwards.
+// Close ends all overrides. Afterwards, the set accepts no others.
 func (s *Set) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

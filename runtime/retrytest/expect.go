@@ -18,11 +18,11 @@ type TB interface {
 //
 //   - attempt 503: the outcome of an attempt, as in the script;
 //   - wait 1s, or, if jitter draws it, wait 500ms-1s;
-//   - stop attempts exhausted: the [retry.Reason] why no attempt follows;
+//   - stop attempts exhausted: no attempt follows, with the [retry.Reason];
 //   - event hedge: another event, by its [retry.EventKind].
 //
-// A kind alone, such as wait, stands for any step of the kind. A string of several lines
-// has a step on each line.
+// A kind alone, such as wait, matches any step of this kind. A string may have several
+// lines, with one step per line.
 func Expect(t TB, r *Recorder, want ...string) {
 	t.Helper()
 	var expected []string

@@ -14,7 +14,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A Call is a call that a [Faults] is asked about.
+// A Call describes a call for which a [Faults] decides what happens.
 type Call struct {
 	Func    string // name of the function, such as Store.Get
 	Number  int    // of the calls of Func that were asked about, from 1
@@ -48,8 +48,8 @@ type chance struct {
 }
 
 // Parse returns the Faults that a script or rules describe: see the package
-// documentation. errs are the errors that the text may name in addition, and may be
-// nil. Without a seed in the text, chances are drawn from a random one.
+// documentation. errs are additional errors that the text may name; it may be nil. If the
+// text has no seed, a random seed is used.
 func Parse(text string, errs map[string]error) (*Faults, error) {
 	f := &Faults{calls: map[string]int{}, seed: rand.Uint64()}
 	split := func(r rune) bool { return r == ';' || r == '\n' }
@@ -111,8 +111,8 @@ func parseRule(text string, errs map[string]error) (r rule, err error) {
 	return r, nil
 }
 
-// Script is like [Parse] without named errors, and panics if text cannot be parsed: it
-// is for scripts in the source of tests.
+// Script is like [Parse] without named errors, and panics if text cannot be parsed. Use
+// it for scripts in the source of tests.
 func Script(text string) *Faults {
 	f, err := Parse(text, nil)
 	if err != nil {
@@ -121,15 +121,15 @@ func Script(text string) *Faults {
 	return f
 }
 
-// Outcomes returns a Faults by which the calls of each function have these outcomes in
-// turn, and succeed after them.
+// Outcomes returns a Faults that gives the calls of each function these outcomes in turn.
+// Later calls succeed.
 func Outcomes(list ...Outcome) *Faults {
 	s := script{list: list}
 	return Decide(func(c Call) Outcome { return s.at(c.Number - 1) })
 }
 
-// Decide returns a Faults that asks f about each call. f may be called by multiple
-// goroutines simultaneously.
+// Decide returns a Faults that calls f to decide about each call. f may be called by
+// multiple goroutines simultaneously.
 func Decide(f func(Call) Outcome) *Faults {
 	return &Faults{calls: map[string]int{}, decide: f}
 }
@@ -151,11 +151,11 @@ func FromEnv() (*Faults, error) {
 	return f, nil
 }
 
-// Seed returns the seed from which chances are drawn. A log should have it, so that a
-// test can repeat what has happened.
+// Seed returns the seed of the random draws. Write it to a log, so that a test can repeat
+// them.
 func (f *Faults) Seed() uint64 { return f.seed }
 
-// Calls returns how many calls of a function f was asked about.
+// Calls returns for how many calls of a function f has decided.
 func (f *Faults) Calls(name string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,13 +172,13 @@ func (f *Faults) total() (n int) {
 	return n
 }
 
-// Begin asks f about a call, and waits or panics as its outcome says. A decorator calls
-// it first. If before is not nil, the decorator returns it without calling the callee.
-// Otherwise it calls the callee, and returns after if the callee has succeeded and
-// after is not nil.
+// Begin decides the outcome of a call, and waits or panics if the outcome requires it. A
+// decorator calls it first. If before is not nil, the decorator returns it without
+// calling the function. Otherwise it calls the function. If the function has succeeded
+// and after is not nil, the decorator returns after.
 //
-// The context of a function that has none is context.Background(), so that a call of it
-// that hangs never returns.
+// If the function has no context, pass context.Background(). A call that hangs then never
+// returns.
 func (f *Faults) Begin(ctx context.Context, name string, args ...any) (before, after error) {
 	if f == nil {
 		return nil, nil
@@ -206,8 +206,8 @@ func (f *Faults) Begin(ctx context.Context, name string, args ...any) (before, a
 	}
 }
 
-// Op returns a function for [retry.Do] and for the generic functions of policies: a call
-// of the function called name, which does nothing but what f says.
+// Op returns a function for [retry.Do] and for the generic functions of policies. Its
+// name for f is name, and it does only what f decides.
 func (f *Faults) Op(name string) func(context.Context) (struct{}, error) {
 	return func(ctx context.Context) (struct{}, error) {
 		before, after := f.Begin(ctx, name)

@@ -11,7 +11,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// An Outcome is what one call does. The zero Outcome calls the callee at once.
+// An Outcome describes what one call does. The zero Outcome calls the function at once.
 type Outcome struct {
 	Name  string        // in records and errors; empty: derived from the other fields
 	Delay time.Duration // time that the call takes before all else, unless its context ends earlier
@@ -71,8 +71,8 @@ type Error struct {
 	Err     error  // what makes it an error of its class, or nil
 }
 
-// Error describes the error. It does not name Func, in which the runtime might find a
-// word such as timeout that it takes for the class of the error.
+// Error describes the error. It does not contain Func, because the runtime could take a
+// word such as timeout in the name for the class of the error.
 func (e *Error) Error() string {
 	return fmt.Sprintf("injected fault %s in attempt %d", e.Name, e.Attempt)
 }

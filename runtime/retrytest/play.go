@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Play is a script of failures, and what a policy promises of one call that meets
-// them.
+// A Play is a script of failures, together with what a policy promises for a call with
+// these failures.
 type Play struct {
 	Script  string
 	Fewest  int           // the least number of attempts of the call
@@ -15,9 +15,9 @@ type Play struct {
 }
 
 // Check makes one call and reports an error for each promise of p that it breaks, with
-// the sequence of its steps. call makes the call with a decorator that asks f, and
-// ignores its results: a fallback may return others. In a bubble of testing/synctest, no
-// wait takes any time and durations are exact.
+// the sequence of its steps. call must make the call with a decorator that asks f. Its
+// results are ignored, because a fallback may return others. In a bubble of
+// testing/synctest, waits take no time and durations are exact.
 func (p Play) Check(t TB, call func(ctx context.Context, f *Faults)) {
 	t.Helper()
 	var r Recorder

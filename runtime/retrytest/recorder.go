@@ -39,9 +39,9 @@ func (s Step) String() string {
 	return string(s.Kind) + " " + s.Name
 }
 
-// A Recorder records what calls do: the attempts, if a [Faults] decides about them or
-// [Recorder.Attempt] reports them, and the waits, stops and other events of wrapped
-// calls. Its zero value has recorded nothing. It may be used by multiple goroutines
+// A Recorder records the attempts, waits, stops and other events of wrapped calls. An
+// attempt is recorded if a [Faults] decides about it, or if [Recorder.Attempt] reports
+// it. The zero Recorder is empty and ready to use. It may be used by multiple goroutines
 // simultaneously.
 type Recorder struct {
 	mu    sync.Mutex
@@ -61,24 +61,24 @@ func recorderOf(ctx context.Context) *Recorder {
 	return r
 }
 
-// Attempt records an attempt with this outcome: fakes of your own call it.
+// Attempt records an attempt with this outcome. Call it in your own fakes.
 func (r *Recorder) Attempt(outcome string) { r.add(Step{Kind: Attempted, Name: outcome}) }
 
-// Steps returns what was recorded, in its order.
+// Steps returns the recorded steps in order.
 func (r *Recorder) Steps() []Step {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.steps)
 }
 
-// Reset forgets what was recorded.
+// Reset removes all recorded steps.
 func (r *Recorder) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.steps = nil
 }
 
-// String returns the steps, each on its line.
+// String returns the steps, one per line.
 func (r *Recorder) String() string { return strings.Join(r.lines(), "\n") }
 
 func (r *Recorder) lines() (lines []string) {

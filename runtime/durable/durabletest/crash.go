@@ -15,7 +15,7 @@ import (
 var ErrCrashed = fmt.Errorf("%w: its process has died", storage.ErrStore)
 
 // A Faulty is a store that fails at some of its commits. A commit is an update that
-// writes something. It passes all else on to the store that it was made of.
+// writes something. It passes all other calls on to the underlying store.
 type Faulty struct {
 	storage.Store
 	// faults returns the errors of a commit, by its number, from 1: instead of it, and
@@ -29,16 +29,16 @@ type Faulty struct {
 	end     []func() // what a crash ends
 }
 
-// CrashAt returns a store that fails at point n, from 1, and from then on, as if
-// the process had died there. There are two points for each commit: before it, which is
-// an odd one, and after it. The owners that the store holds are released, as they
-// are after the death of a process. A test uses it for n = 1, 2, … until [Faulty.Failed] returns false,
-// each time with a store that it then continues to use without the Faulty.
+// CrashAt returns a store that fails at point n and afterwards, as if the process had
+// died there. Points are numbered from 1. There are two points for each commit: an odd
+// one before it, and an even one after it. The owners that the store holds are released,
+// as after the death of a process. Use it in a test for n = 1, 2, … until [Faulty.Failed]
+// returns false. Each time, continue with the underlying store.
 func CrashAt(s storage.Store, n int) *Faulty { return failAt(s, n, ErrCrashed) }
 
-// LoseReply returns a store that loses the reply of one update, as when a
-// connection breaks: Update returns [storage.ErrUnknown] at point n, from 1. At
-// an odd point nothing was committed, at an even one everything.
+// LoseReply returns a store that loses the reply of one update, as if a connection had
+// broken. At point n, Update returns [storage.ErrUnknown]. Points are numbered from 1. At
+// an odd point, nothing was committed; at an even point, everything was.
 func LoseReply(s storage.Store, n int) *Faulty { return failAt(s, n, storage.ErrUnknown) }
 
 // failAt returns a store that fails with err at one point.
@@ -54,7 +54,7 @@ func failAt(s storage.Store, n int, err error) *Faulty {
 	}}
 }
 
-// FailBy returns a store whose commits are what a script says, in their order: see
+// FailBy returns a store whose commits have the outcomes of a script, in order: see
 // package retrytest. In addition to the outcomes there, a commit may be
 //
 //	crash           the process dies before the commit
@@ -88,8 +88,8 @@ func (f *Faulty) Failed() bool {
 	return f.failed
 }
 
-// Context returns a context that ends with parent, or with the cause
-// [ErrCrashed] when the store crashes: everything in a process ends with it.
+// Context returns a context that ends when parent ends, or when the store crashes, with
+// the cause [ErrCrashed]. Use it for everything that ends with the process.
 func (f *Faulty) Context(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	f.atEnd(func() { cancel(ErrCrashed) })
@@ -144,8 +144,8 @@ func (f *Faulty) die() {
 	f.end = nil
 }
 
-// Crash makes the store fail from now on, as if the process had died: within a
-// call or a wait, for example.
+// Crash makes the store fail from now on, as if the process had died, for example within
+// a call or a wait.
 func (f *Faulty) Crash() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -225,8 +225,8 @@ func (f *Faulty) Entries(ctx context.Context, after storage.Entry, limit int) ([
 	return f.Store.Entries(ctx, after, limit)
 }
 
-// Hold implements [storage.Liveness]. It does nothing if the store that f was made
-// of does not.
+// Hold implements [storage.Liveness]. It does nothing if the underlying store does not
+// implement it.
 func (f *Faulty) Hold(owner string) (func() error, error) {
 	live, ok := f.Store.(storage.Liveness)
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Stopped store delays every update until some time, as that of a process does
-// which gets SIGSTOP: before and after the transaction.
+// A Stopped store delays updates for some time, before and after their transactions, like
+// the store of a process that has got SIGSTOP.
 type Stopped struct {
 	storage.Store
 
@@ -41,7 +41,7 @@ func (s *Stopped) Update(
 	return err
 }
 
-// A Skewed store has another clock than the machine.
+// A Skewed store has a clock that differs from the clock of the machine.
 type Skewed struct {
 	storage.Store
 
@@ -49,7 +49,8 @@ type Skewed struct {
 	offset time.Duration
 }
 
-// Set sets the clock of the store to d from that of the machine.
+// Set sets the difference between the clock of the store and the clock of the machine to
+// d.
 func (s *Skewed) Set(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

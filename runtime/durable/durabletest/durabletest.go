@@ -22,16 +22,16 @@ import (
 )
 
 // An Open opens the store in a folder that exists and belongs to it. If the store
-// survives its process, Open is called again for the same folder after the store
-// was closed; if it is shared, also while it is open. The conformance test closes
-// what Open returns.
+// survives its process, Open is called again for the same folder after the store was
+// closed; if it is shared, also while it is open. The conformance test closes the
+// returned store.
 type Open func(t *testing.T, dir string) storage.Store
 
-// Run runs the conformance test of a store: each promise of [storage.Store] and
-// of its [storage.Guarantee] is a subtest. They take some seconds. Later subtests
-// build on what earlier ones test: with go test -failfast, the first failure is the
-// one to fix. The subtest of an optional interface, such as [storage.Notifier], is
-// skipped if the store does not implement it.
+// Run runs the conformance test of a store: each promise of [storage.Store] and of its
+// [storage.Guarantee] is a subtest. They take some seconds. Later subtests rely on
+// earlier ones, so use go test -failfast and fix the first failure. The subtest of an
+// optional interface, such as [storage.Notifier], is skipped if the store does not
+// implement it.
 func Run(t *testing.T, open Open) {
 	for _, test := range []func(*testing.T, *place){
 		testRecords, testVersions, testCopies, testOrderOfRecords, testManyRecords, testText, testRefusedText, testLarge,

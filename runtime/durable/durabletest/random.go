@@ -17,9 +17,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// RandomHistory executes one run in several processes that die, stop, lose replies
-// of the store and are canceled, while the clock of the store is set, and compares
-// what happened with what must never happen. Workers execute the run if the seed is
+// RandomHistory executes one run in several processes that die, stop, lose replies of the
+// store and are canceled, while the clock of the store is changed. It reports an error if
+// anything happened that the guarantees exclude. Workers execute the run if the seed is
 // odd, and calls of Run otherwise. It reports whether the run has succeeded.
 //
 // Histories of one store have different namespaces if their seeds differ, and may

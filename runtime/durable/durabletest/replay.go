@@ -15,14 +15,14 @@ import (
 // errAgain keeps the run of [Replay] open.
 var errAgain = errors.New("executed for Replay")
 
-// Replay checks that fn, the function of a run, may be continued after a crash:
-// it executes fn twice, the second time with the recorded results, and fails the
-// test if fn then calls other steps, calls them in another order, or returns
-// another error. Whatever fn does outside of steps is done twice.
+// Replay checks that fn, the function of a run, may be continued after a crash: it
+// executes fn twice, the second time with the recorded results, and fails the test if fn
+// then calls other steps, calls them in another order, or returns another error.
+// Everything that fn does outside steps is done twice.
 //
-// The order of steps that overlap does not matter. That of steps without a
-// policy, and with genapi.RecordFailures, is the order in which they end. In
-// a test with testing/synctest, waits take no time.
+// The order of steps that overlap does not matter. The order of steps without a policy,
+// and of steps with genapi.RecordFailures, is the order in which they end. In a test with
+// testing/synctest, waits take no time.
 func Replay(t testing.TB, fn func(context.Context) error) {
 	t.Helper()
 	p := &replay{first: map[string]*span{}}

@@ -16,8 +16,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/shared"
 )
 
-// An OpenShared opens the store in a folder, as an [Open] does. The test does not
-// close what it returns. Subtests call it simultaneously.
+// An OpenShared opens the store in a folder, as an [Open] does. The test does not close
+// the returned store. Subtests call it simultaneously.
 type OpenShared func(t *testing.T, dir string) shared.Store
 
 // RunBudget runs the conformance test of a store for ratio budgets that processes

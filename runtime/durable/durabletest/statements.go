@@ -12,9 +12,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Swift store is a [storage.Swapper], a [storage.Claimer] and a [storage.Inserter] over a
-// store that need not be one: an engine uses its statements where it can. Each of them is
-// an update of the store, with the failures of that, or one for each run that is swapped.
+// A Swift store implements [storage.Swapper], [storage.Claimer] and [storage.Inserter]
+// with any store, so that an engine uses these statements. Each statement is an update of
+// the underlying store, or one update per run for a swap, and fails when the update
+// fails.
 type Swift struct{ *Faulty }
 
 // Swap implements [storage.Swapper].

@@ -7,7 +7,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// An Kind is what an [Event] reports.
+// A Kind is the kind of an [Event].
 type Kind uint8
 
 // The kinds of events. Those of a transaction are reported after it is
@@ -109,7 +109,7 @@ type Event struct {
 	Err         error
 	Stack       string // EventPanicked: of the goroutine
 
-	// Job is set for EventJob. Its JobID is the run, and its Unit the id of the
-	// step, unless they are those of a group.
+	// Job is set for EventJob. Unless the event is about a group, its JobID is the id of
+	// the run, and its Unit is the id of the step.
 	Job job.Event
 }

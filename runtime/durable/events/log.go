@@ -22,10 +22,10 @@ var levels = map[Kind]slog.Level{
 }
 
 // Log returns a function for durable.OnEvent that writes each event to l. Starts and
-// successes of attempts are at level Debug; what somebody may have to look at is
-// at level Warn, what somebody has to look at is at level Error. The events of jobs
-// are written as [job.Log] does. An error of an attempt that has no class has the
-// class none, as in the logs of package retry.
+// successes of attempts have the level Debug. Events that somebody may have to look at
+// have the level Warn, and events that somebody has to look at have the level Error. The
+// events of jobs are written as by [job.Log]. As in the logs of package retry, an error
+// without a class has the class none.
 func Log(l *slog.Logger) func(context.Context, Event) {
 	jobs := job.Log(l)
 	return func(ctx context.Context, e Event) {

@@ -1,6 +1,6 @@
 package events
 
-// An Outcome is how an attempt ended.
+// An Outcome describes how an attempt ended.
 type Outcome string
 
 // The outcomes.
@@ -8,8 +8,8 @@ const (
 	OutcomeSucceeded Outcome = "succeeded"
 	OutcomeFailed    Outcome = "failed"
 	OutcomeTimedOut  Outcome = "timed_out" // by the limit of the attempt
-	// OutcomeInterrupted means that an attempt was ended by the end of its
-	// context, by a shutdown, or by the panic of another run: it may have taken effect.
+	// OutcomeInterrupted means that the end of its context, a shutdown or the panic of
+	// another run has ended the attempt. It may have taken effect.
 	OutcomeInterrupted Outcome = "interrupted"
 	OutcomeLost        Outcome = "lost"      // its process died, or lost the run: it may have taken effect
 	OutcomeWithdrawn   Outcome = "withdrawn" // before the call: it was not executed
@@ -20,7 +20,8 @@ const (
 	OutcomeSignaled    Outcome = "signaled"  // no attempt: a value was sent: see admin.Client.Signal
 )
 
-// An Operator is who changes runs and steps by hand, and why: see admin.By.
+// An Operator is a person who changes runs and steps, with the reason for the change: see
+// admin.By.
 type Operator struct {
 	Name   string `json:"name,omitempty"`
 	Reason string `json:"reason,omitempty"`

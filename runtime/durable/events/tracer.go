@@ -2,8 +2,9 @@ package events
 
 import "context"
 
-// A Tracer makes spans of what an engine executes. Package contrib/otel has one.
-// Its methods may be called concurrently, and must not call methods of the engine.
+// A Tracer creates spans for the runs and steps that an engine executes. Package
+// contrib/otel implements it. Its methods may be called concurrently, and must not call
+// methods of the engine.
 type Tracer interface {
 	// Start begins the span of an execution of a run, or of a step that is executed:
 	// a step whose result is recorded has no span. The context that it returns is
@@ -27,7 +28,7 @@ type Span struct {
 	Name   string // of the step, without the values that identify its calls
 	Policy string // name of the policy of the step, or ""
 
-	// Correlation is the id of the context in which the run was created. Events have
-	// the id of their step.
+	// Correlation is the id of the context in which the run was created. Events of a step
+	// have the id of the step.
 	Correlation string
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// A Store keeps the records of breakers, ratio budgets and rates that processes
-// share. Every [storage.Store] is one; contrib/redis is no more than that.
+// A Store keeps the records of breakers, ratio budgets and rates that processes share.
+// Every [storage.Store] implements it. contrib/redis implements only this interface.
 type Store interface {
 	// Update does what it does in [storage.Store], for keys of [storage.KindBudget],
 	// [storage.KindBreaker], [storage.KindRate] and [storage.KindOverrides].
@@ -27,32 +27,32 @@ type Store interface {
 	Guarantee() storage.Guarantee
 }
 
-// A Set is what [Link.Connect] connects. The method Stored of generated code
-// returns one.
+// A Set has the breakers, budgets and rates that [Link.Connect] connects. The method
+// Stored of generated code returns it.
 type Set struct {
 	Breakers []*breaker.Breaker
 	Budgets  []*Budget
 	Rates    []*capacity.Rate // of capacity.NewSharedRate
 }
 
-// A Link says through which store processes share breakers and budgets. It is
+// A Link describes the store through which processes share breakers and budgets. It is
 // plain data.
 type Link struct {
 	Store Store
-	// Namespace is the one of the engines whose durable steps use the same breakers and
-	// budgets. The default is the empty namespace.
+	// Namespace is the namespace of the engines whose durable steps use the same breakers
+	// and budgets. The default is the empty namespace.
 	Namespace string
-	// Forgetful accepts a store that several processes share and that may lose what
-	// it has acknowledged when it ends, as Redis may. Budgets are full again then, and
-	// breakers closed.
+	// Forgetful accepts a store that several processes share, but that may lose
+	// acknowledged updates when it ends, as Redis may. After such a loss, budgets are
+	// full and breakers are closed.
 	Forgetful bool
-	// Overrides, or nil, follows the overrides that operators put into the store with
-	// retryctl override: it has each within about a second. While the store fails, what is
-	// in force stays until its end.
+	// Overrides, if it is not nil, follows the overrides that operators put into the
+	// store with retryctl override. Each takes effect within about a second. While the
+	// store fails, overrides stay in force until their end.
 	Overrides *override.Set
-	// OnEvent, or nil, is called for every [events.EventStoreError], whose Name is that of
-	// the breaker or the budget. It may be called by several goroutines, and must
-	// not use breakers or budgets of the link.
+	// OnEvent, if it is not nil, is called for every [events.EventStoreError], whose Name
+	// is the name of the breaker or the budget. It may be called by several goroutines,
+	// and must not use breakers or budgets of the link.
 	OnEvent func(context.Context, events.Event)
 }
 
@@ -66,15 +66,14 @@ const (
 	reportEvery  = 5 * time.Second // between two reports about the part of a budget
 )
 
-// Connect shares breakers and budgets with all processes that connect to the same
-// store with the same names, until Close. Processes that use the same name should
-// have the same policy; each applies its own.
+// Connect shares breakers and budgets with all processes that use the same store and the
+// same names, until Close. Processes that use the same name should have the same policy,
+// because each process applies its own policy.
 //
-// Connect reads the store, and returns its error if that fails; nothing is
-// connected then. ctx limits only that. Afterwards, the link reads the records once
-// a second. While a store fails, budgets refuse retries, once their part is spent
-// or its 30s have passed, each breaker decides alone, for its process, and rates refuse all
-// attempts.
+// Connect reads the store. If this fails, it returns the error and connects nothing. ctx
+// limits only this read. Afterwards, the link reads the records once a second. While the
+// store fails, a budget refuses retries once its part is spent or 30s have passed, a
+// breaker decides for its own process, and a rate refuses all attempts.
 func (l Link) Connect(ctx context.Context, sets ...Set) (*Connection, error) {
 	if g := l.Store.Guarantee(); g.Shared != storage.SharedByProcess && !g.SurvivesProcess && !l.Forgetful {
 		return nil, ErrForgetful
@@ -253,11 +252,11 @@ func (c *Connection) follow(ctx context.Context, r storage.Record) {
 	c.overrides.Follow(b.List)
 }
 
-// Close gives the parts of the budgets back, and disconnects everything: the
-// breakers belong to this process alone then, the budgets refuse all retries, the
-// rates refuse all attempts, and the overrides of the store end.
-// ctx limits the time for that. If the store does not take a part back, Close
-// returns its error, and the lease of the part ends by itself.
+// Close returns the parts of the budgets to the store, and disconnects everything.
+// Afterwards the breakers belong to this process alone, the budgets refuse all retries,
+// the rates refuse all attempts, and the overrides of the store end. ctx limits the time
+// that Close takes. If the store does not take a part back, Close returns its error, and
+// the lease of the part ends by itself.
 func (c *Connection) Close(ctx context.Context) error {
 	var errs []error
 	c.once.Do(func() {

@@ -19,11 +19,11 @@ import (
 // that are not durable steps. It implements [retry.Budget]. Any number of
 // goroutines may use one.
 //
-// The process has a part of the budget for 30s at a time, and asks the store for
-// more when that is spent: see [Link.Connect]. A success costs one atomic load
-// while the part is full. A retry asks the store only if the part is empty, which
-// takes at most a second; if the store has no tokens, or does not answer, retries
-// are refused for 100ms to 1s without asking again.
+// The process leases a part of the budget for 30s at a time, and asks the store for more
+// when the part is spent: see [Link.Connect]. A success costs one atomic load while the
+// part is full. A retry asks the store only if the part is empty, which takes at most a
+// second. If the store has no tokens or does not answer, retries are refused for 100ms to
+// 1s without asking it again.
 //
 // A Budget that is not connected refuses every retry. All processes together
 // never make more retries than one [budget.Budget] of the same policy would allow.
@@ -53,11 +53,11 @@ const micro = 1_000_000
 
 // Errors of shared budgets. They match [retry.ErrBudget], too.
 var (
-	// ErrUnconnected means that [Link.Connect] was not called, or its connection is
-	// closed. It is the error of rates as well.
+	// ErrUnconnected means that [Link.Connect] was not called, or that its connection is
+	// closed. Rates return it, too.
 	ErrUnconnected = capacity.ErrUnconnected
-	// ErrLeaseLost means that the store has forgotten the part of a budget that a
-	// process had, as Redis does after FLUSHALL. The tokens are void.
+	// ErrLeaseLost means that the store has lost the part of a budget that a process had
+	// leased, as Redis does after FLUSHALL. The process can no longer use the tokens.
 	ErrLeaseLost = errors.New("the store has forgotten the lease of this process: its tokens are void")
 )
 
@@ -92,8 +92,8 @@ func (b *Budget) add() {
 // Full reports whether a deposit would add nothing to the part of this process.
 func (b *Budget) Full() bool { return b.missing.Load() == 0 }
 
-// Left returns how many retries are left as far as the process knows: in its part,
-// and in the store when it was asked last.
+// Left returns how many retries are left in the part of this process, and in the store at
+// the time of the last request.
 func (b *Budget) Left() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,8 +132,8 @@ func (b *Budget) stale(version uint64, due bool) bool {
 	return due && (b.short || b.capacity > 0 || version != b.version)
 }
 
-// Withdraw takes one retry. Its error matches [retry.ErrBudget], and says why the
-// store was no help if it was not.
+// Withdraw takes one retry. Its error matches [retry.ErrBudget], and contains the error
+// of the store if the store has failed.
 func (b *Budget) Withdraw() error {
 	if b.take() {
 		return nil
