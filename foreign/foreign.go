@@ -89,7 +89,8 @@ type File struct {
 	Kinds    []*Kind // of its documents, without duplicates
 	Policies []*Policy
 	Losses   []Loss // sorted by position, including the losses of policies
-	// Unread says why documents cannot be read. They may have no policies.
+	// Unread has the reasons why documents cannot be read. Such documents may have no
+	// policies.
 	Unread []policy.Problem
 	// Template reports that one of them is a Helm template.
 	Template bool
@@ -100,8 +101,8 @@ type File struct {
 	matchText bool // the system classifies errors by their texts
 }
 
-// A Loss is a part of a foreign document, or of a policy file, that has no
-// counterpart in the other language.
+// A Loss is a part of a foreign document, or of a policy file, that has no equivalent in
+// the other language.
 type Loss struct {
 	File string
 	policy.Pos
@@ -131,18 +132,20 @@ func (l Loss) problem() policy.Problem {
 	return p
 }
 
-// Options say what is known about a file in addition to its text.
+// Options has information about a file in addition to its text.
 type Options struct {
 	// From is the kind of its documents. If it is nil, the kinds of each document are
 	// recognized by its content; documents that are no policies are skipped.
 	From *Kind
-	// Patch, unless it is nil, says that the documents change others: what they do not
-	// write is decided there, so no rule judges it.
+	// Patch, unless it is nil, describes how the documents change other documents.
+	// Settings that they do not write are in those documents, so the rules do not check
+	// them.
 	Patch *Patch
 }
 
-// Read reads the policies of a file of another system. The problems are sorted. They include
-// values that the other system refuses, but not the reasons why documents cannot be read.
+// Read reads the policies of a file of another system. The problems are sorted. They
+// include values that the other system refuses, but not the reasons why documents cannot
+// be read; these are in Unread.
 func Read(name string, text []byte, o Options) (*File, []policy.Problem) {
 	r := newReader(&File{Name: name})
 	r.read(name, syntax.File(text), o.From, o.Patch)

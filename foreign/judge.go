@@ -11,10 +11,10 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// Check reads a file of another system and judges its policies by the rules for
-// policy files. Problems have the positions of the file and the names of its
-// fields. Losses are problems of severity Info. The problems are sorted. They do not
-// include why documents cannot be read, which the File has.
+// Check reads a file of another system and checks its policies with the rules for policy
+// files. Problems have the positions of the file and the names of its fields. Losses are
+// problems of severity Info. The problems are sorted. They do not include the reasons why
+// documents cannot be read, which are in the File.
 func Check(name string, text []byte, o Options) (*File, []policy.Problem) {
 	f, problems := Read(name, text, o)
 	problems = f.check(problems)

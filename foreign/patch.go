@@ -59,8 +59,9 @@ func patchesIn(doc *syntax.Node, add func(text, file *syntax.Node, p *Patch)) {
 	}
 }
 
-// PatchFiles returns the files that a kustomization.yaml applies as patches, by their names
-// relative to its folder. It returns nothing if the text is no kustomization.yaml.
+// PatchFiles returns the files that a kustomization.yaml applies as patches, by their
+// names relative to its folder. It returns nothing if the text is not a
+// kustomization.yaml.
 func PatchFiles(text []byte) map[string]*Patch {
 	files := map[string]*Patch{}
 	for _, doc := range syntax.File(text).Documents() {

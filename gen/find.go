@@ -165,7 +165,7 @@ func dirsOf(ctx context.Context, config Config, patterns []string, dirs map[stri
 	return nil
 }
 
-// A NoPackageError is the error for an import path at which there is no package.
+// A NoPackageError reports that there is no package at an import path.
 type NoPackageError struct {
 	Path   string
 	Folder bool   // there is a folder of that name

@@ -128,9 +128,9 @@ type run struct {
 	result  Result
 }
 
-// Generate compiles the policy files of a configuration, and writes nothing: see
-// [Result.Commit]. Problems of policy files are in the Result. The error is that
-// of a run that could not finish, such as a [*NoPolicyError].
+// Generate compiles the policy files of a configuration. It writes no files: see
+// [Result.Commit]. Problems of policy files are in the Result. The error, such as a
+// [*NoPolicyError], reports that Generate could not finish.
 func Generate(ctx context.Context, config Config) (*Result, error) {
 	r := &run{Config: config, result: Result{Dir: config.Dir, Sources: map[string][]byte{}}}
 	switch unchanged, err := r.plan(ctx); {
@@ -183,7 +183,7 @@ func (r *run) plan(ctx context.Context) (unchanged bool, err error) {
 	return false, nil
 }
 
-// A NoPolicyError is the error for packages without a policy file.
+// A NoPolicyError reports that no package has a policy file.
 type NoPolicyError struct {
 	Patterns []string // of the packages
 	Misnamed []string // files named retry.yml, which are not read

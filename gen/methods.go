@@ -12,7 +12,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A Coverage counts the methods of a bound type by how they are served.
+// A Coverage counts the methods of a bound type by how the wrapper calls them.
 type Coverage struct {
 	Source    string // the policy file
 	Symbol    string // the type, as the policy file names it

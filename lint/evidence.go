@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// Evidence is what a finding rests on: Named, Library or Proven, in ascending order.
+// Evidence is the basis of a finding: Named, Library or Proven, in ascending order.
 type Evidence = vocab.Evidence
 
 // The kinds of evidence.
@@ -40,9 +40,9 @@ func tail(rules []string, evidence Evidence) string {
 	return " (" + ids + ")"
 }
 
-// Parse splits the message of a diagnostic of the suite into its text, the ids of its rules, of
-// which the first is its category, and its evidence. Messages end with these, since go vet
-// and golangci-lint print nothing but the message.
+// Parse splits the message of a diagnostic of the suite into its text, the ids of its
+// rules, and its evidence. The first id is the category of the diagnostic. Messages end
+// with the ids and the evidence, because go vet and golangci-lint print only the message.
 func Parse(d analysis.Diagnostic) (text string, rules []string, evidence Evidence) {
 	start := strings.LastIndex(d.Message, " ("+d.Category)
 	if start < 0 {

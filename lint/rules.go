@@ -69,6 +69,6 @@ func SeverityOf(rule string) rules.Severity {
 	return rules.Warning
 }
 
-// IsNamed reports whether all findings of a rule have the evidence Named, so that none is
-// reported by default.
+// IsNamed reports whether all findings of a rule have the evidence Named, so that by
+// default none of them is reported.
 func IsNamed(rule string) bool { return rule == "RL113" || rule == "RL306" }

@@ -25,8 +25,8 @@ type ErrorClass struct {
 	Unprocessed bool // the server has not processed a request that fails this way
 }
 
-// Repeats reports whether p retries errors after which the work may be done
-// already.
+// Repeats reports whether p retries errors after which the server may already have done
+// the work.
 func (f *File) Repeats(p *Policy) bool {
 	_, ambiguous := rules.Ambiguous(p.RetryOn, func(class retry.Class) bool {
 		return slices.ContainsFunc(f.Errors, func(c ErrorClass) bool { return c.Name == string(class) && c.Unprocessed })
@@ -51,7 +51,8 @@ type class struct {
 var builtinClasses = []string{"network", "timeout", "server_error", "rate_limit", "canceled", "breaker_open",
 	"limited", "rate_limited", "throttled", "transient", "unknown", "any"}
 
-// BuiltinClasses returns the names of the classes that the runtime defines, and a file cannot.
+// BuiltinClasses returns the names of the classes that the runtime defines. A policy file
+// cannot define them.
 func BuiltinClasses() []string { return slices.Clone(builtinClasses) }
 
 var classKeys = []string{"is", "as", "http", "grpc", "pattern", "retryable", "unprocessed", "action"}

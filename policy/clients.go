@@ -9,8 +9,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A Client describes how the errors of a client library are read. What it reads
-// goes before the methods and the text of an error: see [retry.Facts].
+// A Client describes how the errors of a client library are read. What it reads takes
+// precedence over the methods and the text of an error: see [retry.Facts].
 type Client struct {
 	Name        string
 	Pos         Pos
@@ -55,7 +55,7 @@ type Match struct {
 // call, as the status 409 says.
 var Outcomes = []string{"network", "timeout", "server_error", "rate_limit", "permanent", "conflict"}
 
-// FactsOf returns the facts that an outcome stands for: one field is set.
+// FactsOf returns the facts for an outcome, with one field set.
 func FactsOf(outcome string) retry.Facts {
 	switch outcome {
 	case "permanent":

@@ -21,8 +21,8 @@ type Step struct {
 	Repeat   bool     // another call in one execution of a run returns its result again
 }
 
-// Step returns the durable step of a call of b: of its method if method is not "",
-// else of its function. The result is only meaningful if the policy is durable.
+// Step returns the durable step of a binding: of the method if method is not "", and
+// otherwise of the function. The result is only meaningful if the policy is durable.
 //
 // A step or formerly on the binding of a type is a prefix for the names of its
 // methods and replaces the symbol: with step pay, the method Charge is pay.Charge.

@@ -43,10 +43,10 @@ func (m *Method) Matches(name string) bool {
 // literal returns the number of bytes in m's pattern other than *.
 func (m *Method) literal() int { return len(m.Name) - strings.Count(m.Name, "*") }
 
-// MethodFor returns the entry of b.Methods that applies to a method, or nil. An
-// entry with the method's name wins; else the most specific matching pattern, which
-// has the most bytes other than *. tie is another pattern that matches and is
-// equally specific, or nil.
+// MethodFor returns the entry of b.Methods that applies to a method, or nil. If there is
+// an entry with the method's name, it is this entry. Otherwise it is the matching pattern
+// with the most bytes other than *. tie is another pattern that matches and is equally
+// specific, or nil.
 func (b *Binding) MethodFor(name string) (best, tie *Method) {
 	for i := range b.Methods {
 		m := &b.Methods[i]

@@ -27,13 +27,13 @@ var samples = []struct {
 // maxPlayed is the greatest number of calls that a play makes.
 const maxPlayed = 1000
 
-// Plays returns what p promises of one call whose attempts all fail, for each way in
-// which they may fail: how many calls of the callee there are, and how long they take.
-// The numbers are the ones that [Policy.Explain] prints. There are no plays for durable
-// calls, and none for failures that would be retried very often.
+// Plays returns what p promises for a call whose attempts all fail, for each kind of
+// failure: the number of attempts, and how long the call takes. The numbers are the ones
+// that [Policy.Explain] prints. There are no plays for durable calls, and none for
+// failures that would be retried very often.
 //
-// What calls share may refuse attempts, so that only the greatest numbers are promised
-// then.
+// A breaker, a budget or a limit may refuse attempts. If p has one, only the greatest
+// numbers are promised.
 func (p *Policy) Plays() (plays []retrytest.Play) {
 	if p.Durable != nil {
 		return nil

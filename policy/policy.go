@@ -35,12 +35,12 @@ type File struct {
 	Bindings    []Binding
 	Clients     []Client
 
-	// NoClients reports whether the file says that no client needs a reader, so that
-	// none is suggested.
+	// NoClients reports whether the file has clients: none, so that no readers are
+	// suggested.
 	NoClients bool
 
-	// Amplification is the most attempts that nested policies may multiply to, 12
-	// by default. retrylint checks Go code against it (RL401).
+	// Amplification is the greatest number of attempts that nested policies may lead to,
+	// by default 12. retrylint checks Go code against it (RL401).
 	Amplification int
 
 	classes   fileClasses
@@ -72,15 +72,15 @@ type Policy struct {
 	retry.Policy
 }
 
-// OnlyTypes reports whether the policy retries errors by what their types say alone:
-// it reads no text, has no class of the file, and does not retry unknown errors.
+// OnlyTypes reports whether the policy classifies errors only by their types: it reads no
+// text, uses no class of the file, and does not retry unknown errors.
 func (p *Policy) OnlyTypes() bool {
 	return p.MatchText == retry.MatchNone && len(p.Classes) == 0 && !p.RetryUnknown &&
 		!slices.Contains(p.RetryOn, retry.ClassAny) && p.MaxAttempts != 1
 }
 
-// Compiled returns the policy as generated code has it: without what has no effect. Its
-// Classes have no Go symbols.
+// Compiled returns the policy in the form of generated code, without settings that have
+// no effect. Its Classes have no Go symbols.
 func (p *Policy) Compiled() retry.Policy {
 	c := p.Policy
 	if c.HardLimit == 0 && !c.Capture {
@@ -127,9 +127,9 @@ func Read(name string, text []byte) (file *File, problems []Problem, spellings *
 }
 
 // CheckDocument returns the problems of a policy file that was built in memory. Each
-// has the position of the node that it is about, as the builder has set it: a document
-// may so have the positions of another file. The problems are sorted. root must not be
-// changed during the call.
+// problem has the position of its node, which the builder has set. The positions may
+// refer to another file. The problems are sorted. root must not be changed during the
+// call.
 func CheckDocument(name string, root *syntax.Node) []Problem {
 	d := newDecoder(name)
 	d.document(root)

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// A Cost is an estimate of what a simulation takes, at worst: if every call makes all the
-// attempts that its policy allows.
+// A Cost is an estimate of the worst-case cost of a simulation, in which every call makes
+// all the attempts that its policy allows.
 type Cost struct {
 	Time  time.Duration // on this number of processors
 	Bytes int64
@@ -19,7 +19,7 @@ const (
 	eventsOfAttempt = 3
 )
 
-// Cost estimates what [Simulate] takes, at worst. It does not count what events add.
+// Cost estimates the worst-case cost of [Simulate], without the effects of events.
 func (s *System) Cost(o Options) Cost {
 	seconds := float64(s.seconds())
 	rates := s.offered()

@@ -82,9 +82,9 @@ func (c *Client) addLimits(f *policy.File, p *policy.Policy) {
 // previewEvents is the number of events at which a preview is stopped.
 const previewEvents = 5_000_000
 
-// Preview simulates three runs of the first default storm of a client, for a line or a
-// picture. It returns an error if that would take more than some seconds. parallel is the
-// number of runs at a time.
+// Preview simulates three runs of the first default storm of a client, for a line of text
+// or a picture. If this would take more than a few seconds, it returns an error. parallel
+// is the number of runs at a time.
 func Preview(c Client, parallel int) (*Result, error) {
 	return Simulate(Default(c)[0], Options{Seeds: 3, Parallel: parallel, MaxEvents: previewEvents})
 }
@@ -117,11 +117,11 @@ const (
 	defaultLongest = time.Hour // the longest attempt
 )
 
-// Default returns the two default storms for a client: the loss of 70 % of the workers
-// of a service for a short time, and errors of 70 % of its requests. The service takes a
-// tenth of the attempt timeout for a request. Where that is more than a second, all times
-// of the storm grow with it and its rate falls, so that as many requests wait for the
-// same number of attempts. Attempts of more than an hour are simulated as ones of an hour.
+// Default returns the two default storms for a client: the loss of 70 % of the workers of
+// a service for a short time, and errors of 70 % of its requests. The service takes a
+// tenth of the attempt timeout for a request. If this is more than a second, all times of
+// the storm grow in proportion and the rate falls, so that the same number of requests
+// wait. Attempts of more than an hour are simulated as attempts of an hour.
 func Default(c Client) []*System {
 	limit := cmp.Or(c.Policy.AttemptTimeout, c.Policy.Timeout)
 	if limit <= 0 {

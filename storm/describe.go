@@ -10,7 +10,7 @@ import (
 	"github.com/retrygen/retrygen/policy/duration"
 )
 
-// Describe returns what the system is, in a line for each service, load and event.
+// Describe describes the system, with one line per service, load and event.
 func (s *System) Describe() (lines []string) {
 	for i := range s.Services {
 		v := &s.Services[i]
@@ -101,7 +101,7 @@ func count(n int, noun string) string {
 	return Thousands(n) + " " + noun
 }
 
-// Assumed returns what the policy files have that is not simulated, each once.
+// Assumed lists the settings of the policy files that are not simulated, each once.
 func (s *System) Assumed() (list []string) {
 	for _, t := range s.targets() {
 		for _, a := range t.Client.Assumed {

@@ -132,7 +132,8 @@ type ServiceRun struct {
 	Seconds []ServiceSecond
 }
 
-// A RouteRun is what happened to the calls of a load, or of a service to another one.
+// A RouteRun has the numbers of the calls of a load, or of the calls from one service to
+// another.
 type RouteRun struct {
 	From, To string
 	Policy   string

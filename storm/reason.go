@@ -10,7 +10,7 @@ import (
 	"github.com/retrygen/retrygen/policy/duration"
 )
 
-// Text returns what the verdict says about the recovery, such as "recovers after 25s".
+// Text describes the recovery, as in "recovers after 25s".
 func (v *Verdict) Text() string {
 	n, worst := v.Recovered(), v.Worst()
 	switch {
@@ -26,8 +26,8 @@ func (v *Verdict) Text() string {
 	return "recovers after " + duration.Format(worst.After)
 }
 
-// Reason returns a sentence that says why the load recovers or not, about the worst run
-// of the verdict with an index.
+// Reason returns a sentence that explains why the load recovers or not. It is about the
+// worst run of the verdict with the given index.
 func (r *Result) Reason(load int) string {
 	v := &r.Verdicts[load]
 	run := r.Runs[v.worst()]

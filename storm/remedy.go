@@ -30,10 +30,10 @@ var remedies = []struct {
 	{"a service that drops the requests of callers that have gone", withNotice},
 }
 
-// Remedies tries changes that may let the load with an index recover, and returns those
-// after which it recovers in every run, up to a number. It tries each in fewer runs than
-// o says, because its verdict is only advice. A change whose simulation reaches a limit is
-// no remedy.
+// Remedies tries changes with which the load of the given index may recover. It returns
+// the changes with which the load recovers in every run, up to a number. It tries each
+// change in fewer runs than o has, because the result is only advice. If the simulation
+// of a change reaches a limit, the change is not a remedy.
 func Remedies(sys *System, load, most int, o Options) (list []Remedy) {
 	const runs = 2
 	o.Seeds, o.Progress = runs, nil

@@ -15,8 +15,8 @@ type Options struct {
 	Seeds    int // runs, with the seeds 1, 2, …; 0 means 5
 	Parallel int // runs at a time; 0 means 1
 
-	// Progress is called with the share of all seconds that are done. Several goroutines
-	// may call it. Nil means not at all.
+	// Progress, if it is not nil, is called with the share of all seconds that are done.
+	// Several goroutines may call it.
 	Progress func(done float64)
 	// MaxEvents limits the events of a run: if a run has more, Simulate returns an error. 0
 	// means no limit. Simulate also returns an error if a run has more than ten million calls
@@ -89,8 +89,8 @@ type Outcome struct {
 	Calls     int
 	Failed    int
 	Lost      float64 // seconds of calls that failed: Failed, in calls per second before
-	// Amplification is the most requests that a service gets for each call of the loads,
-	// as a multiple of those before the first event, in any window.
+	// Amplification is the greatest number of requests per call of the loads that a
+	// service gets in any window, as a multiple of this number before the first event.
 	Amplification float64
 	Amplified     string // that service
 	Peak          int    // the second in which that window begins

@@ -21,8 +21,8 @@ const afterEvents = 90 * time.Second
 // longest is the greatest duration in a scenario, and the greatest length of one.
 const longest = 24 * time.Hour
 
-// Read reads a scenario from text. name is used for positions only. open returns the
-// policy file with a path, as the scenario writes it. If the scenario has problems, Read
+// Read reads a scenario from text. name is used only for positions. open returns the
+// policy file with the path that the scenario writes. If the scenario has problems, Read
 // returns them, sorted, and no system. If open returns an error, Read returns it, wrapped
 // with the position of the policy.
 func Read(name string, text []byte, open func(path string) (*policy.File, error)) (*System, []policy.Problem, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/retrygen/retrygen/policy/duration"
 )
 
-// A Sweep is a value of a file that is changed, and its values.
+// A Sweep is a setting of a file that is changed, with its values.
 type Sweep struct {
 	Path   string // such as budgets.calls.ratio
 	Values []string

@@ -60,8 +60,8 @@ type Client struct {
 
 	// BreakerStore, BudgetStore and RateStore report whether all processes share one.
 	BreakerStore, BudgetStore, RateStore bool
-	// Patience limits an attempt whose policy has no limit. Zero means that the caller waits
-	// for ever.
+	// Patience limits an attempt whose policy has no limit. Zero means that the caller
+	// waits forever.
 	Patience time.Duration
 	// Assumed lists what is in the policy file but not simulated.
 	Assumed []string
@@ -81,8 +81,8 @@ type Load struct {
 	Target  Target
 	Clients int // processes, each with its own breakers and budgets; 0 means 1
 
-	// Rate is the number of calls per second of an open load: calls begin at random times,
-	// however long others take. It excludes Users.
+	// Rate is the number of calls per second of an open load: calls begin at random
+	// times, however long other calls take. It excludes Users.
 	Rate float64
 	// Users make calls one after another, with a random pause between two of them whose
 	// mean is Think.

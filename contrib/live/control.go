@@ -39,7 +39,7 @@ func Log(l *slog.Logger) Option { return func(c *Control) { c.log = l } }
 // OnChange sets a function that is called after each change. It may use the Control.
 func OnChange(f func(Change)) Option { return func(c *Control) { c.onChange = f } }
 
-// New returns a Control for a generated package. policies is the result of the package's
+// New returns a Control for a generated package. pkg is the result of the package's
 // function LivePolicies. If another version of retrygen has generated the package and
 // this version does not accept its policy file, New returns an [*Error]. It returns
 // another error if the file does not have all policies of the package.

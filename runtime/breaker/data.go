@@ -71,7 +71,7 @@ const (
 	Failure               // the service failed
 )
 
-// Admit returns the permit for an attempt that starts at now and true, or false if the
+// Admit returns true and the permit for an attempt that starts at now, or false if the
 // breaker refuses the attempt. It updates *s. [New] must accept the policy.
 //
 // Admit and Record depend only on their arguments and never change a slice of *s in
