@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"cmp"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -205,11 +204,24 @@ func springStatus(text string) int {
 	if n, err := strconv.Atoi(text); err == nil && n >= 100 && n < 600 {
 		return n
 	}
-	for status := 400; status < 600; status++ {
-		name := strings.NewReplacer(" ", "_", "-", "_", "'", "").Replace(strings.ToUpper(http.StatusText(status)))
-		if name != "" && name == text {
-			return status
-		}
-	}
-	return 0
+	return springStatuses[text]
+}
+
+// springStatuses are the errors among the statuses of Spring, with their older names: HttpStatus of
+// spring-web. Package net/http would double the size of the playground.
+var springStatuses = map[string]int{
+	"BAD_REQUEST": 400, "UNAUTHORIZED": 401, "PAYMENT_REQUIRED": 402, "FORBIDDEN": 403, "NOT_FOUND": 404,
+	"METHOD_NOT_ALLOWED": 405, "NOT_ACCEPTABLE": 406, "PROXY_AUTHENTICATION_REQUIRED": 407, "REQUEST_TIMEOUT": 408,
+	"CONFLICT": 409, "GONE": 410, "LENGTH_REQUIRED": 411, "PRECONDITION_FAILED": 412,
+	"PAYLOAD_TOO_LARGE": 413, "CONTENT_TOO_LARGE": 413, "REQUEST_ENTITY_TOO_LARGE": 413,
+	"URI_TOO_LONG": 414, "REQUEST_URI_TOO_LONG": 414, "UNSUPPORTED_MEDIA_TYPE": 415,
+	"REQUESTED_RANGE_NOT_SATISFIABLE": 416, "EXPECTATION_FAILED": 417, "I_AM_A_TEAPOT": 418,
+	"INSUFFICIENT_SPACE_ON_RESOURCE": 419, "METHOD_FAILURE": 420, "DESTINATION_LOCKED": 421, "MISDIRECTED_REQUEST": 421,
+	"UNPROCESSABLE_ENTITY": 422, "UNPROCESSABLE_CONTENT": 422, "LOCKED": 423, "FAILED_DEPENDENCY": 424, "TOO_EARLY": 425,
+	"UPGRADE_REQUIRED": 426, "PRECONDITION_REQUIRED": 428, "TOO_MANY_REQUESTS": 429,
+	"REQUEST_HEADER_FIELDS_TOO_LARGE": 431, "UNAVAILABLE_FOR_LEGAL_REASONS": 451,
+	"INTERNAL_SERVER_ERROR": 500, "NOT_IMPLEMENTED": 501, "BAD_GATEWAY": 502, "SERVICE_UNAVAILABLE": 503,
+	"GATEWAY_TIMEOUT": 504, "HTTP_VERSION_NOT_SUPPORTED": 505, "VARIANT_ALSO_NEGOTIATES": 506,
+	"INSUFFICIENT_STORAGE": 507, "LOOP_DETECTED": 508, "BANDWIDTH_LIMIT_EXCEEDED": 509, "NOT_EXTENDED": 510,
+	"NETWORK_AUTHENTICATION_REQUIRED": 511,
 }
