@@ -27,8 +27,6 @@ var script string
 //go:embed page.html
 var page string
 
-var pageTemplate = template.Must(template.New("page").Parse(page))
-
 // HTML writes the page. It contains all that it needs, and works from a file. It returns
 // the first error of w.
 func (p *Page) HTML(w io.Writer) error {
@@ -74,7 +72,8 @@ func (p *Page) HTML(w io.Writer) error {
 		}
 		data.Sections = append(data.Sections, out)
 	}
-	if err := pageTemplate.Execute(w, data); err != nil {
+	// Parsed here, so that programs that only draw need no templates.
+	if err := template.Must(template.New("page").Parse(page)).Execute(w, data); err != nil {
 		return fmt.Errorf("the page: %w", err)
 	}
 	return nil
