@@ -198,6 +198,8 @@ var floors = map[string][]string{
 	},
 	// What editors ask about a policy file; it knows no protocol and no Go package.
 	"policy/assist":     {"internal/spelling", "policy", "policy/format", "schema"},
+	// The commands of retrygen and the playground show the same results.
+	"internal/results": {"foreign", "internal/spelling", "policy", "storm", "storm/chart"},
 	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
 	"gen/internal/emit": {
 		"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "policy/rules", "runtime",
@@ -225,8 +227,8 @@ var floors = map[string][]string{
 		"runtime/capacity", "runtime/hedge"},
 	"cmd/retrygen/internal/lsp": {"gen", "policy", "policy/assist", "policy/rules"},
 	"cmd/retrygen": {"cmd/retrygen/internal/lsp", "docs", "foreign", "gen", "internal/atomicfile", "internal/cli",
-		"internal/diagnostic", "internal/filetree", "internal/sarif", "internal/spelling", "policy", "policy/duration",
-		"policy/format", "policy/rules", "schema", "storm", "storm/chart"},
+		"internal/diagnostic", "internal/filetree", "internal/results", "internal/sarif", "policy", "policy/duration",
+		"policy/format", "policy/rules", "schema", "storm"},
 	"cmd/retrylint": {"docs", "foreign", "internal/atomicfile", "internal/cli", "internal/diagnostic",
 		"internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.

@@ -50,6 +50,19 @@ type File struct {
 	ignores   []*ignore            // of rules that need the Go code
 }
 
+// Policy returns the policy with that name, or nil if there is none. f may be nil.
+func (f *File) Policy(name string) *Policy {
+	if f == nil {
+		return nil
+	}
+	for i := range f.Policies {
+		if f.Policies[i].Name == name {
+			return &f.Policies[i]
+		}
+	}
+	return nil
+}
+
 // A Policy is a resolved policy. Inherited settings and defaults are merged in, and
 // every field has its effective value.
 type Policy struct {

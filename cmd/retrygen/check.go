@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/internal/diagnostic"
+	"github.com/retrygen/retrygen/internal/results"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 )
@@ -114,7 +114,7 @@ func (c *checker) print(t *tally, stdout, stderr io.Writer) error {
 	}
 	switch {
 	case c.json:
-		if err := writeJSON(stdout, inJSON(t.problems)); err != nil {
+		if err := results.WriteJSON(stdout, results.Problems(t.problems)); err != nil {
 			return err
 		}
 	case c.github:
@@ -143,30 +143,4 @@ func readFile(name string) (title string, text []byte, err error) {
 	}
 	text, err = os.ReadFile(name)
 	return name, text, err
-}
-
-// A problem is a problem of a policy file, in JSON.
-type problem struct {
-	File     string `json:"file"`
-	Line     int    `json:"line"`
-	Column   int    `json:"column"`
-	Rule     string `json:"rule"`
-	Severity string `json:"severity"`
-	Text     string `json:"text"`
-	Paste    string `json:"paste,omitempty"`
-}
-
-func inJSON(list []policy.Problem) []problem {
-	out := make([]problem, 0, len(list))
-	for _, p := range list {
-		out = append(out, problem{p.File, p.Line, p.Col, p.Rule, p.Severity.String(), p.Text, p.Paste})
-	}
-	return out
-}
-
-func writeJSON(w io.Writer, value any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(value)
 }

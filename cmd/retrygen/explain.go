@@ -16,10 +16,9 @@ import (
 	"github.com/retrygen/retrygen/docs"
 	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/internal/cli"
-	"github.com/retrygen/retrygen/internal/spelling"
+	"github.com/retrygen/retrygen/internal/results"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
-	"github.com/retrygen/retrygen/storm"
 )
 
 // explain is the command explain: it describes a rule, or a resolved policy.
@@ -92,11 +91,15 @@ func (e *explainer) explain(name string, stdout, stderr io.Writer) int {
 	}
 	// A policy may have the name of a rule, such as p401, and then takes precedence.
 	rule := policy.RuleByID(strings.ToUpper(name))
-	p := policyOf(file, name)
+	p := file.Policy(name)
 	switch {
 	case p != nil && !p.Broken:
-		if err := e.policy(file, p, stdout); err != nil {
-			return fail(stderr, err)
+		if e.svg {
+			if err := p.Picture(stdout); err != nil {
+				return fail(stderr, err)
+			}
+		} else {
+			results.Explain(stdout, file, p, runtime.GOMAXPROCS(0))
 		}
 		if len(found) > 0 {
 			fmt.Fprintf(stderr, "retrygen: warning: %s has %s: run retrygen check %[1]s\n", e.file, policy.Summary(found))
@@ -110,37 +113,11 @@ func (e *explainer) explain(name string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return fail(stderr, unread(e.file, name, err))
 	case p == nil && file != nil && len(file.Policies) > 0:
-		return fail(stderr, unknown(name, file))
+		return fail(stderr, results.UnknownPolicy(name, file))
 	}
 	policy.Print(stderr, found, map[string][]byte{e.file: text}, e.color.On(stderr))
 	summarize(stderr, found)
 	return cli.Problems
-}
-
-// policyOf returns the policy with that name, or nil. f may be nil.
-func policyOf(f *policy.File, name string) *policy.Policy {
-	if f == nil {
-		return nil
-	}
-	for i := range f.Policies {
-		if f.Policies[i].Name == name {
-			return &f.Policies[i]
-		}
-	}
-	return nil
-}
-
-// unknown returns the error for a name that is neither a rule nor a policy.
-func unknown(name string, f *policy.File) error {
-	var names []string
-	for _, p := range f.Policies {
-		names = append(names, p.Name)
-	}
-	hint := fmt.Sprintf("%s has %s", f.Name, strings.Join(names[:min(len(names), 10)], ", "))
-	if near := spelling.Nearest(name, names); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	return fmt.Errorf("%q is neither a rule nor a policy of %s: %s", name, f.Name, hint)
 }
 
 // unread returns the error for a policy whose file cannot be read.
@@ -153,42 +130,6 @@ func unread(file, policy string, err error) error {
 		hint = "rename " + other + " to " + gen.SourceName
 	}
 	return fmt.Errorf("%q is not a rule, and there is no %s that may have a policy of that name: %s", policy, file, hint)
-}
-
-// policy describes a policy, what its calls share, and its groups, or draws its schedule.
-func (e *explainer) policy(f *policy.File, p *policy.Policy, stdout io.Writer) error {
-	if e.svg {
-		return p.Picture(stdout)
-	}
-	p.Explain(stdout, e.file)
-	f.ExplainSteps(stdout, p)
-	f.ExplainCapacity(stdout, e.file, p)
-	for i := range f.Breakers {
-		if b := &f.Breakers[i]; b.Name == p.Breaker {
-			fmt.Fprintln(stdout)
-			b.Explain(stdout, e.file)
-		}
-	}
-	explainStorm(stdout, f, p)
-	f.ExplainGroups(stdout, e.file, p.Name)
-	f.ExplainClients(stdout, p)
-	return nil
-}
-
-// explainStorm writes what the retries of a policy do in the default storm of the command
-// simulate. A policy without retries adds nothing to the load.
-func explainStorm(stdout io.Writer, f *policy.File, p *policy.Policy) {
-	client, ok := storm.ClientOf(f, p.Name)
-	if !ok || p.MaxAttempts == 1 {
-		return
-	}
-	result, err := storm.Preview(client, runtime.GOMAXPROCS(0))
-	if err != nil {
-		return // it takes longer than a description may
-	}
-	v := result.Verdicts[0]
-	fmt.Fprintf(stdout, "\nin the default storm: %s, at most %.2f × the load (retrygen simulate %s says why)\n",
-		v.Text(), v.Amplification(), p.Name)
 }
 
 // lintRule matches the ids of the rules of retrylint, which retrygen cannot

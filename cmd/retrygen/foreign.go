@@ -14,6 +14,7 @@ import (
 	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/internal/atomicfile"
 	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/internal/results"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 )
@@ -173,7 +174,7 @@ func (c *converter) importAll(names []string) (status int, err error) {
 	}
 	if len(files) < len(names) { // some cannot be read
 		if c.json {
-			err = writeJSON(c.stdout, conversion{Problems: inJSON(found)})
+			err = results.WriteJSON(c.stdout, results.Conversion{Problems: results.Problems(found)})
 		}
 		return cli.Problems, err
 	}
@@ -181,7 +182,7 @@ func (c *converter) importAll(names []string) (status int, err error) {
 	if err := c.write(text); err != nil || !c.json {
 		return status, err
 	}
-	return status, writeJSON(c.stdout, reportOf(files, found))
+	return status, results.WriteJSON(c.stdout, results.ConversionOf(files, found))
 }
 
 // exportFile is the command export.
@@ -222,7 +223,7 @@ func (c *converter) export(args []string) (status int, err error) {
 	out, losses, problems := foreign.Export(to, name, text)
 	if len(problems) > 0 {
 		if c.json {
-			return cli.Problems, writeJSON(c.stdout, conversion{Problems: inJSON(problems)})
+			return cli.Problems, results.WriteJSON(c.stdout, results.Conversion{Problems: results.Problems(problems)})
 		}
 		policy.Print(c.stderr, problems, map[string][]byte{name: text}, c.color.On(c.stderr))
 		summarize(c.stderr, problems)
@@ -232,7 +233,8 @@ func (c *converter) export(args []string) (status int, err error) {
 		return 0, err
 	}
 	if c.json {
-		return cli.OK, writeJSON(c.stdout, conversion{Losses: lossesOf(losses), Problems: []problem{}})
+		done := results.Conversion{Losses: results.Losses(losses), Problems: []results.Problem{}}
+		return cli.OK, results.WriteJSON(c.stdout, done)
 	}
 	for _, l := range losses {
 		fmt.Fprintf(c.stderr, "%s:%d:%d: lost: %s: %s\n", l.File, l.Line, l.Col, l.Path, l.Why)
@@ -265,52 +267,4 @@ func (c *converter) write(text []byte) error {
 	}
 	_, err := io.Copy(c.stdout, bytes.NewReader(text))
 	return err
-}
-
-// A conversion describes what import or export did, in JSON.
-type conversion struct {
-	Policies []converted `json:"policies,omitempty"`
-	Losses   []lossJSON  `json:"losses"`
-	Problems []problem   `json:"problems"`
-}
-
-// A converted policy, in JSON.
-type converted struct {
-	Name  string   `json:"name"`
-	File  string   `json:"file"`
-	Line  int      `json:"line"`
-	Binds []string `json:"binds,omitempty"`
-}
-
-// A lossJSON is a setting without counterpart, in JSON.
-type lossJSON struct {
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
-	Policy string `json:"policy,omitempty"`
-	Path   string `json:"path"`
-	Why    string `json:"why"`
-}
-
-func reportOf(files []*foreign.File, found []policy.Problem) conversion {
-	r := conversion{Losses: []lossJSON{}, Problems: inJSON(found)}
-	for _, f := range files {
-		for _, p := range f.Policies {
-			r.Policies = append(r.Policies, converted{Name: p.Name, File: f.Name, Line: p.Pos().Line, Binds: p.Binds})
-		}
-		r.Losses = append(r.Losses, lossesOf(f.Losses)...)
-	}
-	return r
-}
-
-func lossesOf(list []foreign.Loss) []lossJSON {
-	out := make([]lossJSON, 0, len(list))
-	for _, l := range list {
-		o := lossJSON{File: l.File, Line: l.Line, Column: l.Col, Path: l.Path, Why: l.Why}
-		if l.Policy != nil {
-			o.Policy = l.Policy.Name
-		}
-		out = append(out, o)
-	}
-	return out
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/internal/results"
 	"github.com/retrygen/retrygen/policy"
 )
 
@@ -67,7 +68,7 @@ func (m mode) run(ctx context.Context, config *config, patterns []string, stdout
 	if err != nil {
 		err = withHint(err, patterns)
 		if m.json {
-			err = errors.Join(err, writeJSON(stdout, report(new(gen.Result), err)))
+			err = errors.Join(err, results.WriteJSON(stdout, report(new(gen.Result), err)))
 		}
 		return fail(stderr, err)
 	}
@@ -76,7 +77,7 @@ func (m mode) run(ctx context.Context, config *config, patterns []string, stdout
 		err = result.Commit()
 	}
 	if m.json {
-		err = errors.Join(err, writeJSON(stdout, report(result, err)))
+		err = errors.Join(err, results.WriteJSON(stdout, report(result, err)))
 	} else {
 		m.print(config, result, stdout, stderr)
 		if writes {
@@ -223,12 +224,12 @@ func report(r *gen.Result, err error) any {
 		stopped = cli.Text(err)
 	}
 	return struct {
-		Problems []problem `json:"problems"`
-		Failed   []string  `json:"failed,omitempty"`   // policy files that generate nothing
-		Misnamed []string  `json:"misnamed,omitempty"` // files that would be policy files under their right name
-		Outputs  []output  `json:"outputs"`
+		Problems []results.Problem `json:"problems"`
+		Failed   []string          `json:"failed,omitempty"`   // policy files that generate nothing
+		Misnamed []string          `json:"misnamed,omitempty"` // files that would be policy files under their right name
+		Outputs  []output          `json:"outputs"`
 		// Coverage has the bound types; none if nothing has changed since an earlier run.
 		Coverage []coverage `json:"coverage,omitempty"`
 		Error    string     `json:"error,omitempty"`
-	}{inJSON(r.Problems), r.Failed, r.Misnamed, outputs, methods, stopped}
+	}{results.Problems(r.Problems), r.Failed, r.Misnamed, outputs, methods, stopped}
 }

@@ -46,7 +46,7 @@ func withHint(err error, patterns []string) error {
 func explained(name string) bool {
 	text, _ := os.ReadFile(gen.SourceName) // nil: there is none
 	file, _, _ := policy.Read(gen.SourceName, text)
-	return policy.RuleByID(strings.ToUpper(name)) != nil || policyOf(file, name) != nil
+	return policy.RuleByID(strings.ToUpper(name)) != nil || file.Policy(name) != nil
 }
 
 // misnamed returns the path of retry.yml in a folder, or "" if there is none.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/internal/results"
 )
 
 // list is the command list. It prints the bound symbols with their policies, durable steps, wrappers and
@@ -32,7 +33,7 @@ func list(flags *flag.FlagSet) cli.Run {
 		config.printProblems(stderr, result)
 		switch {
 		case *asJSON:
-			err = writeJSON(stdout, boundInJSON(result.Bound))
+			err = results.WriteJSON(stdout, boundInJSON(result.Bound))
 		case len(result.Bound) > 0 || len(result.Failed) == 0:
 			err = printBound(stdout, result.Bound, result.Coverage)
 		default:

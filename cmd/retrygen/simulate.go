@@ -10,11 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/internal/results"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/duration"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -100,21 +100,21 @@ func (s *simulator) run(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, err)
 	}
-	r := stormReport{source: cmp.Or(s.scenario, s.file), list: list, compares: s.compare != "" || s.sweep != ""}
+	r := results.Storms{Source: cmp.Or(s.scenario, s.file), List: list, Compares: s.compare != "" || s.sweep != ""}
 	if err := s.write(&r, stdout); err != nil {
 		return fail(stderr, err)
 	}
-	if !r.meets(required, stderr) {
+	if !r.Meets(required, stderr) {
 		return cli.Problems
 	}
 	return cli.OK
 }
 
 // write writes the results in the forms that the flags select.
-func (s *simulator) write(r *stormReport, stdout io.Writer) error {
+func (s *simulator) write(r *results.Storms, stdout io.Writer) error {
 	if s.html != "" {
 		var page bytes.Buffer
-		if err := r.page().HTML(&page); err != nil {
+		if err := r.Page().HTML(&page); err != nil {
 			return err
 		}
 		if err := os.WriteFile(s.html, page.Bytes(), 0o666); err != nil {
@@ -123,29 +123,12 @@ func (s *simulator) write(r *stormReport, stdout io.Writer) error {
 	}
 	switch {
 	case s.json:
-		return r.writeJSON(stdout)
+		return r.WriteJSON(stdout)
 	case s.svg:
-		return r.page().SVG(stdout)
+		return r.Page().SVG(stdout)
 	}
-	r.print(stdout)
+	r.Print(stdout)
 	return nil
-}
-
-// A simulation is one system that is simulated, and what came of it.
-type simulation struct {
-	policy   string // whose default storm it is, or "" for a scenario
-	variant  string // the file of -compare or the value of -sweep, or ""
-	system   *storm.System
-	result   *storm.Result
-	remedies [][]storm.Remedy // for each load
-}
-
-// name returns what the verdict about a load is about.
-func (c *simulation) name(load int) string {
-	if c.policy != "" {
-		return c.policy
-	}
-	return c.system.Loads[load].Name
 }
 
 // problems are the errors of a policy file or scenario.
@@ -157,7 +140,7 @@ type problems struct {
 func (p *problems) Error() string { return policy.Summary(p.list) }
 
 // simulations returns what is to be simulated.
-func (s *simulator) simulations(args []string) ([]simulation, error) {
+func (s *simulator) simulations(args []string) ([]results.Simulation, error) {
 	name := cmp.Or(s.scenario, s.file)
 	if s.sweep != "" {
 		return s.swept(name, args)
@@ -167,14 +150,14 @@ func (s *simulator) simulations(args []string) ([]simulation, error) {
 		return list, err
 	}
 	for i := range list {
-		list[i].variant = name
+		list[i].Variant = name
 	}
 	other, err := s.variant(s.compare, s.compare, args, nil)
 	return append(other, list...), err
 }
 
 // swept returns the simulations of -sweep.
-func (s *simulator) swept(name string, args []string) (list []simulation, err error) {
+func (s *simulator) swept(name string, args []string) (list []results.Simulation, err error) {
 	sweep, err := storm.ParseSweep(s.sweep)
 	if err != nil {
 		return nil, fmt.Errorf("-sweep: %w", err)
@@ -202,13 +185,13 @@ func (s *simulator) swept(name string, args []string) (list []simulation, err er
 type change func(name string, text []byte, isScenario bool) ([]byte, error)
 
 // variant returns the simulations of one policy file or scenario.
-func (s *simulator) variant(name, variant string, args []string, c change) (list []simulation, err error) {
+func (s *simulator) variant(name, variant string, args []string, c change) (list []results.Simulation, err error) {
 	if s.scenario == "" {
 		file, err := readPolicies(name, c)
 		if err != nil {
 			return nil, err
 		}
-		return defaultStorms(file, variant, args)
+		return results.DefaultStorms(file, variant, args)
 	}
 	title, text, err := readFile(name)
 	if err == nil && c != nil {
@@ -226,7 +209,7 @@ func (s *simulator) variant(name, variant string, args []string, c change) (list
 	if len(found) > 0 {
 		return nil, &problems{found, map[string][]byte{title: text}}
 	}
-	return []simulation{{variant: variant, system: system}}, err
+	return []results.Simulation{{Variant: variant, System: system}}, err
 }
 
 // readPolicies returns the policies of a file.
@@ -245,41 +228,17 @@ func readPolicies(name string, c change) (*policy.File, error) {
 	return file, nil
 }
 
-// defaultStorms returns the default storms of policies; of all policies of the file if no
-// names are given.
-func defaultStorms(file *policy.File, variant string, names []string) (list []simulation, err error) {
-	if len(names) == 0 {
-		for _, p := range file.Policies {
-			names = append(names, p.Name)
-		}
-	}
-	for _, name := range names {
-		client, ok := storm.ClientOf(file, name)
-		if !ok {
-			text := strings.Replace(unknown(name, file).Error(), "is neither a rule nor a policy of", "is no policy of", 1)
-			return nil, errors.New(text)
-		}
-		for _, system := range storm.Default(client) {
-			list = append(list, simulation{policy: name, variant: variant, system: system})
-		}
-	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("%s has no policies", file.Name)
-	}
-	return list, nil
-}
-
 // simulate simulates the systems, and shows the progress on a terminal.
-func (s *simulator) simulate(list []simulation, stderr io.Writer) error {
+func (s *simulator) simulate(list []results.Simulation, stderr io.Writer) error {
 	o := storm.Options{Seeds: s.seeds, Parallel: runtime.GOMAXPROCS(0), MaxEvents: maxEvents}
 	warn(list, o, stderr)
 	progress := cli.NewProgress("retrygen", stderr)
 	defer progress.End()
 	for i := range list {
 		c := &list[i]
-		title := c.policy
+		title := c.Policy
 		if title == "" {
-			title = c.system.Name
+			title = c.System.Name
 		}
 		o.Progress = nil
 		if progress.Shown() {
@@ -287,7 +246,7 @@ func (s *simulator) simulate(list []simulation, stderr io.Writer) error {
 				progress.Step(fmt.Sprintf("simulating %s, %d of %d: %.0f %%", title, i+1, len(list), 100*done))
 			}
 		}
-		if err := c.simulate(o); err != nil {
+		if err := c.Simulate(o); err != nil {
 			return fmt.Errorf("%s: %w", title, err)
 		}
 	}
@@ -295,11 +254,11 @@ func (s *simulator) simulate(list []simulation, stderr io.Writer) error {
 }
 
 // warn says before it starts that a simulation may take long or much memory.
-func warn(list []simulation, o storm.Options, stderr io.Writer) {
+func warn(list []results.Simulation, o storm.Options, stderr io.Writer) {
 	const longest, largest = time.Minute, 2 << 30
 	var total storm.Cost
 	for i := range list {
-		c := list[i].system.Cost(o)
+		c := list[i].System.Cost(o)
 		total.Time += c.Time
 		total.Bytes = max(total.Bytes, c.Bytes)
 	}
@@ -311,19 +270,4 @@ func warn(list []simulation, o storm.Options, stderr io.Writer) {
 		fmt.Fprintf(stderr, "retrygen: warning: this may take up to %s and %.1f GB, with -seeds %d: %s\n",
 			duration.Format(total.Time.Round(time.Second)), float64(total.Bytes)/1e9, o.Seeds, hint)
 	}
-}
-
-// simulate simulates the system, and tries what may help the loads that do not recover.
-func (c *simulation) simulate(o storm.Options) (err error) {
-	if c.result, err = storm.Simulate(c.system, o); err != nil {
-		return err
-	}
-	c.remedies = make([][]storm.Remedy, len(c.result.Verdicts))
-	for i := range c.result.Verdicts {
-		if c.result.Verdicts[i].Recovered() == len(c.result.Runs) || c.variant != "" {
-			continue
-		}
-		c.remedies[i] = storm.Remedies(c.system, i, 3, o)
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package results
 
 import (
 	"io"
@@ -8,26 +8,26 @@ import (
 	"github.com/retrygen/retrygen/storm/chart"
 )
 
-// page returns the document with the charts.
-func (r *stormReport) page() *chart.Page {
-	p := &chart.Page{Title: "Storms of " + r.source}
-	for i := range r.list {
-		c := &r.list[i]
-		title, group := c.system.Name, ""
-		if c.policy != "" {
-			title, group = c.policy+", storm "+c.system.Name, c.policy
+// Page returns the document with the charts.
+func (r *Storms) Page() *chart.Page {
+	p := &chart.Page{Title: "Storms of " + r.Source}
+	for i := range r.List {
+		c := &r.List[i]
+		title, group := c.System.Name, ""
+		if c.Policy != "" {
+			title, group = c.Policy+", storm "+c.System.Name, c.Policy
 		}
-		if c.variant != "" {
-			title += ", " + c.variant
+		if c.Variant != "" {
+			title += ", " + c.Variant
 		}
-		section := chart.Section{Title: title, Group: group, Good: true, System: c.system.Describe(), Result: c.result}
-		section.System = append(section.System, c.system.Assumed()...)
-		for load := range c.result.Verdicts {
-			v := &c.result.Verdicts[load]
+		section := chart.Section{Title: title, Group: group, Good: true, System: c.System.Describe(), Result: c.Result}
+		section.System = append(section.System, c.System.Assumed()...)
+		for load := range c.Result.Verdicts {
+			v := &c.Result.Verdicts[load]
 			section.Good = section.Good && v.Recovered() == len(v.Outcomes)
 			text := v.Text()
-			why := c.result.Reason(load)
-			if len(c.result.Verdicts) > 1 {
+			why := c.Result.Reason(load)
+			if len(c.Result.Verdicts) > 1 {
 				text, why = v.Load+" "+text, v.Load+": "+why
 			}
 			if load > 0 {
@@ -35,7 +35,7 @@ func (r *stormReport) page() *chart.Page {
 			}
 			section.Verdict += text
 			section.Why = append(section.Why, strings.ToUpper(why[:1])+why[1:]+".")
-			if helps := c.helps(load); helps != "" && !r.compares {
+			if helps := c.helps(load); helps != "" && !r.Compares {
 				section.Why = append(section.Why, helps+".")
 			}
 		}
@@ -77,17 +77,17 @@ type multiplierJSON struct {
 	Attempts float64 `json:"attempts_per_call"`
 }
 
-// writeJSON prints the verdicts as JSON.
-func (r *stormReport) writeJSON(w io.Writer) error {
+// WriteJSON prints the verdicts as JSON.
+func (r *Storms) WriteJSON(w io.Writer) error {
 	list := []verdictJSON{}
 	for _, x := range r.rows() {
-		v := &x.c.result.Verdicts[x.load]
+		v := &x.c.Result.Verdicts[x.load]
 		worst := v.Worst()
 		j := verdictJSON{
-			Policy: v.Policy, Storm: x.c.system.Name, Load: v.Load, Variant: x.c.variant, Result: v.Text(),
-			Runs: len(x.c.result.Runs), Recovered: v.Recovered(), Amplification: v.Amplification(), Amplified: worst.Amplified,
-			FailedShare: v.FailedShare(), Lost: worst.Lost, P99: worst.P99, Reasons: x.c.result.Reasons(x.load),
-			Why: x.c.result.Reason(x.load), System: x.c.system.Describe(), Assumed: x.c.system.Assumed(),
+			Policy: v.Policy, Storm: x.c.System.Name, Load: v.Load, Variant: x.c.Variant, Result: v.Text(),
+			Runs: len(x.c.Result.Runs), Recovered: v.Recovered(), Amplification: v.Amplification(), Amplified: worst.Amplified,
+			FailedShare: v.FailedShare(), Lost: worst.Lost, P99: worst.P99, Reasons: x.c.Result.Reasons(x.load),
+			Why: x.c.Result.Reason(x.load), System: x.c.System.Describe(), Assumed: x.c.System.Assumed(),
 		}
 		if worst.Recovered {
 			seconds := worst.After.Seconds()
@@ -96,11 +96,11 @@ func (r *stormReport) writeJSON(w io.Writer) error {
 		if m := worst.Multiplier; m.Attempts > 0 {
 			j.Multiplier = &multiplierJSON{m.From, m.To, m.Attempts}
 		}
-		for i := range x.c.remedies[x.load] {
-			j.Helps = append(j.Helps, x.c.remedies[x.load][i].String())
+		for i := range x.c.Remedies[x.load] {
+			j.Helps = append(j.Helps, x.c.Remedies[x.load][i].String())
 		}
-		j.Services, j.Routes = x.c.result.Series()
+		j.Services, j.Routes = x.c.Result.Series()
 		list = append(list, j)
 	}
-	return writeJSON(w, list)
+	return WriteJSON(w, list)
 }

@@ -1,4 +1,4 @@
-package main
+package results
 
 import (
 	"fmt"
@@ -10,36 +10,36 @@ import (
 	"github.com/retrygen/retrygen/storm"
 )
 
-// A stormReport is what simulate prints.
-type stormReport struct {
-	source   string // the policy file or scenario
-	list     []simulation
-	compares bool // several variants are compared: reasons are not printed
+// Storms are the results of simulations.
+type Storms struct {
+	Source   string // the policy file or scenario
+	List     []Simulation
+	Compares bool // several variants are compared: reasons are not printed
 }
 
-// print prints what was assumed, a line for each verdict, and the reasons.
-func (r *stormReport) print(w io.Writer) {
+// Print prints what was assumed, a line for each verdict, and the reasons.
+func (r *Storms) Print(w io.Writer) {
 	r.assumptions(w)
 	r.verdicts(w)
-	if r.compares {
+	if r.Compares {
 		return
 	}
-	for i := range r.list {
-		if r.list[i].policy == "" {
-			r.list[i].printServices(w)
+	for i := range r.List {
+		if r.List[i].Policy == "" {
+			r.List[i].printServices(w)
 		}
 	}
 	last := ""
-	for i := range r.list {
-		c := &r.list[i]
-		for load := range c.result.Verdicts {
+	for i := range r.List {
+		c := &r.List[i]
+		for load := range c.Result.Verdicts {
 			if name := c.name(load); name != last {
 				fmt.Fprintf(w, "\n%s\n", name)
 				last = name
 			}
-			text := c.result.Reason(load) + "."
-			if c.policy != "" {
-				text = c.system.Name + ": " + text
+			text := c.Result.Reason(load) + "."
+			if c.Policy != "" {
+				text = c.System.Name + ": " + text
 			}
 			fmt.Fprintln(w, wrapped(text))
 			if helps := c.helps(load); helps != "" {
@@ -51,14 +51,14 @@ func (r *stormReport) print(w io.Writer) {
 
 // assumptions prints the systems. A system that several default storms share is printed
 // once, with the names of the policies.
-func (r *stormReport) assumptions(w io.Writer) {
+func (r *Storms) assumptions(w io.Writer) {
 	var texts []string
 	names := map[string][]string{}
-	for i := range r.list {
-		c := &r.list[i]
-		title, text := c.system.Name, "  "+strings.Join(r.description(c), "\n  ")+"\n"
-		if c.policy != "" {
-			title, text = c.policy, r.defaultText(c.policy)
+	for i := range r.List {
+		c := &r.List[i]
+		title, text := c.System.Name, "  "+strings.Join(r.description(c), "\n  ")+"\n"
+		if c.Policy != "" {
+			title, text = c.Policy, r.defaultText(c.Policy)
 		}
 		if !slices.Contains(texts, text) {
 			texts = append(texts, text)
@@ -69,7 +69,7 @@ func (r *stormReport) assumptions(w io.Writer) {
 	}
 	for _, text := range texts {
 		title := strings.Join(names[text], ", ")
-		if r.list[0].policy != "" {
+		if r.List[0].Policy != "" {
 			title = "Default storm of " + title
 		}
 		fmt.Fprintf(w, "%s:\n%s\n", title, text)
@@ -78,11 +78,11 @@ func (r *stormReport) assumptions(w io.Writer) {
 
 // description returns the lines about a system. Those in which systems of the same name
 // differ, because a setting has several values, are left out.
-func (r *stormReport) description(c *simulation) (lines []string) {
-	for _, line := range slices.Concat(c.system.Describe(), c.system.Assumed()) {
-		if !slices.ContainsFunc(r.list, func(other simulation) bool {
-			return other.system.Name == c.system.Name && !slices.Contains(other.system.Describe(), line) &&
-				!slices.Contains(other.system.Assumed(), line)
+func (r *Storms) description(c *Simulation) (lines []string) {
+	for _, line := range slices.Concat(c.System.Describe(), c.System.Assumed()) {
+		if !slices.ContainsFunc(r.List, func(other Simulation) bool {
+			return other.System.Name == c.System.Name && !slices.Contains(other.System.Describe(), line) &&
+				!slices.Contains(other.System.Assumed(), line)
 		}) {
 			lines = append(lines, line)
 		}
@@ -91,18 +91,18 @@ func (r *stormReport) description(c *simulation) (lines []string) {
 }
 
 // defaultText returns the systems of the default storms of a policy.
-func (r *stormReport) defaultText(policy string) string {
+func (r *Storms) defaultText(policy string) string {
 	var lines []string
-	for i := range r.list {
-		c := &r.list[i]
-		if c.policy != policy {
+	for i := range r.List {
+		c := &r.List[i]
+		if c.Policy != policy {
 			continue
 		}
 		if lines == nil {
-			lines = append(lines, c.system.Services[0].String(), c.system.Loads[0].String())
-			lines = append(lines, c.system.Assumed()...)
+			lines = append(lines, c.System.Services[0].String(), c.System.Loads[0].String())
+			lines = append(lines, c.System.Assumed()...)
 		}
-		if line := fmt.Sprintf("storm %s: %s", c.system.Name, &c.system.Events[0]); !slices.Contains(lines, line) {
+		if line := fmt.Sprintf("storm %s: %s", c.System.Name, &c.System.Events[0]); !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}
@@ -111,20 +111,20 @@ func (r *stormReport) defaultText(policy string) string {
 
 // A row is a verdict of the table.
 type row struct {
-	c    *simulation
+	c    *Simulation
 	load int
 }
 
 // rows returns the verdicts, grouped by name and storm.
-func (r *stormReport) rows() (rows []row) {
-	for i := range r.list {
-		for load := range r.list[i].result.Verdicts {
-			rows = append(rows, row{&r.list[i], load})
+func (r *Storms) rows() (rows []row) {
+	for i := range r.List {
+		for load := range r.List[i].Result.Verdicts {
+			rows = append(rows, row{&r.List[i], load})
 		}
 	}
 	first := func(x row) int {
 		return slices.IndexFunc(rows, func(y row) bool {
-			return x.c.name(x.load) == y.c.name(y.load) && (x.c.policy == "" || x.c.system.Name == y.c.system.Name)
+			return x.c.name(x.load) == y.c.name(y.load) && (x.c.Policy == "" || x.c.System.Name == y.c.System.Name)
 		})
 	}
 	order := map[row]int{}
@@ -136,22 +136,22 @@ func (r *stormReport) rows() (rows []row) {
 }
 
 // verdicts prints the table of the verdicts.
-func (r *stormReport) verdicts(w io.Writer) {
+func (r *Storms) verdicts(w io.Writer) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	header := []string{"policy", "storm"}
-	if r.list[0].policy == "" {
+	if r.List[0].Policy == "" {
 		header = []string{"load", "policy"}
 	}
-	if r.compares {
+	if r.Compares {
 		header = append(header, "with")
 	}
 	header = append(header, "result", "most load", "failed calls", "goodput")
 	fmt.Fprintln(table, strings.Join(header, "\t"))
 	var last [2]string
 	for _, x := range r.rows() {
-		v := &x.c.result.Verdicts[x.load]
-		key := [2]string{x.c.name(x.load), x.c.system.Name}
-		if x.c.policy == "" {
+		v := &x.c.Result.Verdicts[x.load]
+		key := [2]string{x.c.name(x.load), x.c.System.Name}
+		if x.c.Policy == "" {
 			key[1] = v.Policy
 		}
 		cells := key[:]
@@ -162,19 +162,19 @@ func (r *stormReport) verdicts(w io.Writer) {
 			}
 		}
 		last = key
-		if r.compares {
-			cells = append(cells, x.c.variant)
+		if r.Compares {
+			cells = append(cells, x.c.Variant)
 		}
 		cells = append(cells, v.Text(), fmt.Sprintf("%.2f ×", v.Amplification()), storm.Percent(v.FailedShare()),
-			sparkline(x.c.result.Goodput(x.load), 40))
+			sparkline(x.c.Result.Goodput(x.load), 40))
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	table.Flush()
 }
 
 // printServices prints what the services of a scenario had to do.
-func (c *simulation) printServices(w io.Writer) {
-	services, _ := c.result.Series()
+func (c *Simulation) printServices(w io.Writer) {
+	services, _ := c.Result.Series()
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "\nservice\tcapacity\tmost requests\tlongest queue\twasted work\trequests\n")
 	for i := range services {
@@ -196,39 +196,18 @@ func (c *simulation) printServices(w io.Writer) {
 }
 
 // helps returns the changes that were tried and help a load, or "".
-func (c *simulation) helps(load int) string {
-	if c.result.Verdicts[load].Recovered() == len(c.result.Runs) {
+func (c *Simulation) helps(load int) string {
+	if c.Result.Verdicts[load].Recovered() == len(c.Result.Runs) {
 		return ""
 	}
-	if len(c.remedies[load]) == 0 {
+	if len(c.Remedies[load]) == 0 {
 		return "None of the changes that were tried helps: a budget, a breaker, fewer attempts, a shorter queue"
 	}
 	var list []string
-	for i := range c.remedies[load] {
-		list = append(list, c.remedies[load][i].String())
+	for i := range c.Remedies[load] {
+		list = append(list, c.Remedies[load][i].String())
 	}
 	return "What would help, as simulated: " + strings.Join(list, "; ")
-}
-
-// meets reports whether all verdicts meet the requirements. It prints those that do not.
-func (r *stormReport) meets(required []storm.Requirement, stderr io.Writer) bool {
-	ok := true
-	for _, x := range r.rows() {
-		title := x.c.name(x.load)
-		if x.c.policy != "" {
-			title += ", storm " + x.c.system.Name
-		}
-		if x.c.variant != "" {
-			title += ", " + x.c.variant
-		}
-		for i := range required {
-			if value, met := required[i].Met(&x.c.result.Verdicts[x.load]); !met {
-				ok = false
-				fmt.Fprintf(stderr, "retrygen: %s: %s is required, and it is %s\n", title, &required[i], value)
-			}
-		}
-	}
-	return ok
 }
 
 // wrapped breaks a text into lines of at most 100 characters, indented by two spaces, and
