@@ -197,9 +197,9 @@ var floors = map[string][]string{
 		"runtime", "runtime/breaker",
 	},
 	// What editors ask about a policy file; it knows no protocol and no Go package.
-	"policy/assist":     {"internal/spelling", "policy", "policy/format", "schema"},
+	"policy/assist": {"internal/spelling", "policy", "policy/format", "schema"},
 	// The commands of retrygen and the playground show the same results.
-	"internal/results": {"foreign", "internal/spelling", "policy", "storm", "storm/chart"},
+	"internal/results":  {"foreign", "internal/spelling", "policy", "storm", "storm/chart"},
 	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
 	"gen/internal/emit": {
 		"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "policy/rules", "runtime",
@@ -225,6 +225,13 @@ var floors = map[string][]string{
 	"lint": {"docs", "internal/gensum", "lint/internal/attempt", "lint/internal/durablerun", "lint/internal/effect",
 		"lint/internal/flow", "lint/internal/policies", "lint/internal/vocab", "policy/rules", "runtime",
 		"runtime/capacity", "runtime/hedge"},
+	// A browser loads it, and the command retrygen ui asks it in the same words.
+	"playground": {
+		"docs", "foreign", "internal/results", "policy", "policy/assist", "policy/rules", "storm",
+	},
+	"playground/wasm": {"playground"},
+	// The files of the page are for the command: a browser that has them needs no copy.
+	"playground/web":            {},
 	"cmd/retrygen/internal/lsp": {"gen", "policy", "policy/assist", "policy/rules"},
 	"cmd/retrygen": {"cmd/retrygen/internal/lsp", "docs", "foreign", "gen", "internal/atomicfile", "internal/cli",
 		"internal/diagnostic", "internal/filetree", "internal/results", "internal/sarif", "policy", "policy/duration",

@@ -123,7 +123,7 @@ func (s *simulator) write(r *results.Storms, stdout io.Writer) error {
 	}
 	switch {
 	case s.json:
-		return r.WriteJSON(stdout)
+		return results.WriteJSON(stdout, r.Verdicts())
 	case s.svg:
 		return r.Page().SVG(stdout)
 	}

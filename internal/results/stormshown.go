@@ -1,7 +1,6 @@
 package results
 
 import (
-	"io"
 	"strings"
 
 	"github.com/retrygen/retrygen/storm"
@@ -44,8 +43,8 @@ func (r *Storms) Page() *chart.Page {
 	return p
 }
 
-// A verdictJSON is a verdict, as -json prints it.
-type verdictJSON struct {
+// A Verdict is the verdict about a load, in JSON.
+type Verdict struct {
 	Policy        string             `json:"policy"`
 	Storm         string             `json:"storm"` // capacity or errors, or the file of the scenario
 	Load          string             `json:"load"`
@@ -56,7 +55,7 @@ type verdictJSON struct {
 	Recovery      *float64           `json:"recovery_seconds"` // of the worst run; null if it never recovers
 	Amplification float64            `json:"amplification"`
 	Amplified     string             `json:"amplified_service,omitempty"`
-	Multiplier    *multiplierJSON    `json:"multiplier,omitempty"`
+	Multiplier    *Multiplier        `json:"multiplier,omitempty"`
 	FailedShare   float64            `json:"failed_share"`
 	Lost          float64            `json:"lost_seconds"`
 	P99           float64            `json:"p99_seconds"`
@@ -70,20 +69,20 @@ type verdictJSON struct {
 	Routes   []storm.RouteSeries   `json:"routes"`
 }
 
-// A multiplierJSON is the route that makes the most attempts for each call.
-type multiplierJSON struct {
+// A Multiplier is the route that makes the most attempts for each call.
+type Multiplier struct {
 	From     string  `json:"from"`
 	To       string  `json:"to"`
 	Attempts float64 `json:"attempts_per_call"`
 }
 
-// WriteJSON prints the verdicts as JSON.
-func (r *Storms) WriteJSON(w io.Writer) error {
-	list := []verdictJSON{}
+// Verdicts returns the verdicts in their form in JSON. The list is not nil.
+func (r *Storms) Verdicts() []Verdict {
+	list := []Verdict{}
 	for _, x := range r.rows() {
 		v := &x.c.Result.Verdicts[x.load]
 		worst := v.Worst()
-		j := verdictJSON{
+		j := Verdict{
 			Policy: v.Policy, Storm: x.c.System.Name, Load: v.Load, Variant: x.c.Variant, Result: v.Text(),
 			Runs: len(x.c.Result.Runs), Recovered: v.Recovered(), Amplification: v.Amplification(), Amplified: worst.Amplified,
 			FailedShare: v.FailedShare(), Lost: worst.Lost, P99: worst.P99, Reasons: x.c.Result.Reasons(x.load),
@@ -94,7 +93,7 @@ func (r *Storms) WriteJSON(w io.Writer) error {
 			j.Recovery = &seconds
 		}
 		if m := worst.Multiplier; m.Attempts > 0 {
-			j.Multiplier = &multiplierJSON{m.From, m.To, m.Attempts}
+			j.Multiplier = &Multiplier{m.From, m.To, m.Attempts}
 		}
 		for i := range x.c.Remedies[x.load] {
 			j.Helps = append(j.Helps, x.c.Remedies[x.load][i].String())
@@ -102,5 +101,5 @@ func (r *Storms) WriteJSON(w io.Writer) error {
 		j.Services, j.Routes = x.c.Result.Series()
 		list = append(list, j)
 	}
-	return WriteJSON(w, list)
+	return list
 }
