@@ -14,7 +14,7 @@ import (
 const (
 	pictureLeft  = 96  // margin for the labels of the attempts
 	pictureWidth = 560 // of the time axis
-	pictureRight = 88  // margin for the labels of the limits
+	pictureRight = 88  // margin for the time of the last attempt, and the labels of the limits
 	pictureTop   = 56  // margin for the title
 	pictureRow   = 26  // height of an attempt
 	pictureRows  = 12  // the most attempts that are drawn; not in pixels
@@ -108,12 +108,7 @@ func (d *drawing) attempt(i int, s start) {
 		`<rect class="band" x="%.1f" y="%d" width="%.1f" height="16" rx="3"><title>%s to %s</title></rect>`+"\n",
 		least, y+2, max(greatest-least, 2), duration.Format(s.least), duration.Format(s.greatest))
 	fmt.Fprintf(d, `<circle class="base" cx="%.1f" cy="%d" r="4"/>`+"\n", base, y+10)
-	anchor, x := "start", greatest+8
-	if x > pictureLeft+pictureWidth-60 {
-		anchor, x = "end", least-8
-	}
-	fmt.Fprintf(d, `<text class="time" x="%.1f" y="%d" text-anchor="%s">%s</text>`+"\n", x, y+15, anchor,
-		duration.Format(s.base))
+	fmt.Fprintf(d, `<text class="time" x="%.1f" y="%d">%s</text>`+"\n", greatest+8, y+15, duration.Format(s.base))
 }
 
 // limit draws a limit on the time of the call.
