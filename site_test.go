@@ -24,7 +24,7 @@ func TestSite(t *testing.T) {
 	if len(names) == 0 {
 		t.Fatal("site has no files")
 	}
-	markdown := []string{"site/README.md", "site/index.md"}
+	markdown := []string{"site/README.md", "site/index.md", "site/playground.md"}
 	for _, name := range names {
 		name = filepath.ToSlash(name)
 		switch path.Ext(name) {
@@ -33,44 +33,70 @@ func TestSite(t *testing.T) {
 				t.Errorf("%s: pages are in docs; the site renders them as they are", name)
 			}
 		case ".js", ".vue":
-			for i, line := range strings.Split(readFile(t, name), "\n") {
-				if n := utf8.RuneCountInString(line); n > maxLine {
-					t.Errorf("%s:%d: the line has %d characters, more than %d", name, i+1, n, maxLine)
-				}
-			}
+			testLines(t, name)
 		}
 	}
-	const icon, console = "site/public/icon.svg", "cmd/retryctl/internal/console/static/icon.svg"
-	if readFile(t, icon) != readFile(t, console) {
-		t.Errorf("%s differs from %s", icon, console)
+	const console = "cmd/retryctl/internal/console/static/icon.svg"
+	for _, icon := range []string{"site/public/icon.svg", "playground/web/pages/icon.svg"} {
+		if readFile(t, icon) != readFile(t, console) {
+			t.Errorf("%s differs from %s", icon, console)
+		}
 	}
 }
 
-// TestSitePackages: a build of the site takes the same packages on each machine, from the
-// public registry of npm.
-func TestSitePackages(t *testing.T) {
-	var site struct{ DevDependencies map[string]string }
-	if err := json.Unmarshal([]byte(readFile(t, "site/package.json")), &site); err != nil {
-		t.Fatal(err)
-	}
+// TestPackages: builds of the site and of the playground take the same packages on each
+// machine, from the public registry of npm.
+func TestPackages(t *testing.T) {
 	exact := regexp.MustCompile(`^\d+\.\d+\.\d+$`)
-	for name, version := range site.DevDependencies {
-		if !exact.MatchString(version) {
-			t.Errorf("site/package.json: %s has version %s: write the exact one", name, version)
+	for _, folder := range []string{"site", "playground/web"} {
+		var own struct{ DevDependencies map[string]string }
+		if err := json.Unmarshal([]byte(readFile(t, folder+"/package.json")), &own); err != nil {
+			t.Fatal(err)
+		}
+		for name, version := range own.DevDependencies {
+			if !exact.MatchString(version) {
+				t.Errorf("%s/package.json: %s has version %s: write the exact one", folder, name, version)
+			}
+		}
+		var lock struct {
+			Packages map[string]struct{ Resolved, Integrity string }
+		}
+		if err := json.Unmarshal([]byte(readFile(t, folder+"/package-lock.json")), &lock); err != nil {
+			t.Fatal(err)
+		}
+		for name, p := range lock.Packages {
+			if p.Resolved != "" && !strings.HasPrefix(p.Resolved, "https://registry.npmjs.org/") {
+				t.Errorf("%s/package-lock.json: %s comes from %s", folder, name, p.Resolved)
+			}
+			if name != "" && p.Integrity == "" {
+				t.Errorf("%s/package-lock.json: %s has no checksum", folder, name)
+			}
 		}
 	}
-	var lock struct {
-		Packages map[string]struct{ Resolved, Integrity string }
-	}
-	if err := json.Unmarshal([]byte(readFile(t, "site/package-lock.json")), &lock); err != nil {
+}
+
+// TestPlaygroundLines: the code of the playground has the lines of other code.
+func TestPlaygroundLines(t *testing.T) {
+	names, err := filepath.Glob("playground/web/*/*.js")
+	if err != nil {
 		t.Fatal(err)
 	}
-	for name, p := range lock.Packages {
-		if p.Resolved != "" && !strings.HasPrefix(p.Resolved, "https://registry.npmjs.org/") {
-			t.Errorf("site/package-lock.json: %s comes from %s", name, p.Resolved)
+	if len(names) == 0 {
+		t.Fatal("the playground has no code")
+	}
+	for _, name := range append(names, "playground/web/build.js") {
+		if !strings.HasPrefix(filepath.ToSlash(name), "playground/web/dist/") {
+			testLines(t, name)
 		}
-		if name != "" && p.Integrity == "" {
-			t.Errorf("site/package-lock.json: %s has no checksum", name)
+	}
+}
+
+// testLines tests the length of the lines of a file.
+func testLines(t *testing.T, name string) {
+	t.Helper()
+	for i, line := range strings.Split(readFile(t, name), "\n") {
+		if n := utf8.RuneCountInString(line); n > maxLine {
+			t.Errorf("%s:%d: the line has %d characters, more than %d", name, i+1, n, maxLine)
 		}
 	}
 }

@@ -59,6 +59,9 @@ const (
 // maxEvents are the events of one run. A test sets it.
 var maxEvents = 30_000_000
 
+// simulations are the simulations at a time. One that the page no longer waits for goes on.
+var simulations = make(chan struct{}, 2)
+
 // simulate simulates default storms of a policy. With one run, the default, it takes a fifth
 // of the time of the command.
 func simulate(r *request) (any, error) {
@@ -77,6 +80,8 @@ func simulate(r *request) (any, error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("there is no default storm %q", r.Storm)
 	}
+	simulations <- struct{}{}
+	defer func() { <-simulations }()
 	o := storm.Options{Seeds: cmp.Or(r.Seeds, 1), Parallel: 1, MaxEvents: maxEvents}
 	for i := range list {
 		if list[i].System.Cost(o).Bytes > maxBytes {

@@ -10,3 +10,4 @@ out=$(mkdir -p "$1" && cd "$1" && pwd)
 cd "$(dirname "$0")"
 GOOS=js GOARCH=wasm GOFLAGS= go build -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o "$out/retrygen.wasm" ./wasm
 cp "$(go env GOROOT)/lib/wasm/wasm_exec.js" web/dist/* "$out"
+rm "$out"/local.* # the page of retrygen ui
