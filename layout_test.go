@@ -234,8 +234,8 @@ var floors = map[string][]string{
 	"playground/web":            {},
 	"cmd/retrygen/internal/lsp": {"gen", "policy", "policy/assist", "policy/rules"},
 	"cmd/retrygen": {"cmd/retrygen/internal/lsp", "docs", "foreign", "gen", "internal/atomicfile", "internal/cli",
-		"internal/diagnostic", "internal/filetree", "internal/results", "internal/sarif", "policy", "policy/duration",
-		"policy/format", "policy/rules", "schema", "storm"},
+		"internal/diagnostic", "internal/filetree", "internal/results", "internal/sarif", "playground", "playground/web",
+		"policy", "policy/duration", "policy/format", "policy/rules", "schema", "storm"},
 	"cmd/retrylint": {"docs", "foreign", "internal/atomicfile", "internal/cli", "internal/diagnostic",
 		"internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.

@@ -129,6 +129,15 @@ systems are checked as the command check does.`,
 		},
 		simulateCommand(),
 		{
+			Name: "ui", Args: "[file]", Short: "edit a policy file in the browser, and see what it does",
+			Long: `
+It serves the playground on this machine: a page that checks, explains and
+simulates what one types, also policies of other systems. The page begins with
+the text of the file, or with an example. It never writes the file, and sends
+nothing to another machine. It ends with Ctrl-C.`,
+			Setup: ui, Files: true,
+		},
+		{
 			Name: "watch", Args: "[packages]", Short: "generate now, and again whenever a file changes",
 			Long: `
 It watches the policy files, the Go files of their packages and of the packages that
