@@ -54,6 +54,7 @@ export default defineConfig({
       { text: 'Get started', link: sitePath('docs/getting-started.md') },
       { text: 'Documentation', link: sitePath('docs/README.md') },
       { text: 'Language', link: sitePath('docs/language.md') },
+      { text: 'Playground', link: '/playground/' },
       { text: 'Rules', link: sitePath('docs/rules/README.md'), activeMatch: '/docs/rules/' },
       versionMenu({ url, changelog }),
     ],

@@ -9,7 +9,8 @@ export const root = fileURLToPath(new URL('../..', import.meta.url))
 /** The pages outside of docs. */
 const project = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md']
 
-const landing = 'site/index.md'
+/** The pages that only the site has, with their paths there. */
+const own = [['site/index.md', 'index.md'], ['site/playground.md', 'playground/index.md']]
 
 /** The Markdown files that are pages, as paths in the repository. */
 export const pages = [
@@ -19,7 +20,7 @@ export const pages = [
 ]
 
 /** All other Markdown files of the repository, as patterns. */
-export const excluded = ['!(docs|site)/**/*.md', 'site/!(index).md', 'site/*/**/*.md',
+export const excluded = ['!(docs|site)/**/*.md', 'site/!(index|playground).md', 'site/*/**/*.md',
   `!(${project.map((page) => page.replace('.md', '')).join('|')}).md`]
 
 /**
@@ -27,7 +28,7 @@ export const excluded = ['!(docs|site)/**/*.md', 'site/!(index).md', 'site/*/**/
  * folder is its README.
  */
 export const rewrites = Object.fromEntries([
-  [landing, 'index.md'],
+  ...own,
   ...pages.filter((page) => page.endsWith('/README.md')).map((page) => [page, page.replace('README.md', 'index.md')]),
 ])
 

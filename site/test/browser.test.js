@@ -38,7 +38,7 @@ async function open(pathname, { width = 1280, height = 800, scheme = 'light' }, 
   })
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('request', (request) => {
-    if (!request.url().startsWith(origin) && !request.url().startsWith('data:')) {
+    if (!request.url().startsWith(origin) && !/^(data|blob):/.test(request.url())) {
       complaints.push(`request to ${request.url()}`)
     }
   })
@@ -65,7 +65,7 @@ function overflow(page) {
   })
 }
 
-const looked = { landing: '', language: 'docs/language.html', rule: 'docs/rules/P401.html',
+const looked = { landing: '', playground: 'playground/', language: 'docs/language.html', rule: 'docs/rules/P401.html',
   concepts: 'docs/concepts.html', contents: 'docs/', readme: 'README.html', rules: 'docs/rules/' }
 
 for (const [name, pathname] of Object.entries(looked)) {
@@ -118,6 +118,21 @@ test('diagrams are drawn', () => open('docs/concepts.html', {}, async (page) => 
   assert.ok(diagrams.length > 0)
   await diagrams[0].screenshot({ path: `${screenshots}diagram.png` })
 }))
+
+for (const scheme of ['light', 'dark']) {
+  test(`the playground finds a mistake, in ${scheme}`, () => open('playground/', { scheme }, async (page) => {
+    const inside = (look) => page.waitForFunction((text) => {
+      const root = document.getElementById('playground')?.shadowRoot
+      return root && [...root.querySelectorAll('.problems li')].some((item) => item.textContent.includes(text))
+    }, { timeout: 60_000 }, look)
+    await page.waitForSelector('#playground >>> .cm-content')
+    await page.select('#playground >>> .examples', '7')
+    await inside('did you mean max_attempts?')
+    await page.screenshot({ path: `${screenshots}playground-${scheme}.png`, fullPage: true })
+    await page.click('.VPNavBarTitle a') // the worker ends with the page
+    await page.waitForSelector('.landing')
+  }))
+}
 
 test('search finds breaker', () => open('', {}, async (page) => {
   await page.keyboard.press('/')

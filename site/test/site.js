@@ -31,7 +31,8 @@ export function fileOf(pathname) {
 }
 
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml',
-  '.png': 'image/png', '.json': 'application/json' }
+  '.png': 'image/png', '.json': 'application/json',
+  '.wasm': 'application/wasm' }
 
 /** Serves the site as GitHub Pages does, and returns the server. */
 export async function serve() {

@@ -1,6 +1,7 @@
 import Theme from 'vitepress/theme-without-fonts'
 import Diagram from './Diagram.vue'
 import Landing from './Landing.vue'
+import Playground from './Playground.vue'
 import './style.css'
 
 export default {
@@ -8,5 +9,6 @@ export default {
   enhanceApp({ app }) {
     app.component('Diagram', Diagram)
     app.component('landing', Landing)
+    app.component('playground', Playground)
   },
 }
