@@ -45,7 +45,8 @@ func licenses(ctx context.Context, root string) (string, error) {
 	b.WriteString(`# Licences of dependencies
 
 The core runtime depends on the Go standard library alone. These modules are compiled into programs and into the packages of other folders; what only
-tests import is not listed. ` + "`go run . -licenses` in `contrib/release`" + ` writes this page.
+tests import is not listed. ` + "`retrygen ui`" + ` also contains [packages of npm](../playground/web/dist/licenses.txt).
+` + "`go run . -licenses` in `contrib/release`" + ` writes this page.
 
 | module | version | licence | compiled into |
 |---|---|---|---|
