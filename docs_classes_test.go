@@ -151,12 +151,10 @@ type of this table and no status, and no class of the file names it with ` + "`i
 	}
 	b.WriteString("\nThree more names stand for several classes, or for none:\n\n" +
 		"- `transient` is the first four classes together.\n" +
-		"- `unknown` is every error that none of the sources of this page classifies. Such an error ends the call " +
-		"and is returned\n" +
-		"  unchanged, and events have the reason `ErrUnclassified`. With `unknown: retry`, a policy retries it.\n" +
-		"- `any` is every error, except those of the last four classes. These are errors of attempts that were " +
-		"refused before\n" +
-		"  they were made, and a policy retries them only if its `retry_on` names the class itself.\n\n" +
+		"- `unknown` is every error that none of the sources of this page classifies. Such an error ends the call and is\n" +
+		"  returned unchanged, and events have the reason `ErrUnclassified`. With `unknown: retry`, a policy retries it.\n" +
+		"- `any` is every error, except those of the last four classes. These are errors of attempts that were refused\n" +
+		"  before they were made, and a policy retries them only if its `retry_on` names the class itself.\n\n" +
 		"The details:\n\n")
 	byDefault := &retry.Policy{Facts: factsOf}
 	never := func(err error) bool { return !byDefault.Retries(err) }
@@ -168,28 +166,23 @@ type of this table and no status, and no class of the file names it with ` + "`i
 		statuses(func(status int) bool { return neutral(t, statusError(status)) }),
 		codes(func(err error) bool { return neutral(t, err) }))
 	b.WriteString(
-		"- **Status.** The HTTP status is the result of a method `StatusCode() int`, `HTTPStatusCode() int` or " +
-			"`HTTPCode() int`.\n" +
-			"  gRPC codes are read in packages that depend on `google.golang.org/grpc`.\n" +
+		"- **Status.** The HTTP status is the result of a method `StatusCode() int`, `HTTPStatusCode() int` or\n" +
+			"  `HTTPCode() int`. gRPC codes are read in packages that depend on `google.golang.org/grpc`.\n" +
 			"- **Other methods** are read as well:\n" +
 			"  - `ErrorCode() string`, for the codes with which AWS throttles; it takes precedence over the status;\n" +
 			"  - `SQLState() string`, by the class of the code;\n" +
 			"  - `HasErrorLabel(string) bool` of MongoDB;\n" +
-			"  - `SafeToRetry() bool`, `Retryable() bool`, `RetryableError() bool`, `NonRetryable() bool` and " +
-			"`NonRetriable()`;\n" +
-			"  - `Timeout() bool` together with `Temporary() bool`: if both return false, the error is permanent. An " +
-			"example is a\n" +
-			"    host that does not exist.\n" +
+			"  - `SafeToRetry() bool`, `Retryable() bool`, `RetryableError() bool`, `NonRetryable() bool` and\n" +
+			"    `NonRetriable()`;\n" +
+			"  - `Timeout() bool` together with `Temporary() bool`: if both return false, the error is permanent. An example\n" +
+			"    is a host that does not exist.\n" +
 			"- **Clients.** What a client under `clients` reads replaces what the methods say.\n" +
-			"- **Words** are whole words, in upper or lower case. A number is a status only after `HTTP`, `status`, " +
-			"`status code`,\n" +
-			"  `response code` or `error`, or before its reason phrase: `order 500 not found` and `code: 503` prove " +
-			"nothing. A\n" +
-			"  status in the text takes precedence over words.\n" +
-			"- **Limits of the text.** At most 16 KiB of a text are read. The texts of the errors of package retry, " +
-			"and what is\n" +
-			"  wrapped around them, are not read. With `match_text: status` in a policy, only statuses are read, and with\n" +
-			"  `match_text: false` no text at all.\n")
+			"- **Words** are whole words, in upper or lower case. A number is a status only after `HTTP`, `status`,\n" +
+			"  `status code`, `response code` or `error`, or before its reason phrase: `order 500 not found` and `code: 503`\n" +
+			"  prove nothing. A status in the text takes precedence over words.\n" +
+			"- **Limits of the text.** At most 16 KiB of a text are read. The texts of errors of package retry, and texts\n" +
+			"  that are wrapped around them, are not read. With `match_text: status`, only statuses are read;\n" +
+			"  with `match_text: false`, no text at all.\n")
 	return b.String()
 }
 

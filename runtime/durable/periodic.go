@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A Schedule determines when periods begin. A cron.Schedule of
-// github.com/robfig/cron/v3 is one, as cron.ParseStandard returns it for a cron line;
-// [Every] returns another.
+// A Schedule determines when periods begin. [Every] returns one. A cron.Schedule of
+// github.com/robfig/cron/v3, as returned by cron.ParseStandard for a cron line,
+// implements it, too.
 type Schedule interface {
 	// Next returns the first begin of a period after t, or the zero time if there is
 	// none. It depends on nothing but t, so that all workers agree.

@@ -64,11 +64,12 @@ func (c *Condition) SQL(mark string) string {
 	return "(" + strings.Join(names, ", ") + ") " + operators[c.Op] + " (" + strings.Join(marks, ", ") + ")"
 }
 
-// Conditions returns the conditions of q without its Kind, Space and Status, for which
-// a store has its own ways: a record that satisfies all of them, and has these, follows
-// the cursor of q and is selected by q. That for a handler is the first one. Each end of
-// the ids and of the times has one bound, so that an index is used for both ends. It is
-// for stores. The error for a cursor that q cannot have matches [ErrStore].
+// Conditions returns the conditions of q, for stores. They do not include Kind, Space and
+// Status, which a store has to compare itself. A record that satisfies all conditions,
+// and has the Kind, the Space and a Status of q, is selected by q and follows its cursor.
+// If there is a condition for handlers, it is the first one. There is one bound for each
+// end of a range of ids or times, so that an index is used for both ends. If q cannot
+// have its cursor, the error matches [ErrStore].
 func (q *Query) Conditions() ([]Condition, error) {
 	after, err := q.Position()
 	if err != nil {
