@@ -144,7 +144,7 @@ func isPointer(t types.Type) bool { _, ok := types.Unalias(t).(*types.Pointer); 
 func (r *report) limitPolicy(kind *limitKind, cur inspector.Cursor, assigned map[string]bool) {
 	lit := cur.Node().(*ast.CompositeLit)
 	policy, values := reflect.New(kind.policy).Elem(), map[string]fieldValue{}
-	if !readFields(r.pass, lit, policy, values) {
+	if isOutput(fileOf(r.pass, lit.Pos())) || !readFields(r.pass, lit, policy, values) {
 		return
 	}
 	isConstant := func(name string) bool {

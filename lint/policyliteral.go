@@ -40,6 +40,7 @@ a gRPC service config that is a constant argument of grpc.WithDefaultServiceConf
 
 ## Not reported
 
+- Policies in the code that retrygen generates: retrygen reports them in the policy file.
 - Fields that are not constant.
 - Fields that the package assigns to anywhere.`,
 	URL:        pageOf("P300"),
@@ -65,7 +66,7 @@ func (r *report) policies(root inspector.Cursor) {
 	assigned := assignedFields(pass, root, runtimePath)
 	for cur := range root.Preorder((*ast.CompositeLit)(nil)) {
 		lit := cur.Node().(*ast.CompositeLit)
-		if !vocab.IsType(pass.TypesInfo.TypeOf(lit), runtimePath, "Policy") {
+		if !vocab.IsType(pass.TypesInfo.TypeOf(lit), runtimePath, "Policy") || isOutput(fileOf(pass, lit.Pos())) {
 			continue
 		}
 		// Have: retry.Policy{…}
