@@ -113,7 +113,7 @@ func (e *explainer) explain(name string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return fail(stderr, unread(e.file, name, err))
 	case p == nil && file != nil && len(file.Policies) > 0:
-		return fail(stderr, results.UnknownPolicy(name, file))
+		return fail(stderr, results.UnknownPolicy(name, "neither a rule nor a policy", file))
 	}
 	policy.Print(stderr, found, map[string][]byte{e.file: text}, e.color.On(stderr))
 	summarize(stderr, found)

@@ -29,8 +29,8 @@ func Explain(w io.Writer, f *policy.File, p *policy.Policy, parallel int) {
 	f.ExplainClients(w, p)
 }
 
-// explainStorm writes what the retries of a policy do in the default storm of the command
-// simulate. A policy without retries adds nothing to the load.
+// explainStorm writes what the retries of a policy do in the first default storm of the
+// command simulate. A policy without retries adds nothing to the load.
 func explainStorm(w io.Writer, f *policy.File, p *policy.Policy, parallel int) {
 	client, ok := storm.ClientOf(f, p.Name)
 	if !ok || p.MaxAttempts == 1 {
@@ -41,19 +41,21 @@ func explainStorm(w io.Writer, f *policy.File, p *policy.Policy, parallel int) {
 		return // it takes longer than a description may
 	}
 	v := result.Verdicts[0]
-	fmt.Fprintf(w, "\nin the default storm: %s, at most %.2f × the load (retrygen simulate %s says why)\n",
-		v.Text(), v.Amplification(), p.Name)
+	fmt.Fprintf(w, "\nin %d runs of the default storm %s: %s, up to %.2f × the load\n"+
+		"(retrygen simulate %s tries all default storms, and says why)\n",
+		len(result.Runs), result.System.Name, v.Text(), v.Amplification(), p.Name)
 }
 
-// UnknownPolicy returns the error for a name that is neither a rule nor a policy.
-func UnknownPolicy(name string, f *policy.File) error {
+// UnknownPolicy returns the error for a name that no policy of a file has. what says what the
+// name is, such as "no policy".
+func UnknownPolicy(name, what string, f *policy.File) error {
 	var names []string
 	for _, p := range f.Policies {
 		names = append(names, p.Name)
 	}
 	hint := fmt.Sprintf("%s has %s", f.Name, strings.Join(names[:min(len(names), 10)], ", "))
 	if near := spelling.Nearest(name, names); near != "" {
-		hint = "did you mean " + near + "?"
+		hint = spelling.Question(near)
 	}
-	return fmt.Errorf("%q is neither a rule nor a policy of %s: %s", name, f.Name, hint)
+	return fmt.Errorf("%q is %s of %s: %s", name, what, f.Name, hint)
 }

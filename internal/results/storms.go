@@ -1,10 +1,8 @@
 package results
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/storm"
@@ -38,8 +36,7 @@ func DefaultStorms(file *policy.File, variant string, names []string) (list []Si
 	for _, name := range names {
 		client, ok := storm.ClientOf(file, name)
 		if !ok {
-			text := strings.Replace(UnknownPolicy(name, file).Error(), "is neither a rule nor a policy of", "is no policy of", 1)
-			return nil, errors.New(text)
+			return nil, UnknownPolicy(name, "no policy", file)
 		}
 		for _, system := range storm.Default(client) {
 			list = append(list, Simulation{Policy: name, Variant: variant, System: system})
