@@ -232,7 +232,7 @@ func (m *machine) record(p Permit, s Sample, now time.Time) {
 	}
 	slow := m.limits.SlowCall > 0 && !p.Started.IsZero() && now.Sub(p.Started) > m.limits.SlowCall
 	if m.s.State == HalfOpen {
-		m.recordHalfOpen(s == Failure || slow, now)
+		m.recordHalfOpen(s == Failure, slow, now)
 		return
 	}
 	m.recordClosed(s == Failure, slow, now)
@@ -240,13 +240,17 @@ func (m *machine) record(p Permit, s Sample, now time.Time) {
 
 // recordHalfOpen counts the result of an attempt that a half-open breaker
 // admitted.
-func (m *machine) recordHalfOpen(failed bool, now time.Time) {
-	if failed {
+func (m *machine) recordHalfOpen(failed, slow bool, now time.Time) {
+	if failed || slow {
 		m.s.Failures++
 		if m.openFor() < m.limits.MaxOpenFor {
 			m.s.Reopened++
 		}
-		m.open(ChangeProbeFailed, now)
+		why := ChangeProbeFailed
+		if !failed {
+			why = ChangeProbeSlow
+		}
+		m.open(why, now)
 		return
 	}
 	if m.s.Successes++; m.s.Successes >= m.limits.Successes {

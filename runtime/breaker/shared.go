@@ -136,7 +136,7 @@ func (b *Breaker) answer(p Permit, s Sample) {
 	case err == nil:
 		b.adopt(&state, answered(s, state.State), now)
 	case s != Neutral && b.s.State == HalfOpen:
-		b.recordHalfOpen(s == Failure, now)
+		b.recordHalfOpen(s == Failure, false, now)
 	}
 }
 
@@ -148,6 +148,8 @@ func answered(s Sample, after State) ChangeReason {
 		return ChangeShared
 	case after == Closed:
 		return ChangeProbesSucceeded
+	case s == Success:
+		return ChangeProbeSlow
 	}
 	return ChangeProbeFailed
 }

@@ -25,7 +25,8 @@ const (
 	ChangeFailureRate     ChangeReason = "failure rate"         // FailureRate was reached
 	ChangeSlowRate        ChangeReason = "slow rate"            // SlowRate was reached
 	ChangeOpenForPassed   ChangeReason = "open time passed"     // an open breaker became half-open
-	ChangeProbeFailed     ChangeReason = "probe failed"         // an attempt of a half-open breaker failed, or was slow
+	ChangeProbeFailed     ChangeReason = "probe failed"         // an attempt of a half-open breaker failed
+	ChangeProbeSlow       ChangeReason = "probe slow"           // it succeeded, but took longer than SlowCall
 	ChangeProbesSucceeded ChangeReason = "probes succeeded"     // as many attempts of a half-open breaker as Successes
 	ChangeForced          ChangeReason = "forced open"          // by Breaker.ForceOpen
 	ChangeReset           ChangeReason = "reset"                // by Breaker.Reset

@@ -51,7 +51,7 @@ func TestObserveBreaker(t *testing.T) {
 		{"slow probe", Policy{SlowRate: 1, SlowCall: time.Second, MinCalls: 1, OpenFor: time.Second}, "S..S", []string{
 			"2s closed-open slow rate 0 until 3s",
 			"4s open-half-open open time passed 0",
-			"6s half-open-open probe failed 1 until 7s",
+			"6s half-open-open probe slow 1 until 7s",
 		}},
 		{"escalation and reset", Policy{Failures: 1, EscalateAfter: 2, OpenFor: time.Second}, "f..f.RR", []string{
 			"0s closed-open consecutive failures 1 until 1s",
