@@ -3,7 +3,7 @@
 // compiled to WebAssembly, or the server of the command retrygen ui: it has the same page
 // and the same answers.
 //
-// Positions are those of package policy: lines and columns from 1, columns in bytes.
+// Positions are like in package policy: lines and columns start at 1, and columns count bytes.
 package playground
 
 import (

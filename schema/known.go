@@ -8,7 +8,7 @@ import (
 
 // A known remembers entries of sections, such as one policy, that have no violations:
 // whether an entry has some depends on its section, its name and its value alone. Editors
-// have a file validated after each edit, of which one entry has changed.
+// have a file validated after each edit, which changes one entry.
 type known struct {
 	mu      sync.Mutex
 	entries map[string]bool
@@ -33,19 +33,19 @@ func (k *known) without(value any, sections map[string]bool) (rest any, keys map
 		if !ok || !sections[section] {
 			continue
 		}
-		new := map[string]any{}
+		others := map[string]any{}
 		for name, entry := range entries {
 			text, err := json.Marshal(entry)
 			key := section + "\n" + name + "\n" + string(text)
 			if err == nil && k.entries[key] {
 				continue
 			}
-			new[name] = entry
+			others[name] = entry
 			if err == nil {
 				keys[[2]string{section, name}] = key
 			}
 		}
-		left[section] = new
+		left[section] = others
 	}
 	return left, keys
 }

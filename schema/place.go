@@ -47,7 +47,8 @@ func At(path ...string) (Place, bool) {
 	return p, true
 }
 
-// describe adds the documentation of a node, of which the outermost has one.
+// describe adds the documentation of a node. If several nodes have documentation, the
+// outermost counts, which is added first.
 func (p *Place) describe(node map[string]any) {
 	if p.Doc == "" {
 		p.Doc, _ = node["markdownDescription"].(string)

@@ -153,7 +153,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// A version of which one part cannot be updated changes nothing, not even what comes before
+// If one part of a version cannot be updated, nothing changes, not even what comes before
 // that part. Here the generated package says nothing of a store, but the rate is in one.
 func TestLoadAllOrNothing(t *testing.T) {
 	text := "version: 1\nreload: true\nbreakers:\n  up: {failures: 5}\nrates:\n  partner: {rate: 100/s}\n" +

@@ -2,7 +2,7 @@
 // is writing: what is wrong, what can be written here, what does this mean, where is it
 // defined, and how is it corrected. The language server and the playground both ask it.
 //
-// Positions are those of package policy: lines and columns from 1, columns in bytes.
+// Positions are like in package policy: lines and columns start at 1, and columns count bytes.
 package assist
 
 import (
@@ -109,20 +109,6 @@ func (d *Document) Place(i int) policy.Pos {
 }
 
 func (d *Document) span(start, end int) Range { return Range{d.Place(start), d.Place(end)} }
-
-// policy returns the policy with that name, or nil.
-func (d *Document) policy(name string) *policy.Policy {
-	file := d.File()
-	if file == nil {
-		return nil
-	}
-	for i := range file.Policies {
-		if p := &file.Policies[i]; p.Name == name {
-			return p
-		}
-	}
-	return nil
-}
 
 // A Lens is a fact about a policy that an editor shows above it.
 type Lens struct {

@@ -65,7 +65,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// symbols are those of the Go package.
+// symbols stand for a Go package.
 var symbols = []Symbol{
 	{
 		Name: "Client.Fetch", Signature: "func (c *Client) Fetch(ctx context.Context, id string) (*User, error)",

@@ -42,8 +42,8 @@ type Symbol struct {
 }
 
 // Complete returns what may be written at a position, which is between two characters, in
-// the order in which it is offered. symbols are those of the Go package of the file, or
-// nil. The text need not be YAML.
+// the order in which it is offered. symbols are the symbols of the Go package of the
+// file, or nil. The text need not be YAML.
 func (d *Document) Complete(at policy.Pos, symbols []Symbol) []Completion {
 	c, ok := cursorAt(d.Text, d.Offset(at))
 	if !ok {
@@ -180,7 +180,7 @@ func (d *Document) referred(section string, path []string) (list []Completion) {
 			continue
 		}
 		c := Completion{Label: name, Kind: Name, Detail: section, Insert: name}
-		if p := d.policy(name); p != nil && section == "policies" {
+		if p := d.File().Policy(name); p != nil && section == "policies" {
 			c.Doc = p.Description
 			if !p.Broken {
 				c.Detail = "at worst: " + p.Worst().String()

@@ -88,7 +88,7 @@ func (c cursor) inFlow(s *scanner, at int) (cursor, bool) {
 	return c, true
 }
 
-// value makes c a cursor in the value of an item, of which a word is written.
+// value returns c as a cursor in the value of an item. word is what is written of the value so far.
 func (c cursor) value(it *item, word string, from int) cursor {
 	c.in, c.isValue, c.word, c.from = it, true, word, from
 	return c

@@ -17,7 +17,7 @@ type Hover struct {
 
 // Hover describes the key, the value or the name at a position: a policy with its
 // schedule and its worst case, a key with its default, a bound symbol with its signature.
-// symbols are those of the Go package of the file, or nil.
+// symbols are the symbols of the Go package of the file, or nil.
 func (d *Document) Hover(at policy.Pos, symbols []Symbol) (Hover, bool) {
 	it, inKey := d.outline().find(d.Offset(at))
 	if it == nil {
@@ -73,7 +73,7 @@ func document(path []string) string {
 // describe describes a policy as the command explain does, or returns "" if it is
 // unknown or has errors.
 func (d *Document) describe(name string) string {
-	p := d.policy(name)
+	p := d.File().Policy(name)
 	if p == nil || p.Broken {
 		return ""
 	}

@@ -11,8 +11,6 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-const outputName = gen.OutputName
-
 // checks are the checks of open files, in the background. A version that a newer one has
 // replaced before its turn is not checked.
 type checks struct {
@@ -70,7 +68,7 @@ func misnamed(d *document) []diagnostic {
 	}}
 }
 
-// severities are those of the protocol. Findings that are information only are hints.
+// severities maps our severities to the protocol. Findings that are information only are hints.
 var severities = [...]int{rules.Info: 4, rules.Warning: 2, rules.Error: 1}
 
 // diagnostic returns a problem in the form of the protocol.
@@ -118,13 +116,10 @@ func (s *server) readCode(uri string) {
 	}
 	var found []policy.Problem
 	for _, p := range result.Problems {
-		if p.File != gen.SourceName || known[p.String()] {
-			continue
+		isShown := p.Severity > rules.Info || policy.IsNote(p.Rule)
+		if p.File == gen.SourceName && isShown && !known[p.String()] {
+			found = append(found, p)
 		}
-		if p.Severity == rules.Info && !policy.IsNote(p.Rule) {
-			continue
-		}
-		found = append(found, p)
 	}
 	s.mu.Lock()
 	if now := s.documents[uri]; now != nil {

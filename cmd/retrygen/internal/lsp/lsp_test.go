@@ -370,7 +370,7 @@ func TestLifecycle(t *testing.T) {
 }
 
 // TestTenThousandEdits makes random edits, asks questions between them, and compares the
-// problems at the end with those of the same text in a new editor.
+// problems at the end with the problems of the same text in a new editor.
 func TestTenThousandEdits(t *testing.T) {
 	edits := 10_000
 	if testing.Short() {

@@ -307,7 +307,7 @@ func (s *server) didClose(p documentParams) (any, error) {
 // didChangeFiles checks the policy files whose Go code may have changed: all that are
 // open, since packages import each other.
 func (s *server) didChangeFiles(p watchedFilesParams) (any, error) {
-	isOutput := func(d documentID) bool { return filepath.Base(pathOf(d.URI)) == outputName }
+	isOutput := func(d documentID) bool { return filepath.Base(pathOf(d.URI)) == gen.OutputName }
 	if !slices.ContainsFunc(p.Changes, func(d documentID) bool { return !isOutput(d) }) {
 		return nil, nil
 	}
