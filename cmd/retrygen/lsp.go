@@ -16,7 +16,21 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// serveEditor is the command lsp.
+func lspCommand() *cli.Command {
+	return &cli.Command{
+		Name: "lsp", Short: "serve an editor over the Language Server Protocol",
+		Long: `
+An editor starts it, and they exchange messages over standard input and output. While you
+type, it reports the problems of the policy file. After you save, it also reports the
+problems that the Go code shows. It completes keys, values, names and Go symbols, describes
+what is under the pointer, and shows the worst case above each policy. It also finds
+definitions, and corrects misspelled and deprecated words. It checks the files of other
+systems as the command check does.`,
+		Setup: serveEditor,
+	}
+}
+
+// serveEditor serves the editor that has started the program.
 func serveEditor(*flag.FlagSet) cli.Run {
 	return func(args []string, stdout, stderr io.Writer) int {
 		if len(args) > 0 {

@@ -112,31 +112,13 @@ files. The default is the current folder; the file - is standard input.`,
 			Name: "list", Args: "[packages]", Short: "list which functions are bound to which policies, and where",
 			Setup: list, Files: true,
 		},
-		{
-			Name: "lsp", Short: "serve an editor over the Language Server Protocol",
-			Long: `
-An editor starts it and speaks with it over standard input and output. It
-reports the problems of a policy file as one types, and those that its Go code
-shows after a save. It completes keys, values, names and Go symbols, shows the
-schedule of a policy under the pointer and its worst case above it, goes to what
-a name refers to, and corrects misspelled and deprecated words. Files of other
-systems are checked as the command check does.`,
-			Setup: serveEditor,
-		},
+		lspCommand(),
 		{
 			Name: "schema", Args: "[scenario]", Short: "print the JSON Schema of policy files, or of scenarios",
 			Setup: printSchema, Words: func() []string { return []string{"scenario"} },
 		},
 		simulateCommand(),
-		{
-			Name: "ui", Args: "[file]", Short: "edit a policy file in the browser, and see what it does",
-			Long: `
-It serves the playground on this machine: a page that checks, explains and
-simulates what one types, also policies of other systems. The page begins with
-the text of the file, or with an example. It never writes the file, and sends
-nothing to another machine. It ends with Ctrl-C.`,
-			Setup: ui, Files: true,
-		},
+		uiCommand(),
 		{
 			Name: "watch", Args: "[packages]", Short: "generate now, and again whenever a file changes",
 			Long: `

@@ -23,7 +23,19 @@ import (
 	"github.com/retrygen/retrygen/playground/web"
 )
 
-// ui is the command ui. It serves the playground until it is interrupted.
+func uiCommand() *cli.Command {
+	return &cli.Command{
+		Name: "ui", Args: "[file]", Short: "edit a policy file in the browser, and see what it does",
+		Long: `
+It serves the playground on this machine: a page that checks, explains and simulates
+policies while you type, including those of other systems. The page begins with the text of
+the file, or with an example. It never writes the file, and sends nothing to another machine.
+Press Ctrl-C to end it.`,
+		Setup: ui, Files: true,
+	}
+}
+
+// ui serves the playground until it is interrupted.
 func ui(flags *flag.FlagSet) cli.Run {
 	var u playgroundServer
 	flags.StringVar(&u.addr, "addr", "127.0.0.1:0", "the `address` to listen on, by default a free port of 127.0.0.1")
@@ -102,8 +114,8 @@ func (u *playgroundServer) serve(ctx context.Context, stdout, stderr io.Writer) 
 	return nil
 }
 
-// maxQuestion is the size of the largest question: that of the largest policy file, each of
-// whose bytes may be escaped.
+// maxQuestion is the size of the largest question. It contains a policy file of at most 4 MiB,
+// each of whose bytes may be escaped.
 const maxQuestion = 6*(4<<20) + 1<<10
 
 // contentPolicy lets the page load its own files only. Images are drawn by the page itself.
