@@ -16,6 +16,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 	"github.com/retrygen/retrygen/runtime/durable/memory"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -254,6 +255,32 @@ func TestWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, err := startProcess(t, memory.New()).Admin().Why(t.Context(), "none")
 		wantError(t, err, durable.ErrNotFound)
+	})
+}
+
+// allDead is a store that knows that the processes of its owners are dead.
+type allDead struct{ storage.Store }
+
+func (allDead) Hold(string) (release func() error, err error) {
+	return func() error { return nil }, nil
+}
+
+func (allDead) Dead(string) bool { return true }
+
+// A run of a process that is known to be dead is free at once, not when the lease ends.
+func TestWhyKnownDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := memory.New()
+		p := startProcess(t, m)
+		_ = p.run("one", func(context.Context) error { p.kill(); return errors.New("no") })
+		c := newEngine(t, m).Admin()
+		if why, err := c.Why(t.Context(), "one"); err != nil || why.Cause != admin.CauseExecuting {
+			t.Errorf("before: %v, %v", why, err)
+		}
+		c = newEngine(t, allDead{m}).Admin()
+		if why, err := c.Why(t.Context(), "one"); err != nil || why.Cause != admin.CauseOrphaned || !why.Until.IsZero() {
+			t.Errorf("known: %v until %v, %v", why, why.Until, err)
+		}
 	})
 }
 

@@ -142,6 +142,9 @@ func (s *Standing) successor() string {
 	if s.Handler == "" {
 		return "the program goes on with it when it calls Run with its id"
 	}
+	if s.Until.IsZero() {
+		return "another worker takes it over"
+	}
 	return "another worker takes it over when the lease ends"
 }
 
@@ -302,7 +305,9 @@ func (c *Client) whyOwned(ctx context.Context, run string, s Standing) (Standing
 	if !owner.Dead && owner.Until.After(time.Now()) {
 		return c.whyExecuted(ctx, run, s)
 	}
-	s.Until = owner.Until
+	if !owner.Dead { // else others take it over at once
+		s.Until = owner.Until
+	}
 	if s.Handler == "" {
 		s.Cause = CauseOrphaned
 		return s, nil
