@@ -90,10 +90,12 @@ func collected(binary, name string, n int) (int, error) {
 	cmd := exec.Command("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", binary,
 		"-test.run=^$", "-test.bench=^Benchmark"+strings.Replace(name, "/", "$/^", 1)+"$",
 		"-test.benchtime="+strconv.Itoa(n)+"x")
-	// The first is not for the count: a signal by which the scheduler preempts
-	// fails an assertion of callgrind (vgCallgrind_post_signal, as of 3.19). The
-	// others keep threads that spin and the collector out of it.
-	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1", "GOGC=off")
+	// The first two are not for the count. A signal by which the scheduler preempts
+	// fails an assertion of callgrind (vgCallgrind_post_signal, as of 3.19). And the
+	// processor that valgrind shows to programs has RDTSCP, but valgrind executes it
+	// only where the real one has it, too. The others keep threads that spin and the
+	// collector out of it.
+	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1,cpu.rdtscp=off", "GOMAXPROCS=1", "GOGC=off")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("valgrind: %w\n%s", err, out)
