@@ -3,18 +3,21 @@ package policy
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/retrytest"
 )
 
-// samples are failures that a policy may treat differently, with the classes of the
-// runtime. They are the scripts of plays.
-var samples = []struct {
+// A sample is a failure: the script of a play.
+type sample struct {
 	script string
-	class  retry.Class
-}{
+	class  retry.Class // of the runtime, or empty
+}
+
+// samples are failures that policies may treat differently.
+var samples = []sample{
 	{"503", retry.ClassServerError},
 	{"429", retry.ClassRateLimit},
 	{"network", retry.ClassNetwork},
@@ -28,9 +31,10 @@ var samples = []struct {
 const maxPlayed = 1000
 
 // Plays returns what p promises for a call whose attempts all fail, for each kind of
-// failure: the number of attempts, and how long the call takes. The numbers are the ones
-// that [Policy.Explain] prints. There are no plays for durable calls, and none for
-// failures that would be retried very often.
+// failure: the number of attempts, and how long the call takes. The numbers are those of
+// the schedule that [Policy.Explain] prints for the kind: the one of p, or of an entry of
+// per_error. A class of the file takes part with its first status. There are no plays for
+// durable calls, and none for failures that would be retried very often.
 //
 // A breaker, a budget or a limit may refuse attempts. If p has one, only the greatest
 // numbers are promised.
@@ -38,7 +42,7 @@ func (p *Policy) Plays() (plays []retrytest.Play) {
 	if p.Durable != nil {
 		return nil
 	}
-	for _, s := range samples {
+	for _, s := range p.samples() {
 		play, ok := p.play(s.script, s.class)
 		if play.Script += "..."; ok {
 			plays = append(plays, play)
@@ -48,6 +52,22 @@ func (p *Policy) Plays() (plays []retrytest.Play) {
 		plays = append(plays, hang)
 	}
 	return plays
+}
+
+// samples returns the failures that p may treat differently: also the first status of
+// each class of the file that p uses.
+func (p *Policy) samples() []sample {
+	list := slices.Clone(samples)
+	for _, c := range p.Classes {
+		if len(c.HTTP) == 0 {
+			continue
+		}
+		own := sample{script: strconv.Itoa(c.HTTP[0][0])}
+		if !slices.ContainsFunc(list, func(s sample) bool { return s.script == own.script }) {
+			list = append(list, own)
+		}
+	}
+	return list
 }
 
 // play returns the play in which all attempts fail like a sample, at once.

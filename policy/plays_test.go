@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/retrygen/retrygen/policy"
 	retry "github.com/retrygen/retrygen/runtime"
@@ -41,5 +44,37 @@ func TestPlays(t *testing.T) {
 	}
 	if played < 100 {
 		t.Errorf("played %d, which is too few", played)
+	}
+}
+
+// TestPlaysOfClasses plays what is promised for errors of a class of the file.
+func TestPlaysOfClasses(t *testing.T) {
+	file, _, _ := policy.Read("retry.yaml", []byte(`
+version: 1
+errors:
+  busy: {http: [409, 423]}
+  gone: {http: [404]}
+policies:
+  read:
+    max_attempts: 5
+    initial_delay: 1s
+    jitter: none
+    retry_on: [busy, transient]
+    per_error:
+      busy: {max_attempts: 2, initial_delay: 3s}
+`))
+	var got []retrytest.Play
+	for _, play := range file.Policies[0].Plays() {
+		if play.Script == "409..." || play.Script == "404..." || play.Script == "503..." {
+			got = append(got, play)
+		}
+	}
+	want := []retrytest.Play{
+		{Script: "503...", Fewest: 5, Most: 5, Longest: 15 * time.Second},
+		{Script: "404...", Fewest: 1, Most: 1},
+		{Script: "409...", Fewest: 2, Most: 2, Longest: 3 * time.Second},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
