@@ -14,11 +14,11 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// unread is the rule about errors of a client that nothing reads.
+// unread is the rule about clients that the policy file does not know.
 const unread = "P921"
 
-// hints reports clients whose errors no policy reads, each once, at the binding that
-// is nearest to them. It does not fail the run.
+// hints reports clients whose errors no policy reads, or whose own attempts nothing
+// counts, each once, at the binding that is nearest to them. It does not fail the run.
 func (r *resolver) hints() {
 	if r.unit.file.NoClients {
 		return
@@ -152,8 +152,8 @@ func (h *hinter) binding(b policy.Binding) {
 	}
 }
 
-// preset notes that a preset reads errors of a dependency that the file does not
-// read, and returns whether there is a preset for these errors.
+// preset notes that a preset knows a dependency that the file does not, and returns
+// whether there is a preset for its errors.
 func (h *hinter) preset(b policy.Binding, d bind.Dependency) bool {
 	for _, c := range allPresets() {
 		of := func(s policy.Symbol) bool { return standsFor(h.nameOf(s.Name).path, d.Path) }
@@ -161,7 +161,14 @@ func (h *hinter) preset(b policy.Binding, d bind.Dependency) bool {
 			continue
 		}
 		isOwn := func(own policy.Client) bool { return own.Name == c.Name }
-		if c.Methods || slices.ContainsFunc(h.unit.file.Clients, isOwn) {
+		if slices.ContainsFunc(h.unit.file.Clients, isOwn) {
+			return true
+		}
+		if c.Methods { // the runtime reads its errors
+			if c.Attempts > 1 {
+				h.note(b, c.Name, d).setPreset(c.Name,
+					fmt.Sprintf("nothing counts the %d attempts that %s makes itself%s", c.Attempts, c.Name, versionIn(d)))
+			}
 			return true
 		}
 		types := slices.DeleteFunc(slices.Clone(c.Types), func(t policy.Reader) bool { return !of(t.Type) })
@@ -170,19 +177,19 @@ func (h *hinter) preset(b policy.Binding, d bind.Dependency) bool {
 		})
 		switch {
 		case len(unread) > 0:
-			h.note(b, c.Name, d).setPreset(c.Name, subject(unread[0], d)+versionIn(d))
+			h.note(b, c.Name, d).setPreset(c.Name, "nothing reads "+subject(unread[0], d)+versionIn(d))
 		case len(types) == 0 && !h.isReadOf(d.Path):
-			h.note(b, c.Name, d).setPreset(c.Name, "the errors of "+c.Name+versionIn(d))
+			h.note(b, c.Name, d).setPreset(c.Name, "nothing reads the errors of "+c.Name+versionIn(d))
 		}
 		return true
 	}
 	return false
 }
 
-// setPreset makes n a note about a preset, and names its first subject.
-func (n *note) setPreset(name, subject string) {
+// setPreset makes n a note about a preset. The first text stays.
+func (n *note) setPreset(name, text string) {
 	if n.preset == "" {
-		n.preset, n.line, n.Text = name, name+":\n", "nothing reads "+subject
+		n.preset, n.line, n.Text = name, name+":\n", text
 	}
 }
 

@@ -22,7 +22,7 @@ func (f *File) ExplainClients(w io.Writer, p *Policy) {
 	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i := range f.Clients {
 		c := &f.Clients[i]
-		fmt.Fprintf(lines, "  %s\t%s, others unknown: %s\n", c.Name, strings.Join(p.outcomes(c), ", "),
+		fmt.Fprintf(lines, "  %s\t%s; errors without any of these: %s\n", c.Name, strings.Join(p.outcomes(c), ", "),
 			p.effect(retry.Facts{}))
 	}
 	lines.Flush()
@@ -59,7 +59,7 @@ func (p *Policy) outcomes(c *Client) (list []string) {
 	}
 	for _, r := range c.Types {
 		if r.Status.Name != "" || r.Response.Name != "" {
-			for _, status := range []int{404, 409, 429, 503} {
+			for _, status := range []int{404, 409, 429, 500, 503} {
 				add(fmt.Sprint(status), retry.Facts{Status: status})
 			}
 		}
