@@ -464,10 +464,9 @@ var knowsNames = map[string]string{
 	"capacityliteral.go": "the runtime: fields of policies",
 	"dependency.go":      "paths of the standard library",
 	"directives.go":      "comments of this linter",
-	"place.go":           "files of tests",
+	"place.go":           "files of tests and of the generator",
 	"policyliteral.go":   "the runtime: fields of policies",
 	"rules.go":           "rules of this linter",
-	"stalecode.go":       "comments of the generator",
 }
 
 // TestNamesInVocabulary: the linter decides by types and values. What a function, a type or a
