@@ -106,7 +106,7 @@ func deadList(flags *flag.FlagSet) cli.Run {
 			f.AfterRun, f.AfterStep = after.Run, after.ID
 		}
 		if !s.json {
-			return s.listSteps(ctx, f, p.limit, true)
+			return s.listSteps(ctx, f, p.limit, nil)
 		}
 		n := 0
 		for i, err := range s.client.Steps(ctx, f) {
@@ -129,7 +129,7 @@ func deadShow(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	s.jsonFlag(flags)
 	return s.do(2, 2, "dead show takes the ids of a run and of a step", func(ctx context.Context, args []string) error {
-		i, err := s.client.Describe(ctx, args[0], args[1])
+		i, err := s.describe(ctx, args[0], args[1])
 		if err == nil && i.DeadLetter.IsZero() {
 			err = fmt.Errorf("step %q of run %q is %v and no dead letter: use retryctl step: %w",
 				i.Step, i.Run, i.Status, durable.ErrNotFound)

@@ -34,10 +34,15 @@ func showRun(flags *flag.FlagSet) cli.Run {
 		if s.json {
 			return s.runInJSON(ctx, r, f, p.limit)
 		}
-		if err := s.printRun(ctx, r); err != nil {
+		why, err := s.client.Why(ctx, r.ID)
+		if err != nil {
 			return err
 		}
-		return s.listSteps(ctx, f, p.limit, false)
+		if err := s.printRun(ctx, r, why); err != nil {
+			return err
+		}
+		dead := r.Owner != "" && (why.Cause == admin.CauseOrphaned || why.Cause == admin.CauseWorker)
+		return s.listSteps(ctx, f, p.limit, func(i admin.StepInfo) term.Cell { return s.nextAttempt(i, dead) })
 	})
 }
 
@@ -102,12 +107,8 @@ func (s *session) moment(t time.Time) string {
 	return stamp(t).Text + " (" + s.distance(t) + ")"
 }
 
-// printRun prints a run without its steps.
-func (s *session) printRun(ctx context.Context, r admin.RunInfo) error {
-	why, err := s.client.Why(ctx, r.ID)
-	if err != nil {
-		return err
-	}
+// printRun prints a run without its steps, and why it does not go on.
+func (s *session) printRun(ctx context.Context, r admin.RunInfo, why admin.Standing) error {
 	d := s.details()
 	d.text("run", r.ID)
 	d.add("status", status(r.Status))
@@ -208,9 +209,10 @@ func groupText(g admin.GroupInfo) string {
 	return text
 }
 
-// listSteps prints the steps that a filter selects, with their runs if there are
-// several.
-func (s *session) listSteps(ctx context.Context, f admin.Filter, limit int, runs bool) error {
+// listSteps prints the steps that a filter selects, each with what comes next. If next is
+// nil, they are dead letters of several runs.
+func (s *session) listSteps(ctx context.Context, f admin.Filter, limit int, next func(admin.StepInfo) term.Cell) error {
+	runs := next == nil
 	header := []string{"STEP", "STATUS", "ATTEMPTS", "NEXT", "ERROR"}
 	if runs {
 		header = []string{"RUN", "STEP", "STATUS", "ATTEMPTS", "SINCE", "DO", "ERROR"}
@@ -235,7 +237,7 @@ func (s *session) listSteps(ctx context.Context, f admin.Filter, limit int, runs
 			row = append([]term.Cell{term.Text(i.Run)}, row...)
 			row = append(row, stamp(i.DeadLetter), term.Text(string(i.Eligibility)), failure(i))
 		} else {
-			row = append(row, s.nextAttempt(i), failure(i))
+			row = append(row, next(i), failure(i))
 		}
 		if err := t.Row(row...); err != nil {
 			return err
@@ -244,13 +246,17 @@ func (s *session) listSteps(ctx context.Context, f admin.Filter, limit int, runs
 	return t.Flush()
 }
 
-// nextAttempt describes when the next attempt of a step starts.
-func (s *session) nextAttempt(i admin.StepInfo) term.Cell {
+// nextAttempt describes when the next attempt of a step starts. dead is whether the process
+// that owns its run has died.
+func (s *session) nextAttempt(i admin.StepInfo, dead bool) term.Cell {
 	switch i.Status {
 	case storage.StatusWaiting:
 		return term.Text(waitsFor[i.Pause] + s.distance(i.NextAt))
 	case storage.StatusExecuting:
-		return term.Cell{Text: "since " + s.distance(i.Started), Style: term.Blue}
+		if dead {
+			return term.Cell{Text: "its process died", Style: term.Yellow}
+		}
+		return term.Cell{Text: "for " + short(max(s.now.Sub(i.Started), 0)), Style: term.Blue}
 	case storage.StatusInDoubt, storage.StatusPaused:
 		return term.Cell{Text: "resolve it", Style: term.Yellow}
 	}

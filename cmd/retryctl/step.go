@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -12,7 +13,9 @@ import (
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/contrib/recovery"
 	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/internal/spelling"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/events"
 )
@@ -23,12 +26,38 @@ func showStep(flags *flag.FlagSet) cli.Run {
 	s.jsonFlag(flags)
 	s.valueFlags.flags(flags)
 	return s.do(2, 2, "step takes the ids of a run and of a step", func(ctx context.Context, args []string) error {
-		i, err := s.client.Describe(ctx, args[0], args[1])
+		i, err := s.describe(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}
 		return s.printStep(ctx, i)
 	})
+}
+
+// describe returns a step. The error for one that does not exist matches
+// [durable.ErrNotFound], and says which one may be meant.
+func (s *session) describe(ctx context.Context, run, step string) (admin.StepInfo, error) {
+	i, missing := s.client.Describe(ctx, run, step)
+	if !errors.Is(missing, durable.ErrNotFound) {
+		return i, missing
+	}
+	if _, err := s.runInfo(ctx, run); err != nil {
+		return i, err
+	}
+	var names []string
+	for other, err := range s.client.Steps(ctx, admin.Filter{Run: run}) {
+		if err != nil {
+			return i, err
+		}
+		names = append(names, other.Step)
+		if strings.HasSuffix(other.Step, "."+step) { // only its package is missing
+			return i, fmt.Errorf("%w; %s", missing, spelling.Question(other.Step))
+		}
+	}
+	if nearest := spelling.Nearest(step, names); nearest != "" {
+		return i, fmt.Errorf("%w; %s", missing, spelling.Question(nearest))
+	}
+	return i, fmt.Errorf("%w; see retryctl run %s", missing, quote(run))
 }
 
 // printStep prints a step with every attempt.
