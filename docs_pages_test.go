@@ -90,7 +90,7 @@ func TestGoBlocks(t *testing.T) {
 			t.Errorf("%s: the block needs a file name in its first line, as // client.go, or the mark fragment", b.Place())
 		}
 	}
-	foreign, err := docpages.Foreign(blocks)
+	foreign, err := docpages.Foreign(root, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,10 @@ go 1.26.0
 
 tool github.com/retrygen/retrygen/cmd/retrygen
 
-replace github.com/retrygen/retrygen => ../..
+replace (
+	github.com/retrygen/retrygen => ../..
+	github.com/retrygen/retrygen/contrib/sqlite => ../sqlite
+)
 
 require (
 	connectrpc.com/connect v1.21.1
@@ -50,6 +53,7 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
 	github.com/retrygen/retrygen v0.0.0
+	github.com/retrygen/retrygen/contrib/sqlite v0.0.0
 	github.com/sashabaranov/go-openai v1.43.0
 	github.com/segmentio/kafka-go v0.4.51
 	github.com/sethvargo/go-retry v0.5.0

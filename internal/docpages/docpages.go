@@ -20,6 +20,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -135,8 +136,8 @@ const (
 )
 
 // Foreign returns the folders of blocks whose Go files import another module than
-// this one.
-func Foreign(blocks []Block) (map[string]bool, error) {
+// this one, which is in root: also one that is nested in it.
+func Foreign(root string, blocks []Block) (map[string]bool, error) {
 	folders := map[string]bool{}
 	for _, b := range blocks {
 		if filepath.Ext(b.File()) != ".go" {
@@ -147,18 +148,30 @@ func Foreign(blocks []Block) (map[string]bool, error) {
 			return nil, err
 		}
 		for _, spec := range file.Imports {
-			path, err := strconv.Unquote(spec.Path.Value)
+			imported, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
 				return nil, err
 			}
-			first, _, _ := strings.Cut(path, "/")
-			own := strings.HasPrefix(path, self+"/") || strings.HasPrefix(path, module+"/")
+			first, _, _ := strings.Cut(imported, "/")
+			folder, ours := strings.CutPrefix(imported, self+"/")
+			own := strings.HasPrefix(imported, module+"/") || ours && !isNested(root, folder)
 			if strings.Contains(first, ".") && !own {
 				folders[filepath.Dir(b.Path())] = true
 			}
 		}
 	}
 	return folders, nil
+}
+
+// isNested reports whether a folder below root belongs to a module that is nested in the
+// one of root.
+func isNested(root, folder string) bool {
+	for ; folder != "."; folder = path.Dir(folder) {
+		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(folder), "go.mod")); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // WriteModule writes the go.mod of a module in dir that depends on this one, which is

@@ -74,12 +74,18 @@ package near
 
 import "github.com/retrygen/retrygenerator"
 '''
+'''go
+// nested/a.go
+package nested
+
+import "github.com/retrygen/retrygen/contrib/sqlite"
+'''
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Foreign(blocks)
-	want := map[string]bool{"docs/page/foreign": true, "docs/page/near": true}
+	got, err := Foreign("../..", blocks)
+	want := map[string]bool{"docs/page/foreign": true, "docs/page/near": true, "docs/page/nested": true}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

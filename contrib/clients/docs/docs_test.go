@@ -26,7 +26,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, err := docpages.Foreign(blocks)
+	foreign, err := docpages.Foreign(root, blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text = []byte(strings.Replace(string(text), "=> ../..", "=> "+root, 1))
+		text = []byte(strings.NewReplacer("=> ../..", "=> "+root, "=> ../", "=> "+root+"/contrib/").Replace(string(text)))
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	_ "github.com/failsafe-go/failsafe-go"
 	_ "github.com/hashicorp/go-retryablehttp"
 	_ "github.com/redis/go-redis/v9"
+	_ "github.com/retrygen/retrygen/contrib/sqlite"
 	_ "github.com/sethvargo/go-retry"
 	_ "github.com/sony/gobreaker/v2"
 	_ "google.golang.org/grpc"
