@@ -34,6 +34,8 @@ type unitCall struct {
 	until    time.Time // when it goes on, by the clock of the store; zero: when awaits have ended
 	awaits   []string  // runs
 
+	panicked bool // op has panicked: the process ends, and the group must not go on before
+
 	// These belong to the goroutine of the group once the unit has returned.
 	state  unitState
 	err    error // of unitStopped
@@ -54,9 +56,12 @@ func (g *groupCall) member(unit string) record.Member {
 	}
 }
 
-// run executes the unit, and passes it on to the goroutine of the group.
+// run executes the unit, and passes it on to the goroutine of the group unless op panics.
 func (u *unitCall) run(ctx context.Context) {
 	defer func() {
+		if u.panicked {
+			return
+		}
 		select {
 		case u.g.ends <- u:
 		case <-u.g.over:
@@ -86,6 +91,7 @@ func (u *unitCall) call(ctx context.Context) (result record.Payload, err error) 
 		if !returned {
 			if value := recover(); value != nil {
 				u.g.x.panics(ctx, value)
+				u.panicked = true
 				panic(value)
 			}
 			u.finish(ctx, record.Payload{}, job.ErrGoexit)
