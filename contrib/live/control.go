@@ -25,9 +25,10 @@ type Control struct {
 	log      *slog.Logger
 	onChange func(Change)
 
-	mu     sync.Mutex
-	file   *policy.File // that is in force
-	status Status
+	mu       sync.Mutex
+	file     *policy.File     // that is in force
+	warnings []policy.Problem // about file
+	status   Status
 }
 
 // An Option is an option of [New].
@@ -44,12 +45,12 @@ func OnChange(f func(Change)) Option { return func(c *Control) { c.onChange = f 
 // this version does not accept its policy file, New returns an [*Error]. It returns
 // another error if the file does not have all policies of the package.
 func New(pkg genapi.LivePackage, options ...Option) (*Control, error) {
-	file, err := check(pkg.File, []byte(pkg.Text))
+	file, warnings, err := check(pkg.File, []byte(pkg.Text))
 	if err != nil {
 		return nil, fmt.Errorf("live: %s, from which package %s was generated: %w", pkg.File, pkg.Package, err)
 	}
 	c := &Control{
-		pkg: pkg, compiled: map[string]*retry.Policy{}, log: slog.Default(), file: file,
+		pkg: pkg, compiled: map[string]*retry.Policy{}, log: slog.Default(), file: file, warnings: warnings,
 		status: Status{Package: pkg.Package, File: pkg.File, Text: pkg.Text},
 	}
 	c.policies = slices.Concat(pkg.Policies, pkg.Steps)
@@ -72,8 +73,9 @@ type Change struct {
 	Package  string    `json:"package"`
 	File     string    `json:"file"`
 	At       time.Time `json:"at"`
-	By       string    `json:"by"`       // from where: the path of a file, or who has sent it
-	Settings []string  `json:"settings"` // what differs, as in "policy read: max_attempts 3 → 5"; nil if nothing does
+	By       string    `json:"by"`                 // from where: the path of a file, or who has sent it
+	Settings []string  `json:"settings"`           // what differs, as in "policy read: max_attempts 3 → 5"; nil if nothing does
+	Warnings []string  `json:"warnings,omitempty"` // that the version before did not have, each with its position
 }
 
 // A Status describes the version of a policy file that is in force.
@@ -117,13 +119,24 @@ func (e *Error) Print() string {
 	return b.String()
 }
 
-// check reads a version of the policy file. Errors are [*Error].
-func check(name string, text []byte) (*policy.File, error) {
+// check reads a version of the policy file, and returns the warnings about it. Errors are
+// [*Error].
+func check(name string, text []byte) (file *policy.File, warnings []policy.Problem, err error) {
 	file, problems := policy.Check(name, text)
 	if file == nil {
-		return nil, &Error{File: name, Problems: policy.AtLeast(rules.Error, problems), text: text}
+		return nil, nil, &Error{File: name, Problems: policy.AtLeast(rules.Error, problems), text: text}
 	}
-	return file, nil
+	return file, policy.AtLeast(rules.Warning, problems), nil
+}
+
+// newWarnings returns the warnings that were not there before, perhaps at another position.
+func newWarnings(warnings, before []policy.Problem) (texts []string) {
+	for _, w := range warnings {
+		if !slices.ContainsFunc(before, func(b policy.Problem) bool { return b.Rule == w.Rule && b.Text == w.Text }) {
+			texts = append(texts, w.String())
+		}
+	}
+	return texts
 }
 
 // Load puts a version of the policy file into force, and returns the changes. If it
@@ -136,6 +149,10 @@ func (c *Control) Load(text []byte, by string) (Change, error) {
 	case len(change.Settings) > 0:
 		c.log.LogAttrs(context.Background(), slog.LevelInfo, "policies changed",
 			c.attrs(by, slog.Any("settings", change.Settings))...)
+		if len(change.Warnings) > 0 {
+			c.log.LogAttrs(context.Background(), slog.LevelWarn, "policy file has warnings",
+				c.attrs(by, slog.Any("warnings", change.Warnings))...)
+		}
 		if c.onChange != nil {
 			c.onChange(change)
 		}
@@ -148,7 +165,7 @@ func (c *Control) attrs(by string, more slog.Attr) []slog.Attr {
 }
 
 func (c *Control) load(text []byte, by string) (Change, error) {
-	file, err := check(c.pkg.File, text) // without the lock: it may take some time
+	file, warnings, err := check(c.pkg.File, text) // without the lock: it may take some time
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var next *version
@@ -161,8 +178,11 @@ func (c *Control) load(text []byte, by string) (Change, error) {
 		return Change{}, err
 	}
 	next.apply()
-	change := Change{Package: c.pkg.Package, File: c.pkg.File, At: time.Now(), By: by, Settings: next.settings}
-	c.file, c.status.Text, c.status.Problem = file, string(text), ""
+	change := Change{
+		Package: c.pkg.Package, File: c.pkg.File, At: time.Now(), By: by, Settings: next.settings,
+		Warnings: newWarnings(warnings, c.warnings),
+	}
+	c.file, c.warnings, c.status.Text, c.status.Problem = file, warnings, string(text), ""
 	if len(next.settings) > 0 {
 		c.status.Accepted++
 		c.status.Since, c.status.Last = change.At, next.settings

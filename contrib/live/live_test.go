@@ -155,6 +155,23 @@ func TestLoad(t *testing.T) {
 
 // If one part of a version cannot be updated, nothing changes, not even what comes before
 // that part. Here the generated package says nothing of a store, but the rate is in one.
+// A change is in force although it has a warning, which is reported once.
+func TestLoadWarns(t *testing.T) {
+	var log strings.Builder
+	c := control(t, live.Log(slog.New(slog.NewTextHandler(&log, nil))))
+	change, err := c.Load(edit(t, "failures: 5", "failures: 2"), "test")
+	if err != nil || len(change.Warnings) != 1 || !strings.Contains(change.Warnings[0], "[P501]") {
+		t.Errorf("got %q, %v; want a warning of P501", change.Warnings, err)
+	}
+	if !strings.Contains(log.String(), `level=WARN msg="policy file has warnings"`) {
+		t.Errorf("the log has no warning:\n%s", log.String())
+	}
+	change, err = c.Load(edit(t, "failures: 5", "failures: 2", "limit: 10", "limit: 5"), "test")
+	if err != nil || len(change.Settings) == 0 || len(change.Warnings) != 0 {
+		t.Errorf("got %+v, %v; want a change without new warnings", change, err)
+	}
+}
+
 func TestLoadAllOrNothing(t *testing.T) {
 	text := "version: 1\nreload: true\nbreakers:\n  up: {failures: 5}\nrates:\n  partner: {rate: 100/s}\n" +
 		"policies:\n  read: {max_attempts: 3, breaker: up, rate: partner}\n"
