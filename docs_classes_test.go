@@ -47,7 +47,7 @@ var builtinClasses = []struct {
 		[]sample{
 			{"errors whose method `Timeout() bool` returns true", &net.DNSError{IsTimeout: true}},
 			{"`context.DeadlineExceeded`", context.DeadlineExceeded},
-			{"an attempt that `attempt_timeout` has ended", retry.ErrAttemptTimeout},
+			{"an attempt that was ended by `attempt_timeout`", retry.ErrAttemptTimeout},
 		},
 		[]string{"timeout", "timed out"},
 	},
@@ -57,7 +57,7 @@ var builtinClasses = []struct {
 	},
 	{
 		retry.ClassRateLimit,
-		[]sample{{"errors of `retry.After`", retry.After(errors.New("busy"), 0)}},
+		[]sample{{"errors returned by `retry.After`", retry.After(errors.New("busy"), 0)}},
 		[]string{"rate limit", "too many requests", "status 429"},
 	},
 	{retry.ClassCanceled, []sample{{"`context.Canceled`", context.Canceled}}, nil},
@@ -123,8 +123,8 @@ func classesSection(t *testing.T) string {
 	b.WriteString(`
 ### Built-in classes
 
-retrygen looks at the type of an error to find its built-in classes. It reads the text of the error only if nothing else classifies it: the error has no
-type of this table and no status, and no class of the file names it with ` + "`is` or `as`" + `.
+retrygen uses the type of an error to find its built-in classes. It reads the error's text only if nothing else classifies the error: it has none of the
+types in this table and no status, and no class in the file lists it under ` + "`is` or `as`" + `.
 
 | class | types | HTTP statuses | gRPC codes | words in the text |
 |---|---|---|---|---|
@@ -151,14 +151,15 @@ type of this table and no status, and no class of the file names it with ` + "`i
 	}
 	b.WriteString("\nThree more names stand for several classes, or for none:\n\n" +
 		"- `transient` is the first four classes together.\n" +
-		"- `unknown` is every error that none of the sources of this page classifies. Such an error ends the call and is\n" +
-		"  returned unchanged, and events have the reason `ErrUnclassified`. With `unknown: retry`, a policy retries it.\n" +
-		"- `any` is every error, except those of the last four classes. These are errors of attempts that were refused\n" +
-		"  before they were made, and a policy retries them only if its `retry_on` names the class itself.\n\n" +
+		"- `unknown` is every error that none of the sources on this page classifies. Such an error ends the call and\n" +
+		"  is returned unchanged, and events contain the reason `ErrUnclassified`. With `unknown: retry`, a policy\n" +
+		"  retries it.\n" +
+		"- `any` is every error, except those in the last four classes. They are the errors of attempts that were\n" +
+		"  refused before they were made. A policy retries them only if its `retry_on` lists the class itself.\n\n" +
 		"The details:\n\n")
 	byDefault := &retry.Policy{Facts: factsOf}
 	never := func(err error) bool { return !byDefault.Retries(err) }
-	fmt.Fprintf(b, "- **Never retried**, unless a class of the file with `retryable: true` matches: %s, and %s.\n",
+	fmt.Fprintf(b, "- **Never retried**, unless a class in the file with `retryable: true` matches: %s, and %s.\n",
 		statuses(func(status int) bool { return never(statusError(status)) }), codes(never))
 	fmt.Fprintf(b,
 		"- **Not a failure** for a breaker without `count`, because the request or its sender is to blame: %s, %s, and "+
@@ -169,20 +170,20 @@ type of this table and no status, and no class of the file names it with ` + "`i
 		"- **Status.** The HTTP status is the result of a method `StatusCode() int`, `HTTPStatusCode() int` or\n" +
 			"  `HTTPCode() int`. gRPC codes are read in packages that depend on `google.golang.org/grpc`.\n" +
 			"- **Other methods** are read as well:\n" +
-			"  - `ErrorCode() string`, for the codes with which AWS throttles; it takes precedence over the status;\n" +
-			"  - `SQLState() string`, by the class of the code;\n" +
-			"  - `HasErrorLabel(string) bool` of MongoDB;\n" +
+			"  - `ErrorCode() string`, for AWS throttling codes, which take precedence over the status;\n" +
+			"  - `SQLState() string`, judged by the class of the code;\n" +
+			"  - MongoDB's `HasErrorLabel(string) bool`;\n" +
 			"  - `SafeToRetry() bool`, `Retryable() bool`, `RetryableError() bool`, `NonRetryable() bool` and\n" +
 			"    `NonRetriable()`;\n" +
-			"  - `Timeout() bool` together with `Temporary() bool`: if both return false, the error is permanent. An example\n" +
-			"    is a host that does not exist.\n" +
-			"- **Clients.** What a client under `clients` reads replaces what the methods say.\n" +
-			"- **Words** are whole words, in upper or lower case. A number is a status only after `HTTP`, `status`,\n" +
-			"  `status code`, `response code` or `error`, or before its reason phrase: `order 500 not found` and `code: 503`\n" +
-			"  prove nothing. A status in the text takes precedence over words.\n" +
-			"- **Limits of the text.** At most 16 KiB of a text are read. The texts of errors of package retry, and texts\n" +
-			"  that are wrapped around them, are not read. With `match_text: status`, only statuses are read;\n" +
-			"  with `match_text: false`, no text at all.\n")
+			"  - `Timeout() bool` together with `Temporary() bool`: if both return false, the error is permanent,\n" +
+			"    as it is for a nonexistent host.\n" +
+			"- **Clients.** Information that is read through `clients` takes precedence over these methods.\n" +
+			"- **Words** count only as whole words, in upper or lower case. A number is a status only after `HTTP`,\n" +
+			"  `status`, `status code`, `response code` or `error`, or before its reason phrase: `order 500 not found` and\n" +
+			"  `code: 503` do not count. A status in the text takes precedence over words.\n" +
+			"- **Limits of the text.** At most 16 KiB of a text is read. The texts of errors from package retry, and texts\n" +
+			"  that are wrapped around them, are not read. With `match_text: status`, only statuses are read,\n" +
+			"  and with `match_text: false`, no text at all.\n")
 	return b.String()
 }
 

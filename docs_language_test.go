@@ -91,10 +91,10 @@ func (s setting) entries() string {
 const languageIntro = `# The policy language
 
 Which settings can a policy file have, and what does each of them do? This page lists all of them, section by section, in
-the order of the file. The words *attempt*, *backoff*, *jitter*, *scope*, *budget* and *breaker* are explained in [Concepts](concepts.md).
+the order of the file. [Concepts](concepts.md) explains the terms *attempt*, *backoff*, *jitter*, *scope*, *budget* and *breaker*.
 
-A policy file is called ` + "`retry.yaml`" + `, and is in the folder of the Go package that it applies to. ` + "`retrygen check`" + `
-reports what is wrong with it; [the rules](rules/README.md) explain each problem. Here is a file with most sections:
+A policy file is called ` + "`retry.yaml`" + ` and is in the folder of the Go package that it applies to. ` + "`retrygen check`" + `
+reports what is wrong with it, and [the rules](rules/README.md) explain each problem. Here is a file with most of the sections:
 
 ` + "```yaml" + `
 version: 1
@@ -134,21 +134,21 @@ bind:
 
 These rules apply to the whole file:
 
-- **Errors.** An unknown key is an error, and so is a value that retrygen would have to guess, clamp or ignore. No code is generated from a file with an error.
+- **Errors.** An unknown key is an error, and so is a value that retrygen would have to guess, clamp or ignore. If a file contains an error, no code is generated from it.
 - **Durations** have a unit: ` + "`500ms`, `1m30s`, `1h 30m`, `2 minutes`" + `. A number without a unit is an error.
-- **Inheritance.** ` + "`extends`" + ` inherits the settings of another policy, one by one. A policy that writes a list, or
+- **Inheritance.** ` + "`extends`" + ` inherits the settings of another policy, one by one. A policy that sets a list, or
   ` +
-	"`backoff`, `jitter`, `hedge` or `durable`" + `, replaces the whole value. All policies inherit ` + "`defaults`" + `.
-- **` + "`null`" + `** resets a setting to its default. Under ` + "`per_error`" + `, it resets a setting to the value that the policy
-  itself has. A required setting cannot be null.
+	"`backoff`, `jitter`, `hedge` or `durable`" + `, replaces the whole inherited value. All policies inherit ` + "`defaults`" + `.
+- **` + "`null`" + `** resets a setting to its default. Under ` + "`per_error`" + `, it resets a setting to the policy's own
+  value. A required setting cannot be null.
 - **Anchors.** Top-level keys that begin with ` + "`x-`" + ` are ignored. Use them to define YAML anchors.
-- **Older spellings** of a setting still work; ` + "`retrygen fmt`" + ` rewrites them.
+- **Older spellings** of settings still work; ` + "`retrygen fmt`" + ` rewrites them.
 
 ## Durable policies
 
-A call under a durable policy is a [durable step](durable.md) of the *run* in its context. Its attempts, its next wait and its result are recorded in
-a store. After the process has died, start the run again with the same id: steps that have ended return their recorded results, a step that was waiting waits
-for the rest of its time, and the policy goes on counting its attempts.
+A call under a durable policy is a [durable step](durable.md) of the *run* that its context belongs to. Its attempts, its next wait and its result are
+recorded in a store. If the process dies, start the run again with the same id: steps that have ended return their recorded results, a step that was waiting waits
+for the remaining time, and the policy continues to count its attempts.
 
 ` + "```yaml" + `
 version: 1
@@ -172,14 +172,14 @@ bind:
   Payments.Charge: {policy: charge, id: orderID, idempotent: key, step: charge, formerly: [shop.Payments.Pay]}
 ` + "```" + `
 
-- **` + "`id`" + `** names the parameters that identify a call: the order to charge, but not its amount. Calls of one run with equal
-  ids are the same step, which is executed once. If the id is equal but another argument differs, such as the amount, the call fails, unless the policy has
-  ` + "`on_changed: report`" + `.
-- **` + "`on_lost`" + `** decides about an attempt that was executing when the process died. Such an attempt is *lost*, and may have taken effect. By
-  default, it is repeated if the binding is ` + "`idempotent`" + `; otherwise the run pauses until somebody resolves the step.
-- **` + "`step` and `formerly`" + `** keep recorded steps when you rename code. A step is recorded under its package and the symbol that is bound,
-  such as ` + "`shop.billing.Payments.Charge`" + `. The name of the package starts with the last element of the module path and has no major version. Before you
-  rename or move the symbol, set ` + "`step`" + ` to its present name, or list that name in ` + "`formerly`" + `.
+- **` + "`id`" + `** names the parameters that identify a call: the order to charge, but not its amount. Calls with equal ids within
+  one run are the same step, which is executed once. If the id is equal but another argument, such as the amount, differs, the call fails, unless the
+  policy has ` + "`on_changed: report`" + `.
+- **` + "`on_lost`" + `** decides what happens to an attempt that was executing when the process died. Such an attempt is *lost*, and may have
+  taken effect. By default, it is repeated if the binding is ` + "`idempotent`" + `. Otherwise, the run is paused until somebody resolves the step.
+- **` + "`step` and `formerly`" + `** let you keep recorded steps when you rename code. A step is recorded under its package and the bound symbol,
+  such as ` + "`shop.billing.Payments.Charge`" + `. The package name in it starts with the last element of the module path, without a major version. If you
+  rename or move the symbol, set ` + "`step`" + ` to the old name, or list the old name in ` + "`formerly`" + `.
 
 ` + "`retrygen explain POLICY`" + ` prints what is recorded at which point, and what happens after a crash at each point.
 `
@@ -261,12 +261,12 @@ func presetsSection(t *testing.T) string {
 |---|---|
 | ` + "`network`, `timeout`, `server_error`, `rate_limit`" + ` | belongs to the class, whatever its status is |
 | ` + "`permanent`" + ` | would occur again. Like an error with the status 400, it is not retried |
-| ` + "`conflict`" + ` | is treated like the status 409: the data that was read is out of date, so the whole transaction has to be repeated, not only the call |
+| ` + "`conflict`" + ` | is treated like the status 409: the data that was read is out of date, so the whole transaction has to be repeated, not just the call |
 
 ### Presets
 
-retrygen has presets for many clients; [the guide](guides/presets.md#all-presets) lists them. A preset reads the same information as the retries of the client
-itself. The generator looks up the fields, methods and functions of the preset in the version of the client that your module uses. The generated code imports
+retrygen has presets for many clients; [the guide](guides/presets.md#all-presets) lists them. A preset reads the same information as the client's own
+retries. The generator looks up the preset's fields, methods and functions in the version of the client that your module uses. The generated code imports
 the client only if your module already requires it.
 `)
 	return b.String()
