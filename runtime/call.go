@@ -10,16 +10,16 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// A Call is one retried call. It has the state of the call and the resources of the
-// running attempt. The zero Call is not usable; [Policy.Begin] and [Policy.BeginWith]
+// A Call is one retried call. It holds the state of the call and the resources of the
+// attempt in progress. The zero Call is not usable; [Policy.Begin] and [Policy.BeginWith]
 // return one. A Call belongs to one goroutine. Generated code keeps it on the stack and
 // uses these methods:
 //
-//   - [Call.Spend], if an attempt reads an argument, and [Call.Next] after each
-//     failed attempt;
-//   - [Call.Attempt] for the context of an attempt, or [Call.Race] and [Call.Settle] for
+//   - [Call.Spend], if attempts read from an argument, and [Call.Next] after each failed
+//     attempt;
+//   - [Call.Attempt], for the context of an attempt, or [Call.Race] and [Call.Settle] for
 //     a hedged attempt;
-//   - [Call.End], deferred, if the policy limits time or the call has a breaker or a
+//   - [Call.End], deferred, if the policy has a time limit or the call has a breaker or a
 //     gate;
 //   - [Call.Admit] before the first attempt and [Call.Succeed] after a success,
 //     if the call has a breaker or a gate.
@@ -47,11 +47,11 @@ type Call struct {
 	beforeWait func() // or nil
 }
 
-// Attempt returns the context for the next attempt. Its deadline is the earliest one that
-// follows from ctx, Timeout and AttemptTimeout. Before a retry, it also carries the
-// number of the attempt (see [AttemptNumber]). The result is ctx itself if it needs
-// neither. A context that is limited by AttemptTimeout ends when [Call.Next] waits; every
-// derived context ends with [Call.End].
+// Attempt returns the context for the next attempt. Its deadline is the earliest of the
+// ones set by ctx, Timeout and AttemptTimeout. Before a retry, it also carries the number
+// of the attempt (see [AttemptNumber]). If neither is needed, the result is ctx itself. A
+// context limited by AttemptTimeout ends when [Call.Next] starts to wait; every derived
+// context ends with [Call.End].
 func (c *Call) Attempt(ctx context.Context) context.Context {
 	p := c.policy
 	if p.AttemptTimeout <= 0 && p.Timeout <= 0 && p.HardLimit <= 0 {
@@ -95,7 +95,7 @@ func (c *Call) start(ctx context.Context, now time.Time) {
 	}
 }
 
-// Succeed reports the success of the attempt to the breaker, the gate and the budget.
+// Succeed reports to the breaker, the gate and the budget that the attempt succeeded.
 func (c *Call) Succeed() {
 	c.leave(capacity.Success, capacity.Success)
 	if c.breaker != nil && !c.breaker.Calm() {
@@ -106,7 +106,7 @@ func (c *Call) Succeed() {
 	}
 }
 
-// End releases the timer of the attempt and the permits of the breaker and the gate.
+// End stops the attempt's timer and returns the permits to the breaker and the gate.
 // Defer it, so that nothing leaks if the called function panics. End may be called more
 // than once.
 func (c *Call) End() {
@@ -124,7 +124,7 @@ func (c *Call) End() {
 }
 
 // BeforeWait sets a function that is called after each decision to make another attempt,
-// before the wait and before the context of the last attempt ends. Use it to release a
+// before the wait and before the failed attempt's context ends. Use it to release a
 // resource that the failed attempt has returned.
 func (c *Call) BeforeWait(f func()) { c.beforeWait = f }
 
@@ -136,9 +136,9 @@ func (c *Call) release() {
 
 // Admit asks the breaker and the gate for permission before the first attempt. It returns
 // nil if the attempt may start. If the gate has a limiter or a rate, Admit may have to
-// wait for this. If one of them refuses and the policy retries such refusals, Admit waits
-// until an attempt is admitted or a limit is reached. Otherwise it returns the error for
-// the caller.
+// wait. If the breaker or the gate refuses and the policy retries such refusals, Admit
+// waits until an attempt is admitted or a limit is reached. Otherwise it returns the
+// error for the caller.
 func (c *Call) Admit(ctx context.Context) error {
 	err := c.admit(ctx)
 	if err == nil {

@@ -7,20 +7,20 @@ import (
 )
 
 // A Timeout describes a time limit that has ended an attempt or a call under a policy
-// with Capture set. Package recovery saves the state of the interrupted work.
+// with Capture set. Package recovery uses it to save the state of the interrupted work.
 type Timeout struct {
 	Policy string // name of the policy
-	Scope  string // of the policy
+	Scope  string // scope of the policy
 	// Limit is the time that the attempt or the call had: AttemptTimeout, Timeout, or
-	// less if the caller's deadline was earlier. Zero means that it is unknown, because
-	// the policy has neither a Timeout nor a HardLimit.
+	// less if the caller's deadline was earlier. Zero means that the limit is unknown
+	// because the policy has neither a Timeout nor a HardLimit.
 	Limit time.Duration
-	// Elapsed is the time since the beginning of the attempt or the call. It is
-	// shorter than Limit if the next wait would have passed the limit.
+	// Elapsed is the time since the attempt or the call began. It is shorter than Limit
+	// if the call stopped because the next wait would have exceeded the limit.
 	Elapsed time.Duration
-	Retries int    // made before, lost attempts included
-	Action  Action // what follows: ActionRetry, ActionFail or ActionEscalate
-	Err     error  // of the attempt
+	Retries int    // retries made before, including lost attempts
+	Action  Action // what happens next: ActionRetry, ActionFail or ActionEscalate
+	Err     error  // error of the attempt
 }
 
 type captureKey struct{}
@@ -28,14 +28,14 @@ type captureKey struct{}
 // A captureFunc captures a timeout.
 type captureFunc = func(context.Context, Timeout) error
 
-// WithCapture returns a copy of ctx with a function f that captures timeouts. It replaces
-// the function that ctx has. If the policy of a wrapped call has Capture set, the call
-// calls f when a time limit has ended an attempt, or when the call stops with
-// [ErrDeadline]. It does so after the attempt has returned and before the wait for the
-// next one. f is called in the goroutine of the call, and delays it. The observers of ctx
-// get the result as an [EventCapture].
+// WithCapture returns a copy of ctx with a function f that captures timeouts. If ctx
+// already has such a function, f replaces it. If the policy of a wrapped call has Capture
+// set, the call calls f when a time limit has ended an attempt, or when the call stops
+// with [ErrDeadline]. f is called after the attempt has returned and before the wait for
+// the next one. It runs in the goroutine of the call, so it delays the call. The
+// observers of ctx receive the result as an [EventCapture].
 //
-// Package recovery has such a function; few programs call WithCapture themselves.
+// Package recovery provides such a function, so few programs call WithCapture themselves.
 func WithCapture(ctx context.Context, f func(context.Context, Timeout) error) context.Context {
 	return context.WithValue(ctx, captureKey{}, f)
 }
@@ -43,10 +43,9 @@ func WithCapture(ctx context.Context, f func(context.Context, Timeout) error) co
 var errNoCapture = errors.New("there is no recorder in the context: derive it with package recovery")
 
 // Capture captures the timeout of an attempt, if the attempt timed out and the policy has
-// Capture set. v is the decision about the attempt. [Call.Next] calls Capture itself.
-// Packages that store calls first set the state of the call to the one after the decision
-// (see [Call.Restore]), and then call Capture with the inputs that [Call.Inspect] has
-// returned.
+// Capture set. v is the decision made after the attempt. [Call.Next] calls Capture
+// itself. A package that stores calls first sets the state after the decision with
+// [Call.Restore]. Then it calls Capture with the inputs that [Call.Inspect] returned.
 func (c *Call) Capture(ctx context.Context, f Failure, in Inputs, v Verdict) {
 	if c.policy.Capture {
 		f.classify(c.policy)

@@ -9,58 +9,59 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// Retries reports whether p retries err, provided that no limit of the call
-// forbids it. It returns false for nil.
+// Retries reports whether p retries err, provided that no limit ends the call. It returns
+// false for nil.
 //
-// The classes of err decide. These types in the tree of err belong to built-in
-// classes:
+// The classes of err decide. Errors of the following types in the tree of err belong to
+// built-in classes:
 //
-//   - [ClassRateLimit]: errors of [After], the status 429, and codes of throttling;
-//   - [ClassServerError]: the statuses 500 to 599 except 501 and 505;
+//   - [ClassRateLimit]: errors from [After], status 429, and throttling codes;
+//   - [ClassServerError]: statuses 500 to 599 except 501 and 505;
 //   - [ClassTimeout]: errors whose method Timeout() bool returns true,
 //     context.DeadlineExceeded, the gRPC code DEADLINE_EXCEEDED, and an [*Error] of a
-//     call that a time limit has ended, which also belongs to the classes of its last
-//     error;
-//   - [ClassNetwork]: errors of a connection of the operating system and of a stream or
-//     connection of HTTP/2, io.ErrUnexpectedEOF, io.EOF inside a net.Error, other
+//     call that was ended by a time limit (it also belongs to the classes of its last
+//     error);
+//   - [ClassNetwork]: connection errors of the operating system, errors of an HTTP/2
+//     stream or connection, io.ErrUnexpectedEOF, io.EOF inside a net.Error, other
 //     temporary errors of package net, and the gRPC code UNAVAILABLE;
 //   - [ClassCanceled]: context.Canceled, and the gRPC code CANCELLED;
 //   - [ClassBreakerOpen], [ClassLimited], [ClassRateLimited], [ClassThrottled]:
 //     [ErrBreakerOpen], [ErrLimited], [ErrRateLimited], [ErrThrottled].
 //
-// These methods of an error are read as well. Each of them has the same meaning in all
-// known clients that have it:
+// These methods of an error are read as well. Each of them has the same meaning in every
+// known client that defines it:
 //
 //   - StatusCode() int, HTTPStatusCode() int and HTTPCode() int return the HTTP status.
 //     Results outside 100 to 599 mean that there is no status.
-//   - ErrorCode() string, and Code() string next to OrigErr() error, return a code of
-//     AWS. Codes of throttling take precedence over the status, which is often 400.
-//   - SQLState() string returns a code of ISO/IEC 9075 and PostgreSQL.
-//   - HasErrorLabel(string) bool has the labels of MongoDB.
-//   - SafeToRetry() bool, if true, says that nothing was sent.
+//   - ErrorCode() string, and Code() string next to OrigErr() error, return an AWS error
+//     code. Throttling codes take precedence over the status, which is often 400.
+//   - SQLState() string returns an SQLSTATE code, as defined by ISO/IEC 9075 and
+//     PostgreSQL.
+//   - HasErrorLabel(string) bool reports whether the error has a MongoDB error label.
+//   - SafeToRetry() bool reports, if true, that nothing was sent.
 //   - Retryable() bool, RetryableError() bool, NonRetryable() bool and NonRetriable()
-//     return whether the client considers the error retryable.
+//     report whether the client considers the error retryable.
 //   - If Timeout() bool and Temporary() bool both return false, the same call would fail
-//     again. An example is a host that does not exist.
+//     again. An example is a lookup of a host that does not exist.
 //
-// The result of [Policy.Facts] replaces the results of the methods.
+// If [Policy.Facts] returns facts about err, they replace the results of these methods.
 //
-// If none of these classifies err, its text is read, as MatchText defines. A status in
-// the text is one of 400, 401, 403, 404, 409, 410, 422, 429, 500, 502, 503 and 504 after
-// a label (HTTP 503, status: 503, status code 503, response code 503, error 503) or
-// before its reason phrase (503 Service Unavailable). Without a status, [MatchWords]
-// looks for these words:
+// If none of these classifies err, its text is searched, as MatchText defines. A status
+// is recognized in the text if it is one of 400, 401, 403, 404, 409, 410, 422, 429, 500,
+// 502, 503 and 504 after a label (HTTP 503, status: 503, status code 503, response code
+// 503, error 503) or before its reason phrase (503 Service Unavailable). Without a
+// status, [MatchWords] looks for these words:
 //
 //   - [ClassNetwork]: network, connection, refused, unreachable;
 //   - [ClassTimeout]: timeout, timed out;
 //   - [ClassServerError]: server error;
 //   - [ClassRateLimit]: rate limit, too many requests.
 //
-// The text is not read if a test Is or As in Classes holds. Texts of this package
-// are never read, and others only up to 16 KiB.
+// The text is not searched if a test Is or As in Classes holds. The texts of this
+// package's own errors are never searched, and other texts only up to 16 KiB.
 //
 // An error belongs to a class in Classes if one of the tests of that class holds. An
-// error that none of these classifies belongs to [ClassUnknown].
+// error that belongs to no class is of [ClassUnknown].
 //
 // These errors are never retried:
 //
@@ -69,15 +70,16 @@ import (
 //   - errors of a class in AbortOn;
 //   - errors with the status 400, 401, 403, 404 or 422, unless their Action is
 //     [ActionRetry] or the callee has marked them with [After];
-//   - other errors that show that the same call would fail again, with the same two
-//     exceptions, and unless RetryOn contains a class of Classes to which they belong;
-//   - refusals by a breaker, limiter, rate or throttle of the callee, unless RetryOn
-//     contains their class;
+//   - other errors that show that the same call would fail again. The same two exceptions
+//     apply; a third one is that RetryOn contains a class of Classes to which the error
+//     belongs;
+//   - refusals that come from a breaker, limiter, rate or throttle inside the called
+//     function, unless RetryOn contains their class;
 //   - errors of ClassUnknown, unless RetryUnknown is set or RetryOn contains
 //     [ClassAny].
 //
-// The statuses 401 and 403 are marked as escalated unless they have an Action.
-// All other errors are retried unless RetryOn restricts them.
+// Errors with status 401 or 403 are marked as escalated unless they have an Action. All
+// other errors are retried unless RetryOn restricts them.
 func (p *Policy) Retries(err error) bool {
 	if err == nil {
 		return false
@@ -96,8 +98,8 @@ const (
 	unclassifiedError
 )
 
-// Sample returns the sample of a failure for a breaker. The end of the caller's
-// context, a refusal and a lost attempt are neutral.
+// Sample returns the sample of a failure for a breaker. The sample is neutral if the
+// caller's context ended, or if the attempt was refused or lost.
 func (p *Policy) Sample(b *breaker.Policy, f Failure) breaker.Sample {
 	f.classify(p)
 	return p.sample(b, &f)
@@ -127,11 +129,11 @@ func (p *Policy) sample(b *breaker.Policy, failure *Failure) breaker.Sample {
 	return breaker.Neutral
 }
 
-// Samples returns the samples of a failure for a limiter and for a throttle with a
-// policy. An error shows the limiter an overload if the service had no time for the
-// request: a timeout, a rate limit, the status 503. Other errors may come fast, and show
-// it nothing. For the throttle, an error is an answer unless a breaker with its Count
-// would count it.
+// Samples returns the samples of a failure for a limiter and for a throttle with policy
+// t. The limiter counts an error as overload if the service had no time for the request:
+// a timeout, a rate limit or status 503. Other errors may be returned quickly, so they
+// are neutral for the limiter. For the throttle, an error counts as an answer unless it
+// would count as a failure for a breaker with the same Count.
 func (p *Policy) Samples(t *capacity.ThrottlePolicy, f Failure) (limiter, throttle capacity.Sample) {
 	f.classify(p)
 	return p.samples(t, &f)

@@ -81,16 +81,17 @@ func (c *singleContext) Value(key any) any {
 	return c.attemptContext.Value(key)
 }
 
-// WithoutRetries returns a copy of ctx with which wrapped calls are attempted once. An
-// error of the attempt is returned unchanged, and observers get the reason
+// WithoutRetries returns a copy of ctx that limits wrapped calls to one attempt each. The
+// error of that attempt is returned unchanged, and observers receive the reason
 // [ErrWithoutRetries]. Use it if the caller itself retries, or if a late answer is
 // useless. Breakers, budgets and time limits apply as usual, and [AttemptNumber] returns
 // the same number as for ctx.
 //
 // Calls whose policies have Nested set are not retried either: Nested permits retries
 // inside other retries, but WithoutRetries turns off all retries. It applies to all calls
-// that get ctx, including calls inside wrapped calls. The steps of package durable are an
-// exception, because their retries are recorded and may be made by another process.
+// that receive ctx, including calls inside wrapped calls. The steps of package durable
+// are an exception, because their retries are recorded and may be made by another
+// process.
 func WithoutRetries(ctx context.Context) context.Context {
 	return &singleContext{attemptContext{ctx, AttemptNumber(ctx)}}
 }
@@ -108,11 +109,11 @@ func (p *Policy) once(ctx context.Context) Reason {
 	return ErrNested
 }
 
-// AttemptNumber returns the number of the attempt to which ctx was passed, from
-// 1. A wrapped call inside a retry is attempted once, as part of that attempt
-// and with its number. Three attempts inside three are thus 5 calls, not 9. A call whose
-// policy has Nested set counts its own attempts. If ctx does not come from a wrapped
-// call, the number is 1.
+// AttemptNumber returns the number of the attempt to which ctx was passed, starting at 1.
+// A wrapped call inside a retry is attempted once, as part of that attempt and with its
+// number. If the inner and the outer call each allow three attempts, there are thus 5
+// calls, not 9. A call whose policy has Nested set counts its own attempts. If ctx does
+// not come from a wrapped call, the number is 1.
 func AttemptNumber(ctx context.Context) int {
 	if c, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
 		return c.number
@@ -148,11 +149,11 @@ func (c *keyContext) IdempotencyKey() string {
 	return hex.EncodeToString(raw[:])
 }
 
-// WithIdempotencyKey returns a copy of ctx with an idempotency key, by which a
-// server recognizes a repeated request. If key is empty, it returns ctx. Wrapped
+// WithIdempotencyKey returns a copy of ctx with an idempotency key, by which a server
+// recognizes a repeated request. If key is empty, WithIdempotencyKey returns ctx. Wrapped
 // calls pass the key on to the calls that they make.
 //
-// A callee that sends two different requests must derive a key for each of them:
+// A function that sends two different requests must derive a key for each of them:
 //
 //	ctx := retry.WithIdempotencyKey(ctx, retry.IdempotencyKey(ctx)+"/fee")
 //
@@ -192,9 +193,9 @@ func (c *timeoutContext) Value(key any) any {
 }
 
 // WithScopeTimeout returns a copy of ctx that sets the timeout of calls whose policy has
-// that Scope. It applies only to policies with a HardLimit. A timeout above the hard
-// limit is reduced to it, and reported as [EventTimeoutClamped]. With a timeout of zero
-// or less, the Timeout of the policy applies.
+// this scope. It applies only to policies with a HardLimit. A timeout above the hard
+// limit is reduced to the limit and reported as [EventTimeoutClamped]. If timeout is zero
+// or negative, the policy's Timeout applies.
 func WithScopeTimeout(ctx context.Context, scope string, timeout time.Duration) context.Context {
 	return &timeoutContext{ctx, scope, timeout}
 }

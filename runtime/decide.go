@@ -9,22 +9,22 @@ import (
 )
 
 // A CallState is the state of a call between two attempts. It is plain data that can be
-// stored, as JSON for example. A call that continues from a copy makes the same decisions
-// as the original call. A CallState is for generated code and for packages that store
-// calls; hand-written code calls [Do]. In JSON, durations are nanoseconds.
+// stored, for example as JSON. A call that continues from a copy makes the same decisions
+// as the original call would. A CallState is for generated code and for packages that
+// store calls; hand-written code calls [Do]. In JSON, durations are nanoseconds.
 type CallState struct {
 	Attempts int           `json:"attempts,omitzero"` // failed attempts
-	Refusals int           `json:"refusals,omitzero"` // attempts that were refused, if the policy retries those
-	Lost     int           `json:"lost,omitzero"`     // attempts whose result is not known
+	Refusals int           `json:"refusals,omitzero"` // refused attempts, if the policy retries refusals
+	Lost     int           `json:"lost,omitzero"`     // attempts whose result is unknown
 	Waited   time.Duration `json:"waited,omitzero"`   // sum of the waits, including the one before the next attempt
 	Previous time.Duration `json:"previous,omitzero"` // the last delay, for JitterDecorrelated
 
-	// FailedAt is the time of the first failure, loss or refusal. It is set only
-	// under MaxElapsed or DelayBudget.
+	// FailedAt is the time of the first failure, loss or refusal. It is set only if the
+	// policy has MaxElapsed or DelayBudget.
 	FailedAt time.Time `json:"failed_at,omitzero"`
 	// Expires is FailedAt + DelayBudget. A restored call makes no retry after this time.
 	Expires time.Time `json:"expires,omitzero"`
-	// Deadline is the time at which Timeout ends the call. Zero means no deadline.
+	// Deadline is the time when Timeout ends the call. Zero means no deadline.
 	Deadline time.Time `json:"deadline,omitzero"`
 }
 
@@ -34,13 +34,14 @@ func (s *CallState) attemptsCounted() int { return s.Attempts + s.Refusals }
 // attemptsMade returns the number of attempts that were made.
 func (s *CallState) attemptsMade() int { return s.Attempts + s.Lost }
 
-// A Failure is an attempt that failed, that was refused, or that was lost with its
-// process. [Call.Inspect] returns one, for [Policy.Decide]. Decide also classifies a
-// Failure that your own code has created. The zero Failure means that nothing failed.
+// A Failure is an attempt that failed, was refused, or was lost when its process ended.
+// [Call.Inspect] returns a Failure to be passed to [Policy.Decide]. Decide also
+// classifies a Failure that your own code has created. The zero Failure means that
+// nothing failed.
 type Failure struct {
-	Err     error // of the attempt; why it was refused: ErrBreakerOpen, a capacity.Refusal; nil if it was lost
+	Err     error // error of the attempt; the refusal (ErrBreakerOpen or a capacity.Refusal) if refused; nil if lost
 	Refused bool  // no attempt was made
-	Lost    bool  // the result of the attempt is not known: it may have succeeded
+	Lost    bool  // the result of the attempt is unknown: it may have succeeded
 
 	policy  *Policy // the policy that classified Err, or nil
 	facts   facts
@@ -49,7 +50,7 @@ type Failure struct {
 }
 
 // Class returns the class of the error, as in events, or "". It is always "" for a
-// failure that [Call.Inspect] did not return.
+// failure that was not returned by [Call.Inspect].
 func (f *Failure) Class() Class {
 	if f.policy == nil || f.Err == nil {
 		return ""
@@ -82,17 +83,17 @@ type Inputs struct {
 	// Now is the current time. It may be zero if neither the policy nor the
 	// caller limits time.
 	Now      time.Time
-	Sample   float64   // from [0, 1), for jitter
-	Deadline time.Time // of the caller's context, or zero
+	Sample   float64   // from [0, 1); used for jitter
+	Deadline time.Time // deadline of the caller's context, or zero
 	Ended    Reason    // ErrCanceled or ErrDeadline once the caller's context has ended
-	Cause    error     // the cause with which it ended
+	Cause    error     // the cause of the context's end
 	Once     Reason    // ErrNested or ErrWithoutRetries if the call is attempted once, or ""
 	Spent    error     // why the attempt cannot be repeated, or nil
 	// Refusal describes when the breaker will admit the next attempt. Zero means that it
 	// admits attempts now. AdmitsIn is ignored.
 	Refusal Refusal
-	// Restored reports whether the state was loaded from a store. Such a call makes no
-	// retry after the time Expires of the state.
+	// Restored reports whether the state was loaded from a store. A restored call makes
+	// no retry after the Expires time of its state.
 	Restored bool
 	// LostMax is the number of lost attempts after which the call ends with ErrLost. Zero
 	// means no limit.
@@ -104,29 +105,29 @@ type Inputs struct {
 type Verdict struct {
 	Reason   Reason        // why the call ends, or ""
 	Cause    error         // why the context ended or the attempt cannot be repeated, or nil
-	Refusal  Refusal       // of the breaker, if it has refused the attempt or will refuse the next one
+	Refusal  Refusal       // the breaker's refusal, if it has refused the attempt or will refuse the next one
 	Ended    bool          // the caller's context had ended when the attempt failed
-	Wait     time.Duration // before the next attempt; part of Waited of the new state
+	Wait     time.Duration // before the next attempt; included in Waited of the new state
 	Asked    time.Duration // the wait that the error asked for
 	Granted  time.Duration // the part of Asked that the schedule allows
-	Escalate bool          // if this ends the call, its error matches ErrEscalated
+	Escalate bool          // whether the call's error matches ErrEscalated, if this ends the call
 
-	// Limit is the limit that Asked exceeds if the Reason is ErrRetryAfter:
-	// ErrDeadline, ErrElapsed or ErrDelayBudget, or ErrRetryAfter for Max of
-	// [RetryAfter]. Allowed is the longest wait that the limit allows.
+	// Limit is the limit that Asked exceeds if the Reason is ErrRetryAfter: ErrDeadline,
+	// ErrElapsed or ErrDelayBudget, or ErrRetryAfter for the Max of [RetryAfter]. Allowed
+	// is the longest wait that the limit allows.
 	Limit   Reason
 	Allowed time.Duration
 }
 
-// Decide returns the state of a call after a failure, and whether and when another
-// attempt follows. The result depends only on the arguments, so Decide may be repeated,
-// and a restored call decides like the original. Decide makes the checks that the package
-// documentation lists, in the same order, except for the shared budget. The caller asks
-// the budget afterwards. If the budget refuses, the caller sets Reason and Cause of the
-// verdict.
+// Decide returns the state of a call after a failure, and decides whether and when
+// another attempt follows. The result depends only on the arguments, so Decide may be
+// repeated, and a restored call decides like the original. Decide makes the checks listed
+// in the package documentation, in that order, except for the shared budget. The caller
+// checks the budget afterwards. If the budget refuses, the caller sets the Reason and
+// Cause of the verdict.
 //
-// With the zero Failure, Decide reports whether a call that was interrupted may
-// make its next attempt now. It then returns s unchanged.
+// With the zero Failure, Decide reports whether an interrupted call may make its next
+// attempt now. In this case, it returns s unchanged.
 //
 // Decide is for packages that store calls; hand-written code calls [Do].
 func (p *Policy) Decide(s CallState, f Failure, in Inputs) (CallState, Verdict) {

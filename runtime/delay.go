@@ -34,8 +34,8 @@ func (s *Schedule) delay(k int, previous time.Duration, u float64) time.Duration
 // Bounds returns the least, the base and the greatest wait before retry k (k = 1, 2, …;
 // below 1 counts as 1). The base is the delay of the strategy without jitter, capped at
 // MaxDelay; least and greatest are the bounds with jitter. previous is the greatest wait
-// before retry k−1. It is used only for [JitterDecorrelated]. Zero means the value that
-// follows from s.
+// before retry k−1, which matters only for [JitterDecorrelated]. If previous is zero,
+// Bounds computes it from s.
 func (s *Schedule) Bounds(k int, previous time.Duration) (least, base, greatest time.Duration) {
 	if s.Jitter == JitterDecorrelated && previous <= 0 {
 		for range min(max(k, 1)-1, 64) {
@@ -47,11 +47,11 @@ func (s *Schedule) Bounds(k int, previous time.Duration) (least, base, greatest 
 }
 
 // Bounds returns the least, the base and the greatest wait before retry k of a call whose
-// errors ask for no wait. k and previous are the same as for [Schedule.Bounds], which
-// returns only delays. After a rate limit, the wait is the Default of [RetryAfter] if
-// this is longer than the delay. So if p retries rate limits by its own schedule, Default
-// is part of the greatest wait. If p retries nothing else, it is part of all three: see
-// [Policy.RateLimits].
+// errors ask for no wait. k and previous have the same meaning as for [Schedule.Bounds],
+// which returns only delays. After a rate limit, the wait is at least the Default of
+// [RetryAfter]. Default therefore raises the greatest wait if rate limits are among the
+// errors that p retries by its own schedule. If they are the only such errors, it raises
+// all three results: see [Policy.RateLimits].
 func (p *Policy) Bounds(k int, previous time.Duration) (least, base, greatest time.Duration) {
 	least, base, greatest = p.Schedule.Bounds(k, previous)
 	if p.RetryAfter.Default <= 0 {
@@ -69,8 +69,8 @@ func (p *Policy) Bounds(k int, previous time.Duration) (least, base, greatest ti
 }
 
 // RateLimits reports whether some, and whether all, of the errors that p retries by its
-// own schedule are of class [ClassRateLimit]. An error of a class in Classes may be a
-// rate limit, too.
+// own schedule are of class [ClassRateLimit]. An error of a class defined in Classes may
+// also be a rate limit.
 func (p *Policy) RateLimits() (some, all bool) {
 	covers := func(c Class) bool { return c == ClassRateLimit || c == ClassTransient || c == ClassAny }
 	if slices.ContainsFunc(p.AbortOn, covers) ||

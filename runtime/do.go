@@ -9,28 +9,29 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// Shared has the values that all calls to one service share. Its fields may be zero.
+// Shared holds the values that all calls to one service share. Any field may be zero.
 type Shared struct {
 	Breaker *breaker.Breaker // asked for permission before every attempt; nil admits all
-	Budget  Budget           // every retry is withdrawn from it; nil means no limit
-	Gate    capacity.Gate    // every attempt passes it; the zero Gate admits all at once
+	Budget  Budget           // provides every retry; nil means no limit
+	Gate    capacity.Gate    // admits every attempt; the zero Gate admits all at once
 }
 
-// A Budget limits the retries of calls that share it. Package budget has the usual
-// budget, a bucket of tokens. Package job has a budget for the units of a job. Its
-// methods may be called by several goroutines simultaneously.
+// A Budget limits the retries of calls that share it. Package budget provides the usual
+// one, a token bucket. Package job provides a budget for the units of a job. The methods
+// of a Budget may be called by multiple goroutines simultaneously.
 type Budget interface {
-	// Withdraw takes one retry, which is never returned to the budget. If it
-	// refuses, it returns an error: the Cause of the [*Error], whose Reason is the
-	// [Reason] that the error matches, and otherwise [ErrBudget].
+	// Withdraw takes one retry, which is never returned to the budget. If no retry is
+	// left, Withdraw returns an error, which becomes the Cause of the call's [*Error].
+	// The Reason of the [*Error] is the [Reason] that this error matches, or [ErrBudget]
+	// if it matches none.
 	Withdraw() error
-	// Deposit reports the success of a call.
+	// Deposit reports that a call has succeeded.
 	Deposit()
 	// Left returns how many retries are left, or -1 if nothing limits them.
 	Left() float64
 }
 
-// IsZero reports whether s has no value to share.
+// IsZero reports whether all fields of s are zero.
 func (s *Shared) IsZero() bool {
 	return s.Breaker == nil && s.Budget == nil && s.Gate == (capacity.Gate{})
 }
@@ -45,12 +46,13 @@ func (s *Shared) budget() Budget {
 }
 
 // Do calls op until it succeeds, or until p allows no further attempt. It returns the
-// value of the last attempt, and nil or an error. The error is usually an [*Error] that
-// wraps the error of the last attempt. If p did nothing about an error, such as a
-// permanent error of the first attempt, it is returned unchanged: see [Error].
+// value of the last attempt and, if the call failed, an error. The error is usually an
+// [*Error] that wraps the error of the last attempt. An error on which the policy had no
+// effect, such as a permanent error of the first attempt, is returned unchanged: see
+// [Error].
 //
-// op must use the context that it gets. AttemptTimeout and Timeout end this context, and
-// Do does not return before op has returned.
+// op must use the context that is passed to it. AttemptTimeout and Timeout end this
+// context, and Do does not return before op has returned.
 func Do[T any](ctx context.Context, p *Policy, op func(context.Context) (T, error)) (T, error) {
 	return DoWith(ctx, p, Shared{}, op)
 }
@@ -102,8 +104,8 @@ func (a *Attempt) Done(err error) error {
 	return err
 }
 
-// Attempts returns an iterator over the attempts of one call under p, for code
-// that does not fit into a function:
+// Attempts returns an iterator over the attempts of one call under p, for code that is
+// hard to move into a function:
 //
 //	var err error
 //	for attempt := range policy.Attempts(ctx) {
@@ -121,8 +123,8 @@ func (p *Policy) Attempts(ctx context.Context) iter.Seq[*Attempt] {
 }
 
 // AttemptsWith is [Policy.Attempts] with a breaker and a budget that the call shares with
-// others. If the breaker refuses the first attempt, there is only one iteration, which
-// has the error of the call and no attempt:
+// others. If the breaker refuses the first attempt, the loop has a single iteration, with
+// the error of the call instead of an attempt:
 //
 //	var err error
 //	for attempt, refused := range policy.AttemptsWith(ctx, shared) {

@@ -8,47 +8,48 @@
 //		return client.Get(ctx, id)
 //	})
 //
-// [Do] returns the result of the first attempt that succeeds. If no attempt succeeds,
-// it returns an [*Error], which wraps the error of the last attempt and has the
-// [Reason] why no other attempt followed. Test it as in
-// errors.Is(err, retry.ErrAttempts). The zero value of each field of a Policy means its
-// default: three attempts, with waits of 1s and 2s.
+// [Do] returns the result of the first attempt that succeeds. If no attempt succeeds, it
+// returns an [*Error]. It wraps the error of the last attempt and contains the [Reason]
+// why no other attempt followed. Test for a reason with errors.Is(err,
+// retry.ErrAttempts). The zero value of each field of a Policy means its default: three
+// attempts, with waits of 1s and 2s.
 //
-// Use [Policy.Attempts] for code that does not fit into a function. The called function
-// can mark its error with [Permanent] or [After], and can read [AttemptNumber] and
-// [IdempotencyKey] from its context. The caller can observe calls with [WithObserver],
-// set the timeout of a scope with [WithScopeTimeout], and turn retries off with
-// [WithoutRetries].
+// Use [Policy.Attempts] for code that is hard to move into a function. The called
+// function can mark its error with [Permanent] or [After], and can read [AttemptNumber]
+// and [IdempotencyKey] from its context. The caller can observe calls with
+// [WithObserver], set the timeout of a scope with [WithScopeTimeout], and turn retries
+// off with [WithoutRetries].
 //
 // # What calls share
 //
-// [DoWith] and [Policy.AttemptsWith] take a [Shared], with the values that all calls of
-// one service share:
+// [DoWith] and [Policy.AttemptsWith] take a [Shared], which holds the values that all
+// calls to one service share:
 //
-//   - a circuit breaker of package breaker, which takes one sample of each attempt;
+//   - a circuit breaker of package breaker, which records a sample of each attempt;
 //   - a [Budget], usually one of package budget, from which each retry is taken;
 //   - a gate of package capacity, which limits how many attempts are in progress and
 //     how many start in a period.
 //
 // Any number of goroutines may use them at the same time.
 //
-// Before each attempt, these are asked for permission, in this order: the breaker, which
-// refuses if it is open; the throttle, the rate and the limiter of the gate, where an
-// attempt may have to wait; and the breaker again, for a permit. Then the attempt and its
-// AttemptTimeout begin. The waits count against Timeout and the deadline of the caller.
+// Each attempt asks for permission in this order: first the breaker, which refuses if it
+// is open; then the gate's throttle, rate and limiter, where the attempt may have to
+// wait; and then the breaker again, for a permit. After that, the attempt and its
+// AttemptTimeout begin. The waits count against Timeout and the caller's deadline.
 //
 // If an attempt is refused, no request is made, and the refusal is not a failure of the
 // service. The call ends with [ErrBreakerOpen], [ErrThrottled], [ErrRateLimited] or
-// [ErrLimited], unless RetryOn names the class of the refusal. When an attempt has
-// ended, its permits are returned before the wait for the next attempt begins.
+// [ErrLimited], unless RetryOn names the class of the refusal. When an attempt ends, its
+// permits are returned before the wait for the next attempt begins.
 //
 // Package httpretry retries HTTP requests, package job runs the units of a job, and
-// package durable keeps the state of calls in a store, so that they survive their process.
+// package durable keeps the state of calls in a store, so that they survive the end of
+// the process.
 //
 // # The decision
 //
-// After a failed attempt, these checks are made in this order. The first one that fails
-// ends the call with the reason next to it:
+// After a failed attempt, the following checks are made in order. The first check that
+// fails ends the call with one of the reasons listed after it:
 //
 //  1. Has the caller's context ended, or has its deadline passed?
 //     [ErrCanceled], [ErrDeadline]
@@ -57,29 +58,27 @@
 //  3. Is this call part of an attempt that is itself a retry (see
 //     [AttemptNumber])? Then the outer call is already retried. Or was its context
 //     returned by [WithoutRetries]? [ErrNested], [ErrWithoutRetries]
-//  4. Are attempts left in the schedule for the class of the error? [ErrAttempts]
-//     If the call is stored, were too many attempts lost with their process?
-//     [ErrLost]
-//     Can the arguments of the call be read again (see [Call.Spend])? [ErrSpent]
-//  5. Does the wait fit within the time limits? The wait is the longer one of the
-//     delay of the schedule and the wait that the error asks for (see [RetryAfter]).
-//     It must not exceed the delay budget, the deadline or MaxElapsed.
-//     [ErrDelayBudget], [ErrDeadline],
-//     [ErrElapsed], [ErrRetryAfter]
+//  4. Does the schedule for the error's class allow another attempt? [ErrAttempts] If the
+//     call is stored, were too many attempts lost because a process ended? [ErrLost] Can
+//     the arguments of the call be read again (see [Call.Spend])? [ErrSpent]
+//  5. Does the wait fit within the time limits? The wait is the schedule's delay or the
+//     wait that the error asks for (see [RetryAfter]), whichever is longer. It must not
+//     exceed the delay budget, the deadline or MaxElapsed. [ErrDelayBudget],
+//     [ErrDeadline], [ErrElapsed], [ErrRetryAfter]
 //  6. Will the breaker admit an attempt after the wait? [ErrBreakerOpen]
 //  7. Does the shared budget have a retry left? This check is last, so that a
 //     call that stops for another reason does not consume a retry. [ErrBudget]
 //
-// If every check allows a retry, the call reports an [Event], waits, checks the
-// context again, asks the breaker and the gate for permission, and makes the next
-// attempt. Otherwise the call ends with an [*Error] that wraps the error of the last
-// attempt. If the policy did nothing about that error, it is returned unchanged.
+// If every check allows a retry, the call reports an [Event], waits, checks the context
+// again, asks the breaker and the gate for permission and makes the next attempt.
+// Otherwise the call ends with an [*Error] that wraps the error of the last attempt. An
+// error on which the policy had no effect is returned unchanged.
 //
 // # Generated code
 //
-// A generated wrapper contains the loop and the values of the function's own types. A
-// [Call] has the state of one call and belongs to one goroutine. It handles only
-// contexts and errors:
+// A generated wrapper contains the loop and the values of the function's own types. It
+// uses a [Call], which holds the state of one call, belongs to one goroutine, and handles
+// only contexts and errors:
 //
 //	user, err := s.next.Get(ctx, id)
 //	if err == nil {
@@ -95,13 +94,13 @@
 //		}
 //	}
 //
-// Package genapi has the other functions that such code calls.
+// Package genapi contains the other functions that generated code calls.
 //
 // # Stored calls
 //
 // A [CallState] is the state of a call between two attempts, as plain data.
-// [Policy.Decide] decides what the call does next, and gets the time and the random
-// number from its caller. Packages that store calls use these and the other parts of
+// [Policy.Decide] decides what the call does next. The caller passes it the time and the
+// random number. Packages that store calls use these two and the other parts of
 // [Call.Next]: see [Policy.Resume].
 //
 // # What it costs

@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// A Reason is the reason why a call was not retried further. Reasons are errors:
+// A Reason explains why a call was not retried further. Reasons are errors:
 // errors.Is(err, retry.ErrAttempts) is true for an [*Error] with that reason.
 type Reason string
 
 // The reasons of an [*Error].
 const (
 	ErrPermanent Reason = "permanent error" // the policy does not retry this error
-	// ErrUnclassified means that nothing is known about the error, and that the policy
-	// does not set RetryUnknown.
+	// ErrUnclassified means that nothing is known about the error and the policy does not
+	// set RetryUnknown.
 	ErrUnclassified Reason = "not in retry_on: unclassified error"
 	ErrAttempts     Reason = "attempts exhausted"     // MaxAttempts is reached
 	ErrDelayBudget  Reason = "delay budget exhausted" // the wait would exceed DelayBudget
 	ErrElapsed      Reason = "max elapsed exceeded"   // the wait would exceed MaxElapsed
-	ErrDeadline     Reason = "deadline too near"      // the caller's deadline or Timeout would pass, or has passed
+	ErrDeadline     Reason = "deadline too near"      // the caller's deadline or Timeout has passed, or would pass first
 	ErrCanceled     Reason = "canceled"               // the caller's context was canceled
 	ErrRetryAfter   Reason = "retry-after too long"   // the wait that the error asks for exceeds a limit
 	ErrBreakerOpen  Reason = "breaker open"           // the breaker admits no attempt
 	ErrLimited      Reason = "no permit"              // the limiter had no permit within its longest wait
 	ErrRateLimited  Reason = "rate limited"           // the rate had no turn within its longest wait
-	ErrThrottled    Reason = "throttled"              // the throttle refused the attempt, since the service fails
+	ErrThrottled    Reason = "throttled"              // the throttle refused the attempt, because the service is failing
 	ErrBudget       Reason = "retry budget exhausted" // the shared budget has no retry left
-	ErrNested       Reason = "attempt of a retry"     // the outer call is retried already
+	ErrNested       Reason = "attempt of a retry"     // the outer call is already retried
 	ErrEscalated    Reason = "escalated"              // the error needs a person to handle it
-	ErrSpent        Reason = "argument used up"       // an argument cannot be rewound: Cause is why
+	ErrSpent        Reason = "argument used up"       // an argument cannot be rewound; Cause has the reason
 	ErrLost         Reason = "attempts lost"          // Inputs.LostMax is reached
 
-	ErrWithoutRetries Reason = "retries switched off" // the context permits none: see WithoutRetries
+	ErrWithoutRetries Reason = "retries switched off" // the context allows none: see WithoutRetries
 )
 
 // reasonOf returns the reason for a refusal by a budget: the [Reason] in the
@@ -71,8 +71,8 @@ func (r Reason) exhausted() bool {
 // reports.
 func (r Reason) shared() bool { return r == ErrEscalated || r == ErrDeadline || r == ErrRetryAfter }
 
-// The reasons that context.Cause returns inside an attempt after a limit of the
-// policy has ended its context.
+// The reasons that context.Cause returns inside an attempt after one of the policy's
+// limits has ended its context.
 const (
 	ErrAttemptTimeout Reason = "attempt timeout exceeded" // AttemptTimeout has passed
 	ErrTimeout        Reason = "timeout exceeded"         // Timeout has passed
@@ -83,7 +83,8 @@ func (r Reason) Error() string { return string(r) }
 
 // Is reports whether target is the error of package context that corresponds to the
 // reason. Some code, such as net/http, returns the cause of a context instead of its
-// error. Because of Is, such errors match context.DeadlineExceeded and context.Canceled.
+// error. With this method, such errors match context.DeadlineExceeded and
+// context.Canceled.
 func (r Reason) Is(target error) bool {
 	switch target {
 	case context.DeadlineExceeded:
@@ -94,34 +95,35 @@ func (r Reason) Is(target error) bool {
 	return false
 }
 
-// Timeout reports whether the reason is a time limit. It is the method of net.Error.
+// Timeout reports whether the reason is a time limit. It implements the Timeout method of
+// net.Error.
 func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeout || r == ErrDeadline }
 
 // An Error reports why a call stopped, and wraps the error of its last attempt.
 // errors.Is and errors.As find that error, the reason, and the cause with which
 // the context ended.
 //
-// If the policy did nothing about an error, the error is returned unchanged, without an
-// Error. This is an error of the first attempt if one of these is true: the error is
-// permanent or unclassified; the policy allows only one attempt; the error shows that the
-// caller's context has ended; or it already is an Error of an inner call, and the inner
-// call was escalated, had a deadline that was too near, or was asked to wait too long,
-// like this call.
+// An error on which the policy had no effect is returned unchanged, without an Error.
+// This happens only on the first attempt, in one of these cases: the error is permanent
+// or unclassified; the policy allows only one attempt; the error shows that the caller's
+// context has ended; or the error already is an Error of an inner call that stopped for
+// the same reason as this call: it was escalated, its deadline was too near, or it was
+// asked to wait too long.
 type Error struct {
 	Policy     string        // name of the policy
 	Reason     Reason        // why there was no further attempt
-	Attempts   int           // attempts made, lost ones included; refused ones are not counted
+	Attempts   int           // attempts made, including lost ones but not refused ones
 	Waited     time.Duration // sum of the waits between them
 	RetryAfter time.Duration // the wait that the last error asked for, or 0
 	Escalated  bool          // the error matches ErrEscalated
-	Err        error         // of the last attempt; the refusal if all of them were refused; or nil
-	// Cause is the reason why the context ended or an argument cannot be rewound. If the
-	// last attempt was refused or the next one would be, Cause is the refusal: a
-	// [Refusal] by the breaker, or a [capacity.Refusal]. Otherwise it is nil.
+	Err        error         // error of the last attempt; the refusal if all were refused; or nil
+	// Cause explains why the context ended or an argument cannot be rewound. If the last
+	// attempt was refused or the next one would be, Cause is the refusal: a [Refusal] by
+	// the breaker, or a [capacity.Refusal]. Otherwise it is nil.
 	Cause error
 
 	// Limit is the limit that RetryAfter exceeds if the Reason is ErrRetryAfter:
-	// ErrDeadline, ErrElapsed or ErrDelayBudget, or ErrRetryAfter for Max of
+	// ErrDeadline, ErrElapsed or ErrDelayBudget, or ErrRetryAfter for the Max of
 	// [RetryAfter]. Allowed is the longest wait that the limit allowed.
 	Limit   Reason
 	Allowed time.Duration
@@ -129,7 +131,7 @@ type Error struct {
 	stated bool // Err is that of a call inside this one, and states the reason
 }
 
-// Error returns the policy, the reason, the numbers and the last error in one line. It
+// Error returns one line with the policy, the reason, the numbers and the last error. It
 // omits the reason if the last error already contains it.
 func (e *Error) Error() string {
 	policy := e.Policy
@@ -178,8 +180,8 @@ func rounded(d time.Duration) time.Duration {
 	return d
 }
 
-// Timeout reports whether a time limit ended the call or its last attempt. It is the
-// method of net.Error, which packages net/url and net/http call.
+// Timeout reports whether a time limit ended the call or its last attempt. It implements
+// the Timeout method of net.Error, which packages net/url and net/http call.
 func (e *Error) Timeout() bool {
 	var timeout interface{ Timeout() bool }
 	return e.Reason.Timeout() || errors.As(e.Err, &timeout) && timeout.Timeout()
@@ -204,7 +206,7 @@ func (e *Error) Unwrap() []error {
 //
 // The wrapper that made the call removes the mark before it returns the error, so that an
 // outer wrapper classifies the error itself. If the called function has wrapped the
-// marked error in another error, the mark remains, and all wrappers respect it.
+// marked error in another error, the mark remains and all wrappers respect it.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -216,10 +218,10 @@ func Permanent(err error) error {
 // wait of d before the next attempt. A negative d means that the error asks for a
 // wait that could not be parsed. After(nil, d) returns nil.
 //
-// The policy's [RetryAfter] limits the wait. By default, the wait is d, but at most 5
-// minutes, or the delay of the schedule if the delay is longer. If the wait exceeds a
-// limit of the call, the call ends at once with [ErrRetryAfter]. If a call ends because
-// it is part of a retry ([ErrNested]), the outer call waits.
+// The policy's [RetryAfter] limits the wait. By default, the wait is d, capped at 5
+// minutes, or the schedule's delay if that is longer. If the wait exceeds a limit of the
+// call, the call ends at once with [ErrRetryAfter]. If a call ends because it is part of
+// a retry ([ErrNested]), the outer call waits.
 func After(err error, d time.Duration) error {
 	if err == nil {
 		return nil

@@ -21,25 +21,26 @@ func (p *Policy) BeginWith(s Shared) Call {
 	return Call{policy: p, breaker: s.Breaker, budget: s.budget(), gate: s.Gate}
 }
 
-// BeginAdmitted returns a new call under p, for generated code, whose first attempt
-// the breaker has admitted with pass: see [breaker.Breaker.Ready].
+// BeginAdmitted returns a new call under p, for generated code, whose first attempt the
+// breaker has already admitted with pass: see [breaker.Breaker.Ready].
 func (p *Policy) BeginAdmitted(s Shared, pass breaker.Pass) Call {
 	return Call{policy: p, breaker: s.Breaker, budget: s.budget(), permit: pass.Permit()}
 }
 
 // Spend makes the failed attempt the last one, because it has used up an argument of the
-// call. cause is the reason why the argument cannot be restored. If it is nil, Spend does
-// nothing. If the policy would have retried, [Call.Next] returns an [*Error] with
-// [ErrSpent] and the cause.
+// call. cause explains why the argument cannot be restored; if it is nil, Spend does
+// nothing. If the policy would have retried the call, [Call.Next] returns an [*Error]
+// with [ErrSpent] and the cause.
 func (c *Call) Spend(cause error) {
 	if cause != nil {
 		c.spent = cause
 	}
 }
 
-// EnsureIdempotencyKey is for generated code of a binding with idempotent: key. If ctx
-// has an idempotency key, it returns ctx. Otherwise it returns a context with a random
-// key, which all attempts of the call share. The key is encoded only if it is read.
+// EnsureIdempotencyKey returns ctx if it has an idempotency key. Otherwise, it returns a
+// context with a random key that all attempts of the call share. The key is encoded only
+// if it is read. Generated code calls EnsureIdempotencyKey for bindings with idempotent:
+// key.
 func EnsureIdempotencyKey(ctx context.Context) context.Context {
 	if ctx.Value(idempotent.Key{}) != nil {
 		return ctx

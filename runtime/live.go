@@ -10,9 +10,9 @@ import (
 //
 //	user, err := retry.Do(ctx, policy.Load(), fetch)
 //
-// The call keeps the policy with which it began. Any number of goroutines may use a Live.
+// A call keeps the policy with which it began. Any number of goroutines may use a Live.
 // The values that calls share are changed in place: breakers, budgets, limiters, rates,
-// throttles and hedges have a method Update.
+// throttles and hedges have an Update method.
 type Live struct {
 	current atomic.Pointer[Policy] // what calls use
 
@@ -21,7 +21,7 @@ type Live struct {
 	limit  int     // 0: none
 }
 
-// NewLive returns a Live with the policy p, which must not be changed any more.
+// NewLive returns a Live with the policy p. p must not be changed afterwards.
 func NewLive(p *Policy) *Live {
 	l := &Live{policy: p}
 	l.current.Store(p)
@@ -31,17 +31,17 @@ func NewLive(p *Policy) *Live {
 // Load returns the policy for a call that begins now. It must not be changed.
 func (l *Live) Load() *Policy { return l.current.Load() }
 
-// Policy returns the policy without the limit of [Live.Limit]. Durable steps use it,
-// because a limit for an hour must not end a run that could go on afterwards. The policy
-// must not be changed.
+// Policy returns the policy without the limit set by [Live.Limit]. Durable steps use it,
+// because a temporary limit must not end a run that could continue later. The policy must
+// not be changed.
 func (l *Live) Policy() *Policy {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.policy
 }
 
-// Store replaces the policy for the calls that begin from now on. p must not be changed
-// any more. The limit of [Live.Limit] remains in force.
+// Store replaces the policy for calls that begin from now on. p must not be changed
+// afterwards. A limit set by [Live.Limit] remains in force.
 func (l *Live) Store(p *Policy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,9 +49,9 @@ func (l *Live) Store(p *Policy) {
 	l.put()
 }
 
-// Limit limits the attempts of calls that begin from now on to n, if the policy allows
-// more. 1 turns retries off, and 0 removes the limit. The time limits, the breaker and
-// the gate of calls apply as before. It panics if n is negative.
+// Limit reduces the attempts of calls that begin from now on to n, if the policy allows
+// more. A limit of 1 turns retries off, and 0 removes the limit. The time limits, the
+// breaker and the gate of the calls apply as before. Limit panics if n is negative.
 func (l *Live) Limit(n int) {
 	if n < 0 {
 		panic("retry: negative limit of attempts")

@@ -15,9 +15,9 @@ type EventKind uint8
 // The kinds of events.
 const (
 	EventRetry          EventKind = iota // an attempt failed; another one follows after Wait
-	EventStop                            // an attempt failed or was refused; Reason is why no other one follows
-	EventTimeoutClamped                  // a timeout was above the hard limit; reported before the first attempt
-	EventCapture                         // a timeout was captured, before the retry or the stop; Err is what was not
+	EventStop                            // an attempt failed or was refused, and no other one follows; Reason says why
+	EventTimeoutClamped                  // a timeout exceeded the hard limit; reported before the first attempt
+	EventCapture                         // a timeout was captured, before the retry or the stop; Err: what could not be
 	EventHedge                           // a second request of an attempt has returned, with Err or an answer
 )
 
@@ -31,46 +31,45 @@ func (k EventKind) String() string {
 	return "unknown"
 }
 
-// An Event reports what a policy decided after one failed attempt.
+// An Event reports what a policy decided after a failed attempt.
 type Event struct {
 	Kind       EventKind
 	Policy     string        // name of the policy
-	Call       uint64        // identifies the call; random
-	Attempt    int           // number of the attempt that failed, from 1; 0 if none was made
-	Err        error         // the error of that attempt; EventCapture: what was not captured, or nil
+	Call       uint64        // a random number that identifies the call
+	Attempt    int           // number of the failed attempt, starting at 1; 0 if none was made
+	Err        error         // error of that attempt; EventCapture: what could not be captured, or nil
 	Class      Class         // class of Err, or empty
 	Wait       time.Duration // EventRetry: the wait before the next attempt
-	RetryAfter time.Duration // the wait that the error asked for: of EventRetry, the part that is allowed
-	Waited     time.Duration // the sum of the waits before this one
-	Queued     time.Duration // the sum of the waits for a permit of the limiter and a turn of the rate
+	RetryAfter time.Duration // the wait that the error asked for; EventRetry: only the part that is allowed
+	Waited     time.Duration // sum of the waits before this one
+	Queued     time.Duration // sum of the waits for a permit of the limiter and a turn of the rate
 	Reason     Reason        // EventStop: why no attempt follows
 
 	Breaker      string        // name of the breaker, or empty
 	BreakerState breaker.State // after the attempt
 	// AdmitsIn is the time after which an open breaker may admit attempts. It is set if
-	// the breaker has refused this attempt, or is the reason why no other attempt
-	// follows.
+	// the breaker has refused this attempt or is the reason why no other attempt follows.
 	AdmitsIn   time.Duration
 	BudgetLeft float64 // retries left in the shared budget; −1 without a budget
 
-	Won bool // EventHedge: the attempt has the result of the second request
+	Won bool // EventHedge: the attempt used the result of the second request
 
-	// Timeout is the value that was passed to [WithScopeTimeout] (EventTimeoutClamped),
-	// or the limit that has passed (EventCapture).
+	// Timeout is the value passed to [WithScopeTimeout] (EventTimeoutClamped), or the
+	// time limit that ended the attempt or the call (EventCapture).
 	Timeout time.Duration
 }
 
 type observerKey struct{}
 
-// WithObserver returns a copy of ctx with the observer f. Wrapped calls with this
-// context, or with a context that is derived from it, call f for each of their events. f
-// gets the context of the call. An observer that ctx already has is called after f. Both
-// are called in the goroutine of the call, before its wait; if calls are made in several
-// goroutines, the observers are called at the same time. An attempt that succeeds is not
-// observed and costs nothing.
+// WithObserver returns a copy of ctx with the observer f. Wrapped calls that use this
+// context, or one derived from it, call f for each of their events and pass it the
+// context of the call. If ctx already has an observer, that observer is called after f.
+// Both are called in the goroutine of the call, before its wait. If several goroutines
+// make calls, the observers may be called concurrently. A successful attempt causes no
+// event and costs nothing.
 //
-// Like a trace of net/http/httptrace, the observer is part of the context, so it needs
-// neither a registry nor a change of any wrapper.
+// Like a trace of net/http/httptrace, the observer is part of the context. It needs no
+// registry and no change to any wrapper.
 func WithObserver(ctx context.Context, f func(context.Context, Event)) context.Context {
 	observe := f
 	if outer := observer(ctx); outer != nil {
@@ -90,8 +89,7 @@ func observer(ctx context.Context) func(context.Context, Event) {
 
 // Log returns an observer for [WithObserver] that writes each event to l. It writes
 // [EventRetry] and [EventHedge] at level Info, and the others at level Warn. If an error
-// is known but has no class, such as an error with the status 404, the log has the class
-// none.
+// is known but has no class, such as an error with status 404, the logged class is none.
 func Log(l *slog.Logger) func(context.Context, Event) {
 	return func(ctx context.Context, e Event) {
 		level, text := slog.LevelWarn, "retries stopped"

@@ -33,7 +33,7 @@ const (
 	defaultRetryAfterUnreadable = 60 * time.Second
 )
 
-// A Backoff is a strategy by which delays grow from one retry to the next.
+// A Backoff is a strategy for how delays grow from one retry to the next.
 type Backoff uint8
 
 // The strategies, with the delay before retry k (k = 1, 2, …). d0 is the
@@ -96,22 +96,22 @@ const (
 	ClassCanceled    Class = "canceled"
 	ClassBreakerOpen Class = "breaker_open" // a circuit breaker refused the call
 	ClassLimited     Class = "limited"      // a limiter refused the call
-	ClassRateLimited Class = "rate_limited" // a rate of this process refused the call; see ClassRateLimit for servers
+	ClassRateLimited Class = "rate_limited" // a rate limit of this process refused the call; servers: see ClassRateLimit
 	ClassThrottled   Class = "throttled"    // a throttle refused the call
 	ClassTransient   Class = "transient"    // the union of the first four
-	ClassUnknown     Class = "unknown"      // nothing is known of the error: see RetryUnknown of Policy
+	ClassUnknown     Class = "unknown"      // nothing is known about the error: see RetryUnknown of Policy
 	ClassAny         Class = "any"          // every error
 )
 
-// MatchText defines what is read in the text of an error. The text is read only if the
-// types of the error do not classify it: see [Policy.Retries].
+// MatchText defines what is searched for in the text of an error. The text is searched
+// only if the types of the error do not classify it: see [Policy.Retries].
 type MatchText uint8
 
 // The values of MatchText.
 const (
-	MatchWords  MatchText = iota // an HTTP status, or a word of a class; the default
+	MatchWords  MatchText = iota // an HTTP status, or one of a class's words; the default
 	MatchStatus                  // an HTTP status
-	MatchNone                    // nothing: the text is not read
+	MatchNone                    // nothing: the text is not searched
 )
 
 var matchTextNames = [...]string{"true", "status", "false"}
@@ -124,26 +124,27 @@ func (m MatchText) String() string {
 	return "unknown match_text"
 }
 
-// An ErrorClass defines a class of a policy. An error belongs to it if it passes
+// An ErrorClass defines a class of a policy. An error belongs to the class if it passes
 // any of the tests Is, As, HTTP and Pattern.
 type ErrorClass struct {
 	Class   Class
 	Is      []error            // errors.Is finds one of these in the error
 	As      []func(error) bool // one of these functions returns true: see [As]
-	HTTP    [][2]int           // the status is in one of these ranges, both ends included
-	Pattern *regexp.Regexp     // matches the first 16 KiB of the text; nil is no test
+	HTTP    [][2]int           // the status is in one of these ranges, which include both ends
+	Pattern *regexp.Regexp     // matches the first 16 KiB of the text; nil means no test
 	Action  Action             // overrides RetryOn and AbortOn for these errors
 }
 
-// As reports whether errors.As finds an E in the tree of err. As[E] is a test
-// for the field As of [ErrorClass].
+// As reports whether errors.As finds an E in the tree of err. As[E] is a test for the As
+// field of [ErrorClass].
 func As[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
 
-// An Action decides about the errors of a class before RetryOn and AbortOn do. If an
-// error belongs to several classes, the first one in [Policy.Classes] decides.
+// An Action decides what happens after errors of a class. It takes precedence over
+// RetryOn and AbortOn. If an error belongs to several classes, the first one in
+// [Policy.Classes] decides.
 type Action uint8
 
 // The actions.
@@ -164,24 +165,23 @@ func (a Action) String() string {
 	return "unknown action"
 }
 
-// RetryAfter limits the waits that errors ask for (see [After]). The wait
-// before the next attempt is the longer of the requested wait and the delay of
-// the schedule.
+// RetryAfter limits the waits that errors ask for (see [After]). The wait before the next
+// attempt is the requested wait or the schedule's delay, whichever is longer.
 type RetryAfter struct {
 	// Max caps the requested wait. Zero means 5 minutes; [None] ignores
 	// requested waits.
 	Max time.Duration
-	// Default is the wait for errors of class [ClassRateLimit] that do not
-	// request one. Zero means 60s for a request that could not be parsed (see
-	// [After]), and no wait for errors without a request.
+	// Default is the wait after errors of class [ClassRateLimit] that do not request a
+	// wait. Zero means 60s for a request that could not be parsed (see [After]), and no
+	// wait for errors without a request.
 	Default time.Duration
 	// FailOver stops retrying with [ErrRetryAfter] if the requested wait exceeds
 	// Max. Otherwise the wait is Max.
 	FailOver bool
 }
 
-// A Schedule defines how often and how fast a call is retried. It is plain
-// data. The zero value of every field means its default.
+// A Schedule defines how often and how fast a call is retried. It is plain data. The zero
+// value of each field means the field's default.
 type Schedule struct {
 	// MaxAttempts is the maximum number of attempts, including the first. Attempts that
 	// are refused count if the class of the refusal, such as [ClassBreakerOpen], is in
@@ -215,17 +215,16 @@ type Schedule struct {
 	Escalate bool
 }
 
-// An Override is the schedule for errors of one class. It is complete: a zero
-// field means its default, not the value of the policy.
+// An Override is the schedule for errors of one class. It is complete: a zero field means
+// the field's default, not the policy's value.
 type Override struct {
 	Class Class
 	Schedule
 }
 
-// A Policy defines how often, how fast and for how long one call is retried.
-// It is plain data: generated code contains it as a literal, and retrylint
-// reads that literal. The zero value of every field but Name means its
-// default.
+// A Policy defines how often, how fast and for how long one call is retried. It is plain
+// data: generated code contains it as a literal, and retrylint reads that literal. The
+// zero value of every field but Name means the field's default.
 //
 // A Policy must not be changed after its first use. It may be used by multiple
 // goroutines simultaneously.
@@ -254,33 +253,33 @@ type Policy struct {
 	// HardLimit is the maximum for a timeout that the program sets with
 	// [WithScopeTimeout]. Zero means no limit.
 	HardLimit time.Duration
-	// Capture saves the state of the work when a time limit ends an attempt or the call,
-	// if the context has a recorder of package recovery.
+	// Capture saves the state of the interrupted work when a time limit ends an attempt
+	// or the call, if the context has a recorder of package recovery.
 	Capture bool
 
 	// RetryOn restricts retries to these classes. Empty means every error that
 	// is classified and not permanent (see [Policy.Retries]).
 	RetryOn []Class
-	// RetryUnknown retries errors of [ClassUnknown] as well. By default, such errors end
-	// the call with [ErrUnclassified], because about half of them would occur again.
+	// RetryUnknown also retries errors of [ClassUnknown]. By default, such errors end the
+	// call with [ErrUnclassified], because about half of them would occur again.
 	RetryUnknown bool
-	// AbortOn are classes that are never retried, even if RetryOn contains them.
+	// AbortOn lists classes that are never retried, even if RetryOn contains them.
 	AbortOn []Class
-	// Classes define additional classes. The first one that matches an error and has an
+	// Classes defines additional classes. The first one that matches an error and has an
 	// [Action] decides.
 	Classes []ErrorClass
-	// Facts returns what is known about an error of the clients that the call uses, or
-	// false if it is not theirs. Generated code sets it: for the section clients of a
-	// policy file, and for gRPC in packages that depend on it. Nil means that no errors
-	// of clients are read.
+	// Facts returns what is known about an error, or false if the error does not come
+	// from one of the clients that the call uses. Generated code sets it for the clients
+	// section of a policy file, and for gRPC in packages that depend on gRPC. If Facts is
+	// nil, client-specific errors are not read.
 	Facts func(error) (f Facts, ok bool)
-	// MatchText defines what is read in the text of an error if its types do not classify
-	// it. The zero value is [MatchWords].
+	// MatchText defines what is searched for in the text of an error if its types do not
+	// classify it. The zero value is [MatchWords].
 	MatchText MatchText
-	// PerError are the schedules for errors of some classes. The first entry
-	// whose class the error belongs to applies. If attempts of one call fail with
-	// errors of different classes, the MaxAttempts for the latest error limits
-	// all attempts of the call.
+	// PerError contains the schedules for errors of some classes. The first entry whose
+	// class contains the error applies. If the attempts of a call fail with errors of
+	// different classes, the MaxAttempts for the latest error limits all attempts of the
+	// call.
 	PerError []Override
 	// Nested allows retries of a call that is made inside a retry of another wrapped
 	// call. By default, such a call is attempted once, because the outer call is already
@@ -289,8 +288,8 @@ type Policy struct {
 }
 
 // Under returns a policy with the schedule of o and the time limits of p. It describes a
-// call whose errors all belong to the class of o, and to no class before it in PerError.
-// The defaults are set.
+// call whose errors all belong to the class of o and to no class before it in PerError.
+// Its defaults are set.
 func (p *Policy) Under(o Override) Policy {
 	before := slices.IndexFunc(p.PerError, func(other Override) bool { return other.Class == o.Class })
 	return Policy{
@@ -358,8 +357,8 @@ func (r RetryAfter) Limit() time.Duration {
 	return max(r.Max, 0)
 }
 
-// Effective returns a copy of s with its defaults set. Fields that the strategy
-// and the jitter mode do not use are unchanged.
+// Effective returns a copy of s with its defaults set. Fields that the strategy and the
+// jitter mode do not use remain unchanged.
 func (s Schedule) Effective() Schedule {
 	s.MaxAttempts = s.maxAttempts()
 	if s.InitialDelay == 0 {

@@ -11,8 +11,8 @@ import (
 // A Race is a hedged attempt of a call, for generated code: see [Call.Race]. Hand-written
 // code uses package hedge inside [Do].
 type Race struct {
-	// Release, unless it is nil, is called if the second request has succeeded and its
-	// result is not used, even if the first request has panicked.
+	// Release, if not nil, is called if the second request has succeeded but its result
+	// is not used. This includes the case where the first request has panicked.
 	Release func()
 
 	race    hedge.Race
@@ -20,11 +20,11 @@ type Race struct {
 	breaker *breaker.Breaker
 }
 
-// Race begins an attempt that makes a second request if the first one takes long, and
-// returns the context of the first one: see [Call.Attempt]. again is called in a separate
+// Race begins an attempt that makes a second request if the first one is slow. It returns
+// the context for the first request: see [Call.Attempt]. again is called in a separate
 // goroutine for the second request. It must call [Race.Again] and do nothing else. Call
-// [Call.Settle] after the first request. If the first request panics, the End of the call
-// ends the race. If h is nil, nothing is hedged.
+// [Call.Settle] after the first request. If the first request panics, [Call.End] ends the
+// race. If h is nil, nothing is hedged.
 func (c *Call) Race(ctx context.Context, r *Race, h *hedge.Hedge, again func()) context.Context {
 	r.gate, r.breaker, c.race = c.gate, c.breaker, r
 	r.race.Release = r.Release
@@ -33,8 +33,8 @@ func (c *Call) Race(ctx context.Context, r *Race, h *hedge.Hedge, again func()) 
 
 // Again makes the second request by calling request, unless the race is over, the request
 // would exceed the extra load of the hedge, the breaker is not closed, or the gate does
-// not admit it at once. A second request is never a probe of a half-open breaker, because
-// the breaker would learn nothing more from it.
+// not admit it at once. A second request is never used to probe a half-open breaker,
+// because the breaker would learn nothing more from it.
 func (r *Race) Again(request func(context.Context) error) {
 	r.race.Again(func(ctx context.Context) error {
 		if r.breaker != nil && !r.breaker.IsClosed() {
@@ -55,10 +55,10 @@ func (r *Race) Again(request func(context.Context) error) {
 }
 
 // Settle ends the race of an attempt after the first request has returned err. It waits
-// until the second request has returned, and reports which result the attempt has. If the
-// first request has succeeded or its error is permanent, Settle ends the second request.
-// After other errors, the second request may still succeed. Settle reports a second
-// request as [EventHedge]. ctx is the caller's context.
+// until the second request has returned, and reports whose result the attempt uses. If
+// the first request has succeeded or its error is permanent, Settle cancels the second
+// request. After other errors, the second request may still succeed. If a second request
+// was made, Settle reports an [EventHedge]. ctx is the caller's context.
 func (c *Call) Settle(ctx context.Context, err error) hedge.Outcome {
 	r, failure := c.race, err
 	c.race = nil

@@ -10,23 +10,23 @@ import (
 
 // A Refusal is the error of a breaker that refuses an attempt. It matches
 // [ErrBreakerOpen], and [ErrEscalated] if the breaker is escalated. errors.As finds it in
-// an [*Error] of a call that the breaker has ended:
+// the [*Error] of a call that the breaker has ended:
 //
 //	if refusal, ok := errors.AsType[retry.Refusal](err); ok {
 //		w.Header().Set("Retry-After", strconv.Itoa(int(refusal.AdmitsIn.Seconds())+1))
 //	}
 type Refusal struct {
-	Breaker string        // its name
-	State   breaker.State // when it refused the attempt
+	Breaker string        // name of the breaker
+	State   breaker.State // when the breaker refused the attempt
 	// AdmitsAt is the time after which an open breaker may admit an attempt. It is zero
-	// in the other states, in which the breaker may admit an attempt at any time, or not
+	// in the other states: there, the breaker may admit an attempt at any time, or not
 	// before Reset.
 	AdmitsAt time.Time
 	AdmitsIn time.Duration // from the refusal to AdmitsAt, or 0
 }
 
-// RefusalBy returns the refusal by a breaker with a name in the state s, for
-// [Inputs.Refusal]. AdmitsIn is not set.
+// RefusalBy returns the refusal by the breaker name in state s, for [Inputs.Refusal].
+// AdmitsIn is not set.
 func RefusalBy(name string, s breaker.Snapshot) Refusal {
 	return Refusal{Breaker: name, State: s.State, AdmitsAt: s.OpenUntil}
 }
@@ -68,7 +68,7 @@ func coarse(d time.Duration) time.Duration {
 	return d.Round(time.Second / 10)
 }
 
-// Is reports whether target is [ErrEscalated], and the breaker is escalated.
+// Is reports whether target is [ErrEscalated] and the breaker is escalated.
 func (r Refusal) Is(target error) bool { return target == ErrEscalated && r.State == breaker.Escalated }
 
 // Unwrap returns [ErrBreakerOpen].

@@ -9,30 +9,29 @@ import (
 // calls: Inspect, [Policy.Decide], and then either Stop, or Retry and the wait.
 // Hand-written code calls [Do].
 
-// Resume returns a call under p that continues from s, a state that [Call.State]
-// or [Policy.Decide] returned. The call uses the breaker and the budget of shared.
+// Resume returns a call under p that continues from s, a state returned by [Call.State]
+// or [Policy.Decide]. The call uses the breaker and the budget of shared.
 func (p *Policy) Resume(s CallState, shared Shared) Call {
 	c := p.BeginWith(shared)
 	c.state, c.restored = s, true
 	return c
 }
 
-// State returns the state of the call, for [Policy.Resume]. Its times are in UTC
-// and have no monotonic clock reading, so that a copy that was stored equals it.
+// State returns the state of the call, for [Policy.Resume]. Its times are in UTC and have
+// no monotonic clock reading, so that a stored copy is equal to it.
 func (c *Call) State() CallState {
 	s := c.state
 	s.FailedAt, s.Expires, s.Deadline = s.FailedAt.Round(0).UTC(), s.Expires.Round(0).UTC(), s.Deadline.Round(0).UTC()
 	return s
 }
 
-// Restore sets the state of the call to s, which [Policy.Decide] has returned.
+// Restore sets the state of the call to s, which was returned by [Policy.Decide].
 func (c *Call) Restore(s CallState) { c.state = s }
 
 // Inspect returns the arguments of [Policy.Decide] for an attempt that failed with err.
 // If err is nil, the attempt was lost. Inspect also reports the sample of the attempt to
-// the breaker, and keeps err as the last error of the call. ctx is the context of the
-// caller. A package that stores calls must replace Now and Refusal of the inputs, and set
-// LostMax.
+// the breaker, and keeps err as the last error of the call. ctx is the caller's context.
+// A package that stores calls must replace Now and Refusal in the inputs and set LostMax.
 func (c *Call) Inspect(ctx context.Context, err error) (Failure, Inputs) {
 	if err != nil {
 		c.last, c.expired = err, false
@@ -42,18 +41,18 @@ func (c *Call) Inspect(ctx context.Context, err error) (Failure, Inputs) {
 	return f, in
 }
 
-// Stop reports the end of a call as [EventStop], and returns the error for the caller. v
-// is the decision to end the call. First set the state of the call to the one after the
-// decision (see [Call.Restore]). If the verdict has a Wait, Stop subtracts it from
-// Waited, because the call did not wait.
+// Stop reports the end of a call as [EventStop] and returns the error for the caller. v
+// is the decision to end the call. Before calling Stop, set the state after the decision
+// with [Call.Restore]. If v has a Wait, Stop subtracts it from Waited, because the call
+// did not wait.
 func (c *Call) Stop(ctx context.Context, f Failure, v Verdict) error {
 	f.classify(c.policy)
 	return c.stop(ctx, &f, &v)
 }
 
 // Retry reports the decision to retry as [EventRetry] and ends the context of the
-// attempt. First set the state of the call to the one after the decision (see
-// [Call.Restore]). Retry neither waits nor takes anything from a budget.
+// attempt. Before calling Retry, set the state after the decision with [Call.Restore].
+// Retry neither waits nor takes anything from a budget.
 func (c *Call) Retry(ctx context.Context, f Failure, v Verdict) {
 	f.classify(c.policy)
 	c.retry(ctx, &f, &v)
@@ -62,7 +61,7 @@ func (c *Call) Retry(ctx context.Context, f Failure, v Verdict) {
 // TryAdmit asks the breaker and the gate for permission for the next attempt. It waits
 // for its turn at the gate, but for nothing else. If one of them refuses, TryAdmit
 // returns the arguments of [Policy.Decide] for this refusal, and false. ctx is the
-// context of the caller.
+// caller's context.
 func (c *Call) TryAdmit(ctx context.Context) (Failure, Inputs, bool) {
 	err := c.admit(ctx)
 	if err == nil {
@@ -73,10 +72,10 @@ func (c *Call) TryAdmit(ctx context.Context) (Failure, Inputs, bool) {
 	return f, in, false
 }
 
-// CallTimeout returns the timeout of a call with ctx. It is Timeout, or the timeout of
-// [WithScopeTimeout], but at most the hard limit. Zero means none.
+// CallTimeout returns the timeout of a call with ctx. It is Timeout, or the timeout set
+// with [WithScopeTimeout], but at most the hard limit. Zero means no timeout.
 func (p *Policy) CallTimeout(ctx context.Context) time.Duration { return p.timeout(ctx) }
 
-// TimedOut reports whether the attempt exceeded its own limit. It is always false
-// for a failure that [Call.Inspect] did not return.
+// TimedOut reports whether the attempt exceeded its own limit. It is always false for a
+// failure that was not returned by [Call.Inspect].
 func (f *Failure) TimedOut() bool { return f.facts.expired }

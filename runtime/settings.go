@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Settings are the settings of a policy as text. With them, packages that store calls
-// recognize that a policy has changed, and print the changes. Policies that make the same
+// Settings are the settings of a policy as text. Packages that store calls use them to
+// notice that a policy has changed, and to print the changes. Policies that make the same
 // decisions have the same Settings, because Settings contain only effective values, and
 // no values without effect. The zero value means that nothing is known.
 //
-// The text is a heading and one line `name: value` for each setting that does not have
-// its default, named as in policy files. It does not change with the version of this
-// package, unless the meaning of a policy changes. Treat it as opaque, because later
-// versions may have other settings.
+// The text is a heading followed by a line `name: value` for each setting that differs
+// from its default. Settings are named as in policy files. It does not change with the
+// version of this package, unless the meaning of a policy changes. Treat it as opaque,
+// because later versions may add settings.
 type Settings string
 
 // settingsHeading begins all Settings that are known.
@@ -43,9 +43,9 @@ const noLimit, unlimited = "none", "unlimited"
 
 // Settings returns the settings of the policy, without its Name.
 //
-// Errors in Is of a class are compared by their types and texts. Functions are compared
-// by their names, without type arguments. The name of a function literal may change with
-// the program, so only the number of function literals is compared.
+// The errors in a class's Is are compared by their types and texts. Functions are
+// compared by their names, without type arguments. The name of a function literal may
+// change with the program, so only the number of function literals is compared.
 func (p *Policy) Settings() Settings {
 	var w settingsWriter
 	w.WriteString(settingsHeading)
@@ -248,8 +248,8 @@ func (s Settings) written() map[string]string {
 	return values
 }
 
-// All returns the values by the names of the settings. For the main schedule of the
-// policy, it also returns the defaults. It returns nil if nothing is known.
+// All returns the values, keyed by the names of the settings. For the policy's main
+// schedule, it also returns the defaults. It returns nil if nothing is known.
 func (s Settings) All() map[string]string {
 	if !s.Known() {
 		return nil
@@ -291,8 +291,8 @@ func valueOf(values map[string]string, name string) string {
 }
 
 // MaxAttempts returns how many attempts a call may make. If classes have their own
-// limits, it is the greatest one. It is 0 if nothing is known, and [Unlimited] without a
-// limit.
+// limits, it returns the greatest one. It returns 0 if nothing is known, and [Unlimited]
+// if there is no limit.
 func (s Settings) MaxAttempts() (most int) {
 	values := s.All()
 	for name := range values {
@@ -345,7 +345,7 @@ func (s Settings) Schedule() string {
 }
 
 // Changes returns the differences between before and s, as in "max_attempts 3 → 5",
-// ordered by the names of the settings. It returns nil if either of them is not known.
+// ordered by setting name. It returns nil if either of them is unknown.
 func (s Settings) Changes(before Settings) (list []string) {
 	if !s.Known() || !before.Known() {
 		return nil

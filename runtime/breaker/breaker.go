@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A Breaker is a circuit breaker, shared by any number of calls and goroutines.
-// It takes one sample of each attempt: success, failure or neutral. The zero
-// Breaker is closed and has the zero [Policy], with its defaults. A Breaker must
-// not be copied after first use.
+// A Breaker is a circuit breaker, shared by any number of calls and goroutines. It
+// records a sample of each attempt: success, failure or neutral. The zero Breaker is
+// closed and has the zero [Policy], with its defaults. A Breaker must not be copied after
+// first use.
 //
-// If a breaker without rates is closed and has seen no failure since the last success, it
+// A breaker without rates that is closed and has seen no failure since the last success
 // costs one atomic load before an attempt and one after it. With a FailureRate, a success
 // also costs a clock reading and an atomic addition, and with a SlowRate one more clock
 // reading. With WindowCalls, a FailureRate needs no clock reading. Once the last
 // WindowCalls attempts have all succeeded, the breaker costs no more than without rates.
-// A breaker starts no timers and no goroutines.
+// A breaker starts no timers or goroutines.
 type Breaker struct {
 	// word contains the generation and the bits below, for the fast path. It is
 	// written under mu. The word of the zero Breaker has no bit set.
@@ -39,9 +39,8 @@ const (
 	generationBit = iota
 )
 
-// New returns a closed breaker. It panics if a field of p is negative, if a rate is
-// not a number from 0 to 1, or if one of SlowCall and SlowRate is set without the
-// other.
+// New returns a closed breaker. It panics if a field of p is negative, if a rate is not a
+// number from 0 to 1, or if only one of SlowCall and SlowRate is set.
 func New(p Policy) *Breaker {
 	if err := p.validate(); err != nil {
 		panic(err.Error())
@@ -89,8 +88,7 @@ func (b *Breaker) unlock() {
 	}
 }
 
-// Policy returns the policy of the breaker, with its defaults. Its Count must not
-// be changed.
+// Policy returns the breaker's policy with its defaults. Its Count must not be changed.
 func (b *Breaker) Policy() Policy {
 	if p := b.policy.Load(); p != nil {
 		return p.Effective()
@@ -105,9 +103,9 @@ func (b *Breaker) State() State {
 	return state
 }
 
-// Admit returns the permit for an attempt that starts now, and false if the
-// breaker refuses it. Each permit must be returned with the sample of its attempt:
-// see [Breaker.Record].
+// Admit returns a permit for an attempt that starts now, or false if the breaker refuses
+// the attempt. Each permit must be returned with the sample of its attempt: see
+// [Breaker.Record].
 func (b *Breaker) Admit() (Permit, bool) {
 	if pass, ok := b.Ready(); ok {
 		return pass.Permit(), true // without reading the clock
@@ -138,16 +136,16 @@ func (b *Breaker) admit(now time.Time) (Permit, bool) {
 }
 
 // MayAdmit reports whether the breaker is closed or half-open, without taking a permit.
-// Call it before waiting for something else that an attempt needs. A half-open breaker
-// may still refuse the attempt.
+// Call it before waiting for anything else that an attempt needs. A half-open breaker may
+// still refuse the attempt.
 func (b *Breaker) MayAdmit() bool {
 	return b.IsClosed() || b.State() == HalfOpen
 }
 
-// Record takes the sample of an attempt that has just ended, which p admitted. If an
-// attempt shows nothing about the service, its sample is [Neutral], and a half-open
-// breaker then admits another attempt in its place. If the state has changed since the
-// breaker admitted the attempt, Record ignores the sample.
+// Record records the sample of an attempt that was admitted with p and has just ended. If
+// an attempt shows nothing about the service, its sample is [Neutral], and a half-open
+// breaker admits another attempt in its place. If the state has changed since the breaker
+// admitted the attempt, Record ignores the sample.
 func (b *Breaker) Record(p Permit, s Sample) {
 	if p.Probe&sharedProbe != 0 {
 		b.answer(p, s)
@@ -183,11 +181,11 @@ func (b *Breaker) unlockChanged() {
 	}
 }
 
-// ForceOpen opens the breaker from any state, and keeps it open until [Breaker.Reset].
-// Until then, it admits no attempt, not even a probe. Use it to stop all calls to a
-// service, for example during maintenance. Running attempts go on, but their results do
-// not count. If the breaker is shared, ForceOpen opens it in all processes, including
-// processes that start later.
+// ForceOpen opens the breaker, whatever its state, and keeps it open until
+// [Breaker.Reset]. Until then, it admits no attempt, not even a probe. Use it to stop all
+// calls to a service, for example during maintenance. Attempts in progress continue, but
+// their results do not count. If the breaker is shared, ForceOpen opens it in all
+// processes, including processes that start later.
 func (b *Breaker) ForceOpen() {
 	b.lock()
 	b.enter(ForcedOpen, ChangeForced, time.Now())
@@ -195,8 +193,8 @@ func (b *Breaker) ForceOpen() {
 	b.unlockChanged()
 }
 
-// Reset closes the breaker from any state, and forgets its failures. Only Reset and
-// [Breaker.Restore] close a breaker that is escalated or was forced open. If the
+// Reset closes the breaker, whatever its state, and forgets its failures. Only Reset and
+// [Breaker.Restore] can close a breaker that is escalated or was forced open. If the
 // breaker is shared, Reset closes it in all processes.
 func (b *Breaker) Reset() {
 	b.lock()
@@ -205,8 +203,8 @@ func (b *Breaker) Reset() {
 	b.unlockChanged()
 }
 
-// Save returns the state of the breaker. The attempts that are running and
-// the counts of the window are not part of it.
+// Save returns the state of the breaker. It does not include the attempts in progress or
+// the counts of the window.
 func (b *Breaker) Save() Snapshot {
 	b.lock()
 	defer b.unlock()
@@ -215,8 +213,9 @@ func (b *Breaker) Save() Snapshot {
 
 // Restore sets the breaker to a state that [Breaker.Save] returned, with an empty window.
 // An open breaker whose OpenUntil has passed becomes half-open. Even if the state was
-// saved under another clock, the breaker does not stay open longer than if it had opened
-// now. A State that is not one of the constants means closed, and negative counts mean 0.
+// saved with a different clock, the breaker does not stay open longer than if it had
+// opened now. A State that is not one of the constants means closed, and negative counts
+// mean 0.
 func (b *Breaker) Restore(s Snapshot) {
 	b.lock()
 	defer b.unlock()

@@ -6,40 +6,38 @@ import (
 	"time"
 )
 
-// A Snapshot is the state of a breaker. It is plain data that can be stored, as
-// JSON for example: see [Breaker.Save]. For a breaker that is a record in a
-// store, [Policy.Admit] and [Policy.Record] change a Snapshot. The zero value is
-// closed.
+// A Snapshot is the state of a breaker. It is plain data that can be stored, for example
+// as JSON: see [Breaker.Save]. If a breaker is a record in a store, [Policy.Admit] and
+// [Policy.Record] update its Snapshot. The zero Snapshot is closed.
 type Snapshot struct {
 	State     State     `json:"state"`
-	Failures  int       `json:"failures"`            // consecutive, half-open attempts included
-	OpenUntil time.Time `json:"open_until,omitzero"` // set only in Open
+	Failures  int       `json:"failures"`            // consecutive, including half-open attempts
+	OpenUntil time.Time `json:"open_until,omitzero"` // set only in state Open
 	// Reopened is how many times in a row the breaker has opened again from the half-open
-	// state. It is counted only as long as it lengthens the time for which the breaker is
-	// open: see MaxOpenFor.
+	// state. It is counted only as long as it lengthens the open time: see MaxOpenFor.
 	Reopened int `json:"reopened,omitzero"`
 
 	// The fields below are zero in a snapshot that Breaker.Save returned.
 
-	// Generation is increased by each change of the state. The result of an
-	// attempt counts only in the generation that admitted it.
+	// Generation is incremented by each state change. The result of an attempt counts
+	// only in the generation that admitted it.
 	Generation uint64   `json:"generation,omitzero"`
 	Successes  int      `json:"successes,omitzero"`  // while half-open
-	Probes     []Permit `json:"probes,omitzero"`     // the running attempts that a half-open breaker admitted
-	LastProbe  uint64   `json:"last_probe,omitzero"` // the greatest number of a probe
+	Probes     []Permit `json:"probes,omitzero"`     // the attempts in progress that a half-open breaker admitted
+	LastProbe  uint64   `json:"last_probe,omitzero"` // the highest probe number
 	// WindowFrom is the start of the current tenth of the window. It is set only
 	// while the breaker is closed and has a rate.
 	WindowFrom time.Time `json:"window_from,omitzero"`
-	// Window has three counts for each tenth of the window: all attempts, failed attempts
-	// and slow attempts. The last tenth is the current one.
+	// Window contains three counts for each tenth of the window: all attempts, failed
+	// attempts and slow attempts. The last tenth is the current one.
 	Window [][3]int64 `json:"window,omitzero"`
-	// Calls has the last attempts if the policy has WindowCalls, with the latest one at
-	// the end: s for a success, f for a failure, and S and F for slow attempts.
+	// Calls contains the last attempts if the policy has WindowCalls, with the latest one
+	// at the end: s for a success, f for a failure, and S and F for slow attempts.
 	Calls string `json:"calls,omitzero"`
 }
 
-// WindowCounts returns the numbers of all attempts, failed attempts and slow attempts in
-// Window or Calls.
+// WindowCounts returns the numbers of all attempts, failed attempts and slow attempts
+// recorded in Window or Calls.
 func (s *Snapshot) WindowCounts() (calls, failed, slow int64) {
 	for _, tenth := range s.Window {
 		calls, failed, slow = calls+tenth[0], failed+tenth[1], slow+tenth[2]
@@ -53,15 +51,15 @@ func (s *Snapshot) WindowCounts() (calls, failed, slow int64) {
 	return calls + count("sSfF"), failed + count("fF"), slow + count("SF")
 }
 
-// A Permit is the permission of a breaker for one attempt. It is plain data. The
-// zero Permit permits nothing.
+// A Permit is a breaker's permission for one attempt. It is plain data. The zero Permit
+// permits nothing.
 type Permit struct {
 	Generation uint64    `json:"generation"`       // of the breaker when it admitted the attempt
-	Probe      uint64    `json:"probe,omitzero"`   // number of the attempt if the breaker is half-open, from 1; else 0
+	Probe      uint64    `json:"probe,omitzero"`   // number in a half-open breaker, starting at 1; otherwise 0
 	Started    time.Time `json:"started,omitzero"` // when the attempt started; may be zero if SlowCall is not set
 }
 
-// A Sample is the result of one attempt as a breaker counts it.
+// A Sample is the result of one attempt, as a breaker counts it.
 type Sample uint8
 
 // The samples.
@@ -71,12 +69,12 @@ const (
 	Failure               // the service failed
 )
 
-// Admit returns true and the permit for an attempt that starts at now, or false if the
-// breaker refuses the attempt. It updates *s. [New] must accept the policy.
+// Admit returns true and a permit for an attempt that starts at now, or false if the
+// breaker refuses the attempt. It updates *s. The policy must be valid for [New].
 //
 // Admit and Record depend only on their arguments and never change a slice of *s in
-// place, so that a transaction may repeat them on a copy. Even if another machine with a
-// different clock has written s, an open breaker stays open for at most OpenFor.
+// place, so a transaction may repeat them on a copy. Even if s was written by a machine
+// with a different clock, an open breaker stays open for at most OpenFor.
 func (p Policy) Admit(s *Snapshot, now time.Time) (Permit, bool) {
 	m := p.load(s, now)
 	permit, ok := m.admit(now)
@@ -84,7 +82,7 @@ func (p Policy) Admit(s *Snapshot, now time.Time) (Permit, bool) {
 	return permit, ok
 }
 
-// Record counts the sample of an attempt that ended at now, and updates *s. If the state
+// Record counts the sample of an attempt that ended at now. It updates *s. If the state
 // has changed since the breaker admitted the attempt, the sample is ignored.
 func (p Policy) Record(s *Snapshot, permit Permit, sample Sample, now time.Time) {
 	m := p.load(s, now)
@@ -92,8 +90,8 @@ func (p Policy) Record(s *Snapshot, permit Permit, sample Sample, now time.Time)
 	*s = m.snapshot()
 }
 
-// Calm reports whether another success changes nothing: the breaker is closed,
-// nothing has failed since the last success, and no rate is set or the last
+// Calm reports whether another success would change nothing: the breaker is closed,
+// nothing has failed since the last success, and either no rate is set or the last
 // WindowCalls attempts have all succeeded.
 func (p Policy) Calm(s Snapshot) bool {
 	return s.State == Closed && s.Failures == 0 &&

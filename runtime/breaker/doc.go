@@ -1,11 +1,11 @@
-// Package breaker has circuit breakers, which stop calls to a service that fails:
-// callers then fail fast, and the service can recover.
+// Package breaker provides circuit breakers. A circuit breaker stops calls to a failing
+// service, so that callers fail fast and the service can recover.
 //
-// A [Breaker] takes one sample of each attempt: [Success], [Failure] or [Neutral].
-// At first it is closed and admits all attempts. After three failures in a row, or
-// when another condition of its [Policy] is met, it opens and refuses all attempts for
-// 30 seconds. Then it is half-open: it admits one attempt, a probe, and the result of
-// the probe closes the breaker or opens it again.
+// A [Breaker] records a sample of each attempt: [Success], [Failure] or [Neutral]. At
+// first it is closed and admits all attempts. After three failures in a row, or when
+// another condition of its [Policy] is met, it opens and refuses all attempts for 30
+// seconds. Then it is half-open: it admits one attempt, a probe, and the result of the
+// probe closes the breaker or opens it again.
 //
 // Calls under a retry.Policy share a breaker through retry.Shared. They ask the breaker
 // before every attempt, and derive the sample from the error of the attempt. Generated
@@ -30,28 +30,28 @@
 //
 // # Rates
 //
-// FailureRate and SlowRate of a policy open a breaker when a share of the latest
-// attempts has failed or was slow. The latest attempts are those within a period, or a
-// number of them. Attempts within a period are counted in a ring of ten buckets, as in
-// Hystrix, so the memory does not depend on the load.
+// The FailureRate and SlowRate of a policy open a breaker when a given share of the
+// latest attempts has failed or was slow. The latest attempts are either those within a
+// period or a fixed number of them. Attempts within a period are counted in a ring of ten
+// buckets, as in Hystrix, so the memory use does not depend on the load.
 //
 // # Generations
 //
-// Each change of the state begins a new generation. A [Permit] has the number of the
-// generation that admitted its attempt. A result counts only in its own generation, so
-// an attempt that began before the breaker opened cannot close it.
+// Each state change begins a new generation. A [Permit] contains the number of the
+// generation in which its attempt was admitted. A result counts only in that generation,
+// so an attempt that began before the breaker opened cannot close it.
 //
 // # State as data
 //
 // A [Snapshot] is the state of a breaker as plain data. With [Breaker.Save] and
 // [Breaker.Restore], the state survives a restart of the process. If a breaker is a
-// record in a store, [Policy.Admit] and [Policy.Record] change its Snapshot in a
+// record in a store, [Policy.Admit] and [Policy.Record] update its Snapshot in a
 // transaction. [Breaker.Share] connects the breakers of several processes.
 //
 // # What it costs
 //
 // A closed breaker without rates costs an atomic load before an attempt and another one
-// after a success. It takes no lock, allocates nothing and reads no clock. The comment
-// of [Breaker] has the costs of rates. There are no timers and no goroutines: an open
-// breaker becomes half-open when it is used.
+// after a success. It takes no lock, allocates nothing and reads no clock. For the cost
+// of rates, see [Breaker]. There are no timers and no goroutines: an open breaker becomes
+// half-open when it is used.
 package breaker

@@ -11,21 +11,21 @@ type holding struct {
 	until time.Time
 }
 
-// HoldOpen lets the breaker refuse all attempts until a time, in this process. With it,
-// an operator can stop the calls to a service without having to remember to allow them
-// again. Until then, calls see an open breaker. The results of running attempts count, so
-// the breaker may really be open afterwards. A later call of HoldOpen,
-// [Breaker.HoldClosed] or [Breaker.EndHold] replaces the hold. If the time has already
-// passed, HoldOpen ends a hold. [Breaker.Reset] does not end it.
+// HoldOpen makes the breaker refuse all attempts in this process until the given time. It
+// allows an operator to stop the calls to a service without having to remember to allow
+// them again. Until then, calls see an open breaker. The results of attempts in progress
+// still count, so the breaker may actually be open afterwards. A later call to HoldOpen,
+// [Breaker.HoldClosed] or [Breaker.EndHold] replaces the hold. If the given time has
+// already passed, HoldOpen ends an earlier hold. [Breaker.Reset] does not end a hold.
 func (b *Breaker) HoldOpen(until time.Time) { b.hold(Open, until) }
 
-// HoldClosed lets the breaker admit all attempts until a time, in this process, whatever
-// its state is. Use it if you know that the failures do not matter, or that the breaker
-// is too strict. Meanwhile the state changes as usual, and it applies again afterwards.
-// See [Breaker.HoldOpen].
+// HoldClosed makes the breaker admit all attempts in this process until the given time,
+// whatever its state. Use it if you know that the failures do not matter or that the
+// breaker is too strict. In the meantime, the state changes as usual, and afterwards it
+// takes effect again. See [Breaker.HoldOpen].
 func (b *Breaker) HoldClosed(until time.Time) { b.hold(Closed, until) }
 
-// EndHold ends the effect of HoldOpen or HoldClosed, if it has not ended by itself.
+// EndHold ends the effect of HoldOpen or HoldClosed, if any.
 func (b *Breaker) EndHold() { b.hold(Closed, time.Time{}) }
 
 func (b *Breaker) hold(as State, until time.Time) {

@@ -1,11 +1,11 @@
 package breaker
 
-// A Pass is the permission of a closed breaker for one attempt, which costs no lock and
-// no clock reading. It is the value of Breaker.word before the attempt. The zero Pass
-// gives no permission. Generated code uses it; other code calls [Breaker.Admit].
+// A Pass is a closed breaker's permission for one attempt. It costs no lock and no clock
+// reading. The zero Pass gives no permission. Generated code uses it; other code calls
+// [Breaker.Admit].
 type Pass uint64
 
-// Permit returns the permit for the attempt that p admits.
+// Permit returns the permit for the attempt admitted with p.
 func (p Pass) Permit() Permit {
 	if p&admits == 0 {
 		return Permit{}
@@ -13,8 +13,8 @@ func (p Pass) Permit() Permit {
 	return Permit{Generation: uint64(p) >> generationBit}
 }
 
-// Ready returns a Pass and true if the breaker admits attempts without a lock.
-// Otherwise the caller must use [Breaker.Admit].
+// Ready returns a Pass and true if the breaker can admit an attempt without taking a
+// lock. Otherwise the caller must use [Breaker.Admit].
 func (b *Breaker) Ready() (Pass, bool) {
 	p := Pass(b.word.Load())
 	return p, p&admits != 0
@@ -27,12 +27,12 @@ func (b *Breaker) IsClosed() bool {
 	return ready || b.State() == Closed
 }
 
-// Calm reports whether another success changes nothing: the breaker is closed,
-// nothing has failed since the last success, and no rate is set or the last
+// Calm reports whether another success would change nothing: the breaker is closed,
+// nothing has failed since the last success, and either no rate is set or the last
 // WindowCalls attempts have all succeeded.
 func (b *Breaker) Calm() bool { return b.word.Load()&quiet != 0 }
 
-// Succeed reports the success of the attempt that p admitted.
+// Succeed reports that the attempt admitted with p has succeeded.
 func (b *Breaker) Succeed(p Pass) {
 	if !b.Calm() {
 		b.Record(p.Permit(), Success)

@@ -17,14 +17,14 @@ const (
 	defaultSuccesses     = 1
 )
 
-// MaxWindowCalls is the greatest value of WindowCalls in a [Policy].
+// MaxWindowCalls is the maximum value of WindowCalls in a [Policy].
 const MaxWindowCalls = 10_000
 
-// A Policy describes when a circuit breaker opens and closes. It is plain data.
-// The zero value of every field but Name means its default.
+// A Policy describes when a circuit breaker opens and closes. It is plain data. The zero
+// value of every field but Name means the field's default.
 //
-// Each of three conditions opens a breaker: Failures in a row, a FailureRate, and a
-// SlowRate. The rates are shares of the attempts within Window, or of the last
+// A breaker opens when one of three conditions is met: Failures in a row, a FailureRate,
+// or a SlowRate. The rates are computed from the attempts within Window, or from the last
 // WindowCalls attempts. Neutral attempts (see Count) are not counted.
 type Policy struct {
 	// Name of the breaker in errors and events.
@@ -36,50 +36,52 @@ type Policy struct {
 	// FailureRate is the share of failed attempts, up to 1, that opens the
 	// breaker. Zero means no limit.
 	FailureRate float64
-	// SlowRate is the share of slow attempts, up to 1, that opens the breaker.
-	// Zero means no limit. It needs SlowCall.
+	// SlowRate is the share of slow attempts, up to 1, that opens the breaker. Zero means
+	// no limit. SlowRate requires SlowCall.
 	SlowRate float64
 	// An attempt that takes longer than SlowCall is slow, whether it succeeds or fails.
-	// It needs SlowRate.
+	// SlowCall requires SlowRate.
 	SlowCall time.Duration
-	// With fewer attempts than MinCalls in the window, no rate opens the breaker. Zero
-	// means 20, or WindowCalls if it is less than 20.
+	// MinCalls is the minimum number of attempts in the window for a rate to open the
+	// breaker. Zero means 20, or WindowCalls if that is less than 20.
 	MinCalls int
 	// Window is the period over which the rates are computed. It moves in steps of a
 	// tenth of its length. Zero means 10s, unless WindowCalls is set.
 	Window time.Duration
-	// WindowCalls computes the rates over this number of latest attempts, however old
-	// they are. It is at most 10,000. Zero means that the rates use Window. Window and
-	// WindowCalls exclude each other.
+	// WindowCalls is the number of latest attempts from which the rates are computed,
+	// however old the attempts are. It is at most 10,000. Zero means that the rates use
+	// Window. Window and WindowCalls are mutually exclusive.
 	WindowCalls int
 
-	// OpenFor is how long an open breaker refuses all attempts. It becomes
-	// half-open when more time than that has passed. Zero means 30s.
+	// OpenFor is how long an open breaker refuses all attempts. It becomes half-open when
+	// more time has passed. Zero means 30s.
 	OpenFor time.Duration
-	// MaxOpenFor lets the time OpenFor grow. Each time a half-open breaker opens again,
-	// the time doubles, up to MaxOpenFor. Once the breaker has closed, it is OpenFor
-	// again. Zero means that the time does not grow.
+	// MaxOpenFor is the maximum to which the open time can grow. Each time a half-open
+	// breaker opens again, the open time doubles, up to MaxOpenFor. Once the breaker has
+	// closed, the open time is OpenFor again. Zero means that it does not grow.
 	MaxOpenFor time.Duration
-	// HalfOpenCalls is the number of attempts that a half-open breaker admits
-	// at a time. An attempt that has not ended after OpenFor no longer counts
-	// against it. Zero means 1.
+	// HalfOpenCalls is the number of attempts that a half-open breaker admits at the same
+	// time. An attempt that has not ended after OpenFor no longer counts toward this
+	// number. Zero means 1.
 	HalfOpenCalls int
 	// Successes is the number of successful attempts that closes a half-open breaker. The
 	// first failed or slow attempt opens it again. Zero means 1.
 	Successes int
-	// EscalateAfter is the number of consecutive failures, half-open attempts included,
+	// EscalateAfter is the number of consecutive failures, including half-open attempts,
 	// after which the breaker refuses all attempts until [Breaker.Reset]. If the breaker
 	// opens again from the half-open state, the count continues. Zero means no limit.
 	EscalateAfter int
 
 	// Count lists the names of the classes of errors that count as failures, such as
-	// server_error. Other errors are neutral: they neither count nor interrupt a sequence
-	// of failures. The end of the caller's context is always neutral. The breaker itself
-	// does not see errors; Policy.Sample of package retry reads the list.
+	// server_error. Other errors are neutral: they neither count as failures nor
+	// interrupt a sequence of failures. The end of the caller's context is always
+	// neutral. The breaker itself does not see errors; Policy.Sample of package retry
+	// reads the list.
 	//
-	// Empty means every error that the policy of the call retries, and the errors of
-	// class transient that it does not retry. Errors of class canceled do not count then,
-	// and neither do statuses that blame the request or its sender, such as 409.
+	// If Count is empty, every error that the call's policy retries counts, and so do
+	// errors of class transient that it does not retry. Errors of class canceled do not
+	// count, and neither do errors with a status that blames the request or its sender,
+	// such as 409.
 	Count []string
 }
 
@@ -175,9 +177,9 @@ type State uint8
 const (
 	Closed     State = iota // admits all attempts
 	Open                    // refuses all attempts until OpenFor has passed
-	HalfOpen                // admits some attempts, whose results close or open it
+	HalfOpen                // admits some attempts, whose results close the breaker or open it again
 	Escalated               // refuses all attempts until Reset
-	ForcedOpen              // refuses all attempts until Reset: somebody has called ForceOpen
+	ForcedOpen              // ForceOpen was called: refuses all attempts until Reset
 )
 
 var stateNames = [...]string{"closed", "open", "half-open", "escalated", "forced-open"}

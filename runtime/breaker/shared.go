@@ -3,17 +3,17 @@ package breaker
 import "time"
 
 // A Remote is the common copy of a breaker that several processes share: see
-// [Breaker.Share]. Package shared, below runtime/durable, implements it over a store. Its
-// methods may be called by several goroutines simultaneously. OpenUntil in the returned
-// snapshots is a time by the clock of this process.
+// [Breaker.Share]. Package runtime/durable/shared implements it on top of a store. Its
+// methods may be called by multiple goroutines simultaneously. OpenUntil in the returned
+// snapshots is a time by this process's clock.
 type Remote interface {
-	// Admit asks the shared copy for the permit of a probe, and returns its state.
+	// Admit asks the shared copy for a permit for a probe, and returns the copy's state.
 	Admit() (Snapshot, Permit, bool, error)
-	// Record reports the sample of a probe that Admit has permitted, and returns
-	// the state of the shared copy.
+	// Record reports the sample of a probe that Admit has permitted, and returns the
+	// state of the shared copy.
 	Record(Permit, Sample) (Snapshot, error)
-	// Changed reports that the breaker has opened, was forced open or was reset by
-	// this process. It must not wait: [Breaker.Sync] follows.
+	// Changed reports that the breaker has opened, was forced open or was reset by this
+	// process. Changed must not wait, because [Breaker.Sync] follows.
 	Changed()
 }
 
@@ -35,22 +35,23 @@ type sharing struct {
 	changed bool
 }
 
-// Share connects the breaker to a remote, so that several processes share its state. With
-// nil, the breaker belongs to this process alone again. While it is closed, the breaker
-// counts only the attempts of its own process. When it opens, it opens in all processes.
-// The processes also share the probes, which the remote admits. If the remote fails, the
-// breaker decides alone until the remote answers again.
+// Share connects the breaker to a remote, so that several processes share its state. If r
+// is nil, the breaker belongs to this process alone again. While it is closed, the
+// breaker counts only the attempts of its own process. When it opens, it opens in all
+// processes. The processes also share the probes, which the remote admits. If the remote
+// fails, the breaker decides alone until the remote answers again.
 //
-// Share is for packages that store breakers; programs call Connect of a shared.Link.
+// Share is for packages that store breakers; programs call the Connect method of a
+// shared.Link.
 func (b *Breaker) Share(r Remote) {
 	b.lock()
 	defer b.unlock()
 	b.sharing = sharing{remote: r}
 }
 
-// Sync exchanges the states of the breaker and of its remote. exchange gets the state of
-// the breaker, and whether this process has changed it since the last Sync. It returns
-// the state of the remote, or false if there is nothing new.
+// Sync synchronizes the breaker with its remote. exchange receives the state of the
+// breaker, and whether this process has changed it since the last Sync. It returns the
+// state of the remote, or false if there is nothing new.
 func (b *Breaker) Sync(exchange func(local Snapshot, changed bool) (Snapshot, bool, error)) error {
 	b.lock()
 	local, changed := b.s, b.changed

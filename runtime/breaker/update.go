@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Update gives the breaker other settings while calls use it, and keeps its state and its
-// count of failures. It may be called at any time. It returns an error, and changes
-// nothing, if [New] would panic for p or if p has another Name.
+// Update changes the breaker's settings while calls use it, but not its state or its
+// failure count. It may be called at any time. Update returns an error and changes
+// nothing if [New] would panic for p or if p has a different Name.
 //
 //   - A closed breaker whose failures have reached a lower limit opens at the next failure.
-//   - A new window of the rates begins if Window, WindowCalls or SlowCall change, or if the
-//     breaker had no rate.
+//   - A new window for the rates begins if Window, WindowCalls or SlowCall changes, or if
+//     the breaker had no rate before.
 //   - An open breaker stays open for at most OpenFor from now.
-//   - Attempts that started before SlowCall was set are not slow.
+//   - Attempts that started before SlowCall was set do not count as slow.
 func (b *Breaker) Update(p Policy) error {
 	update, err := b.PrepareUpdate(p)
 	if err == nil {
@@ -22,8 +22,9 @@ func (b *Breaker) Update(p Policy) error {
 	return err
 }
 
-// PrepareUpdate returns the error of [Breaker.Update], or the function that makes the update.
-// Code that updates several things together, or none of them, prepares all updates first.
+// PrepareUpdate returns a function that makes the update, or the error that
+// [Breaker.Update] would return. Code that makes several updates, all or none of them,
+// prepares them all first.
 func (b *Breaker) PrepareUpdate(p Policy) (update func(), err error) {
 	if err := p.validate(); err != nil {
 		return nil, err

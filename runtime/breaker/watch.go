@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A Change is a change of the state of a breaker: see [Breaker.Observe].
+// A Change is a change of a breaker's state: see [Breaker.Observe].
 type Change struct {
-	Breaker   string // its name
+	Breaker   string // name of the breaker
 	From, To  State
 	Why       ChangeReason
 	When      time.Time
-	Failures  int       // consecutive, half-open attempts included; 0 if To is Closed
+	Failures  int       // consecutive, including half-open attempts; 0 if To is Closed
 	OpenUntil time.Time // zero unless To is Open
 }
 
-// A ChangeReason is the reason for a change of the state of a breaker.
+// A ChangeReason is the reason why a breaker's state changed.
 type ChangeReason string
 
 // The reasons of a [Change].
@@ -26,13 +26,13 @@ const (
 	ChangeSlowRate        ChangeReason = "slow rate"            // SlowRate was reached
 	ChangeOpenForPassed   ChangeReason = "open time passed"     // an open breaker became half-open
 	ChangeProbeFailed     ChangeReason = "probe failed"         // an attempt of a half-open breaker failed
-	ChangeProbeSlow       ChangeReason = "probe slow"           // it succeeded, but took longer than SlowCall
-	ChangeProbesSucceeded ChangeReason = "probes succeeded"     // as many attempts of a half-open breaker as Successes
+	ChangeProbeSlow       ChangeReason = "probe slow"           // a probe succeeded, but took longer than SlowCall
+	ChangeProbesSucceeded ChangeReason = "probes succeeded"     // Successes attempts of a half-open breaker succeeded
 	ChangeForced          ChangeReason = "forced open"          // by Breaker.ForceOpen
 	ChangeReset           ChangeReason = "reset"                // by Breaker.Reset
 	ChangeRestored        ChangeReason = "restored"             // by Breaker.Restore
 	ChangeHeld            ChangeReason = "held"                 // by Breaker.HoldOpen or Breaker.HoldClosed
-	ChangeHoldEnded       ChangeReason = "hold ended"           // by its time, or by Breaker.EndHold
+	ChangeHoldEnded       ChangeReason = "hold ended"           // it expired, or by Breaker.EndHold
 	ChangeShared          ChangeReason = "shared store"         // by another process or an operator: see Breaker.Share
 )
 
@@ -44,15 +44,15 @@ type watching struct {
 	notifying bool     // a goroutine reports them
 }
 
-// Observe adds a function that is called with each later change of the state: when the
-// breaker opens, becomes half-open, closes or escalates, whatever the cause is. It is not
-// called if nothing changes, for example if Reset is called on a closed breaker.
+// Observe adds a function that is called for each later state change: when the breaker
+// opens, becomes half-open, closes or escalates, for whatever reason. It is not called if
+// nothing changes, for example if Reset is called on a closed breaker.
 //
 // Changes are reported in order and one at a time, by a goroutine that uses the breaker.
-// f delays the call of that goroutine, and may use the breaker. A breaker has no timer,
-// so it becomes half-open when it is used, or when its state is read, after OpenUntil. If
-// several processes share a breaker, each process reports the changes that it notices.
-// Observe panics if f is nil.
+// f delays that goroutine's call, and may use the breaker. A breaker has no timer, so it
+// becomes half-open only when it is used or its state is read after OpenUntil. If several
+// processes share a breaker, each process reports the changes that it notices. Observe
+// panics if f is nil.
 func (b *Breaker) Observe(f func(Change)) {
 	if f == nil {
 		panic("breaker: Observe of a nil function")
@@ -104,9 +104,8 @@ func (b *Breaker) report(c Change) {
 	}
 }
 
-// Log returns an observer for [Breaker.Observe] that writes each change to
-// l: at level Warn if the breaker refuses attempts afterwards, and at level Info
-// otherwise.
+// Log returns an observer for [Breaker.Observe] that writes each change to l. The level
+// is Warn if the breaker refuses attempts afterwards, and Info otherwise.
 func Log(l *slog.Logger) func(Change) {
 	return func(c Change) {
 		level := slog.LevelWarn

@@ -15,26 +15,25 @@ const (
 	defaultBurst        = 100.0
 )
 
-// NoRefill is the value of [Policy.MinPerSecond] with which no tokens are
-// added over time.
+// NoRefill, as the value of [Policy.MinPerSecond], means that no tokens are added over
+// time.
 const NoRefill float64 = -1
 
-// A Policy limits the retries of all calls that share a budget to a
-// fraction of their successes, as Finagle and gRPC do. The budget is a bucket of
-// tokens that is full at first. A Policy is plain data. The zero value of
-// every field but Name means its default.
+// A Policy limits the retries of all calls that share a budget to a fraction of their
+// successes, as Finagle and gRPC do. The budget is a token bucket that starts full. A
+// Policy is plain data. The zero value of every field but Name means the field's default.
 type Policy struct {
 	// Name of the budget in errors and events.
 	Name string
-	// Ratio is the number of tokens that a success adds; a retry takes 1. Zero
-	// means 0.2. A ratio below one millionth, a negative one and NaN add nothing.
+	// Ratio is the number of tokens that a success adds; a retry takes 1. Zero means 0.2.
+	// With a negative ratio, a ratio below one millionth or NaN, a success adds nothing.
 	Ratio float64
 	// MinPerSecond is the number of tokens added per second regardless of
 	// successes. Zero means 10; [NoRefill], any other negative number and NaN
 	// mean none.
 	MinPerSecond float64
-	// Burst is the capacity of the bucket. Zero means 100. A number below 1, or
-	// NaN, allows no retry. The greatest capacity is 4·10¹².
+	// Burst is the capacity of the bucket. Zero means 100. A number below 1, or NaN,
+	// allows no retry. The maximum capacity is 4·10¹².
 	Burst float64
 }
 
@@ -46,12 +45,12 @@ func (p Policy) Effective() Policy {
 	return p
 }
 
-// ErrEmpty is the error of a withdrawal that a budget refuses.
+// ErrEmpty is the error that [Budget.Withdraw] returns if no retry is left.
 var ErrEmpty = errors.New("retry budget exhausted")
 
-// A Budget is a bucket of tokens that calls share: see [Policy]. Any
-// number of goroutines may use one. It takes no lock; if it is full, a success
-// costs one atomic load. The zero Budget refuses every retry.
+// A Budget is a token bucket that calls share: see [Policy]. Any number of goroutines may
+// use it. It takes no lock. While it is full, a success costs one atomic load. The zero
+// Budget refuses every retry.
 type Budget struct {
 	// missing is the number of tokens below the capacity: 0 while all calls
 	// succeed, in millionths of a token.
@@ -98,11 +97,11 @@ func (p Policy) limits() *limits {
 // current returns the limits of the budget.
 func (b *Budget) current() *limits { return cmp.Or(b.limits.Load(), &none) }
 
-// Policy returns the policy of the budget, with its defaults.
+// Policy returns the budget's policy with its defaults.
 func (b *Budget) Policy() Policy { return b.current().policy }
 
-// Update gives the budget other settings while calls use it. The tokens that are missing
-// stay missing, at most the whole new Burst. It may be called at any time.
+// Update changes the budget's settings while calls use it. The number of missing tokens
+// remains the same, up to the new Burst. Update may be called at any time.
 func (b *Budget) Update(p Policy) {
 	l := p.limits()
 	b.limits.Store(l)
@@ -128,7 +127,7 @@ func tokens(n float64) int64 {
 	return 0
 }
 
-// Deposit reports the success of a call: it adds Ratio tokens, up to Burst.
+// Deposit reports that a call has succeeded: it adds Ratio tokens, up to Burst.
 func (b *Budget) Deposit() {
 	if b.missing.Load() != 0 {
 		b.deposit()
@@ -193,7 +192,7 @@ func (b *Budget) refill(now int64) *limits {
 	return l
 }
 
-// Left returns how many retries the budget holds now.
+// Left returns how many retries are left in the budget now.
 func (b *Budget) Left() float64 { return b.left(int64(time.Since(b.begun))) }
 
 // LeftAt is [Budget.Left] at the time now: see [NewAt].

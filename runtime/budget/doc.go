@@ -1,13 +1,13 @@
-// Package budget has retry budgets. A budget limits the retries of all calls to a
-// service to a share of the successful calls. Without a budget, retries multiply the
-// load of a service that is down by the number of attempts. With a budget, the load
-// grows at most by that share.
+// Package budget provides retry budgets. A budget limits the retries of all calls to a
+// service to a fraction of the successful calls. Without a budget, retries multiply the
+// load on a failing service by the number of attempts. With a budget, the load grows at
+// most by that fraction.
 //
-// A [Budget] is a bucket of tokens that starts full. A retry takes a token, and a
-// success adds a fifth of a token. Ten tokens are added per second in any case, so that
-// clients with few calls can retry. The bucket has room for 100 tokens. Set other
-// numbers in [Policy]. The algorithm is the one of Finagle (RetryBudget) and of gRPC
-// (retry throttling, proposal A6).
+// A [Budget] is a token bucket that starts full. A retry takes a token, and a success
+// adds a fifth of a token. In addition, ten tokens are added per second, so that clients
+// with few calls can retry. The bucket has room for 100 tokens. [Policy] can change these
+// numbers. Finagle (RetryBudget) and gRPC (retry throttling, proposal A6) use the same
+// algorithm.
 //
 // Calls under a retry.Policy share a budget through retry.Shared:
 //

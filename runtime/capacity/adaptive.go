@@ -24,8 +24,8 @@ const callBits = 24
 
 // Done returns the permit of an attempt that has just ended, and counts the sample for an
 // adaptive limit. began is the time when the attempt began. A neutral attempt that has
-// taken longer than the Target counts as slow. Otherwise, callers that cancel because of
-// an overload would hide the overload.
+// taken longer than the Target counts as slow. Otherwise, callers that cancel attempts
+// because of an overload would hide the overload.
 func (l *Limiter) Done(began time.Time, s Sample) {
 	a := l.adaptive
 	if a == nil {

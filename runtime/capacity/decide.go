@@ -15,27 +15,27 @@ const (
 	tolerateShare = 0.02 // of attempts that show overload
 )
 
-// A Window has the numbers from which an adaptive limit is decided. It covers the
-// attempts that ended within at least 250ms, and at least 10 attempts.
+// A Window holds the measurements that determine an adaptive limit. It covers at least
+// 250ms and at least 10 attempts that ended in that time.
 type Window struct {
-	Calls    int           // the attempts that ended
-	Overload int           // of them, those with the sample Overload
-	Mean     time.Duration // the mean duration of the others
-	InUse    int           // the most permits that were in use
+	Calls    int           // attempts that ended
+	Overload int           // those with the sample Overload
+	Mean     time.Duration // mean duration of the others
+	InUse    int           // the most permits in use at a time
 }
 
-// IsOver reports whether a window of this length has enough attempts to decide about the
-// limit.
+// IsOver reports whether a window of this length has enough attempts for a decision about
+// the limit.
 func (w *Window) IsOver(length time.Duration) bool { return length >= window && w.Calls >= windowCalls }
 
-// Next returns the limit after a window, for a policy with a Target. The limit falls by
-// a tenth, counted from the permits that were in use, if the mean duration exceeds the
-// Target or more than 2 % of the attempts show overload. It rises by 0.2·√limit if
-// neither is the case and at least half of the permits were in use.
+// Next returns the limit after a window, for a policy with a Target. The limit falls to
+// nine tenths of the permits that were in use if the mean duration exceeds the Target or
+// more than 2 % of the attempts show overload. It rises by 0.2·√limit if neither is the
+// case and at least half of the permits were in use.
 //
-// The limit does not compare durations with earlier ones. So even a long overload does
-// not become the normal state, and a service that becomes slower but stays below the
-// Target gets all its calls.
+// The limit is not based on a comparison of durations with earlier ones. So even a long
+// overload does not become the normal state, and a service that becomes slower but stays
+// below the Target still receives all its calls.
 func (p LimiterPolicy) Next(limit float64, w Window) float64 {
 	p = p.Effective()
 	switch {
@@ -47,23 +47,25 @@ func (p LimiterPolicy) Next(limit float64, w Window) float64 {
 	return min(max(limit, float64(p.Min)), float64(p.Max))
 }
 
-// If a slot of the rate is free at now, Take takes it and returns the new state.
+// Take takes a slot of the rate if one is free at now, and returns the new state.
 // Otherwise it returns the time until a slot is free.
 //
-// The state is a single time: the one at which all slots that are taken would have
-// been used up, if each had waited for its turn (the "theoretical arrival time" of the
-// Generic Cell Rate Algorithm). The zero time means that no slot is taken. A state that is
-// later than Burst slots from now comes from another clock, and is corrected to that.
+// The state is a single time, called the "theoretical arrival time" in the Generic Cell
+// Rate Algorithm. It is the time at which all taken slots would have been used up if each
+// had waited for its turn. The zero time means that no slot is taken. A state that is
+// more than Burst slots in the future comes from another clock, and is reduced to that
+// limit.
 func (p RatePolicy) Take(state, now time.Time) (next time.Time, wait time.Duration) {
 	g := p.Effective().spacing()
 	tat, wait := g.take(int64(max(state.Sub(now), -1)), 0)
 	return now.Add(time.Duration(tat)), wait
 }
 
-// Reserve takes the next slot of a rate that processes share. It returns the new state,
-// and how long the attempt has to wait for its slot. If the wait is longer than MaxWait,
-// the slot is not taken and the state does not change. A state that is later than MaxWait
-// allows comes from another clock. It is always corrected to the state of a full queue.
+// Reserve takes the next slot of a rate that several processes share. It returns the new
+// state and how long the attempt has to wait for its slot. If the wait is longer than
+// MaxWait, the slot is not taken and the state does not change. A state that is later
+// than MaxWait allows comes from another clock. Reserve always reduces it to the state of
+// a full queue.
 func (p RatePolicy) Reserve(state, now time.Time) (next time.Time, wait time.Duration, ok bool) {
 	p = p.Effective()
 	g := p.spacing()
@@ -105,9 +107,9 @@ func (g spacing) take(tat, now int64) (next int64, wait time.Duration) {
 	return tat, time.Duration(tat + g.interval - g.burst - now)
 }
 
-// Share returns the share of attempts that a throttle refuses, from 0 to MaxShare. requests
-// is the number of requests in the window of the throttle, and accepts is the number of
-// these requests that the service has accepted.
+// Share returns the share of attempts that a throttle refuses, from 0 to MaxShare.
+// requests is the number of requests in the throttle's window, and accepts is how many of
+// them the service has accepted.
 func (p ThrottlePolicy) Share(requests, accepts float64) float64 {
 	p = p.Effective()
 	return p.share(requests, accepts)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Gate combines the limits of one policy. It asks them in this order: the throttle,
+// A Gate combines the limits of one policy. It checks them in this order: the throttle,
 // which decides at once, then the rate, then the limiter. Each field may be nil. Any
 // number of goroutines may use a Gate.
 type Gate struct {
@@ -14,7 +14,7 @@ type Gate struct {
 	Limiter  *Limiter
 }
 
-// A Pass is the admission of one attempt. It has to be returned with [Gate.Leave] or
+// A Pass is the admission of one attempt. It must be returned with [Gate.Leave] or
 // [Gate.GiveBack]. The zero Pass admits nothing, and returning it does nothing.
 type Pass struct {
 	Queued time.Duration // how long the attempt has waited for the rate and the limiter
@@ -24,19 +24,19 @@ type Pass struct {
 	began    time.Time // for an adaptive limiter only
 }
 
-// Admitted reports whether the pass has to be returned.
+// Admitted reports whether the pass must be returned.
 func (p *Pass) Admitted() bool { return p.admitted }
 
-// Enter admits an attempt, and waits if it has to. If it returns an error, no pass has to
-// be returned. The error is
+// Enter admits an attempt, and waits if necessary. If it returns an error, there is no
+// pass to return. The error is
 //   - a [Refusal];
 //   - ctx.Err(), if ctx has ended before or during the wait;
 //   - context.DeadlineExceeded, if the wait would reach deadline or the deadline of ctx.
-//     A zero deadline means none.
+//     A zero deadline means no deadline.
 //
-// If the rate admits an attempt but the limiter does not, the slot of the rate becomes
-// free again, unless another attempt has taken a later slot. Without waiting, Enter takes
-// no lock while the throttle is calm, and reads the clock only for a rate and for an
+// If the rate admits an attempt but the limiter does not, the rate's slot becomes free
+// again, unless another attempt has taken a later slot. If Enter does not wait and the
+// throttle is calm, it takes no lock, and it reads the clock only for a rate or an
 // adaptive limiter.
 func (g *Gate) Enter(ctx context.Context, deadline time.Time) (Pass, error) {
 	if err := ctx.Err(); err != nil {
@@ -104,8 +104,8 @@ func (g *Gate) waitForPermit(ctx context.Context, deadline time.Time) error {
 }
 
 // TryEnter admits the second request of a hedged attempt, without waiting, and reports
-// whether it did. While the throttle refuses any attempts, no second request is admitted.
-// A second request that is not admitted is not counted as a refusal, because the caller
+// whether it did. No second request is admitted while the throttle refuses any attempts.
+// A second request that is not admitted does not count as a refusal, because the caller
 // did not ask for it.
 func (g *Gate) TryEnter() (Pass, bool) {
 	if g.Throttle != nil && g.Throttle.Share() > 0 {
@@ -147,7 +147,7 @@ func (g *Gate) Leave(p Pass, limiter, throttle Sample) {
 }
 
 // GiveBack returns the pass of an attempt that was admitted but does not start, for
-// example because a breaker has opened meanwhile. The slot of the rate becomes free
+// example because a breaker has opened in the meantime. The rate's slot becomes free
 // again, unless another attempt has taken a later slot.
 func (g *Gate) GiveBack(p Pass) {
 	if !p.admitted {

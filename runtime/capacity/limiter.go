@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// A Limiter limits how many attempts are in progress at a time. Any number of goroutines
-// may use it. An attempt takes a permit before it starts, and returns it when it has
-// ended:
+// A Limiter limits how many attempts are in progress at the same time. Any number of
+// goroutines may use it. An attempt takes a permit before it starts, and returns the
+// permit when it has ended:
 //
 //	if err := limiter.Acquire(ctx); err != nil {
 //		return err
 //	}
 //	defer limiter.Release()
 //
-// While permits are free, taking one and returning it cost an atomic operation each. If
-// no permit is free, an attempt waits for up to MaxWait. Attempts are admitted in the
-// order in which they have arrived. A new attempt never overtakes a waiting one. At most
-// Queue attempts wait; further ones are refused at once. This keeps waits short during a
-// long overload, when some attempts have to be refused in any case.
+// While permits are free, taking and returning one costs an atomic operation each. If no
+// permit is free, an attempt waits for up to MaxWait. Attempts are admitted in the order
+// of their arrival: a new attempt never overtakes a waiting one. At most Queue attempts
+// wait; any further attempt is refused at once. This keeps waits short during a long
+// overload, when some attempts have to be refused in any case.
 //
 // The zero Limiter has no permits and refuses every attempt. A Limiter must not be copied
-// after first use. It starts a goroutine only for a moment, to refuse an attempt that has
+// after first use. It starts only short-lived goroutines, which refuse attempts that have
 // waited for MaxWait.
 type Limiter struct {
 	// free is the number of free permits, less crowd while attempts wait. It is also
@@ -53,8 +53,8 @@ const crowd = 1 << 40
 const maxLimit = math.MaxInt32
 
 // NewLimiter returns a limiter with all permits free. It panics if a field of p is
-// negative other than [NoWait], if neither Limit nor Target is set, or if Min, Limit and Max
-// of an adaptive limit are not in this order.
+// negative (except [NoWait]), if neither Limit nor Target is set, or if an adaptive limit
+// does not satisfy Min ≤ Limit ≤ Max.
 func NewLimiter(p LimiterPolicy) *Limiter {
 	p = p.Effective()
 	if err := p.validate(); err != nil {
@@ -88,7 +88,7 @@ func (p *LimiterPolicy) validate() error {
 	return nil
 }
 
-// Policy returns the policy of the limiter, with its defaults.
+// Policy returns the limiter's policy with its defaults.
 func (l *Limiter) Policy() LimiterPolicy {
 	if p := l.policy.Load(); p != nil {
 		return *p
@@ -103,15 +103,15 @@ func (l *Limiter) Adaptive() bool { return l.adaptive != nil }
 // Limit returns the number of permits.
 func (l *Limiter) Limit() int { return int(l.limit.Load()) }
 
-// InUse returns the number of permits that are in use. It is greater than the limit
-// after an adaptive limit has fallen, until enough attempts have ended.
+// InUse returns the number of permits that are in use. After an adaptive limit has
+// fallen, this number exceeds the limit until enough attempts have ended.
 func (l *Limiter) InUse() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return int(l.limit.Load() - l.freePermits())
 }
 
-// Queued returns the number of attempts that wait for a permit.
+// Queued returns the number of attempts that are waiting for a permit.
 func (l *Limiter) Queued() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,10 +119,11 @@ func (l *Limiter) Queued() int {
 }
 
 // Refused returns the number of attempts that were refused because no permit was free.
-// An attempt whose context ended during its wait is not one of them.
+// Attempts whose context ended during the wait are not included.
 func (l *Limiter) Refused() uint64 { return l.refused.Load() }
 
-// TryAcquire takes a permit if one is free and no attempt waits, and reports whether it did.
+// TryAcquire takes a permit if one is free and no attempt is waiting, and reports whether
+// it did.
 func (l *Limiter) TryAcquire() bool {
 	for {
 		n := l.free.Load()
@@ -135,9 +136,9 @@ func (l *Limiter) TryAcquire() bool {
 	}
 }
 
-// Acquire takes a permit, and waits for one if it has to. It returns a [Refusal] if the
-// wait takes MaxWait or the queue is full. If ctx has ended, it returns ctx.Err(), even
-// if a permit is free. The caller must return the permit if the error is nil.
+// Acquire takes a permit, and waits for one if necessary. It returns a [Refusal] if it
+// has waited for MaxWait or the queue is full. If ctx has ended, it returns ctx.Err(),
+// even if a permit is free. If the error is nil, the caller must return the permit.
 func (l *Limiter) Acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

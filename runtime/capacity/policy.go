@@ -20,28 +20,28 @@ const (
 )
 
 // NoWait is the MaxWait of a limiter or a rate that refuses an attempt at once if it
-// cannot start.
+// cannot start immediately.
 const NoWait time.Duration = -1
 
-// A LimiterPolicy describes how many attempts may be in progress at a time. It is
-// plain data. The zero value of every field but Name means its default.
+// A LimiterPolicy describes how many attempts may be in progress at the same time. It is
+// plain data. The zero value of every field but Name means the field's default.
 type LimiterPolicy struct {
 	// Name of the limiter in errors and events.
 	Name string
-	// Limit is the number of permits. If Target is set, it is only the number at the
-	// start, and zero means 20. Without a Target, it must be set.
+	// Limit is the number of permits. If Target is set, it is only the initial number,
+	// and zero means 20. Without a Target, Limit must be set.
 	Limit int
-	// MaxWait is how long an attempt waits for a permit. Zero means 500ms; [NoWait]
-	// refuses it at once.
+	// MaxWait is how long an attempt waits for a permit. Zero means 500ms; with [NoWait],
+	// it is refused at once.
 	MaxWait time.Duration
-	// Queue is how many attempts may wait. Others are refused at once. Zero means as
-	// many as there are permits.
+	// Queue is how many attempts may wait. Others are refused at once. Zero means the
+	// number of permits.
 	Queue int
 	// Target makes the limit adaptive: it falls while attempts take longer than the
-	// target on average, and rises while they do not and the permits are in use. Zero
+	// target on average, and rises while they do not and most permits are in use. Zero
 	// means that the limit does not change.
 	Target time.Duration
-	// Min and Max bound an adaptive limit. Zero means 2 and 1000.
+	// Min and Max bound an adaptive limit. Zero means 2 for Min and 1000 for Max.
 	Min, Max int
 }
 
@@ -56,7 +56,7 @@ func (p LimiterPolicy) Effective() LimiterPolicy {
 }
 
 // A RatePolicy describes how many attempts may start in a period. It is plain data. The
-// zero value of every field but Name and Events means its default.
+// zero value of every field but Name and Events means the field's default.
 type RatePolicy struct {
 	// Name of the rate in errors and events.
 	Name string
@@ -66,10 +66,10 @@ type RatePolicy struct {
 	// Per is the period of Events. Zero means 1s.
 	Per time.Duration
 	// Burst is how many attempts may start at once after a pause. Zero means 1. In any
-	// time T, at most Burst + Events·T/Per attempts start.
+	// period of length T, at most Burst + Events·T/Per attempts start.
 	Burst int
-	// MaxWait is how long an attempt waits for its turn. Zero means 500ms; [NoWait]
-	// refuses it at once.
+	// MaxWait is how long an attempt waits for its turn. Zero means 500ms; with [NoWait],
+	// it is refused at once.
 	MaxWait time.Duration
 }
 
@@ -81,26 +81,28 @@ func (p RatePolicy) Effective() RatePolicy {
 	return p
 }
 
-// A ThrottlePolicy describes what share of the attempts is refused while a service fails.
-// It is plain data. The zero value of every field but Name means its default.
+// A ThrottlePolicy describes what share of the attempts is refused while a service is
+// failing. It is plain data. The zero value of every field but Name means the field's
+// default.
 type ThrottlePolicy struct {
 	// Name of the throttle in errors and events.
 	Name string
 	// K is how many requests may be made for each request that the service accepts. The
-	// others are refused: with requests and accepts of the Window, the share is (requests
-	// − K·accepts)/(requests + 1). Zero means 2. See "Handling Overload" in Beyer et al.,
-	// Site Reliability Engineering (2016).
+	// others are refused: if requests and accepts are the counts of the Window, the share
+	// of refused requests is (requests − K·accepts)/(requests + 1). Zero means 2. See
+	// "Handling Overload" in Beyer et al., Site Reliability Engineering (2016).
 	K float64
 	// Window is the period over which the throttle counts requests. It moves in steps of
 	// a tenth of its length. Zero means 1m.
 	Window time.Duration
-	// With fewer requests than MinCalls in the window, nothing is refused. Zero means 20.
+	// MinCalls is the minimum number of requests in the window for any of them to be
+	// refused. Zero means 20.
 	MinCalls int
-	// MaxShare is the greatest share of requests that is refused. The others find out
-	// when the service has recovered. Zero means 0.95.
+	// MaxShare is the greatest share of requests that is refused. The others detect when
+	// the service has recovered. Zero means 0.95.
 	MaxShare float64
 	// Count lists the names of the classes of errors that an overloaded service returns.
-	// It has the same default and the same exceptions as the Count of a breaker.
+	// The default and the exceptions are the same as for the Count of a breaker.
 	Count []string
 }
 

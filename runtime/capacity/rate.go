@@ -15,11 +15,11 @@ import (
 //
 // An attempt that comes too early waits for a slot, for up to MaxWait. Attempts get slots
 // in the order of their arrival. An attempt takes its slot when it starts, not when it
-// begins to wait. So an attempt that stops waiting takes no turn, and the attempts after
+// begins to wait. So an attempt that stops waiting takes no slot, and the attempts after
 // it move up.
 //
-// A Rate must be made by [NewRate], and must not be copied after first use. It starts a
-// goroutine only for a moment, to give a slot to a waiting attempt.
+// A Rate must be created with [NewRate], and must not be copied after first use. It
+// starts only short-lived goroutines, which give slots to waiting attempts.
 type Rate struct {
 	state   atomic.Int64 // see RatePolicy.Take; in nanoseconds since begun
 	crowded atomic.Bool  // attempts wait; changed only under mu
@@ -42,7 +42,7 @@ type rateRule struct {
 }
 
 // NewRate returns a rate with all slots of its burst free. It panics if a field of p is
-// negative other than [NoWait], or if Events is not set.
+// negative (except [NoWait]) or if Events is not set.
 func NewRate(p RatePolicy) *Rate {
 	p = p.Effective()
 	if err := p.validate(); err != nil {
@@ -54,17 +54,17 @@ func NewRate(p RatePolicy) *Rate {
 	return r
 }
 
-// A Remote is the state of a rate that processes share, in a store: see [NewSharedRate].
-// Its method may be called by several goroutines simultaneously.
+// A Remote is the state, in a store, of a rate that several processes share: see
+// [NewSharedRate]. Its method may be called by multiple goroutines simultaneously.
 type Remote interface {
-	// Reserve takes the next slot by [RatePolicy.Reserve], and returns how long the attempt
-	// has to wait for it, and whether it has the slot. The error is ctx.Err() if ctx has
-	// ended, and otherwise the error of the store.
+	// Reserve takes the next slot with [RatePolicy.Reserve]. It returns how long the
+	// attempt has to wait for the slot, and whether it was taken. The error is ctx.Err()
+	// if ctx has ended, and otherwise the error of the store.
 	Reserve(ctx context.Context) (wait time.Duration, ok bool, err error)
 }
 
-// ErrUnconnected means that a rate that processes share was not connected to a store, or is
-// not connected any more.
+// ErrUnconnected means that a rate that several processes share was not connected to a
+// store, or is no longer connected.
 var ErrUnconnected = errors.New("not connected to a store: call Link.Connect")
 
 // unconnected is the remote of a rate that is not connected.
@@ -75,26 +75,26 @@ func (unconnected) Reserve(context.Context) (time.Duration, bool, error) {
 	return 0, false, ErrUnconnected
 }
 
-// NewSharedRate returns a rate that processes share through a store, once [Rate.Share] has
-// been called. Before that, it refuses every attempt. All processes together admit at most
-// as many attempts as one rate of the policy.
+// NewSharedRate returns a rate that several processes share through a store, once
+// [Rate.Share] has been called. Before that, it refuses every attempt. Together, the
+// processes admit at most as many attempts as a single rate with this policy.
 //
-// Each attempt asks the store once, which reserves a slot for it. If the context of the
-// attempt ends during the wait, the slot is lost. If the store does not answer, the
-// attempt is refused. Attempts that must not wait, such as hedges, are not admitted.
+// Each attempt asks the store once to reserve a slot. If the context of the attempt ends
+// during the wait, the slot is lost. If the store does not answer, the attempt is
+// refused. Attempts that must not wait, such as hedges, are not admitted.
 //
 // All processes should have the same policy. If a process has a shorter MaxWait than
-// others, it mistakes the slots that others have reserved for an error of the clock, and
-// gives these slots away again.
+// others, it treats slots that others have reserved as the result of a clock error, and
+// assigns them again.
 func NewSharedRate(p RatePolicy) *Rate {
 	r := NewRate(p)
 	r.Share(nil)
 	return r
 }
 
-// Share connects a rate that [NewSharedRate] has returned. With nil, the rate is no
-// longer connected. Share is for packages that store rates; programs call Connect of a
-// shared.Link.
+// Share connects a rate that was returned by [NewSharedRate]. If remote is nil, Share
+// disconnects the rate. Share is for packages that store rates; programs call the Connect
+// method of a shared.Link.
 func (r *Rate) Share(remote Remote) {
 	if remote == nil {
 		remote = unconnected{}
@@ -142,10 +142,10 @@ func (p *RatePolicy) validate() error {
 	return nil
 }
 
-// Policy returns the policy of the rate, with its defaults.
+// Policy returns the rate's policy with its defaults.
 func (r *Rate) Policy() RatePolicy { return r.rule.Load().RatePolicy }
 
-// Queued returns the number of attempts that wait for a slot.
+// Queued returns the number of attempts that are waiting for a slot.
 func (r *Rate) Queued() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,12 +156,12 @@ func (r *Rate) Queued() int {
 // exceeded MaxWait.
 func (r *Rate) Refused() uint64 { return r.refused.Load() }
 
-// Save returns the state of the rate, for [Rate.Restore] in another process: see
-// [RatePolicy.Take].
+// Save returns the state of the rate, which [Rate.Restore] accepts in another process:
+// see [RatePolicy.Take].
 func (r *Rate) Save() time.Time { return r.begun.Add(time.Duration(r.state.Load())) }
 
 // Restore sets the rate to a state that [Rate.Save] returned. If the state comes from a
-// clock that is ahead, all slots of the burst are taken, but no more.
+// clock that is ahead, all slots of the burst count as taken, but no more.
 func (r *Rate) Restore(state time.Time) {
 	r.mu.Lock()
 	r.state.Store(int64(min(max(state.Sub(r.begun), 0), math.MaxInt64/2)))
@@ -171,7 +171,8 @@ func (r *Rate) Restore(state time.Time) {
 	}
 }
 
-// Allow takes a slot if one is free now and no attempt waits, and reports whether it did.
+// Allow takes a slot if one is free now and no attempt is waiting, and reports whether it
+// did.
 func (r *Rate) Allow() bool {
 	_, ok := r.allow()
 	return ok
@@ -185,9 +186,9 @@ func (r *Rate) allow() (slot int64, ok bool) {
 	return slot, wait == 0
 }
 
-// Wait takes a slot, and waits for one if it has to. It returns a [Refusal] at once if the
-// wait would exceed MaxWait, context.DeadlineExceeded at once if the wait would reach the
-// deadline of ctx, and ctx.Err() if ctx ends before.
+// Wait takes a slot, and waits for it if necessary. If the wait would exceed MaxWait, it
+// returns a [Refusal] at once. If the wait would reach the deadline of ctx, it returns
+// context.DeadlineExceeded at once. If ctx ends during the wait, it returns ctx.Err().
 func (r *Rate) Wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

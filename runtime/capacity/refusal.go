@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// A Kind is the kind of limit that has refused an attempt.
+// A Kind is the kind of limit that refused an attempt.
 type Kind uint8
 
-// The kinds of what refuses attempts.
+// The kinds of limits.
 const (
 	ByThrottle Kind = iota + 1
 	ByRate
 	ByLimiter
 )
 
-// A Refusal is the error of an attempt that a limit has refused.
+// A Refusal is the error of an attempt that was refused by a limit.
 type Refusal struct {
 	By   Kind
-	Name string // of the throttle, rate or limiter
-	// AdmitsIn is the time until a rate admits an attempt, if no other attempt takes its
-	// place. It is zero if the time is not known.
+	Name string // name of the throttle, rate or limiter
+	// AdmitsIn is the time until a rate would admit the attempt, if no other attempt
+	// takes its place. It is zero if the time is unknown.
 	AdmitsIn time.Duration
-	// Cause is the error of the store, if processes share the rate and the store has
-	// failed; otherwise nil.
+	// Cause is the store's error if several processes share the rate and the store has
+	// failed. Otherwise it is nil.
 	Cause error
 }
 
-// Error describes the limit that has refused the attempt and, for a rate, when it admits
-// the next one.
+// Error describes the limit that has refused the attempt and, for a rate, when it will
+// admit the next one.
 func (r Refusal) Error() string {
 	name := ""
 	if r.Name != "" {
@@ -60,12 +60,12 @@ func coarse(d time.Duration) time.Duration {
 	return (d + unit - 1) / unit * unit
 }
 
-// A Sample is the result of one attempt, as far as it shows how loaded the service is.
+// A Sample is the result of one attempt, insofar as it shows how loaded the service is.
 type Sample uint8
 
 // The samples.
 const (
-	Neutral  Sample = iota // shows nothing: canceled, or an error that is not about load
+	Neutral  Sample = iota // shows nothing: canceled, or an error unrelated to load
 	Success                // the service has answered
-	Overload               // the service has too much to do: a timeout, a refusal
+	Overload               // the service is overloaded: a timeout, a refusal
 )

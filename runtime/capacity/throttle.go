@@ -14,9 +14,9 @@ import (
 // first use.
 //
 // While nothing fails, the service accepts all requests, and the share is zero. So
-// nothing is counted, and an attempt costs one atomic load before it and one after it.
-// While there are failures in the window, but too few for a refusal, an attempt costs one
-// atomic load before it, and a lock and a clock reading after it.
+// nothing is counted, and the throttle costs one atomic load before an attempt and one
+// after it. While the window contains failures, but too few for a refusal, the throttle
+// costs one atomic load before an attempt, and a lock and a clock reading after it.
 type Throttle struct {
 	mood   atomic.Uint32                  // written under mu
 	policy atomic.Pointer[ThrottlePolicy] // as given; nil in the zero Throttle
@@ -36,7 +36,7 @@ const (
 )
 
 // NewThrottle returns a throttle that refuses nothing yet. It panics if a field of p is
-// negative or not a number, if MaxShare is above 1, or if Window is below 10ns.
+// negative or not a number, if MaxShare is above 1, or if Window is less than 10ns.
 func NewThrottle(p ThrottlePolicy) *Throttle {
 	e := p.Effective()
 	if err := e.validate(); err != nil {
@@ -60,7 +60,7 @@ func (p *ThrottlePolicy) validate() error {
 	return nil
 }
 
-// Policy returns the policy of the throttle, with its defaults. Its Count must not be changed.
+// Policy returns the throttle's policy with its defaults. Its Count must not be changed.
 func (t *Throttle) Policy() ThrottlePolicy {
 	if p := t.policy.Load(); p != nil {
 		return p.Effective()
@@ -68,7 +68,7 @@ func (t *Throttle) Policy() ThrottlePolicy {
 	return ThrottlePolicy{}.Effective()
 }
 
-// Calm reports whether there is no failure in the window. Then every attempt is admitted,
+// Calm reports whether the window contains no failure. If so, every attempt is admitted,
 // and a success need not be reported.
 func (t *Throttle) Calm() bool { return t.mood.Load() == calm }
 
@@ -89,7 +89,8 @@ func (t *Throttle) admit() bool {
 // Refused returns the number of attempts that were refused.
 func (t *Throttle) Refused() uint64 { return t.refused.Load() }
 
-// Share returns the share of attempts that is refused now, from 0 to MaxShare.
+// Share returns the share of attempts that the throttle currently refuses, from 0 to
+// MaxShare.
 func (t *Throttle) Share() float64 {
 	if t.Calm() {
 		return 0

@@ -2,9 +2,9 @@ package capacity
 
 import "time"
 
-// A ThrottleState is a throttle that gets the time and the random numbers from its
-// caller, for simulations. It makes the same decisions as a [Throttle], but has no lock.
-// A ThrottleState must not be used by several goroutines simultaneously.
+// A ThrottleState is a throttle for simulations. It makes the same decisions as a
+// [Throttle], but its caller supplies the time and the random numbers, and it has no
+// lock. A ThrottleState must not be used by multiple goroutines simultaneously.
 type ThrottleState struct {
 	limits ThrottlePolicy // effective
 	from   time.Time
@@ -21,8 +21,8 @@ func NewThrottleState(p ThrottlePolicy, now time.Time) ThrottleState {
 	return ThrottleState{limits: p.Effective(), from: now}
 }
 
-// Admit reports whether an attempt may start at now. sample is a random number from [0, 1).
-// An attempt that may not start counts as a request.
+// Admit reports whether an attempt may start at now. sample is a random number from [0,
+// 1). A refused attempt counts as a request.
 func (t *ThrottleState) Admit(now time.Time, sample float64) bool {
 	if share := t.Share(now); sample >= share {
 		return true
@@ -31,7 +31,8 @@ func (t *ThrottleState) Admit(now time.Time, sample float64) bool {
 	return false
 }
 
-// Share returns the share of attempts that is refused at now, from 0 to MaxShare.
+// Share returns the share of attempts that the throttle refuses at now, from 0 to
+// MaxShare.
 func (t *ThrottleState) Share(now time.Time) float64 {
 	t.advance(now)
 	return t.share()

@@ -6,19 +6,22 @@ import (
 	"time"
 )
 
-// ErrAdaptive is the error of an update by which a limiter would begin or cease to adapt
-// its limit: attempts that are in progress would return their permits in the wrong way.
+// ErrAdaptive is the error of an update that would make a fixed limit adaptive or an
+// adaptive limit fixed. The attempts in progress would then return their permits
+// incorrectly.
 var ErrAdaptive = errors.New("a limiter cannot begin or cease to adapt its limit")
 
-// Update gives the limiter other settings while calls use it. Attempts that hold permits
+// Update changes the limiter's settings while calls use it. Attempts that hold permits
 // keep them, even if the limit falls below their number. Attempts that wait keep their
-// MaxWait. An adaptive limit stays where it is, within Min and Max. Update returns an
-// error, and changes nothing, if [NewLimiter] would panic for p, if p has another Name,
-// or [ErrAdaptive]. It may be called at any time, but not for the zero Limiter.
+// MaxWait. An adaptive limit keeps its current value, within Min and Max. Update returns
+// an error and changes nothing if [NewLimiter] would panic for p, if p has a different
+// Name, or if the limit would become adaptive or cease to be ([ErrAdaptive]). Update may
+// be called at any time, but not for the zero Limiter.
 func (l *Limiter) Update(p LimiterPolicy) error { return updateNow(l.PrepareUpdate(p)) }
 
-// PrepareUpdate returns the error of [Limiter.Update], or the function that makes the update.
-// Code that updates several things together, or none of them, prepares all updates first.
+// PrepareUpdate returns a function that makes the update, or the error that
+// [Limiter.Update] would return. Code that makes several updates, all or none of them,
+// prepares them all first.
 func (l *Limiter) PrepareUpdate(p LimiterPolicy) (update func(), err error) {
 	p = p.Effective()
 	old := l.Policy()
@@ -63,19 +66,20 @@ func (l *Limiter) resize(most, limit int) {
 	l.most.Store(uint64(most))
 }
 
-// ErrShared is the error of an update of a rate that processes share: the record in the store
-// has its settings.
+// ErrShared is the error of an update of a rate that several processes share: its
+// settings are in the store.
 var ErrShared = errors.New("a rate that processes share cannot change")
 
-// Update gives the rate other settings while calls use it. Slots that are taken stay
-// taken. The next slot is free when it would have been, but at most a Burst of slots from
-// now. Attempts that wait move up if the rate rises. Update returns an error, and changes
-// nothing, if [NewRate] would panic for p, if p has another Name, or [ErrShared]. It may
-// be called at any time.
+// Update changes the rate's settings while calls use it. Slots that are taken stay taken.
+// The next slot becomes free at the same time as before, but at most Burst slots from
+// now. Waiting attempts move up if the rate rises. Update returns an error and changes
+// nothing if [NewRate] would panic for p, if p has a different Name, or if several
+// processes share the rate ([ErrShared]). Update may be called at any time.
 func (r *Rate) Update(p RatePolicy) error { return updateNow(r.PrepareUpdate(p)) }
 
-// PrepareUpdate returns the error of [Rate.Update], or the function that makes the update.
-// Code that updates several things together, or none of them, prepares all updates first.
+// PrepareUpdate returns a function that makes the update, or the error that [Rate.Update]
+// would return. Code that makes several updates, all or none of them, prepares them all
+// first.
 func (r *Rate) PrepareUpdate(p RatePolicy) (update func(), err error) {
 	p = p.Effective()
 	if err := p.validate(); err != nil {
@@ -95,13 +99,14 @@ func (r *Rate) PrepareUpdate(p RatePolicy) (update func(), err error) {
 	}, nil
 }
 
-// Update gives the throttle other settings while calls use it. It keeps what it has counted,
-// unless the Window changes. Update returns an error, and changes nothing, if [NewThrottle]
-// would panic for p or if p has another Name. It may be called at any time.
+// Update changes the throttle's settings while calls use it. It keeps the counts, unless
+// the Window changes. Update returns an error and changes nothing if [NewThrottle] would
+// panic for p or if p has a different Name. Update may be called at any time.
 func (t *Throttle) Update(p ThrottlePolicy) error { return updateNow(t.PrepareUpdate(p)) }
 
-// PrepareUpdate returns the error of [Throttle.Update], or the function that makes the update.
-// Code that updates several things together, or none of them, prepares all updates first.
+// PrepareUpdate returns a function that makes the update, or the error that
+// [Throttle.Update] would return. Code that makes several updates, all or none of them,
+// prepares them all first.
 func (t *Throttle) PrepareUpdate(p ThrottlePolicy) (update func(), err error) {
 	e := p.Effective()
 	if err := e.validate(); err != nil {

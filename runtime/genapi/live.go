@@ -8,18 +8,19 @@ import (
 	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
-// A LivePackage is what may change in a generated package while the program runs: its function
-// LivePolicies returns one. Packages override and live take it.
+// A LivePackage contains the parts of a generated package that may change while the
+// program runs. The package's function LivePolicies returns it, for packages override and
+// live.
 type LivePackage struct {
 	Package  string        // import path
 	File     string        // name of the policy file
-	Text     string        // of the policy file from which the package was generated
+	Text     string        // text of the policy file from which the package was generated
 	Policies []*retry.Live // in the order of the policy file, without those that cannot change
-	Steps    []*retry.Live // the same of durable steps, which no override limits
-	Shared   []LiveShared  // whose parts change with the file, in each of these
+	Steps    []*retry.Live // the same for durable steps, which overrides do not limit
+	Shared   []LiveShared  // shared values whose settings change with the file, in each of these
 }
 
-// A LiveShared is what calls share in a generated package.
+// A LiveShared contains the values that calls share in a generated package.
 type LiveShared struct {
 	Breakers []*breaker.Breaker
 	Budgets  []*budget.Budget

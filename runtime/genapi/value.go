@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// HeldContext returns ctx, the context that a builder holds, or
-// context.Background() if it holds none.
+// HeldContext returns ctx, the context that a builder holds, or context.Background() if
+// ctx is nil.
 func HeldContext(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
@@ -14,10 +14,10 @@ func HeldContext(ctx context.Context) context.Context {
 	return ctx
 }
 
-// AsValue returns the first error of type *T or T in the tree of err, of which *T
-// comes first: a type may have a method As that accepts *T, the target of errors.As
-// for a value, and sets nothing. A type whose method Error has a value receiver may
-// be returned in either form.
+// AsValue returns the first error of type *T or T in the tree of err. It looks for *T
+// first, because a type may have an As method that accepts *T, which is the target that
+// errors.As uses for a value, without setting it. An error type whose Error method has a
+// value receiver may occur in either form.
 func AsValue[T error, P interface {
 	*T
 	error

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ErrLost is the cause, as [context.Cause] returns it, with which the context of a
-// request ends because the other request of its race has succeeded.
+// ErrLost is the cause, as returned by [context.Cause], with which a request's context
+// ends when the other request of its race has succeeded.
 var ErrLost = errors.New("hedge: the other request succeeded first")
 
 // A firstContext is the context of the first request of a race. It ends with the
@@ -83,6 +83,6 @@ func (c secondContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Is reports whether ctx was passed to the second request of a race, or to a call
-// inside it.
+// Is reports whether ctx was passed to the second request of a race or to a call inside
+// that request.
 func Is(ctx context.Context) bool { return ctx.Value(secondKey{}) != nil }

@@ -13,11 +13,11 @@ import (
 // later. It is the number that may follow each other at once, also at the start.
 const saved = 10
 
-// A Hedge decides when the second requests of a function start, and counts their
-// outcomes. All calls of one function share it; do not use it for several functions,
-// because a quantile of their different durations would be useless. Any number of
-// goroutines may use it. It takes no lock while the first requests are fast. The zero
-// Hedge starts no second request, and neither does a nil *Hedge.
+// A Hedge decides when a function's second requests start, and counts their outcomes. All
+// calls to one function share it. Do not use it for several functions, because a quantile
+// of their different durations would be useless. Any number of goroutines may use it. As
+// long as first requests are fast, it takes no lock. The zero Hedge starts no second
+// request, and neither does a nil *Hedge.
 type Hedge struct {
 	policy   atomic.Pointer[Policy] // with its defaults; nil in the zero Hedge
 	extra    *budget.Budget         // nil in the zero Hedge
@@ -26,8 +26,8 @@ type Hedge struct {
 	won, lost, refused, noBudget atomic.Uint64
 }
 
-// New returns a hedge. It panics if not exactly one of After and Quantile is set, or if a
-// field of p is negative, not a number or above its range.
+// New returns a hedge. It panics unless exactly one of After and Quantile is set, or if a
+// field of p is negative, NaN or too large.
 func New(p Policy) *Hedge {
 	if err := p.validate(); err != nil {
 		panic(err.Error())
@@ -43,10 +43,10 @@ func (p *Policy) extra() budget.Policy {
 	return budget.Policy{Ratio: p.Extra, MinPerSecond: budget.NoRefill, Burst: saved}
 }
 
-// Update gives the hedge other settings while calls use it. It keeps the counts, and
+// Update changes the hedge's settings while calls use it. It keeps the counts, but
 // forgets the durations if Quantile changes. Requests that have begun keep their delay.
-// Update returns an error, and changes nothing, if [New] would panic for p or if p has
-// another Name. It may be called at any time, but not for the zero Hedge.
+// Update returns an error and changes nothing if [New] would panic for p or if p has a
+// different Name. It may be called at any time, but not for the zero Hedge.
 func (h *Hedge) Update(p Policy) error {
 	update, err := h.PrepareUpdate(p)
 	if err == nil {
@@ -55,8 +55,9 @@ func (h *Hedge) Update(p Policy) error {
 	return err
 }
 
-// PrepareUpdate returns the error of [Hedge.Update], or the function that makes the update.
-// Code that updates several things together, or none of them, prepares all updates first.
+// PrepareUpdate returns a function that makes the update, or the error that
+// [Hedge.Update] would return. Code that makes several updates, all or none of them,
+// prepares them all first.
 func (h *Hedge) PrepareUpdate(p Policy) (update func(), err error) {
 	if err := p.validate(); err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func (h *Hedge) PrepareUpdate(p Policy) (update func(), err error) {
 	}, nil
 }
 
-// Policy returns the policy of the hedge, with its defaults.
+// Policy returns the hedge's policy with its defaults.
 func (h *Hedge) Policy() Policy {
 	if p := h.policy.Load(); p != nil {
 		return *p
@@ -82,7 +83,7 @@ func (h *Hedge) Policy() Policy {
 }
 
 // Delay returns how long the first request of a race that begins now may take before the
-// second one starts. It returns false if no second request would start, because the
+// second one starts. It returns false if no second request would start because the
 // quantile is not known yet.
 func (h *Hedge) Delay() (time.Duration, bool) {
 	p := h.policy.Load()
@@ -96,12 +97,12 @@ func (h *Hedge) Delay() (time.Duration, bool) {
 	return max(d, p.AtLeast), d > 0
 }
 
-// Counts are the numbers of second requests since a Hedge was made, by their outcomes.
+// Counts contains the numbers of second requests, by outcome, since a Hedge was created.
 type Counts struct {
 	Won      uint64 // the result of the second request was used
-	Lost     uint64 // the first request had a result before, or the second one failed
+	Lost     uint64 // the first request had a result earlier, or the second one failed
 	Refused  uint64 // not started: see ErrRefused
-	NoBudget uint64 // not started, since it would have exceeded Extra
+	NoBudget uint64 // not started, because it would have exceeded Extra
 }
 
 // Counts returns the outcomes of the second requests so far.

@@ -12,21 +12,21 @@ const (
 	defaultAtLeast = time.Millisecond
 )
 
-// A Policy describes when an attempt that takes long is made a second time. It is plain
-// data. Exactly one of After and Quantile must be set; the zero value of every other
-// field but Name means its default.
+// A Policy describes when a slow attempt is made a second time. It is plain data. Exactly
+// one of After and Quantile must be set. The zero value of every other field but Name
+// means the field's default.
 type Policy struct {
-	// Name of the function that is hedged, in errors and events.
+	// Name is the name of the hedged function in errors and events.
 	Name string
 	// After is how long the first request may take before a second one starts.
 	After time.Duration
-	// Quantile is the share of first requests, between 0 and 1, that end before the
-	// second one would start: 0.95 hedges the slowest 5 %. Nothing is hedged before
+	// Quantile is the share of first requests, between 0 and 1, that should end before a
+	// second one starts: with 0.95, the slowest 5 % are hedged. Nothing is hedged until
 	// the durations of 64 requests are known.
 	Quantile float64
-	// AtLeast is the shortest delay that Quantile may lead to. Zero means 1ms.
+	// AtLeast is the minimum delay when Quantile is used. Zero means 1ms.
 	AtLeast time.Duration
-	// Extra is the greatest share of requests that hedges may add. Zero means 0.05.
+	// Extra is the maximum share of requests that hedging may add. Zero means 0.05.
 	Extra float64
 }
 

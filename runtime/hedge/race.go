@@ -8,34 +8,34 @@ import (
 	"time"
 )
 
-// The function that makes the second request returns ErrRefused if something does not
-// admit the request: a limiter without a free permit, for example. The race then goes on
-// as if no second request had started.
+// The function that makes the second request returns ErrRefused if the request is not
+// admitted, for example because a limiter has no free permit. The race then continues as
+// if no second request had started.
 var ErrRefused = errors.New("hedge: second request refused")
 
 // errExited is the error of a second request that called [runtime.Goexit] or panicked.
 var errExited = errors.New("hedge: the second request called runtime.Goexit")
 
-// An Outcome describes which request the result of a race comes from, and whether there
-// was a second one.
+// An Outcome describes which request provided the result of a race, and whether there was
+// a second request.
 type Outcome uint8
 
 // The outcomes of a race.
 const (
 	// Single means that only the first request has a result.
 	Single Outcome = iota
-	// First means that the result of the first request is to be used. The second one
-	// has returned as well, and its result is not used.
+	// First means that the result of the first request is to be used. The second request
+	// has returned as well, but its result is not used.
 	First
 	// Second means that the result of the second request is to be used. The result of
 	// the first one, which failed or was canceled, is not used.
 	Second
 )
 
-// A Race is one hedged request. The first request is made in the goroutine of the caller.
-// The second one, if it starts, has its own goroutine. As soon as one of them has
-// succeeded, the context of the other one ends. The race ends when both have returned. No
-// goroutine outlives the race, and no argument is used after it.
+// A Race is one hedged request. The first request is made in the caller's goroutine. The
+// second one, if it starts, has its own goroutine. As soon as one of them succeeds, the
+// context of the other one ends. The race ends when both have returned. No goroutine
+// outlives the race, and no argument is used after it.
 //
 // Generated code uses a Race, and so does code whose results must be released; other
 // code calls [Do]. The zero Race is ready for one use:
@@ -59,9 +59,9 @@ const (
 //
 // All methods except Again must be called by the goroutine that has called Begin.
 type Race struct {
-	// Release, unless it is nil, is called if the second request has succeeded and its
-	// result is not used: before End returns, or before Close does after a panic of the
-	// first request.
+	// Release, if not nil, is called if the second request has succeeded but its result
+	// is not used. The call is made before End returns or, after a panic of the first
+	// request, before Close returns.
 	Release func()
 
 	hedge  *Hedge // nil if nothing is hedged and nothing measured

@@ -23,12 +23,12 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("status %d %s", e.Code, http.StatusText(e.Code))
 }
 
-// StatusCode returns the status, by which policies classify the error.
+// StatusCode returns the status, which policies use to classify the error.
 func (e *StatusError) StatusCode() int { return e.Code }
 
-// CheckStatus returns a [*StatusError] for a status that another attempt may change:
-// 408, 425, 429, and 500 to 599 except 501 and 505. It returns nil for any other
-// status. It is for a check of results that hold a status:
+// CheckStatus returns a [*StatusError] for a status for which another attempt may
+// succeed: 408, 425, 429, and 500 to 599 except 501 and 505. It returns nil for any other
+// status. Use it in a check of results that contain a status:
 //
 //	func checkStatus(r *resty.Response) error { return httpretry.CheckStatus(r.StatusCode()) }
 func CheckStatus(status int) error {

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// Hint returns how long a response asks its client to wait before the next
-// request, for [retry.After]. asked reports whether it asks for a wait. A wait of
-// -1 means that it asks for a wait that cannot be parsed.
+// Hint returns how long a response asks its client to wait before the next request, for
+// [retry.After]. asked reports whether it asks for a wait. A wait of -1 means that the
+// requested wait cannot be parsed.
 //
-// The fields Retry-After-Ms, X-Ms-Retry-After-Ms and X-Amz-Retry-After are numbers of
+// The header fields Retry-After-Ms, X-Ms-Retry-After-Ms and X-Amz-Retry-After are in
 // milliseconds, and take precedence over Retry-After. If one of these four is present, no
-// other field is read. Otherwise, these fields are read if the quota that they describe
-// is used up, or if the status is 429 and the remaining quota is not given:
+// other field is read. Otherwise, the following fields are read if the quota that they
+// describe is used up, or if the status is 429 and the remaining quota is not given:
 //
 //   - RateLimit (draft-ietf-httpapi-ratelimit-headers), also in its older form
 //     with limit, remaining and reset. If the reset of a quota is not given, it is
 //     the window in RateLimit-Policy;
 //   - RateLimit-Remaining and RateLimit-Reset, and X-RateLimit-Remaining and
-//     X-RateLimit-Reset. The reset is a number of seconds, or a time: in seconds
-//     or milliseconds since 1970, or in a form of Retry-After.
+//     X-RateLimit-Reset. The reset is a number of seconds or a time. The time is in
+//     seconds or milliseconds since 1970, or in one of the formats of Retry-After.
 //
-// Many servers send these fields with every response. As long as the quota is not used
-// up, there is no reason to wait for its reset.
+// Many servers send these fields with every response, but as long as the quota is not
+// used up, there is no reason to wait for its reset.
 func Hint(resp *http.Response, now time.Time) (wait time.Duration, asked bool) {
 	return hint(resp.Header, resp.StatusCode, now)
 }
@@ -73,11 +73,11 @@ func parseMillis(value string) time.Duration {
 	}
 }
 
-// ParseRetryAfter returns the wait that the value of a Retry-After field asks for
-// (RFC 9110, section 10.2.3). The value is a number of seconds, or a date in one
-// of the three forms of section 5.6.7. For a date, the result is the time from
-// now until then, or 0 if it is in the past. For any other value, such as a
-// negative number, the result is -1.
+// ParseRetryAfter returns the wait that the value of a Retry-After field asks for (RFC
+// 9110, section 10.2.3). The value is a number of seconds, or a date in one of the three
+// formats of section 5.6.7. For a date, the result is the time from now until that date,
+// or 0 if it is in the past. For any other value, such as a negative number, the result
+// is -1.
 func ParseRetryAfter(value string, now time.Time) time.Duration {
 	if wait, ok := parseSeconds(value); ok {
 		return wait

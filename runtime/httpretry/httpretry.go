@@ -9,7 +9,7 @@
 //	}}
 //
 // A Transport repeats only requests that can be repeated safely, and sends their bodies
-// again from the beginning. It waits as long as a response asks for (see [Hint]). It
+// again from the beginning. It waits as long as a response asks it to (see [Hint]). It
 // reuses the connections of responses that it does not return.
 package httpretry
 
@@ -23,51 +23,49 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A Transport is an http.RoundTripper that retries. Its fields must not be
-// changed once it is in use; it may then be used by any number of goroutines.
+// A Transport is an http.RoundTripper that retries requests. Its fields must not be
+// changed once it is in use. Any number of goroutines may use it.
 //
-// A response with a status of 400 or more is a failure for the policy, the breaker and
-// observers, with a [StatusError]. If the policy has no RetryOn, the Transport retries
-// the statuses 408, 425, 429, and 500 to 599 except 501 and 505, and the statuses of
-// classes whose Action is [retry.ActionRetry].
+// For the policy, the breaker and observers, a response with a status of 400 or more is a
+// failure with a [StatusError]. If the policy has no RetryOn, the Transport retries the
+// statuses 408, 425, 429, and 500 to 599 except 501 and 505, and the statuses of classes
+// whose Action is [retry.ActionRetry].
 //
-// If the last attempt had a response, the Transport returns this response with a nil
-// error, whatever its status is. Otherwise it returns an error, which is usually a
-// [*retry.Error]. If the context of the request ends before a response could be retried,
-// it returns an error as well.
+// If the last attempt received a response, the Transport returns this response with a nil
+// error, whatever its status. Otherwise it returns an error, which is usually a
+// [*retry.Error]. If the request's context ends before a failed response can be retried,
+// it also returns an error.
 //
-// If a server closes the connection before it answers, this is a failure of the network,
+// If a server closes the connection before it answers, this counts as a network failure,
 // although Base returns only io.EOF.
 //
-// Errors that would occur again at every attempt are not retried: an unsupported
-// scheme, an invalid method or header, a certificate of the server that is not
-// trusted, and a handshake that the server refuses because of the TLS version or
-// the certificate of the client.
+// Errors that would occur on every attempt are not retried: an unsupported scheme, an
+// invalid method or header, an untrusted server certificate, and a handshake that the
+// server refuses because of the TLS version or the client certificate.
 //
-// The time limits of the policy include the reading of the body, until its end or until
-// it is closed.
+// The policy's time limits include reading the body, until its end is reached or it is
+// closed.
 type Transport struct {
-	// Base makes the requests. Nil means http.DefaultTransport. When the context of a
-	// request ends, Base must end the request and the body of its response, as
+	// Base makes the requests. Nil means http.DefaultTransport. When a request's context
+	// ends, Base must abort the request and the reading of its response body, as
 	// http.Transport does.
 	Base http.RoundTripper
-	// Policy decides about retries. Nil means the zero Policy, with its
-	// defaults.
+	// Policy defines the retries. Nil means the zero Policy, with its defaults.
 	Policy *retry.Policy
-	// Shared holds the breaker and the budget that the requests share with other
-	// calls. The zero value has none.
+	// Shared holds the breaker and the budget that the requests share with other calls.
+	// The zero value has neither.
 	Shared retry.Shared
 	// Repeatable reports whether a request may be sent twice. Nil means
 	// [Idempotent].
 	Repeatable func(*http.Request) bool
 }
 
-// Idempotent reports whether a request may be sent twice. One of three conditions
-// is enough:
+// Idempotent reports whether a request may be sent twice. This is the case if one of the
+// following conditions holds:
 //
 //   - its method is GET, HEAD, OPTIONS, TRACE, PUT or DELETE (RFC 9110, section
 //     9.2.2);
-//   - it has a header Idempotency-Key;
+//   - it has an Idempotency-Key header;
 //   - its context has a key (see [retry.IdempotencyKey]), which a Transport puts
 //     into that header.
 func Idempotent(r *http.Request) bool {
@@ -81,8 +79,8 @@ func Idempotent(r *http.Request) bool {
 const keyHeader = "Idempotency-Key"
 
 // RoundTrip sends a request until it succeeds, or until the policy allows no further
-// attempt. A request that must not be sent twice is sent once, and so is a request with a
-// body and no GetBody. The time limits and the breaker apply to such requests, too.
+// attempt. A request that must not be sent twice is sent once, and so is a request that
+// has a body but no GetBody. The time limits and the breaker also apply to such requests.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	policy := t.Policy
 	if policy == nil {
@@ -112,7 +110,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return x.resp, nil
 }
 
-// CloseIdleConnections closes the idle connections of Base, if Base has a method of the
+// CloseIdleConnections closes the idle connections of Base, if Base has a method with the
 // same name. http.Client.CloseIdleConnections calls it.
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.base().(interface{ CloseIdleConnections() }); ok {

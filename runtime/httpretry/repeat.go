@@ -13,19 +13,19 @@ import (
 // errBody is why a request cannot be sent again.
 var errBody = errors.New("the request has a body and no GetBody to read it again")
 
-// Repeat returns the request to send after a failed attempt at req. That is req
-// itself if it has no body, and otherwise a copy with a body from GetBody. If
-// there is no GetBody, the attempt was the last one of the call: see
-// [retry.Call.Spend]. Repeat does not change req. Only generated code calls it.
+// Repeat returns the request to send after a failed attempt at req. This is req itself if
+// it has no body, and otherwise a copy with a body from GetBody. If there is no GetBody,
+// the attempt was the call's last one: see [retry.Call.Spend]. Repeat does not change
+// req. Only generated code calls it.
 func Repeat(call *retry.Call, req *http.Request) *http.Request {
 	again, cause := repeat(req)
 	call.Spend(cause)
 	return again
 }
 
-// Renew returns the request to send after an attempt at req that failed with err,
-// as Repeat does, and err. If the body cannot be read again, it returns the error
-// of [genapi.Spent] instead. Only generated code for durable steps calls it.
+// Renew is like Repeat, for an attempt at req that failed with err, and also returns err.
+// If the body cannot be read again, it returns the error of [genapi.Spent] instead. Only
+// generated code for durable steps calls it.
 func Renew(req *http.Request, err error) (*http.Request, error) {
 	again, cause := repeat(req)
 	return again, genapi.Spent(err, cause)

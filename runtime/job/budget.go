@@ -9,7 +9,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// NoRetries is the value of a number of a [BudgetPolicy] that allows no retries.
+// NoRetries, as a number in a [BudgetPolicy], allows no retries.
 const NoRetries int = -1
 
 // Defaults of the fields of [BudgetPolicy].
@@ -20,10 +20,10 @@ const (
 	defaultMaxPerUnit = 5
 )
 
-// A BudgetPolicy limits the retries of one job and of each of its units. It is
-// plain data. The zero value of every number means its default. [NoRetries], and
-// any other negative number, means no retries. A ceiling of [retry.Unlimited]
-// means no ceiling.
+// A BudgetPolicy limits the retries of one job and of each of its units. It is plain
+// data. The zero value of every number means the field's default. [NoRetries], like any
+// other negative number, means no retries. A ceiling of [retry.Unlimited] means that
+// there is no ceiling.
 type BudgetPolicy struct {
 	// Name is the name of the budget in a policy file.
 	Name string
@@ -31,8 +31,8 @@ type BudgetPolicy struct {
 	Retries int
 	// PerUnit is the maximum number of retries of one unit. Zero means 3.
 	PerUnit int
-	// MaxRetries and MaxPerUnit are ceilings: [NewBudget] clamps greater numbers
-	// to them. Zero means 50 and 5.
+	// MaxRetries and MaxPerUnit are ceilings: [NewBudget] clamps greater numbers to them.
+	// Zero means 50 for MaxRetries and 5 for MaxPerUnit.
 	MaxRetries, MaxPerUnit int
 }
 
@@ -50,9 +50,9 @@ func (p BudgetPolicy) Effective() BudgetPolicy {
 	return p
 }
 
-// Request returns a copy of p with the numbers that a job asks for. A number of 0 or less
-// keeps the number of p. If p allows no retries, a job cannot ask for any: [NewBudget]
-// clamps such a number to 0.
+// Request returns a copy of p with the numbers that a job asks for. For a number of 0 or
+// less, the number in p is kept. If p allows no retries, a job cannot get any:
+// [NewBudget] clamps such a number to 0.
 func (p BudgetPolicy) Request(retries, perUnit int) BudgetPolicy {
 	ask := func(n int, own, ceiling *int) {
 		if n <= 0 {
@@ -69,8 +69,8 @@ func (p BudgetPolicy) Request(retries, perUnit int) BudgetPolicy {
 }
 
 // A Budget limits the retries of one job and of each of its units. Any number of
-// goroutines may share one. A nil *Budget refuses every retry with [ReasonNoBudget], like
-// the budget of an unknown job.
+// goroutines may share it. A nil *Budget refuses every retry with [ReasonNoBudget], as if
+// the job were unknown.
 type Budget struct {
 	policy           BudgetPolicy
 	retries, perUnit int
@@ -114,8 +114,7 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// Policy returns the numbers of the budget, with defaults set and clamped to
-// their ceilings.
+// Policy returns the numbers of the budget, with defaults set and ceilings applied.
 func (b *Budget) Policy() BudgetPolicy {
 	if b == nil {
 		return BudgetPolicy{Retries: NoRetries, PerUnit: NoRetries, MaxRetries: NoRetries, MaxPerUnit: NoRetries}
@@ -123,8 +122,8 @@ func (b *Budget) Policy() BudgetPolicy {
 	return b.policy
 }
 
-// Clamped returns a description of the numbers that were above a ceiling, such as
-// "retries 80 is clamped to 50", or "".
+// Clamped describes the numbers that were above a ceiling, as in "retries 80 is clamped
+// to 50". It returns "" if there are none.
 func (b *Budget) Clamped() string {
 	if b == nil {
 		return ""
@@ -132,9 +131,9 @@ func (b *Budget) Clamped() string {
 	return b.clamped
 }
 
-// Withdraw takes one retry from the budgets of the job and of a unit, in one
-// atomic step. A retry is never returned to them. If one of them is used up,
-// Withdraw takes nothing and returns a [*BudgetError].
+// Withdraw takes one retry from the budget of the job and from that of a unit, in one
+// atomic step. A retry is never returned. If one of the two budgets is used up, Withdraw
+// takes nothing and returns a [*BudgetError].
 func (b *Budget) Withdraw(unit string) error {
 	if b == nil {
 		return &BudgetError{Reason: ReasonNoBudget, Unit: unit}
@@ -209,19 +208,19 @@ func (u *unit) Deposit() {}
 // Left returns how many retries the unit may still make.
 func (u *unit) Left() float64 { return float64(u.budget.left(u.id)) }
 
-// ErrBudget is the reason of a call whose retry the budget of a job refused.
+// ErrBudget is the reason for the end of a call whose retry was refused by a job's
+// budget.
 const ErrBudget retry.Reason = "job budget exhausted"
 
-// A BudgetError is the refusal of a retry. errors.Is matches it with
-// [ErrBudget].
+// A BudgetError reports that a retry was refused. It matches [ErrBudget].
 type BudgetError struct {
 	Reason   Reason // ReasonJobBudget, ReasonUnitBudget or ReasonNoBudget
 	Unit     string // the unit that asked for the retry
-	Consumed int    // number of retries of the job; with ReasonUnitBudget, of the unit
-	Limit    int    // maximum of Consumed
+	Consumed int    // retries made by the job or, with ReasonUnitBudget, by the unit
+	Limit    int    // the limit for Consumed
 }
 
-// Error returns the word for the reason in AD-44 with its counts, such as
+// Error returns AD-44's word for the reason, with the counts, such as
 // "job_budget_exhausted (5/5)".
 func (e *BudgetError) Error() string {
 	if e.Reason == ReasonNoBudget {

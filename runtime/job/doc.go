@@ -1,8 +1,8 @@
-// Package job runs work that fans out over units (shards, regions, workflows)
-// and combines their results.
+// Package job runs work that fans out over units (shards, regions, workflows) and
+// combines the results.
 //
-// A [Group] is one job. [Run] calls a function for each unit, and returns when
-// enough units have succeeded by the rules of the [GroupPolicy]:
+// A [Group] is one job. [Run] calls a function for each unit, and returns when enough
+// units have succeeded according to the [GroupPolicy]:
 //
 //	imports := job.NewGroup(job.GroupPolicy{
 //		Name:       "import",
@@ -12,7 +12,7 @@
 //	imports.Observe(job.Log(slog.Default()))
 //	outcome, err := job.Run(ctx, imports, shards, importShard, nil)
 //
-// Inside the function, [Group.Unit] is the retry budget of a unit:
+// Inside the function, [Group.Unit] returns the retry budget of a unit:
 //
 //	retry.DoWith(ctx, &policy, retry.Shared{Budget: imports.Unit(shard)}, op)
 //
@@ -33,9 +33,9 @@
 //		FailureRate:   0.2, // of the units that have ended, if these are at least MinUnits
 //	}
 //
-// A [Progress] is the state of a group as plain data. A program that keeps groups itself,
-// in a store for example, can use it to make the same decisions as Run.
+// A [Progress] is the state of a group as plain data. A program that manages groups
+// itself, for example in a store, can use it to make the same decisions as Run.
 //
-// The rules, and the words in logs and metrics, follow the design AD-44 of the project
-// hyperscale: see [Reason] and [EventKind].
+// The rules, and the words in logs and metrics, follow design AD-44 of the hyperscale
+// project: see [Reason] and [EventKind].
 package job

@@ -17,7 +17,7 @@ const (
 	EventCompletion                       // the group has ended, or has a provisional result
 	EventRatio                            // the group has ended after a provisional result
 	EventLateResult                       // a unit has reported after enough had succeeded
-	EventFailures                         // units have failed: a batch, with [Collect]
+	EventFailures                         // units have failed; with [Collect], a batch of them
 )
 
 var eventNames = [...]string{
@@ -29,8 +29,8 @@ var eventNames = [...]string{
 	EventFailures:        "UnitFailures",
 }
 
-// String returns the name of the event, such as "BestEffortCompletion": that in
-// AD-44 where it has one.
+// String returns the name of the event, such as "BestEffortCompletion". It is the name in
+// AD-44, if there is one.
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
 		return eventNames[k]
@@ -41,8 +41,8 @@ func (k EventKind) String() string {
 // An Event is something that happened in a [Group].
 type Event struct {
 	Kind     EventKind
-	Group    string    // name of its policy
-	JobID    string    // of the group
+	Group    string    // name of the group's policy
+	JobID    string    // name of the job
 	Unit     string    // of EventBudgetConsumed, EventBudgetExhausted and EventLateResult
 	Reason   Reason    // why it happened; not set for EventFailures
 	Decision Decision  // set for EventCompletion and EventRatio
@@ -56,8 +56,8 @@ type Failure struct {
 	Err  error
 }
 
-// Text returns the reason with its counts, in AD-44's words where it has one. For
-// EventFailures it is the number of units, such as "failed: 10".
+// Text returns the reason with its counts, in AD-44's words if there are any. For
+// EventFailures, it returns the number of units, as in "failed: 10".
 func (e Event) Text() string {
 	switch e.Kind {
 	case EventBudgetExhausted:
@@ -70,11 +70,11 @@ func (e Event) Text() string {
 	return e.Reason.String()
 }
 
-// Log returns an observer for [Group.Observe] that writes refusals, completions,
-// late results and failures of units to l. The message is the name of the event's
-// kind; each failure is a record of its own. Refusals, failures and a completion
-// for which the error policy has stopped the group are warnings. A refusal for
-// ReasonNoBudget is not written, as in AD-44.
+// Log returns an observer for [Group.Observe] that writes refusals, completions, late
+// results and unit failures to l. The message is the name of the event's kind. Each
+// failure is a separate record. Refusals and failures are warnings, and so is a
+// completion if the error policy has stopped the group. As in AD-44, a refusal with
+// ReasonNoBudget is not written.
 func Log(l *slog.Logger) func(context.Context, Event) {
 	return func(ctx context.Context, e Event) {
 		if e.Kind == EventBudgetConsumed || e.Kind == EventRatio || e.Reason == ReasonNoBudget {

@@ -9,8 +9,8 @@ import (
 )
 
 // A Group is one job whose work fans out over units. Call [Group.Observe] and
-// [Group.SetBudget] before all other methods. Any number of goroutines may use it
-// after that.
+// [Group.SetBudget] before all other methods. After that, any number of goroutines may
+// use the Group.
 type Group struct {
 	policy    GroupPolicy
 	jobID     string
@@ -40,18 +40,18 @@ func (g *Group) JobID() string { return g.jobID }
 // Budget returns the budget of the job, or nil if nothing limits its retries.
 func (g *Group) Budget() *Budget { return g.budget }
 
-// SetBudget replaces the budget that NewGroup has created from the policy. Use it
-// for limits that the program reads or the job asks for, or for a budget that
+// SetBudget replaces the budget that NewGroup has created from the policy. Use it for
+// limits that come from the program's configuration or from the job, or for a budget that
 // several groups share. Nil removes the limit.
 func (g *Group) SetBudget(b *Budget) { g.budget = b }
 
-// SetBestEffort replaces the BestEffort of the policy for this job. [Group.Policy] then
+// SetBestEffort replaces the policy's BestEffort for this job. [Group.Policy] then
 // returns the new one. With nil, the group waits for all units.
 func (g *Group) SetBestEffort(b *BestEffort) { g.policy.BestEffort = b }
 
-// Observe adds a function that is called with each event of the group, and with the
-// context of [Run]. A retry is taken from the budget without a context, so its event has
-// [context.Background]. Several goroutines may call the function at once.
+// Observe adds a function that is called with the context of [Run] and each event of the
+// group. Because a retry is taken from the budget without a context, its event comes with
+// [context.Background]. The function may be called by multiple goroutines simultaneously.
 func (g *Group) Observe(f func(context.Context, Event)) { g.observers = append(g.observers, f) }
 
 // Unit returns the retry budget of one unit, for [retry.Shared]. It is nil if
@@ -72,7 +72,7 @@ func (g *Group) notifyWithdrawal(id string, err error) {
 	g.Notify(context.Background(), e)
 }
 
-// Notify sets Group and JobID of an event and calls the observers with it. It is for
+// Notify sets the Group and JobID of an event and calls the observers with it. It is for
 // packages that execute units without [Run].
 func (g *Group) Notify(ctx context.Context, e Event) {
 	e.Group, e.JobID = g.policy.Name, g.jobID
@@ -84,32 +84,31 @@ func (g *Group) Notify(ctx context.Context, e Event) {
 // An Outcome is the result of a group.
 type Outcome[T any] struct {
 	Decision
-	Results map[string]T // of the units that have succeeded
-	// Errors has the errors of the units that have failed, as far as
-	// [GroupPolicy.Collect] keeps them.
+	Results map[string]T // results of the units that have succeeded
+	// Errors contains the errors of the failed units that [GroupPolicy.Collect] keeps.
 	Errors map[string]error
 	// DeadLetters are the units that have failed under [FailureDeadLetter], in the
 	// order in which they failed.
 	DeadLetters []Failure
-	// Removed has the units of an earlier execution of the group that are no longer in
-	// the list. It is used only for groups on a store. If such a unit had ended, its
+	// Removed lists the units of an earlier execution of the group that are no longer in
+	// the list. It is used only for groups in a store. If such a unit had ended, its
 	// result is part of the outcome.
 	Removed []string
 }
 
-// Run calls op for each unit, in the order of the list, each in a separate goroutine. At
-// most [GroupPolicy.Workers] units run at the same time. A unit that is in the list twice
-// runs once. Run returns when the group ends by the rules of its policy. It then starts
-// no more units and cancels the units that are still running. It does not wait for them;
+// Run calls op for each unit in a separate goroutine, in the order of the list. At most
+// [GroupPolicy.Workers] units run at the same time. A unit that is listed twice runs
+// once. Run returns when the group ends according to its policy. It then starts no more
+// units and cancels the units that are still running. It does not wait for them, and
 // their results are only reported as events.
 //
 // With [LateUpdate], Run calls provisional once, as soon as the results are
 // enough, and later returns the final outcome. provisional may be nil.
 //
 // The error is nil, or the cause with which ctx ended, or [retry.ErrTimeout] if the
-// timeout of the group has passed. With an error, the outcome contains the results so
-// far. A unit that fails after ctx has ended is not counted. The errors of units are in
-// Errors of the outcome. If op calls runtime.Goexit, its unit has failed.
+// group's timeout has passed. With an error, the outcome contains the results so far. A
+// unit that fails after ctx has ended is not counted. The units' errors are in the Errors
+// of the outcome. If op calls runtime.Goexit, its unit has failed.
 func Run[T any](
 	ctx context.Context, g *Group, units []string,
 	op func(ctx context.Context, unit string) (T, error), provisional func(Outcome[T]),

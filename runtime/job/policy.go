@@ -9,46 +9,44 @@ import (
 // A GroupPolicy defines when work that fans out over units ends, and what happens
 // when a unit fails. It is plain data.
 //
-// The error policy of the group is applied to each unit that has failed and is
-// not retried, in this order: Breaker, MaxFailures and FailureRate may stop the
-// group; then OnUnitFailure applies. A group that is stopped cancels the units
-// that are running and starts no others. Without these fields no failure stops the
-// group.
+// The group's error policy is applied to each failed unit that is not retried: first,
+// Breaker, MaxFailures and FailureRate may stop the group; then OnUnitFailure applies. A
+// group that is stopped cancels its running units and starts no others. If none of these
+// fields is set, no failure stops the group.
 type GroupPolicy struct {
 	// Name is the name of the group in events.
 	Name string
-	// Units is the number of units if it is known in advance, or 0. Only the
-	// checks of policy files use it.
+	// Units is the number of units, or 0 if it is not known in advance. It is used only
+	// to check policy files.
 	Units int
 	// Timeout limits the work of the whole group. Zero means no limit.
 	Timeout time.Duration
 	// Budget counts the retries of all units. Nil means no limit.
 	Budget *BudgetPolicy
-	// BestEffort lets the group end before every unit has reported. Nil means
-	// that it waits for all of them.
+	// BestEffort allows the group to end before every unit has reported. Nil means that
+	// the group waits for all of them.
 	BestEffort *BestEffort
 
 	// Workers is the number of units that run at the same time. Zero or a negative
 	// number means all of them.
 	Workers int
-	// OnUnitFailure is what happens to a unit that has failed. The default is
-	// FailureSkip.
+	// OnUnitFailure defines what happens when a unit fails. The default is FailureSkip.
 	OnUnitFailure FailureAction
 	// MaxFailures is the number of failed units that stops the group. Zero or a
 	// negative number means no limit.
 	MaxFailures int
-	// FailureRate stops the group if more than this share of the units that have ended
-	// has failed. It is checked once MinUnits units have ended. Zero or a negative number
-	// means no limit.
+	// FailureRate is the share of failed units, among those that have ended, above which
+	// the group stops. It is checked once MinUnits units have ended. Zero or a negative
+	// number means no limit.
 	FailureRate float64
-	// MinUnits is the number of ended units from which FailureRate is checked.
+	// MinUnits is the number of units that must have ended before FailureRate is checked.
 	// Zero or a negative number means 10.
 	MinUnits int
 	// Breaker stops the group when a unit fails while it is open. Each unit that ends is
 	// one sample. Each job has its own breaker. The breaker never refuses a unit, so
 	// SlowCall, SlowRate, HalfOpenCalls and Count have no effect. Nil means no breaker.
 	Breaker *breaker.Policy
-	// Collect defines which errors of units the outcome contains.
+	// Collect defines which of the units' errors the outcome contains.
 	Collect Collect
 }
 
@@ -78,19 +76,19 @@ func effective[P interface{ Effective() P }](p *P) *P {
 	return &e
 }
 
-// A FailureAction is what happens to a unit that has failed and is not retried.
+// A FailureAction defines what happens to a failed unit that is not retried.
 type FailureAction uint8
 
-// What happens to a unit that has failed.
+// The possible actions.
 const (
 	FailureSkip       FailureAction = iota // the other units continue; the default
-	FailureDeadLetter                      // it becomes a dead letter; the other units continue
+	FailureDeadLetter                      // the unit becomes a dead letter; the other units continue
 	FailureStop                            // the group stops
 )
 
 var actionNames = [...]string{FailureSkip: "skip", FailureDeadLetter: "dead_letter", FailureStop: "stop"}
 
-// String returns the name in a policy file.
+// String returns the action's name in a policy file.
 func (a FailureAction) String() string {
 	if int(a) < len(actionNames) {
 		return actionNames[a]
@@ -98,19 +96,19 @@ func (a FailureAction) String() string {
 	return "unknown"
 }
 
-// A Collect defines which errors of units a group keeps until it ends: all errors, the
-// first one, or batches. With a positive number n, the group reports its errors in
+// A Collect defines which of the units' errors a group keeps until it ends: all errors,
+// the first one, or batches. With a positive number n, the group reports its errors in
 // batches of n as [EventFailures], and the outcome contains the errors of the last,
 // incomplete batch.
 type Collect int
 
-// Which errors of units a group keeps.
+// The values of Collect, in addition to positive numbers.
 const (
 	CollectAll   Collect = 0  // the default
 	CollectFirst Collect = -1 // and every other negative number
 )
 
-// MaxDeadline is the longest deadline of best effort.
+// MaxDeadline is the maximum Deadline of a [BestEffort].
 const MaxDeadline = time.Hour
 
 // Defaults of the fields of [BestEffort].
@@ -120,17 +118,17 @@ const (
 	defaultCheckEvery = 5 * time.Second
 )
 
-// A BestEffort defines how many successes are enough. It is plain data. A number
-// that is zero or negative means its default.
+// A BestEffort defines how many successes are enough. It is plain data. A zero or
+// negative number means the field's default.
 type BestEffort struct {
 	// MinSuccess is the number of units that must succeed. The default is 1. If it is
 	// greater than the number of units, all units must succeed.
 	MinSuccess int
-	// Deadline is the time from the start of the run after which the group ends
-	// with the results so far. The default is 5 minutes, the maximum
+	// Deadline is the time, counted from the start of the run, after which the group ends
+	// with the results so far. The default is 5 minutes, and the maximum is
 	// [MaxDeadline].
 	Deadline time.Duration
-	// Late defines what happens to results after MinSuccess is reached.
+	// Late defines what happens to results that arrive after MinSuccess has been reached.
 	Late Late
 	// CheckEvery is the longest time between two checks of the deadline. The
 	// default is 5 seconds.
@@ -146,9 +144,9 @@ func (b BestEffort) Effective() BestEffort {
 	return b
 }
 
-// Request returns a copy of b with the settings that a job asks for. A number that
-// is zero or negative keeps the number of b. Deadlines above [MaxDeadline] are clamped
-// to it when the group runs.
+// Request returns a copy of b with the settings that a job asks for. For a zero or
+// negative number, the number in b is kept. Deadlines above [MaxDeadline] are clamped to
+// it when the group runs.
 func (b BestEffort) Request(minSuccess int, deadline time.Duration) BestEffort {
 	b.MinSuccess = positiveOr(minSuccess, b.MinSuccess)
 	b.Deadline = positiveOr(deadline, b.Deadline)
@@ -159,15 +157,15 @@ func (b BestEffort) Request(minSuccess int, deadline time.Duration) BestEffort {
 // succeeded.
 type Late uint8
 
-// What happens to late results.
+// The values of Late.
 const (
-	LateLog    Late = iota // other units are canceled, late results are reported and dropped; the default
-	LateUpdate             // Run passes on a provisional outcome once; late results are part of the final one
+	LateLog    Late = iota // other units are canceled; late results are reported and dropped; the default
+	LateUpdate             // Run passes on a provisional outcome once; the final one includes late results
 )
 
 var lateNames = [...]string{LateLog: "log_only", LateUpdate: "update_result"}
 
-// String returns the name in a policy file.
+// String returns the value's name in a policy file.
 func (l Late) String() string {
 	if int(l) < len(lateNames) {
 		return lateNames[l]

@@ -7,23 +7,22 @@ import (
 	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
-// A UnitStatus is the last report of a unit.
+// A UnitStatus is the latest reported status of a unit.
 type UnitStatus uint8
 
 // The statuses of a unit.
 const (
-	UnitPending   UnitStatus = iota // it has not reported
-	UnitSucceeded                   // it has a result
-	UnitFailed                      // it has failed, and is not retried
+	UnitPending   UnitStatus = iota // the unit has not reported
+	UnitSucceeded                   // the unit has a result
+	UnitFailed                      // the unit has failed and is not retried
 )
 
 // A Progress is the state of a group: its counts and its decisions. It is plain data that
-// can be stored, as JSON for example. The statuses of the units are not part of it: its
-// size does not depend on their number.
+// can be stored, for example as JSON. The statuses of the units are not part of it, so
+// its size does not depend on the number of units.
 //
-// The methods depend only on their arguments and return the next state. They
-// change no state in place, so that a transaction may repeat them. Each takes
-// constant time.
+// The methods depend only on their arguments and return the next state. They do not
+// change any state in place, so a transaction may repeat them. Each takes constant time.
 type Progress struct {
 	Pending   int `json:"pending,omitempty"`   // number of units that have not reported
 	Succeeded int `json:"succeeded,omitempty"` // number of units that have succeeded
@@ -34,8 +33,8 @@ type Progress struct {
 	// Ended is the reason why the group has ended. The zero value means that it has not
 	// ended.
 	Ended Reason `json:"ended,omitzero"`
-	// Breaker is the state of [GroupPolicy.Breaker]. Its times count from the
-	// zero of the Unix time, which is the start of the group.
+	// Breaker is the state of [GroupPolicy.Breaker]. Its times are counted from the Unix
+	// epoch, which represents the start of the group.
 	Breaker breaker.Snapshot `json:"breaker,omitzero"`
 }
 
@@ -45,7 +44,7 @@ func NewProgress(units int) Progress { return Progress{Pending: units} }
 // Units returns the number of units.
 func (p Progress) Units() int { return p.Pending + p.Succeeded + p.Failed }
 
-// Add returns the state after pending units were added. A group that had ended is
+// Add returns the state after pending units have been added. A group that had ended is
 // open again, unless its error policy stopped it.
 func (p Progress) Add(units int) Progress {
 	p.Pending += units
@@ -55,11 +54,11 @@ func (p Progress) Add(units int) Progress {
 	return p
 }
 
-// Report returns the state after the status of a unit has changed, and the decision on
-// it. policy is the policy of the group, and elapsed is the time since its start.
+// Report returns the state after a unit's status has changed, and the resulting decision.
+// policy is the policy of the group, and elapsed is the time since its start.
 //
-// After the group has ended, a report changes nothing, unless after is
-// [UnitPending]: a unit that was requeued opens the group again.
+// After the group has ended, a report changes nothing unless after is [UnitPending]: a
+// requeued unit reopens the group.
 func (p Progress) Report(
 	policy *GroupPolicy, before, after UnitStatus, elapsed time.Duration,
 ) (Progress, Decision) {
@@ -124,9 +123,9 @@ func (p *Progress) sample(b *breaker.Policy, after UnitStatus, elapsed time.Dura
 	return false
 }
 
-// Decide returns the decision on a state, and the state after it. Call it at the
-// start, for a group without units, and when the deadline of best effort has
-// passed. [Progress.Report] does the same after each report.
+// Decide returns the state after a decision, and the decision. Call it at the start, for
+// a group without units, and when the best-effort deadline has passed. [Progress.Report]
+// does the same after each report.
 func (p Progress) Decide(policy *GroupPolicy, elapsed time.Duration) (Progress, Decision) {
 	d := Decision{Completed: p.Succeeded, Failed: p.Failed, MaxFailures: max(policy.MaxFailures, 0)}
 	if total := p.Units(); total > 0 {
@@ -186,18 +185,18 @@ func (p *Progress) reason(hasEffort bool, effort *BestEffort, minSuccess int, el
 	return ReasonWaiting
 }
 
-// A Decision is whether a group has ended, and why.
+// A Decision reports whether a group has ended, and why.
 type Decision struct {
 	Complete    bool // the group has ended, or has a provisional result
 	Provisional bool // more results may follow
 	// Success means that enough units have succeeded. Without best effort, or after its
-	// deadline, one success is enough. A group that its error policy has stopped is a
+	// deadline, one success is enough. If the error policy has stopped the group, it is a
 	// success only if it had a provisional result.
 	Success     bool
 	Reason      Reason  // why the group ends or waits
-	Completed   int     // number of successes; after a provisional result, the number in that
+	Completed   int     // number of successes; with a provisional result, the number in it
 	Failed      int     // number of failures
-	MinSuccess  int     // number of successes that are enough; 0 without best effort
+	MinSuccess  int     // number of successes needed; 0 without best effort
 	MaxFailures int     // number of failures that stop the group; 0 without a limit
 	Ratio       float64 // share of the units that have succeeded, from 0 to 1
 }

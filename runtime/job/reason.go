@@ -9,28 +9,28 @@ type Reason uint8
 
 // The reasons.
 const (
-	// Of a [Decision].
+	// Reasons of a [Decision].
 	ReasonWaiting       Reason = iota // more successes are needed
 	ReasonWaitingForAll               // more results are needed, without best effort
 	ReasonAllReported                 // every unit has reported
 	ReasonEnough                      // enough units have succeeded
 	ReasonDeadline                    // the deadline of best effort has passed
 
-	// Of a [Decision]: the error policy of the group has stopped it.
-	ReasonBreakerOpen // a unit failed while the breaker of the group was open
+	// Reasons of a [Decision] that the group's error policy has stopped the group.
+	ReasonBreakerOpen // a unit failed while the group's breaker was open
 	ReasonMaxFailures // MaxFailures units have failed
 	ReasonFailureRate // the share of failed units is above FailureRate
 	ReasonUnitFailed  // a unit failed, and OnUnitFailure is FailureStop
 
-	// Of a retry that a [Budget] has granted, and of a [BudgetError].
+	// Reasons of a retry that a [Budget] has granted, and of a [BudgetError].
 	ReasonAllowed    // the retry is granted
 	ReasonJobBudget  // the job has used up its retries
 	ReasonUnitBudget // the unit has used up its retries
 	ReasonNoBudget   // the *Budget is nil: the job is unknown
 
-	// Of a late result.
-	ReasonLogged  // it was dropped
-	ReasonUpdated // it is part of the final result
+	// Reasons of a late result.
+	ReasonLogged  // the result was dropped
+	ReasonUpdated // the result is part of the final outcome
 )
 
 // notEnded is the value of [Progress.Ended] of a group that has not ended.
@@ -55,7 +55,7 @@ var reasonWords = [...]string{
 }
 
 // String returns the word for the reason, without counts. If AD-44 has a word for the
-// reason, it is this word. It can be a label of metrics.
+// reason, String returns that word. It is suitable as a metric label.
 func (r Reason) String() string {
 	if int(r) < len(reasonWords) {
 		return reasonWords[r]

@@ -9,33 +9,33 @@ import (
 	"unicode/utf8"
 )
 
-// Longest is the longest time from now to the end of an override. What shall hold for
-// longer belongs in a policy file.
+// Longest is the maximum time from now to the end of an override. A change that should
+// last longer belongs in a policy file.
 const Longest = 7 * 24 * time.Hour
 
 // MaxText is the maximum length of Target, Reason and By, in bytes.
 const MaxText = 1000
 
-// An Override changes what policies or breakers do until a time. It is plain data. Exactly
-// one of MaxAttempts and Breaker is set.
+// An Override changes what policies or breakers do until a given time. It is plain data.
+// Exactly one of MaxAttempts and Breaker is set.
 type Override struct {
-	ID string `json:"id"` // unique in its set; Put sets it
+	ID string `json:"id"` // unique within its set; set by Put
 	// Package is the import path of the generated package to which the override applies.
 	// Empty means all packages.
 	Package string `json:"package,omitempty"`
 	// Target selects policies if MaxAttempts is set, and breakers if Breaker is set. It
-	// is a name, or a pattern of [path.Match], such as * for all.
+	// is a name or a pattern for [path.Match], such as * for all.
 	Target string `json:"target"`
-	// MaxAttempts limits the attempts of each call: 1 turns retries off.
+	// MaxAttempts limits the attempts of each call. A value of 1 turns retries off.
 	MaxAttempts int `json:"max_attempts,omitempty"`
-	// Breaker holds the breakers open, or closed.
+	// Breaker holds the breakers open or closed.
 	Breaker Hold `json:"breaker,omitempty"`
-	// Until is the time at which the override ends by itself, by the clock of each process.
-	// It is at most [Longest] from now.
+	// Until is the time at which the override ends automatically, by each process's
+	// clock. It is at most [Longest] from now.
 	Until  time.Time `json:"until"`
-	Reason string    `json:"reason,omitempty"` // why, for other operators
-	By     string    `json:"by,omitempty"`     // who
-	At     time.Time `json:"at,omitzero"`      // when it was put; Put sets it
+	Reason string    `json:"reason,omitempty"` // the reason, for other operators
+	By     string    `json:"by,omitempty"`     // name of the operator
+	At     time.Time `json:"at,omitzero"`      // when the override was added; set by Put
 }
 
 // A Hold defines what an override does to breakers.
@@ -43,8 +43,8 @@ type Hold string
 
 // The holds.
 const (
-	HoldOpen   Hold = "open"   // they refuse all attempts
-	HoldClosed Hold = "closed" // they admit all attempts
+	HoldOpen   Hold = "open"   // the breakers refuse all attempts
+	HoldClosed Hold = "closed" // the breakers admit all attempts
 )
 
 // Action describes what the override does: retries off, at most 2 attempts, breakers held
@@ -70,7 +70,7 @@ func (o *Override) Summary() string {
 	return b.String()
 }
 
-// Validate returns nil, or an error that explains why the override is not possible at the
+// Validate returns nil, or an error that explains why the override is not valid at the
 // time now.
 func (o *Override) Validate(now time.Time) error {
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/genapi"
 )
 
-// A Set applies overrides to generated packages. Its methods may be called by several
+// A Set applies overrides to generated packages. Its methods may be called by multiple
 // goroutines simultaneously.
 type Set struct {
 	packages []genapi.LivePackage
@@ -35,17 +35,18 @@ type Set struct {
 // A timer alone would be late if the machine is suspended, or if somebody sets the clock.
 const lookEvery = time.Minute
 
-// NewSet returns a set without overrides for generated packages: the results of their
-// functions LivePolicies. Use one set per package, because it decides about all limits of
-// the policies and all holds of the breakers.
+// NewSet returns a set without overrides for generated packages. Pass it the results of
+// their LivePolicies functions. Do not give a package to more than one set: a set
+// controls all policy limits and all breaker holds of its packages.
 func NewSet(packages ...genapi.LivePackage) *Set {
 	return &Set{packages: packages, own: map[string]Override{}, followed: map[string]Override{}}
 }
 
-// MaxOverrides is the greatest number of overrides of [Set.Put] that have not ended.
+// MaxOverrides is the maximum number of active overrides that were added with [Set.Put].
 const MaxOverrides = 100
 
-// The errors of [Set.Put] after [Set.Close], and for more than [MaxOverrides].
+// Errors that [Set.Put] returns after [Set.Close], and if there are already
+// [MaxOverrides].
 var (
 	ErrClosed        = errors.New("the set of overrides is closed")
 	ErrManyOverrides = errors.New("the program has as many overrides as it can have: end some of them")
@@ -55,12 +56,13 @@ var (
 type TargetError struct {
 	Target string
 	Kind   string   // policy or breaker
-	Names  []string // that there are, sorted
-	// Step reports whether the target is a policy of durable steps, which keep their attempts.
+	Names  []string // the existing names, sorted
+	// Step reports whether the target is a policy of durable steps, whose attempts
+	// overrides do not limit.
 	Step bool
 }
 
-// Error lists the policies or breakers that there are.
+// Error lists the policies or breakers that exist.
 func (e *TargetError) Error() string {
 	if e.Step {
 		return fmt.Sprintf("policy %s is one of durable steps, which keep their attempts: pause their runs", e.Target)
@@ -79,7 +81,7 @@ func (e *TargetError) Error() string {
 // Put adds an override and returns it with its ID. An override of policies applies to
 // calls that begin from now on, and an override of breakers to attempts that begin from
 // now on. If several overrides apply to one policy, the lowest limit counts. If several
-// hold the same breaker, open takes precedence over closed. It returns the error of
+// hold the same breaker, open takes precedence over closed. Put returns the error of
 // [Override.Validate], a [*TargetError], [ErrClosed], or [ErrManyOverrides].
 func (s *Set) Put(o Override) (Override, error) {
 	now := time.Now()
@@ -138,8 +140,8 @@ func (s *Set) find(o *Override) error {
 	return e
 }
 
-// Remove ends an override of [Set.Put] early, and reports whether there was one. It does
-// not end overrides of a store.
+// Remove ends an override early if it was added with [Set.Put], and reports whether there
+// was one. It does not end overrides that come from a store.
 func (s *Set) Remove(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +186,7 @@ func (s *Set) Follow(list []Override) {
 	s.apply(now, events...)
 }
 
-// List returns the overrides that have not ended, in the order in which they were put.
+// List returns the active overrides in the order in which they were added.
 func (s *Set) List() []Override {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +201,7 @@ func (s *Set) inForce(now time.Time) []Override {
 	return list
 }
 
-// Close ends all overrides. Afterwards, the set accepts no others.
+// Close ends all overrides. After that, the set accepts no new ones.
 func (s *Set) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,15 +309,15 @@ func (s *Set) expire() {
 	s.apply(now, events...)
 }
 
-// An Event is the beginning or the end of an override.
+// An Event is the start or the end of an override.
 type Event struct {
 	Override Override
-	Began    bool // or it has ended
-	Expired  bool // it has ended by itself
+	Began    bool // the override has begun; otherwise it has ended
+	Expired  bool // the override has ended automatically
 }
 
-// Observe adds a function that is called when an override begins or ends. It may be called by
-// several goroutines, and may use the set. Observe panics if f is nil.
+// Observe adds a function that is called when an override begins or ends. It may be
+// called by multiple goroutines, and may use the set. Observe panics if f is nil.
 func (s *Set) Observe(f func(Event)) {
 	if f == nil {
 		panic("override: Observe of a nil function")
@@ -338,7 +340,7 @@ func (s *Set) report(events []Event) {
 	}
 }
 
-// Log returns an observer for [Set.Observe] that writes each event to l, at level Warn.
+// Log returns an observer for [Set.Observe] that writes each event to l at level Warn.
 func Log(l *slog.Logger) func(Event) {
 	return func(e Event) {
 		text := "override ended"

@@ -1,14 +1,14 @@
-// Package retrytest makes calls fail on purpose, and checks what a policy does about
-// it. It is for tests, and for staging builds that inject faults. It does not import
-// package testing.
+// Package retrytest makes calls fail on purpose, and checks how a policy reacts. It is
+// for tests, and for staging builds that inject faults. It does not import package
+// testing.
 //
-//   - A [Faults] decides what each call does, either by a script such as
-//     "503 503 300ms ok" or at random. The decorators that retrygen -faults writes ask a
-//     Faults, and your own fakes can do the same.
-//   - A [Recorder] records the attempts, waits and stops of the calls with its context,
+//   - A [Faults] decides what each call does, either as a script such as "503 503 300ms
+//     ok" says or at random. The decorators that retrygen -faults generates use a Faults,
+//     and your own fakes can do the same.
+//   - A [Recorder] records the attempts, waits and stops of calls made with its context,
 //     and [Expect] compares them with the expected sequence.
 //   - A [Play] is a script together with the sequence that a policy promises for it. The
-//     tests that retrygen -tests writes check one Play for each kind of failure.
+//     tests that retrygen -tests generates check one Play for each kind of failure.
 //
 // Run the tests in a bubble of testing/synctest, where waits take no time:
 //
@@ -51,8 +51,8 @@
 //
 //	Store.Get: 503 503 ok; Store.*: hang; Mailer.Send: partial
 //
-// Instead of a script, a rule may have probabilities, separated by commas. Each call
-// draws one of the outcomes at random, or succeeds. With a seed, the draws are
+// Instead of a script, a rule may have probabilities, separated by commas. Each call then
+// has one of the outcomes at random, or succeeds. With a seed, the random choices are
 // repeatable.
 //
 //	seed 7; Store.Get: 5% 503, 1% 2s; *: 0.1% hang

@@ -16,10 +16,10 @@ type TB interface {
 // Expect reports an error if the steps of r differ from want. The error shows both
 // sequences. A step is written as
 //
-//   - attempt 503: the outcome of an attempt, as in the script;
-//   - wait 1s, or, if jitter draws it, wait 500ms-1s;
+//   - attempt 503: the outcome of an attempt, written as in the script;
+//   - wait 1s or, if the wait has jitter, wait 500ms-1s;
 //   - stop attempts exhausted: no attempt follows, with the [retry.Reason];
-//   - event hedge: another event, by its [retry.EventKind].
+//   - event hedge: another event, with its [retry.EventKind].
 //
 // A kind alone, such as wait, matches any step of this kind. A string may have several
 // lines, with one step per line.

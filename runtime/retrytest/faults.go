@@ -14,10 +14,10 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A Call describes a call for which a [Faults] decides what happens.
+// A Call describes a call whose outcome a [Faults] decides.
 type Call struct {
 	Func    string // name of the function, such as Store.Get
-	Number  int    // of the calls of Func that were asked about, from 1
+	Number  int    // number of this call of Func, starting at 1
 	Attempt int    // number of the attempt: see [retry.AttemptNumber]
 	Args    []any  // arguments, without the context
 }
@@ -112,7 +112,7 @@ func parseRule(text string, errs map[string]error) (r rule, err error) {
 }
 
 // Script is like [Parse] without named errors, and panics if text cannot be parsed. Use
-// it for scripts in the source of tests.
+// it for scripts in test code.
 func Script(text string) *Faults {
 	f, err := Parse(text, nil)
 	if err != nil {
@@ -128,8 +128,8 @@ func Outcomes(list ...Outcome) *Faults {
 	return Decide(func(c Call) Outcome { return s.at(c.Number - 1) })
 }
 
-// Decide returns a Faults that calls f to decide about each call. f may be called by
-// multiple goroutines simultaneously.
+// Decide returns a Faults that calls f to decide the outcome of each call. f may be
+// called by multiple goroutines simultaneously.
 func Decide(f func(Call) Outcome) *Faults {
 	return &Faults{calls: map[string]int{}, decide: f}
 }
@@ -137,8 +137,8 @@ func Decide(f func(Call) Outcome) *Faults {
 // EnvFaults is the environment variable that [FromEnv] reads.
 const EnvFaults = "RETRYGEN_FAULTS"
 
-// FromEnv returns the Faults that the environment variable RETRYGEN_FAULTS describes,
-// and nil if it is empty or not set.
+// FromEnv returns the Faults described by the environment variable RETRYGEN_FAULTS, or
+// nil if the variable is empty or not set.
 func FromEnv() (*Faults, error) {
 	text := os.Getenv(EnvFaults)
 	if strings.TrimSpace(text) == "" {
@@ -151,11 +151,11 @@ func FromEnv() (*Faults, error) {
 	return f, nil
 }
 
-// Seed returns the seed of the random draws. Write it to a log, so that a test can repeat
-// them.
+// Seed returns the seed of the random choices. Write it to a log, so that a test can
+// repeat them.
 func (f *Faults) Seed() uint64 { return f.seed }
 
-// Calls returns for how many calls of a function f has decided.
+// Calls returns the number of calls of a function whose outcome f has decided.
 func (f *Faults) Calls(name string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -206,8 +206,8 @@ func (f *Faults) Begin(ctx context.Context, name string, args ...any) (before, a
 	}
 }
 
-// Op returns a function for [retry.Do] and for the generic functions of policies. Its
-// name for f is name, and it does only what f decides.
+// Op returns a function for [retry.Do] and for the generic functions of policies. The
+// function has the given name for f, and does only what f decides.
 func (f *Faults) Op(name string) func(context.Context) (struct{}, error) {
 	return func(ctx context.Context) (struct{}, error) {
 		before, after := f.Begin(ctx, name)

@@ -13,12 +13,12 @@ import (
 
 // An Outcome describes what one call does. The zero Outcome calls the function at once.
 type Outcome struct {
-	Name  string        // in records and errors; empty: derived from the other fields
-	Delay time.Duration // time that the call takes before all else, unless its context ends earlier
-	Err   error         // returned instead of calling the callee; nil: the callee is called
+	Name  string        // used in records and errors; if empty, derived from the other fields
+	Delay time.Duration // time that the call takes first, unless its context ends earlier
+	Err   error         // returned instead of calling the function; nil means that it is called
 
-	Partial bool // call the callee first, and return its results together with Err
-	Hang    bool // return the error of the context when that has ended, instead of Err
+	Partial bool // call the function first, and return its results together with Err
+	Hang    bool // return the context's error when the context has ended, instead of Err
 	Panic   bool // panic with an [*Error], instead of returning Err
 
 	inject func(*Error) error // gives an injected error its class; replaces Err
@@ -65,14 +65,14 @@ func (o Outcome) String() string {
 // An Error is an injected error.
 type Error struct {
 	Func    string // the function that fails
-	Name    string // of the outcome, as in the script
+	Name    string // name of the outcome, as in the script
 	Attempt int    // number of the attempt: see [retry.AttemptNumber]
 	Status  int    // the HTTP status, or 0
-	Err     error  // what makes it an error of its class, or nil
+	Err     error  // the error that makes it belong to its class, or nil
 }
 
-// Error describes the error. It does not contain Func, because the runtime could take a
-// word such as timeout in the name for the class of the error.
+// Error describes the error. The text does not contain Func, because the runtime could
+// mistake a word in the name, such as timeout, for the class of the error.
 func (e *Error) Error() string {
 	return fmt.Sprintf("injected fault %s in attempt %d", e.Name, e.Attempt)
 }
@@ -80,7 +80,7 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// StatusCode returns Status. The runtime classifies errors by it.
+// StatusCode returns Status. The runtime uses it to classify errors.
 func (e *Error) StatusCode() int { return e.Status }
 
 // wrapping and status return functions for the field inject.

@@ -9,14 +9,14 @@ import (
 // these failures.
 type Play struct {
 	Script  string
-	Fewest  int           // the least number of attempts of the call
-	Most    int           // the greatest number of attempts
-	Longest time.Duration // the call returns within this time, virtual or not
+	Fewest  int           // minimum number of attempts of the call
+	Most    int           // maximum number of attempts
+	Longest time.Duration // the call returns within this time, whether virtual or real
 }
 
-// Check makes one call and reports an error for each promise of p that it breaks, with
-// the sequence of its steps. call must make the call with a decorator that asks f. Its
-// results are ignored, because a fallback may return others. In a bubble of
+// Check makes one call and reports an error, with the sequence of steps, for each promise
+// of p that the call breaks. call must make the call through a decorator that uses f. Its
+// results are ignored, because a fallback may return different ones. In a bubble of
 // testing/synctest, waits take no time and durations are exact.
 func (p Play) Check(t TB, call func(ctx context.Context, f *Faults)) {
 	t.Helper()

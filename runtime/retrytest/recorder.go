@@ -15,10 +15,10 @@ type StepKind string
 
 // The kinds of steps.
 const (
-	Attempted StepKind = "attempt" // a call of the callee: Name is its outcome
-	Waited    StepKind = "wait"    // the wait before the next attempt: Wait
-	Stopped   StepKind = "stop"    // no attempt follows: Name is the reason
-	Other     StepKind = "event"   // another event: Name is its kind
+	Attempted StepKind = "attempt" // a call of the function; Name is its outcome
+	Waited    StepKind = "wait"    // the wait before the next attempt; Wait is its length
+	Stopped   StepKind = "stop"    // no attempt follows; Name is the reason
+	Other     StepKind = "event"   // another event; Name is its kind
 )
 
 // A Step is one step of a recorded sequence.
@@ -40,9 +40,9 @@ func (s Step) String() string {
 }
 
 // A Recorder records the attempts, waits, stops and other events of wrapped calls. An
-// attempt is recorded if a [Faults] decides about it, or if [Recorder.Attempt] reports
-// it. The zero Recorder is empty and ready to use. It may be used by multiple goroutines
-// simultaneously.
+// attempt is recorded if a [Faults] decides its outcome, or if it is reported with
+// [Recorder.Attempt]. The zero Recorder is empty and ready to use. It may be used by
+// multiple goroutines simultaneously.
 type Recorder struct {
 	mu    sync.Mutex
 	steps []Step
@@ -50,7 +50,7 @@ type Recorder struct {
 
 type recorderKey struct{}
 
-// Context returns a copy of ctx with which calls are recorded.
+// Context returns a copy of ctx with which r records calls.
 func (r *Recorder) Context(ctx context.Context) context.Context {
 	return retry.WithObserver(context.WithValue(ctx, recorderKey{}, r), r.observe)
 }
