@@ -18,10 +18,10 @@ import (
 type RunError struct {
 	Run    string
 	Status storage.Status // StatusFailed, StatusCanceled, StatusTimedOut or StatusExpired
-	Text   string         // of the error that its function returned
+	Text   string         // text of the error that the run's function returned
 }
 
-// Error returns the run and why it has no result.
+// Error describes the run and why it has no result.
 func (e *RunError) Error() string {
 	text := fmt.Sprintf("run %q %v", e.Run, e.Status)
 	if e.Text != "" {
@@ -30,7 +30,7 @@ func (e *RunError) Error() string {
 	return text
 }
 
-// Is reports whether target is the error that [Engine.Run] returns for the run.
+// Is reports whether target is the error that [Engine.Run] would return for the run.
 func (e *RunError) Is(target error) bool {
 	switch target {
 	case ErrCanceled:
@@ -43,15 +43,15 @@ func (e *RunError) Is(target error) bool {
 	return false
 }
 
-// Await waits until a run has ended, and returns its result, or a [*RunError]. A run that
-// is paused has not ended. If Await is called in a run that a worker executes, it parks
-// this run, which needs no process until the other run has ended. In this case, return
-// the error of Await. Elsewhere, Await asks the store once a second. It returns at once
+// Await waits until a run has ended, and returns its result or a [*RunError]. A paused
+// run has not ended. If Await is called in a run that a worker executes, it parks the
+// calling run, which then needs no process until the other run has ended. In this case,
+// return Await's error. Elsewhere, Await asks the store once a second. It returns at once
 // if the same engine ends the run, or if the store is a [storage.Notifier] and reports
 // the end.
 //
 // The error matches [ErrNotFound] if the run does not exist. It matches [ErrConflict] if
-// a run would wait for itself, directly or through other runs.
+// the calling run would wait for itself, directly or through other runs.
 func Await[Out any](ctx context.Context, e *Engine, id string) (Out, error) {
 	var value Out
 	result, err := e.await(ctx, id)

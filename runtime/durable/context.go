@@ -8,23 +8,23 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// An Info describes the run of a context, and its step if there is one.
+// An Info describes the run to which a context belongs, and the step, if any.
 type Info struct {
 	Run     string
-	Step    string // its id, or "" in the function of a run
-	Attempt int    // the number of the attempt, from 1, lost ones included; 0 outside of steps
-	Version int    // of the run: see [Version]
+	Step    string // id of the step, or "" in the function of a run
+	Attempt int    // number of the attempt, starting at 1 and including lost ones; 0 outside steps
+	Version int    // version of the run: see [Version]
 	// Fence is a number that increases with each claim of the run. A system that
-	// remembers the greatest fence it has seen can refuse requests of an engine that has
-	// lost the run.
+	// remembers the greatest fence it has seen can refuse requests from an engine that
+	// has lost the run.
 	Fence uint64
-	// Key is the idempotency key of the step. It is the same for all attempts, on all
-	// machines. Outside steps it is empty.
+	// Key is the idempotency key of the step. It is the same for all attempts on all
+	// machines. Outside steps, it is empty.
 	Key string
 }
 
-// Current describes the run and the step of ctx. It returns false if ctx belongs to no
-// run.
+// Current describes the run and the step to which ctx belongs. It returns false if ctx
+// does not belong to a run.
 func Current(ctx context.Context) (Info, bool) {
 	c := fromContext(ctx)
 	switch {
@@ -82,15 +82,15 @@ func fromContext(ctx context.Context) *runContext {
 
 type scopeKey struct{}
 
-// Scope returns a context whose steps are different from the steps of ctx. Use it to
-// distinguish the iterations of a loop that call the same step:
+// Scope returns a context whose steps are distinct from the steps of ctx, even if they
+// have the same names. Use it to tell apart the iterations of a loop that calls a step:
 //
 //	for page := range pages {
 //		ctx := durable.Scope(ctx, fmt.Sprint("page-", page))
 //		…
 //	}
 //
-// Scopes can be nested. Different scopes never have the same steps, whatever characters
+// Scopes can be nested. Different scopes never have steps in common, whatever characters
 // their names contain.
 func Scope(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, scopeKey{}, record.ScopeIn(scopes(ctx), name))

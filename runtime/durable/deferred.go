@@ -18,24 +18,25 @@ import (
 // update. Before a function is called whose start is not recorded, the deferred end is
 // recorded by itself: see flush.
 
-// Hold lets the success of an idempotent step wait in the process until the next
-// transaction of its run, which records it together with the start of the next step, or
-// with the end of the run. A run with n such steps then takes n + 2 transactions instead
-// of 2n + 2. Without Hold, a step returns when its success is recorded.
+// Hold delays recording the success of an idempotent step until the next transaction of
+// its run. That transaction records the success together with the start of the next step
+// or with the end of the run. A run with n such steps then takes n + 2 transactions
+// instead of 2n + 2. Without Hold, a step does not return until its success is recorded.
 //
-// A crash before that transaction loses the attempt, although the function of the run has
-// seen its result: the step is executed again, with the same idempotency key, and may
-// return another result. No later step was executed with the first result, but code
-// between the steps may have used it. So use Hold only for functions whose code between
-// the steps has no effects outside the process.
+// If the process crashes before that transaction, the attempt is lost, although the run's
+// function has seen its result. The step is then executed again with the same idempotency
+// key, and may return a different result. No later step was executed with the first
+// result, but code between the steps may have used it. So use Hold only for functions in
+// which the code between the steps has no effects outside the process.
 //
-// A success waits for at most 5ms. It does not wait while other steps of the run are
-// executed, or within a group. It is recorded before the run executes anything whose
-// start is not recorded: a step with genapi.RecordFailures or without a policy, or a
-// start of another run.
+// A success is held for at most 5ms. It is not held while other steps of the run are
+// being executed, or within a group. It is recorded before the run does anything whose
+// start is not recorded, such as executing a step with genapi.RecordFailures or without a
+// policy, or starting another run.
 //
-// Hold is an option of [Run] and [Handle] for the executions in their process, and is not
-// recorded. [Start] returns an error that matches [ErrConflict].
+// Hold is an option of [Run] and [Handle]. It applies to executions in their process and
+// is not recorded. If it is passed to [Start], Start returns an error that matches
+// [ErrConflict].
 func Hold() RunOption { return func(o *runOptions) { o.hold = true } }
 
 // holdMost is how long a success waits for another transaction.

@@ -14,8 +14,8 @@ import (
 )
 
 // An Engine executes runs and keeps their state in a store. Any number of goroutines may
-// use it. Several engines, in one or several processes, may share a store as far as its
-// [storage.Guarantee] allows.
+// use it. Several engines, in one or more processes, may share a store if its
+// [storage.Guarantee] allows it.
 type Engine struct {
 	ns      *namespace.Namespace
 	unshare func()                     // the engines that share transactions
@@ -66,14 +66,14 @@ func Lease(d time.Duration) Option {
 	}
 }
 
-// A Codec encodes the results of runs and steps. The default is JSON. Another codec may
-// compress or encrypt them, because stores and queries do not interpret the encoded
+// A Codec encodes the results of runs and steps. The default is JSON. A different codec
+// may compress or encrypt them, because stores and queries do not interpret the encoded
 // bytes.
 type Codec interface {
 	Encode(value any) ([]byte, error)
-	// Decode decodes into a pointer. It neither changes nor keeps data, which several
-	// callers of a step may decode at a time. An error for data of another type is
-	// better than a value that lacks a part of it.
+	// Decode decodes into a pointer. It must not modify or retain data, because several
+	// callers of a step may decode the data at the same time. For data of a different
+	// type, return an error rather than an incomplete value.
 	Decode(data []byte, into any) error
 }
 
@@ -85,10 +85,10 @@ func WithCodec(c Codec) Option {
 	}
 }
 
-// OnEvent adds a function that is called for every event, in the goroutine that causes
-// it, with the context of the call, the run or the operation. The context may have ended.
-// The function must not call methods of the engine. The functions of several OnEvent are
-// called in order.
+// OnEvent adds a function that is called for every event. It is called in the goroutine
+// that causes the event, with the context of the call, the run or the operation, which
+// may have ended. The function must not call methods of the engine. If OnEvent is used
+// several times, the functions are called in that order.
 func OnEvent(f func(context.Context, events.Event)) Option {
 	return func(e *Engine) error {
 		e.ns.OnEvent(f)
@@ -96,13 +96,14 @@ func OnEvent(f func(context.Context, events.Event)) Option {
 	}
 }
 
-// Redact adds a function that reports which parts of inputs and results people may not
-// see: [admin.Client.Values] returns "[redacted]" in their place. The recorded values are
-// not changed. The path of a part consists of the names of the members that lead to it,
-// from the outermost one on. The elements of an array have the path of the array.
+// Redact adds a function that reports which parts of inputs and results must be hidden
+// from people: [admin.Client.Values] returns "[redacted]" in their place. The recorded
+// values are not changed. The path of a part consists of the names of the members that
+// lead to it, starting with the outermost one. The elements of an array have the array's
+// path.
 //
 // Members whose names look like secrets, such as password, access_token or Authorization,
-// are always redacted. See [admin.Named] for others.
+// are always redacted. To redact other names, see [admin.Named].
 func Redact(hidden func(path []string) bool) Option {
 	return func(e *Engine) error {
 		e.ns.Hidden = append(e.ns.Hidden, hidden)
@@ -110,8 +111,8 @@ func Redact(hidden func(path []string) bool) Option {
 	}
 }
 
-// New returns an engine for a store. It does not read or write the store before its first
-// run. Close the engine before the store.
+// New returns an engine for a store. The engine does not read or write the store before
+// its first run. Close the engine before the store.
 func New(s storage.Store, options ...Option) (*Engine, error) {
 	e := &Engine{
 		ns: namespace.New(s), active: map[string]*execution{}, handlers: map[string]*handler{},
@@ -128,17 +129,17 @@ func New(s storage.Store, options ...Option) (*Engine, error) {
 	return e, nil
 }
 
-// Admin returns a client, with which a program can read and change the runs of the
-// engine. It reports its events to the functions of [OnEvent].
+// Admin returns a client with which a program can read and change the engine's runs. It
+// reports its events to the functions added with [OnEvent].
 func (e *Engine) Admin() *admin.Client { return admin.ClientOf(e.ns) }
 
-// Close waits until the engine executes no run. If ctx ends before, Close cancels the
-// contexts of the runs and waits until their functions have returned. Then it returns the
-// lease. The state of the runs is kept in the store.
+// Close waits until the engine is no longer executing any runs. If ctx ends before that,
+// Close cancels the contexts of the runs and waits until their functions have returned.
+// Then it releases the lease. The state of the runs is kept in the store.
 //
 // If the store does not answer, the executions end a minute after ctx, as in
-// [Engine.Run]. Close returns an error at most 4/3 of a lease later, which is by default
-// 100s after the end of ctx. The lease then ends by itself.
+// [Engine.Run]. Close returns an error at most 4/3 of a lease later, which is 100s after
+// the end of ctx by default. The lease then expires by itself.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if e.closed {

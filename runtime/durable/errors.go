@@ -15,31 +15,31 @@ import (
 
 // Errors of runs and steps. Use errors.Is.
 var (
-	// ErrNoRun is returned by a durable call whose context belongs to no run. The
+	// ErrNoRun is returned by a durable call whose context does not belong to a run. The
 	// function is not called.
 	ErrNoRun = fault.ErrNoRun
-	// ErrCanceled is returned by a run that admin.Client.Cancel has ended.
+	// ErrCanceled is returned by a run that was canceled with admin.Client.Cancel.
 	ErrCanceled = fault.ErrCanceled
 	// ErrTimedOut is returned by a run whose [Timeout] has passed.
 	ErrTimedOut = errors.New("the timeout of the run has passed")
-	// ErrExpired is returned by a run that has ended and whose results have been deleted
-	// since: see [Retention] and [FailedRetention].
+	// ErrExpired is returned by a run that has ended and whose results have since been
+	// deleted: see [Retention] and [FailedRetention].
 	ErrExpired = errors.New("the run has ended; its results were deleted")
 	// ErrFenced is returned by a run that another engine, or another call of Run,
 	// has taken over.
 	ErrFenced = errors.New("the run is executed elsewhere")
 	// ErrChanged matches a [*ChangedError].
 	ErrChanged = errors.New("a recorded step is called with different arguments, or by another function")
-	// ErrRepeated is returned by the second call of a step in one execution of its
-	// run, after the first one has succeeded: see genapi.StepPolicy.Repeat.
+	// ErrRepeated is returned if a step is called again in the same execution of its run
+	// after the first call has succeeded: see genapi.StepPolicy.Repeat.
 	ErrRepeated = errors.New("the step has been called before in this execution")
 	// ErrResult matches the error for a value that cannot be encoded or decoded. The
-	// value is the result of a step or a run, whose error is a [*ResultError], or the
-	// input of a run.
+	// value is the result of a step or a run, in which case the error is a
+	// [*ResultError], or the input of a run.
 	ErrResult = fault.ErrResult
 	// ErrID matches the error for an id that is empty, too long, or not UTF-8.
 	ErrID = fault.ErrID
-	// ErrArguments matches the error for arguments that have no JSON form.
+	// ErrArguments matches the error for arguments that cannot be encoded as JSON.
 	ErrArguments = fault.ErrArguments
 	// ErrUnfinished matches an [*UnfinishedError].
 	ErrUnfinished = errors.New("the function returned before its steps were finished")
@@ -52,16 +52,16 @@ var (
 	ErrClosed = errors.New("the engine is closed")
 )
 
-// A ParkedError reports that a run waits without a process, because the wait is longer
-// than ParkAfter or than the time that the caller has. Unless workers execute the run,
-// call Run again at the time Until.
+// A ParkedError reports that a run is waiting without a process, because the wait is
+// longer than ParkAfter or does not fit within the caller's deadline. Unless workers
+// execute the run, call Run again at the time Until.
 type ParkedError struct {
 	Run    string
-	Until  time.Time // by the clock of the store; zero: until a run has ended that it awaits
-	Worker bool      // a worker executes the run again
+	Until  time.Time // by the store's clock; zero if the run awaits another run
+	Worker bool      // a worker will continue the run
 }
 
-// Error returns the run and the time.
+// Error describes the run and the time.
 func (e *ParkedError) Error() string {
 	until, next := "another run has ended", ": run it again then"
 	if !e.Until.IsZero() {
@@ -73,19 +73,19 @@ func (e *ParkedError) Error() string {
 	return fmt.Sprintf("run %q is parked until %s%s", e.Run, until, next)
 }
 
-// A PausedError reports that a run waits for a person.
+// A PausedError reports that a run is waiting for a person.
 type PausedError struct {
 	Run string
 	// Steps are the ids of the steps to resolve: see admin.Client.Resolve.
 	Steps []string
-	// Held reports that admin.Client.Pause has paused the run, and By is who has called
-	// it. If Held is false and Steps is empty, the run has crashed too often without
+	// Held reports that the run was paused with admin.Client.Pause, and By names the
+	// caller. If Held is false and Steps is empty, the run has crashed too often without
 	// progress. In both cases, call admin.Client.Resume.
 	Held bool
 	By   events.Operator
 }
 
-// Error describes the run, and what has to happen before it can go on.
+// Error describes the run and what has to happen before it can continue.
 func (e *PausedError) Error() string {
 	switch by := e.By.String(); {
 	case e.Held && by != "":
@@ -99,8 +99,8 @@ func (e *PausedError) Error() string {
 	return fmt.Sprintf("run %q is paused: resolve %s", e.Run, fault.Some(e.Steps))
 }
 
-// A ConflictError reports runs that were not started, because they exist with another
-// function or another input. It matches [ErrConflict].
+// A ConflictError reports runs that were not started because they already exist with a
+// different function or input. It matches [ErrConflict].
 type ConflictError struct{ Runs []string }
 
 // Error lists the runs, or their number and some of them.
@@ -120,11 +120,11 @@ func held(run string, h *record.Hold) *PausedError {
 	return &PausedError{Run: run, Held: true, By: h.By}
 }
 
-// An OwnedError reports that another engine executes a run.
+// An OwnedError reports that another engine is executing a run.
 type OwnedError struct {
 	Run   string
 	Owner string
-	Until time.Time // the end of the owner's lease, by the clock of the store
+	Until time.Time // the end of the owner's lease, by the store's clock
 }
 
 // Error returns the owner.
@@ -135,8 +135,8 @@ func (e *OwnedError) Error() string {
 // Unwrap returns [ErrFenced].
 func (e *OwnedError) Unwrap() error { return ErrFenced }
 
-// An UnfinishedError reports that the function of a run has returned without an error
-// although some of its steps have not finished. The run stays open.
+// An UnfinishedError reports that the function of a run returned without an error before
+// all of its steps had finished. The run stays open.
 type UnfinishedError struct {
 	Run   string
 	Steps []string
@@ -151,15 +151,16 @@ func (e *UnfinishedError) Error() string {
 func (e *UnfinishedError) Unwrap() error { return ErrUnfinished }
 
 // A ChangedError reports that a recorded step was called with arguments that differ from
-// the recorded ones, or by another function. Nothing was executed. Do not add the
-// argument to the id of the binding to fix this run: a call with another id is another
-// step, which would be executed.
+// the recorded ones, or by a different function. Nothing was executed. Do not try to fix
+// the run by adding the argument to the binding's id: a call with a different id is a
+// different step, which would be executed.
 type ChangedError struct {
 	Run, Step string
 	// Recorded and Called are the functions, if they differ: see
-	// genapi.StepPolicy.Function. Called is "" for a call of [Step].
+	// genapi.StepPolicy.Function. Called is "" for a call to [Step].
 	Recorded, Called string
-	// Arguments are the parameters whose arguments differ, if the functions are the same.
+	// Arguments names the parameters whose arguments differ, if the functions are the
+	// same.
 	Arguments []string
 }
 
@@ -180,13 +181,13 @@ func (e *ChangedError) Error() string {
 // Unwrap returns [ErrChanged].
 func (e *ChangedError) Unwrap() error { return ErrChanged }
 
-// A ResultError reports that a step or the function of a run succeeded with a result
-// that cannot be recorded, or that cannot be decoded into the type that the program
-// has now. The step is not executed again. To execute it once more, call
-// admin.Client.Requeue with admin.Repeat.
+// A ResultError reports that a step or the function of a run succeeded with a result that
+// cannot be recorded, or that cannot be decoded into the program's current type. The step
+// is not executed again automatically. To execute it again, call admin.Client.Requeue
+// with admin.Repeat.
 type ResultError struct {
 	Run, Step string // Step is "" for the result of the run
-	Type      string // of the result, in Go
+	Type      string // Go type of the result
 	Err       error
 }
 
@@ -217,17 +218,17 @@ func inputError(run string, err error) error {
 }
 
 // A StepError is the recorded error of a step that has failed. The call that made the
-// last attempt and calls after a restart return equal errors.
+// last attempt and later calls after a restart return equal errors.
 type StepError struct {
 	Run, Step string
-	Policy    string // its name
-	// Reason is the reason why there was no further attempt. errors.Is finds it.
+	Policy    string // name of the policy
+	// Reason is why no further attempt was made. errors.Is finds it.
 	Reason    retry.Reason
 	Escalated bool // the error matches retry.ErrEscalated
-	Attempts  int  // attempts made, lost ones included
+	Attempts  int  // attempts made, including lost ones
 	Waited    time.Duration
-	Class     retry.Class // of the last error
-	Text      string      // of the last error, at most 4 KiB
+	Class     retry.Class // class of the last error
+	Text      string      // text of the last error, at most 4 KiB
 
 	targets []string // the texts of the errors in StepPolicy.Errors that it matched
 	errors  []error  // StepPolicy.Errors

@@ -12,24 +12,24 @@ import (
 )
 
 // Group is like [job.Run], but keeps the state of the group in the store of the run in
-// ctx. It calls op for each unit, and returns when the group ends by the rules of its
+// ctx. It calls op for each unit, and returns when the group ends according to its
 // policy. The state survives any restart: which units have ended, their results, the
 // deadline and the timeout, the budget, and whether the provisional result was passed on.
 //
-// Each unit is a scope, so the durable calls of op are separate steps for each unit. The
-// end of a unit is recorded once, together with the counters of the group. Results are
+// Each unit is a scope, so each unit has its own steps for the durable calls in op. The
+// end of a unit is recorded once, together with the group's counters. Results are
 // recorded like the results of steps, and errors as [*UnitError]. If the process dies
 // before a unit has ended, the unit is executed again, and its finished steps return
 // their recorded results. If a unit waits for a person, or for longer than ParkAfter, the
-// other units go on. The run is parked or paused when no unit can go on.
+// other units continue. When no unit can continue, the run is parked or paused.
 //
-// The name of the policy identifies the group in its run. For a second group with the
-// same name, use [Scope]. If the list of units has changed since it was recorded, new
-// units are executed, and removed units are reported in [job.Outcome.Removed]. If a
-// removed unit had ended, its result is still part of the outcome.
+// The policy's name identifies the group within its run. For a second group with the same
+// name, use [Scope]. If the list of units has changed since it was recorded, new units
+// are executed and removed units are reported in [job.Outcome.Removed]. If a removed unit
+// had ended, its result is still part of the outcome.
 //
 // provisional is called once, or again if the process dies before it has returned. If
-// Group is called within a step, the group is a part of the step, and nothing is recorded
+// Group is called within a step, the group is part of the step and nothing is recorded
 // for it. Without a run in ctx, the error matches [ErrNoRun].
 func Group[T any](
 	ctx context.Context, g *job.Group, units []string,
@@ -69,8 +69,8 @@ func executeGroup[T any](
 }
 
 // GroupEach is [Group] for groups whose outcome does not fit into memory. When the group
-// has ended, it calls each for the units with a result, in the order of their ids, and
-// for the units whose error [job.GroupPolicy.Collect] keeps. If each returns an error,
+// has ended, it calls each, in the order of the unit ids, for the units that have a
+// result or whose error is kept by [job.GroupPolicy.Collect]. If each returns an error,
 // GroupEach stops and returns it.
 func GroupEach[T any](
 	ctx context.Context, g *job.Group, units []string,

@@ -16,18 +16,18 @@ import (
 )
 
 // GroupRuns is [Group] for many workers. Each unit is a run of the function that is
-// registered as handler, with the input of the unit, and any worker can execute it. At
-// most [job.GroupPolicy.Workers] units run at a time, or all if it is zero. The end of a
-// run is recorded together with the counters of the group. The id of the run of a unit
-// consists of the id of the run that calls GroupRuns and the id of the unit, as in
+// registered as handler. Any worker can execute it, and input returns its input. At most
+// [job.GroupPolicy.Workers] units run at the same time, or all if it is zero. The end of
+// a run is recorded together with the group's counters. The id of a unit's run consists
+// of the id of the run that calls GroupRuns and the id of the unit, as in
 // "import-7/shards/eu-1". The options are the options of [Start].
 //
 // If a worker executes the run that calls GroupRuns, this run is parked until units have
-// to be started or a decision is due. In this case, return the error of GroupRuns.
-// Otherwise GroupRuns waits. When the group ends, runs that have not ended are canceled.
+// to be started or a decision is due. In this case, return the error from GroupRuns.
+// Otherwise, GroupRuns waits. When the group ends, runs that have not ended are canceled.
 //
-// Retries of steps of the runs count against the budget of the group. Events about
-// the group are reported by the engines that record the ends of its units.
+// Retries of steps of these runs count against the group's budget. Events about the group
+// are reported by the engines that record the ends of its units.
 func GroupRuns[In, Out any](
 	ctx context.Context, g *job.Group, handler string, units []string, input func(unit string) In,
 	provisional func(job.Outcome[Out]), options ...RunOption,

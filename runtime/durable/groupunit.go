@@ -288,15 +288,15 @@ func (v *stepView) endUnit(e *unitEnd, action job.FailureAction) {
 	}))
 }
 
-// A UnitError is the recorded error of a unit that has failed. The call of [Group]
-// in which it failed and those after a restart return equal ones.
+// A UnitError is the recorded error of a unit that has failed. The call to [Group] in
+// which the unit failed and calls after a restart return equal errors.
 type UnitError struct {
 	Run, Group, Unit string
-	// Reason is why the step was not retried whose error the unit returned, or "".
-	// errors.Is finds it.
+	// If the unit returned the error of a step, Reason is why that step was not retried
+	// further. Otherwise it is "". errors.Is finds it.
 	Reason    retry.Reason
 	Escalated bool        // the error matches retry.ErrEscalated
-	Class     retry.Class // of the error, if it is that of a step
+	Class     retry.Class // class of the error, if a step returned it
 	Text      string      // at most 4 KiB
 
 	targets []string // texts of the errors in StepPolicy.Errors that it matches
@@ -322,8 +322,8 @@ func newUnitError(m *record.Member, err error) *UnitError {
 func (e *UnitError) Error() string { return "unit " + e.Unit + " of group " + e.Group + ": " + e.Text }
 
 // Is reports whether target is the reason, an error in genapi.StepPolicy.Errors that the
-// error of the step matched, or [ErrCanceled] or [ErrTimedOut] for a run that has
-// ended so. These are compared by their texts.
+// step's error matched, or [ErrCanceled] or [ErrTimedOut] if the run has ended with it.
+// Errors are compared by their texts.
 func (e *UnitError) Is(target error) bool {
 	if reason, ok := target.(retry.Reason); ok {
 		return reason == e.Reason || reason == retry.ErrEscalated && e.Escalated

@@ -33,15 +33,15 @@ func (h *handler) adopt(r *storage.Record, b *record.Run) {
 }
 
 // Handle registers a function under a name and, if the options contain one, a [Version].
-// The function executes the runs that [Start] creates with this name and version.
-// [Engine.Work] calls it, in any process that has registered it. The other options apply
+// The function executes the runs that [Start] creates with this name and version. It is
+// called by [Engine.Work] in any process that has registered it. The other options apply
 // to all these runs, whichever process starts them, unless Start has set the same option.
-// They are added by the worker that claims the run first.
+// The first worker that claims the run adds them.
 //
-// Handle panics if [Concurrency] or [StartRate] let no run start, if the name is empty or
-// has characters other than letters, digits and ".-_", or if it is already registered. A
-// panic of the function ends the process, like any other panic. Another worker then
-// executes the run. After 10 panics without progress, the run is paused.
+// Handle panics if [Concurrency] or [StartRate] allows no run to start, if the name is
+// empty or contains characters other than letters, digits and ".-_", or if it is already
+// registered. If the function panics, the process ends, as with any other panic. Another
+// worker then executes the run. After 10 panics without progress, the run is paused.
 func Handle[In, Out any](
 	e *Engine, name string, fn func(context.Context, In) (Out, error), options ...HandleOption,
 ) {
@@ -108,22 +108,22 @@ func handlerKey(name string, version int) (string, error) {
 	return name + "@" + strconv.Itoa(version), nil
 }
 
-// StartAt delays the start of a run until a time, by the clock of the store.
+// StartAt delays the start of a run until t, by the store's clock.
 func StartAt(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
 
-// Start creates a run with an input, for the function that is registered under a name in
-// this process or in another one. A worker executes the run: see [Engine.Work]. If the
+// Start creates a run of the function that is registered under name, in this process or
+// in another one, with the input in. A worker executes the run: see [Engine.Work]. If the
 // run already exists with the same name and input, Start does nothing. If it exists with
-// another name or input, Start returns a [*ConflictError]. Two inputs are the same if the
-// [Codec] encodes them to the same bytes, or if the recorded input decodes to a value
+// a different name or input, Start returns a [*ConflictError]. Two inputs are the same if
+// the [Codec] encodes them to the same bytes, or if the recorded input decodes to a value
 // with the same genapi.Arguments. The input of a run whose results were deleted is not
 // compared: see [Retention].
 //
-// If the reply of the store is lost, Start repeats the transaction. [events.EventCreated]
-// is reported at most once for a run. It is not reported if the first reply was lost.
+// If the store's reply is lost, Start repeats the transaction. [events.EventCreated] is
+// reported at most once for a run. It is not reported if the first reply was lost.
 //
 // If Start is called within a run, the new run is a child of that run. It is canceled and
-// paused together with its parent, but goes on if its parent ends. If the parent is
+// paused together with its parent, but continues if its parent ends. If the parent is
 // paused, Start returns its [*PausedError].
 func Start[In any](ctx context.Context, e *Engine, name, id string, in In, options ...RunOption) error {
 	input := record.NewPayload(e.ns.Codec, in)

@@ -27,29 +27,29 @@ func (f handleOption) handle(o *handleOptions) { f(o) }
 
 func (f RunOption) handle(o *handleOptions) { o.run = append(o.run, f) }
 
-// Concurrency limits how many runs of a handler are executed at a time by all workers of
-// the store together, whatever the versions of the handler: [Version]. Runs above the
-// limit stay due, and workers execute runs of other handlers meanwhile. A run counts from
-// its claim until the end of its execution is recorded, including waits during which the
-// process sleeps. It does not count while it is parked or paused. After the death of a
-// worker, its runs count until another worker takes them over, and then as runs of that
-// worker.
+// Concurrency limits how many runs of a handler all workers of the store together execute
+// at the same time. The limit covers all versions of the handler (see [Version]). Runs
+// above the limit stay due, and in the meantime workers execute runs of other handlers. A
+// run counts from its claim until the end of its execution is recorded, including waits
+// during which the process sleeps. It does not count while it is parked or paused. The
+// runs of a dead worker count until another worker takes them over, and then they count
+// as that worker's runs.
 //
 // Workers may register different limits, for example during a deployment. Each claim
 // respects the limit of the worker that makes it. A claim reads the records of all runs
-// that are executed, so limits above a few hundred make claims slow. Each shard of a
-// [Sharded] has its own limit. Handle panics if n is less than 1.
+// that are being executed, so limits above a few hundred make claims slow. Each shard of
+// a [Sharded] has its own limit. Handle panics if n is less than 1.
 func Concurrency(n int) HandleOption {
 	return handleOption(func(o *handleOptions) { o.limits.Bounded, o.limits.Most = true, n })
 }
 
-// StartRate limits how often executions of the runs of a handler start on all workers of
-// the store together: n times in a period of per, evenly spaced. After a pause, up to
+// StartRate limits how often all workers of the store together start executing runs of a
+// handler: n times in each period of length per, evenly spaced. After a pause, up to
 // burst executions may start at once. In any period of length per, there are at most n +
-// burst - 1 starts. An execution that continues a parked run or a run of a dead worker
-// counts as a start, too. Runs above the limit stay due, and workers sleep until the next
-// one may start, by the clock of the store. See [Concurrency] for different limits and
-// shards. Handle panics if n or burst is less than 1, or per is not positive.
+// burst - 1 starts. Continuing a parked run or a dead worker's run also counts as a
+// start. Runs above the limit stay due, and workers sleep until the next one may start,
+// by the store's clock. See [Concurrency] for different limits and shards. Handle panics
+// if n or burst is less than 1, or per is not positive.
 func StartRate(n int, per time.Duration, burst int) HandleOption {
 	return handleOption(func(o *handleOptions) {
 		o.limits.Rated, o.limits.Starts, o.limits.Per, o.limits.Burst = true, n, per, burst

@@ -9,12 +9,12 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// ErrIncarnation is returned for a run that is not claimed, since the store may
-// have lost acknowledged updates: its incarnation has changed, as after a
-// failover, or after a backup was restored. Attempts may have been made that are
-// not recorded any more. Compare the records with the systems that they describe,
-// and call admin.Client.Accept. Runs that were claimed before go on meanwhile: their
-// engines know what they have executed.
+// ErrIncarnation is returned for a run that cannot be claimed because the store may have
+// lost acknowledged updates: its incarnation has changed, as happens after a failover or
+// when a backup is restored. Some attempts may no longer be recorded although they were
+// made. Compare the records with the systems that they describe, and call
+// admin.Client.Accept. In the meantime, runs that were already claimed continue, because
+// their engines know what they have executed.
 var ErrIncarnation = errors.New("the store may have lost updates, as after a failover: check it, then call Accept")
 
 // accepted returns the incarnation of the store, if runs may be claimed: it is

@@ -18,13 +18,13 @@ import (
 // have had, and from then on nothing is special: see record.Job.
 
 // Job registers a function that executes runs, like [Handle]. The function is the only
-// step of its run. It is retried under the policy of s, and recorded like a call of a
-// step with this policy and with the id that the function id returns for the input. id
-// may be nil. If a run succeeds with its first attempt, it takes two updates of one
-// record. In a store that is a [storage.Claimer] and a [storage.Swapper], each of them is
+// step of its run. It is retried under the policy of s. It is recorded like a call to a
+// step with this policy, whose id is the one that the function id returns for the input.
+// id may be nil. A run that succeeds on its first attempt takes two updates of one
+// record. In a store that is a [storage.Claimer] and a [storage.Swapper], each update is
 // one statement.
 //
-// Within the function, [Current] returns the step, and durable calls are a part of the
+// Within the function, [Current] returns the step, and durable calls are part of the
 // step. Generated code calls Job for the bindings of durable policies.
 func Job[In, Out any](
 	e *Engine, name string, s *genapi.StepPolicy, id func(In) genapi.StepID,

@@ -54,42 +54,42 @@ func (o *runOptions) adopt(r *storage.Record, b *record.Run) {
 
 // Timeout limits the time from the creation of a run, or from its start with [StartAt],
 // to its end, downtime included. The contexts of its steps end at that time. If the run
-// is parked at that time, it becomes due, and ends as soon as a worker or Run looks at
-// it. The time during which a run is paused counts as well, but a paused run does not
-// end, so that its steps can still be resolved. It ends with its next execution. The
-// error is [ErrTimedOut].
+// is parked then, it becomes due, and it ends as soon as a worker or Run picks it up. The
+// time during which a run is paused counts as well. However, a paused run does not end
+// until its next execution, so that its steps can still be resolved. The error is
+// [ErrTimedOut].
 func Timeout(d time.Duration) RunOption {
 	return func(o *runOptions) { o.timeout, o.unlimited = d, d <= 0 }
 }
 
-// Version records the version of the function of a run, which [Current] returns:
-// a function whose steps change can continue older runs as they began.
+// Version records the version of a run's function. [Current] returns it, so a function
+// whose steps have changed can continue an older run with the steps with which it began.
 func Version(n int) RunOption { return func(o *runOptions) { o.version = n } }
 
 // Retention sets how long the input, the results and the history of a run are kept after
-// it has succeeded. The default is 30 days. The id is kept, so that the run is not
-// executed again. A run with dead letters, or with steps in doubt, is kept until somebody
+// it has succeeded. The default is 30 days. The id is kept so that the run is not
+// executed again. A run with dead letters, or with steps in doubt, is kept until someone
 // has dealt with them.
 func Retention(d time.Duration) RunOption {
 	return func(o *runOptions) { o.retention = max(d, 1) }
 }
 
 // FailedRetention is [Retention] for runs that have failed, were canceled or have timed
-// out. The default is 90 days. Until then, a failed run can be continued. After that,
-// [Run] returns [ErrExpired], because it cannot know which steps have taken effect.
+// out. The default is 90 days. During that time, a failed run can be continued. After
+// that, [Run] returns [ErrExpired], because it cannot know which steps have taken effect.
 func FailedRetention(d time.Duration) RunOption {
 	return func(o *runOptions) { o.failedRetention = max(d, 1) }
 }
 
-// Priority sets the priority of a run. Of the runs of a handler that are due, workers
-// claim those with the highest priority first, and among equals those that have been due
-// longest. The default is 0. A run that is started within another run, also as a unit of
+// Priority sets the priority of a run. Of a handler's due runs, workers claim those with
+// the highest priority first and, at equal priority, those that have been due longest.
+// The default is 0. A run that is started within another run, including a unit of
 // [GroupRuns], has the priority of that run by default. Start and Run return an error if
 // n is not between -32768 and 32767.
 //
-// Runs with a high priority can keep the others waiting forever. A process that has not
-// registered the handler does not know the priority among its options, so pass it to
-// [Start] there.
+// Runs with a high priority can keep the others waiting forever. If Priority is an option
+// of [Handle], a process that has not registered the handler does not know it. In such a
+// process, pass it to [Start].
 func Priority(n int) RunOption { return func(o *runOptions) { o.priority = &n } }
 
 // check returns an error for options with which no run can be created.
@@ -117,32 +117,33 @@ func (o *runOptions) rank(inherited int16) int16 {
 	return inherited
 }
 
-// Budget limits the retries of all steps of a run together, and the retries of each step.
-// The limits are recorded when the run is created, and do not change afterwards.
+// Budget limits the total number of retries of all steps of a run, and the retries of
+// each step. The limits are recorded when the run is created and do not change
+// afterwards.
 func Budget(p job.BudgetPolicy) RunOption { return func(o *runOptions) { o.budget = &p } }
 
-// Run executes a run: it calls fn with a context, and the durable calls with this context
+// Run executes a run: it calls fn with a context, and durable calls that use this context
 // are steps of the run. The id identifies the run permanently. What Run does depends on
 // the state of the run in the store:
 //
 //   - If the run is new, open, parked or failed, Run calls fn. Steps that have finished
 //     return their recorded results.
 //   - If the run has succeeded, Run returns nil and does not call fn. If its results have
-//     been deleted since it ended, Run returns [ErrExpired].
+//     since been deleted, Run returns [ErrExpired].
 //   - If the run is paused, Run returns a [*PausedError]. If it was canceled or has timed
 //     out, Run returns [ErrCanceled] or [ErrTimedOut].
-//   - If another engine owns the run, Run waits for the end of the lease of that engine,
-//     or until the store knows that its process is dead. If the lease is renewed, Run
+//   - If another engine owns the run, Run waits until the end of that engine's lease, or
+//     until the store knows that its process is dead. If the lease is renewed, Run
 //     returns an [*OwnedError].
 //
-// An error of fn is returned, and recorded for admin.Client.List; the next call of Run
-// calls fn again. If ctx ends, the execution ends and the run stays open. Run returns
+// An error from fn is returned, and is recorded for admin.Client.List. The next call to
+// Run calls fn again. If ctx ends, the execution ends and the run stays open. Run returns
 // when all steps of the run have returned and their ends are recorded. If Run is called
 // within another run, that run is recorded as the parent.
 //
 // If ctx has ended and the store does not answer, Run tries for 30s to record the end of
-// an attempt, and for 30s to record the end of the run. Then it returns the error of the
-// store. Nothing is acknowledged, and an attempt whose end was not recorded is in doubt.
+// an attempt, and for 30s to record the end of the run. Then it returns the store's
+// error. Nothing is acknowledged, and an attempt whose end was not recorded is in doubt.
 func (e *Engine) Run(ctx context.Context, id string, fn func(context.Context) error, options ...RunOption) error {
 	_, err := e.run(
 		ctx, id, func(ctx context.Context) (record.Payload, error) { return record.Payload{}, fn(ctx) }, options,
@@ -150,8 +151,8 @@ func (e *Engine) Run(ctx context.Context, id string, fn func(context.Context) er
 	return err
 }
 
-// Run is [Engine.Run] for a function with a result, which is recorded: a run that
-// has succeeded returns it without calling fn.
+// Run is [Engine.Run] for a function with a result. The result is recorded, so for a run
+// that has already succeeded, Run returns it without calling fn.
 func Run[T any](
 	ctx context.Context, e *Engine, id string, fn func(context.Context) (T, error), options ...RunOption,
 ) (T, error) {

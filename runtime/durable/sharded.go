@@ -14,27 +14,27 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Sharded divides runs among several stores, for more runs than one database can
-// record. Each store is a shard. It has its own engine, with its own leases, workers and
-// clock. A run and all its descendants are on the same shard, which is chosen by a hash
-// of their root, so no transaction needs two shards.
+// A Sharded distributes runs over several stores, if there are more runs than one
+// database can record. Each store is a shard, and has its own engine with its own leases,
+// workers and clock. A run and all its descendants are on the same shard, which is chosen
+// by a hash of their root. So no transaction needs two shards.
 //
 // The root of a run is the part of its id before the first slash. The ids of all
 // descendants of run "import-7" begin with "import-7/". The number and the order of the
-// shards must never change, because the hash would no longer find the runs.
+// shards must never change, because otherwise the hash would lead to the wrong shard.
 // postgres.OpenSharded refuses such a change.
 //
 // [genapi.StepPolicy.Breaker] and [genapi.StepPolicy.Budget] are records of one store,
-// which a transaction on another shard cannot reach, so such steps return [ErrShard]. Set
-// Shared of the step instead, with a breaker and a shared.Budget that a shared.Link
-// connects to one store.
+// which a transaction on another shard cannot reach. Steps that need them there return
+// [ErrShard]. Instead, set the step's Shared to a breaker and a shared.Budget that a
+// shared.Link connects to one store.
 type Sharded struct{ engines []*Engine }
 
-// ErrShard is returned for a call that needs records of another shard: see [Sharded].
+// ErrShard is returned for a call that needs records on a different shard: see [Sharded].
 var ErrShard = errors.New("on another shard")
 
-// NewSharded returns an engine for each of the stores, which are in the order of
-// the shards. The options apply to all engines.
+// NewSharded returns a Sharded with one engine for each store. The order of the stores is
+// the order of the shards. The options apply to all engines.
 func NewSharded(stores []storage.Store, options ...Option) (*Sharded, error) {
 	if len(stores) == 0 {
 		return nil, errors.New("durable: there are no shards: give at least one store")
@@ -51,8 +51,8 @@ func NewSharded(stores []storage.Store, options ...Option) (*Sharded, error) {
 	return s, nil
 }
 
-// Engine returns the engine of a run. Use this engine for functions that take the id of a
-// run, such as [Start], [Await] and [admin.Client.Cancel].
+// Engine returns the engine of a run. Use this engine for functions that take a run's id,
+// such as [Start], [Await] and [admin.Client.Cancel].
 func (s *Sharded) Engine(run string) *Engine {
 	root, _, _ := strings.Cut(run, "/")
 	h := fnv.New64a()
@@ -69,13 +69,13 @@ func (s *Sharded) Admins() []*admin.Client {
 	return clients
 }
 
-// Engines returns all engines, in the order of the shards: to register handlers
-// with each, for example.
+// Engines returns all engines in the order of the shards, for example to register
+// handlers with each of them.
 func (s *Sharded) Engines() []*Engine { return s.engines }
 
-// Work calls [Engine.Work] for all shards, until ctx ends. The options apply to each
-// shard, so [MaxRuns] limits the runs of one shard. If Work returns an error for one
-// shard, it ends for all of them, and the error is returned.
+// Work calls [Engine.Work] for all shards. It returns when ctx ends. The options apply to
+// each shard, so [MaxRuns] limits the runs of one shard. If one shard fails, Work stops
+// for all of them and returns the error.
 func (s *Sharded) Work(ctx context.Context, options ...WorkOption) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

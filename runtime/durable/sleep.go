@@ -16,14 +16,14 @@ import (
 const sleepPark = time.Minute
 
 // Sleep waits for d as a step of the run in ctx. The end of the wait is recorded once, by
-// the clock of the store: after a crash, Sleep waits for the remainder, and a later
-// execution of the run does not wait again. Sleep parks the run if the wait does not fit
-// within the deadline of ctx, or if it is longer than a minute and a worker executes the
-// run. In this case, return the error of Sleep. If a wait has ended while no process was
-// running, the run continues at a random time within the length of the sleep, but within
-// 30s at most.
+// the store's clock: after a crash, Sleep waits for the remainder, and a later execution
+// of the run does not wait again. Sleep parks the run if the wait does not fit within the
+// deadline of ctx, or if it is longer than a minute and a worker executes the run. In
+// this case, return the error from Sleep. If the wait has ended while no process was
+// running, the run continues after a random delay, which is at most the length of the
+// sleep and at most 30s.
 //
-// The name and the errors are the same as for a [Step]. If the duration differs from the
+// The name and the errors are the same as for [Step]. If the duration differs from the
 // recorded one, the error is a [*ChangedError]. A second call with the same name in one
 // execution needs a [Scope]. A sleep is not an attempt and cannot fail. Within a step,
 // the error matches [ErrConflict].
@@ -33,9 +33,9 @@ func Sleep(ctx context.Context, name string, d time.Duration) error {
 	return err
 }
 
-// SleepUntil is [Sleep] until a time, by the clock of the store. The time must be the
-// same in each execution of the run, so take it from a step or from the input of the run.
-// Otherwise the error is a [*ChangedError].
+// SleepUntil is like [Sleep], but waits until a time by the store's clock. The time must
+// be the same in each execution of the run, so take it from the result of a step or from
+// the run's input. Otherwise the error is a [*ChangedError].
 func SleepUntil(ctx context.Context, name string, t time.Time) error {
 	end := func(time.Time) time.Time { return t }
 	_, err := callPause(ctx, record.UntilFunction, name, genapi.Arguments("t", t.Round(0).UTC()), pausing{end: end})
@@ -43,17 +43,17 @@ func SleepUntil(ctx context.Context, name string, t time.Time) error {
 }
 
 // Wait waits until admin.Client.Signal sends a value to the step, and returns the value.
-// A signal that was sent before is kept. Otherwise the run is parked, without a
-// process, until the signal comes or the timeout has passed: return the error of
-// Wait, a [*ParkedError]. A worker then goes on at once; a run that [Engine.Run]
-// executes goes on when Run is called again.
+// A signal that was sent earlier is kept. If there is none, the run is parked, without a
+// process, until the signal arrives or the timeout has passed. In this case, return the
+// error from Wait, a [*ParkedError]. When the signal arrives, a worker continues the run
+// at once. A run that [Engine.Run] executes continues when Run is called again.
 //
 // After the timeout, the error is a [*StepError] that matches [ErrNoSignal]. It is
 // recorded like the value, so that later executions of the run take the same branch, and
 // signals are refused from then on. admin.Client.Requeue makes the step wait again. With
-// a timeout of 0, Wait returns a signal only if it was sent before.
+// a timeout of 0, Wait returns a signal only if it was sent earlier.
 //
-// The name and the other errors are the same as for a [Step]. If the timeout differs from
+// The name and the other errors are the same as for [Step]. If the timeout differs from
 // the recorded one, the error is a [*ChangedError]. Within a step, the error matches
 // [ErrConflict].
 func Wait[T any](ctx context.Context, name string, timeout time.Duration) (T, error) {

@@ -10,15 +10,15 @@ import (
 
 // StartMany is [Start] for many runs of one function. It takes their ids and inputs from
 // a sequence, and returns how many runs it has created. If the runs have no [Budget] and
-// the store is a [storage.Inserter], like the one of PostgreSQL, up to 5,000 runs are
-// created by one statement. Otherwise, and within a run, up to 1,000 runs are created in
-// one transaction.
+// the store is a [storage.Inserter], such as the PostgreSQL store, one statement creates
+// up to 5,000 runs. Otherwise, and within a run, one transaction creates up to 1,000
+// runs.
 //
 // Runs that already exist with the same name and input are skipped, so StartMany can be
-// called again with the same sequence after it has stopped. If some runs exist with
-// another name or input, StartMany starts all other runs, and returns a [*ConflictError]
-// with the ids of the existing ones. At any other error, such as an invalid id or input,
-// it stops; the runs of earlier statements have then been started.
+// called again with the same sequence after it has stopped. If some runs exist with a
+// different name or input, StartMany starts all other runs and returns a [*ConflictError]
+// with the ids of the existing ones. On any other error, such as an invalid id or input,
+// it stops. The runs created by earlier statements have then been started.
 func StartMany[In any](
 	ctx context.Context, e *Engine, name string, runs iter.Seq2[string, In], options ...RunOption,
 ) (created int, err error) {

@@ -8,21 +8,21 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// StartTx is [Start] in a transaction of your program, in the same database as the store.
-// If the transaction commits, the run exists; if it is rolled back, the run does not
-// exist. A program can thus change its tables and start a run, or do neither, without an
-// outbox. Workers see the run, and are notified, when the transaction commits.
-// postgres.Store.Tx and SQLTx, and sqlite.Store.Transact return such transactions.
+// StartTx is [Start] within a transaction of your program, in the store's database. If
+// the transaction commits, the run exists; if it is rolled back, the run does not exist.
+// A program can thus change its tables and start a run atomically, without an outbox.
+// Workers see the run and are notified when the transaction commits. postgres.Store.Tx
+// and SQLTx, and sqlite.Store.Transact return such transactions.
 //
-// StartTx does not commit the transaction, and repeats nothing. If it returns an error,
+// StartTx does not commit the transaction and does not retry. If it returns an error,
 // roll the transaction back. If the run already exists with the same name and input,
 // StartTx does nothing. If another transaction has started the same run and has not
-// ended, StartTx waits for it. Several transactions that start the same runs must do it
-// in the same order, or they may wait for each other.
+// ended, StartTx waits for it. Transactions that start several of the same runs must
+// start them in the same order; otherwise they may deadlock.
 //
 // StartTx returns an error if it is called within a run of the engine, if the options
-// contain a [Budget], or if the transaction belongs to another store than the engine. The
-// run has no parent, and only the budget of its handler. StartTx does not report
+// contain a [Budget], or if the transaction does not belong to the engine's store. The
+// run has no parent, and its only budget is that of its handler. StartTx does not report
 // [events.EventCreated], because the transaction may be rolled back.
 func StartTx[In any](
 	ctx context.Context, e *Engine, tx storage.Transaction, name, id string, in In, options ...RunOption,

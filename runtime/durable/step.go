@@ -16,7 +16,7 @@ import (
 
 // Step executes fn as a step of the run in ctx, or returns its recorded result. The name
 // identifies the step within the run. For a step in a loop, use [Scope]. Results are
-// recorded as JSON, of at most 1 MiB.
+// recorded as JSON and may be at most 1 MiB long.
 //
 // With a policy, fn is retried under the policy, within and across executions of the run.
 // If an attempt may have taken effect, the run pauses. Generated code for a binding with
@@ -27,11 +27,11 @@ import (
 // unchanged, and the next execution of the run calls fn again. The same happens after a
 // crash. Use such steps for reads, clocks and random numbers.
 //
-// If the same step is called a second time in one execution of the run, after the first
-// call has succeeded, the error matches [ErrRepeated]. With [genapi.StepPolicy.Repeat],
-// the second call returns a copy of the result. If Step is called within another step, it
-// is a part of that step: fn is called with retries under p, and nothing is recorded.
-// Without a run in ctx, the error matches [ErrNoRun], and fn is not called.
+// If the same step is called again in the same execution of the run after the first call
+// has succeeded, the error matches [ErrRepeated]. With [genapi.StepPolicy.Repeat], the
+// second call returns a copy of the result. If Step is called within another step, it is
+// part of that step: fn is called with retries under p, and nothing is recorded. Without
+// a run in ctx, the error matches [ErrNoRun], and fn is not called.
 func Step[T any](ctx context.Context, name string, p *retry.Policy, fn func(context.Context) (T, error)) (T, error) {
 	return genapi.Call(ctx, &genapi.StepPolicy{Name: name, Policy: p}, genapi.StepID{}, genapi.Digest{}, fn)
 }

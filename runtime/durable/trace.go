@@ -8,7 +8,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// Trace sets the tracer of an engine. The default is none.
+// Trace sets the tracer of an engine. By default, an engine has no tracer.
 func Trace(t events.Tracer) Option {
 	return func(e *Engine) error {
 		e.tracer = t

@@ -23,34 +23,36 @@ type workOptions struct {
 	drain   time.Duration
 }
 
-// MaxRuns sets how many runs a worker executes at a time, by default 10. While their
-// ends are recorded it executes others: it owns at most twice as many.
+// MaxRuns sets how many runs a worker executes at the same time. The default is 10. While
+// the ends of these runs are being recorded, the worker executes other runs, so it owns
+// at most twice as many.
 func MaxRuns(n int) WorkOption { return func(o *workOptions) { o.maxRuns = max(n, 1) } }
 
-// Poll sets how often a worker asks the store for runs that are due, and for runs of dead
+// Poll sets how often a worker asks the store for runs that are due and for runs of dead
 // workers. The default is 1s. Runs that the same engine starts are found at once. If the
-// store is a [storage.Notifier], changes of other engines are found as soon as it reports
-// them.
+// store is a [storage.Notifier], changes by other engines are noticed as soon as it
+// reports them.
 func Poll(d time.Duration) WorkOption {
 	return func(o *workOptions) { o.poll = max(d, time.Millisecond) }
 }
 
-// Drain sets how long the runs of a worker may go on after its context has ended. After
+// Drain sets how long a worker's runs may continue after its context has ended. After
 // this time, the contexts of the runs end, and the runs stay open for other workers. The
 // default is 30s.
 func Drain(d time.Duration) WorkOption { return func(o *workOptions) { o.drain = max(d, 0) } }
 
 // Work executes runs until ctx ends. It executes runs that are due and whose handler and
 // version are registered (see [Handle]), including the runs of dead workers. It does not
-// touch other runs. It claims as many runs as it may execute at a time, from all handlers
-// in turn, and first the runs that have been due longest. The clock of the store decides
-// which runs are due. If this clock is set back, runs wait longer by the same time.
+// touch other runs. It claims as many runs as it may execute at the same time, from all
+// handlers in turn, starting with the runs that have been due longest. The store's clock
+// decides which runs are due. If this clock is set back, runs wait longer by the same
+// amount of time.
 //
 // When ctx ends, Work claims no further runs, waits for the runs that it executes (see
-// [Drain]), and returns nil. After [Engine.Close], it returns [ErrClosed]. If the first
-// interrupt should end a program in this manner, and the second one at once, use a
-// context of [os/signal.NotifyContext], and call its stop function when the context has
-// ended. Errors of the store, including [ErrIncarnation], are reported as
+// [Drain]), and returns nil. After [Engine.Close], it returns [ErrClosed]. To let the
+// first interrupt end a program in this manner, and the second one end it at once, use a
+// context from [os/signal.NotifyContext] and call its stop function when the context has
+// ended. Store errors, including [ErrIncarnation], are reported as
 // [events.EventStoreError] and do not end Work.
 //
 // Work returns an error at once if no handler is registered.

@@ -12,9 +12,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// By says who makes a change, and why: an option of [Client.Cancel] and the
-// other methods for operators. Both texts are kept with the change: for a step in
-// its history, otherwise for [Client.Audit].
+// By names the person who makes a change, and the reason. It is an option of
+// [Client.Cancel] and the other methods for operators. Both texts are kept with the
+// change: in the step's history if a step was changed, and otherwise for [Client.Audit].
 func By(name, reason string) events.Operator { return events.Operator{Name: name, Reason: reason} }
 
 // operator returns the last of some options, as a record keeps it.
@@ -36,31 +36,30 @@ const (
 	ActionResumed  Action = "resumed"
 	ActionReset    Action = "reset"
 	ActionForced   Action = "forced open"
-	ActionExpired  Action = "expired"  // before its time: see [Client.Expire]
-	ActionImported Action = "imported" // steps of another system: see [Client.Import]
-	ActionAccepted Action = "accepted" // the incarnation of the store: see [Client.Accept]
+	ActionExpired  Action = "expired"  // before its retention had passed: see [Client.Expire]
+	ActionImported Action = "imported" // steps recorded by another system: see [Client.Import]
+	ActionAccepted Action = "accepted" // the store's incarnation: see [Client.Accept]
 
 	ActionOverrode Action = "overrode"          // see [Client.Override]
 	ActionEnded    Action = "ended an override" // see [Client.EndOverride]
 )
 
-// An AuditEntry is something that an operator did to a run, a budget or a breaker,
-// or to the whole store.
+// An AuditEntry describes a change that an operator made to a run, a budget, a breaker or
+// the whole store.
 type AuditEntry struct {
 	Kind   storage.Kind // KindRun, KindBudget, KindBreaker, KindIncarnation or KindOverrides
-	Run    string       // or "" for what runs share
-	Name   string       // of the budget or the breaker
+	Run    string       // id of the run, or "" for what runs share
+	Name   string       // name of the budget or the breaker
 	Action Action
-	Detail string // of an override: what it does
+	Detail string // what an override does
 	At     time.Time
 	By     events.Operator
 }
 
-// Audit returns what operators did to a run, or to a budget or a breaker, from
-// the first to the last. name is "" for a run and for the budget of a run, run is
-// "" for what runs share; both are "" for [storage.KindIncarnation] and
-// [storage.KindOverrides]. What they did to a
-// step is in its history: see [Client.Attempts].
+// Audit returns the changes that operators have made to a run, a budget or a breaker,
+// oldest first. name is "" for a run and for a run's budget. run is "" for what runs
+// share. Both are "" for [storage.KindIncarnation] and [storage.KindOverrides]. Changes
+// to a step are in its history: see [Client.Attempts].
 func (c *Client) Audit(ctx context.Context, kind storage.Kind, run, name string) iter.Seq2[AuditEntry, error] {
 	return func(yield func(AuditEntry, error) bool) {
 		for entry, err := range c.ns.Entries(ctx, c.ns.Key(kind, run, name)) {

@@ -9,9 +9,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Client describes and changes the runs of a namespace of a store: what operators
-// do, and programs on their behalf. Its methods may be called concurrently. It needs
-// no engine; durable.Engine.Admin returns the client of an engine.
+// A Client describes and changes the runs in one namespace of a store, for operators and
+// for programs that act on their behalf. Its methods may be called concurrently. A Client
+// does not need an engine; durable.Engine.Admin returns the client of an engine.
 type Client struct {
 	ns   *namespace.Namespace
 	view *namespace.Namespace // to read from, with the steps that runs stand for
@@ -20,8 +20,8 @@ type Client struct {
 // An Option changes a default of a client.
 type Option func(*namespace.Namespace) error
 
-// Namespace sets the namespace of the engines whose runs the client describes. The
-// default is the empty namespace.
+// Namespace sets the namespace that the client uses, which is the namespace of the
+// engines. The default is the empty namespace.
 func Namespace(name string) Option {
 	return func(n *namespace.Namespace) error { return n.Name(name) }
 }
@@ -32,8 +32,8 @@ type Codec interface {
 	Decode(data []byte, into any) error
 }
 
-// WithCodec sets the encoding of results, with which the engines write them. The default
-// is JSON.
+// WithCodec sets the encoding of results, which must be the one that the engines use. The
+// default is JSON.
 func WithCodec(c Codec) Option {
 	return func(n *namespace.Namespace) error {
 		n.Codec = c
@@ -41,8 +41,8 @@ func WithCodec(c Codec) Option {
 	}
 }
 
-// OnEvent adds a function that is called for every event of the client, in the
-// goroutine that causes it. It must not call methods of the client.
+// OnEvent adds a function that is called for each of the client's events, in the
+// goroutine that causes it. The function must not call methods of the client.
 func OnEvent(f func(context.Context, events.Event)) Option {
 	return func(n *namespace.Namespace) error {
 		n.OnEvent(f)
@@ -50,11 +50,12 @@ func OnEvent(f func(context.Context, events.Event)) Option {
 	}
 }
 
-// Redact adds a function that reports which parts of inputs and results people
-// may not see: [Client.Values] returns "[redacted]" in their place. The path of a part
-// has the names of the members that lead to it, the outermost first; elements of arrays
-// have the path of their array. Members that have the names of secrets, such as
-// password, access_token or Authorization, are redacted in any case. See [Named].
+// Redact adds a function that reports which parts of inputs and results must be hidden
+// from people: [Client.Values] returns "[redacted]" in their place. The path of a part
+// consists of the names of the members that lead to it, starting with the outermost one.
+// The elements of an array have the array's path. Members whose names look like secrets,
+// such as password, access_token or Authorization, are always redacted. To redact other
+// names, see [Named].
 func Redact(hidden func(path []string) bool) Option {
 	return func(n *namespace.Namespace) error {
 		n.Hidden = append(n.Hidden, hidden)
@@ -62,8 +63,8 @@ func Redact(hidden func(path []string) bool) Option {
 	}
 }
 
-// New returns a client of a store. It neither reads nor writes the store before
-// its first operation, and needs no Close.
+// New returns a client for a store. The client does not read or write the store before
+// its first operation, and does not need to be closed.
 func New(s storage.Store, options ...Option) (*Client, error) {
 	n := namespace.New(s)
 	for _, option := range options {
@@ -74,5 +75,5 @@ func New(s storage.Store, options ...Option) (*Client, error) {
 	return ClientOf(n), nil
 }
 
-// ClientOf returns a client of a namespace that an engine uses.
+// ClientOf returns a client for a namespace that an engine uses.
 func ClientOf(n *namespace.Namespace) *Client { return &Client{n, n.Unfolded()} }

@@ -12,10 +12,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Cancel ends a run permanently, together with the runs that it has started. If an engine
-// executes the run, it starts no further attempt, and the contexts of its executing
-// attempts end: at once in this process, and with the next renewal of the lease in other
-// processes. If the run has already ended, Cancel does not change it, and the error
+// Cancel permanently ends a run and the runs that it has started. An engine that is
+// executing the run starts no further attempts, and the contexts of the attempts in
+// progress end. This happens at once in this process, and at the next lease renewal in
+// other processes. If the run has already ended, Cancel does not change it, and the error
 // matches [ErrConflict]. It is not an error to cancel a run twice.
 func (c *Client) Cancel(ctx context.Context, run string, by ...events.Operator) error {
 	return c.cancel(ctx, run, run, operator(by))
@@ -57,12 +57,13 @@ func (c *Client) cancel(ctx context.Context, run, root string, by events.Operato
 	return c.eachChild(ctx, run, func(child string) error { return c.cancel(ctx, child, root, by) })
 }
 
-// Pause stops a whole run, and the runs that it has started, until [Client.Resume]. If an
-// engine executes the run, it starts no further attempt: at once in this process, and in
-// other processes as soon as they ask the store, or at the latest with the next renewal
-// of the lease. Attempts that are executing can end, and are recorded. Run then returns a
-// *durable.PausedError, and workers do not claim the run. The error matches [ErrConflict]
-// if the run has ended, unless it has failed. It is not an error to pause a run twice.
+// Pause stops a run and the runs that it has started until [Client.Resume] is called. An
+// engine that is executing the run starts no further attempts. This happens at once in
+// this process. In other processes, it happens as soon as they ask the store, and at the
+// latest at the next lease renewal. Attempts in progress may finish and are recorded. Run
+// then returns a *durable.PausedError, and workers do not claim the run. The error
+// matches [ErrConflict] if the run has ended, unless it has failed. It is not an error to
+// pause a run twice.
 func (c *Client) Pause(ctx context.Context, run string, by ...events.Operator) error {
 	return c.hold(ctx, run, &record.Hold{By: operator(by), Root: run})
 }
@@ -100,11 +101,11 @@ func (c *Client) hold(ctx context.Context, run string, h *record.Hold) error {
 	return c.eachChild(ctx, run, func(child string) error { return c.hold(ctx, child, h) })
 }
 
-// Resume continues a run that [Client.Pause] has paused, together with the runs that were
+// Resume continues a run that was paused with [Client.Pause], and the runs that were
 // paused with it. It does not change steps. Resume also continues a run that was paused
-// because it has crashed too often without progress, and a failed run of a handler.
-// Afterwards, workers execute the run, or call Run. If the run also has steps in doubt,
-// it stays paused until these are resolved. The error matches [ErrNotFound], or
+// because it crashed too often without progress, and a failed run of a handler.
+// Afterwards, let workers execute the run, or call Run. If the run also has steps in
+// doubt, it stays paused until they are resolved. The error matches [ErrNotFound], or
 // [ErrConflict] for a run in another state.
 func (c *Client) Resume(ctx context.Context, run string, by ...events.Operator) error {
 	return c.resume(ctx, run, run, operator(by))

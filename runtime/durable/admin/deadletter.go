@@ -18,20 +18,20 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// An Eligibility is advice about a dead letter, for a person or for a program that
-// requeues dead letters.
+// An Eligibility is advice on whether to requeue a dead letter, for a person or a
+// program.
 type Eligibility string
 
 // The eligibilities.
 const (
-	// EligibleReprocess is a failure that may be over: a timeout, the network, a
-	// server, a rate limit, something temporary, a resource.
+	// EligibleReprocess means that the cause of the failure may be gone: a timeout, a
+	// network or server error, a rate limit, a temporary problem, a lack of resources.
 	EligibleReprocess Eligibility = "reprocess"
-	// EligibleReview is a failure that a retry repeats, or that may have taken
-	// effect: permission, access denied, validation, corrupted data, a permanent
+	// EligibleReview means that a retry would fail again, or that the step may have taken
+	// effect: missing permission, access denied, invalid or corrupted data, a permanent
 	// error, a lost attempt.
 	EligibleReview Eligibility = "review"
-	// EligibleUnknown is any other failure.
+	// EligibleUnknown means any other failure.
 	EligibleUnknown Eligibility = "unknown"
 )
 
@@ -91,47 +91,48 @@ func eligibilityOf(reason retry.Reason, class retry.Class, text string) Eligibil
 // defaultRate is how many dead letters RequeueDead requeues in a second.
 const defaultRate = 10
 
-// RequeueRate sets how many dead letters [Client.RequeueDead] requeues in a second. The
-// default is 10, so that steps that have failed together are not retried together. Since
-// the letters of one run are executed together, RequeueDead waits only between runs:
-// after a run with 20 letters, for example, for two seconds. With 0 or less, it does not
-// wait.
+// RequeueRate sets how many dead letters [Client.RequeueDead] requeues per second. The
+// default is 10, so that steps that failed together are not all retried at once. The dead
+// letters of one run are executed together, so RequeueDead waits only between runs: for
+// example, it waits for two seconds after a run with 20 dead letters. With 0 or less, it
+// does not wait.
 func RequeueRate(perSecond float64) RequeueOption {
 	return func(q *requeue) { q.rate = perSecond }
 }
 
-// Only lets [Client.RequeueDead] requeue only the dead letters of its filter for which
-// f returns true.
+// Only restricts [Client.RequeueDead] to those of the selected dead letters for which f
+// returns true.
 func Only(f func(StepInfo) bool) RequeueOption {
 	return func(q *requeue) { q.only = f }
 }
 
-// A Requeued is what [Client.RequeueDead] did with one dead letter.
+// A Requeued describes what [Client.RequeueDead] did with one dead letter.
 type Requeued struct {
 	Letter StepInfo // as it was listed
 	// Err is the reason why the dead letter was not requeued, or nil. It matches
-	// [ErrConflict] if an engine executes the run or if the run has ended permanently,
-	// and [ErrNotFound] if the step was deleted meanwhile.
+	// [ErrConflict] if an engine is executing the run or the run has ended permanently,
+	// and [ErrNotFound] if the step has been deleted in the meantime.
 	Err error
 }
 
 // errNotDead means that a step is not a dead letter any more.
 var errNotDead = fmt.Errorf("the step is not a dead letter: %w", fault.ErrConflict)
 
-// RequeueDead requeues the dead letters that a filter selects, in the order of their runs
-// and ids, each in a separate transaction: see [Client.Requeue] and [RequeueRate]. Status
-// and DeadLetter of the filter are ignored. Each dead letter is reported after it was
-// requeued or skipped. To stop, end the loop. The first error of the store, or the end of
-// ctx, ends the sequence.
+// RequeueDead requeues the dead letters that a filter selects, ordered by run and id,
+// each in a separate transaction: see [Client.Requeue] and [RequeueRate]. The filter's
+// Status and DeadLetter are ignored. Each dead letter is reported after it has been
+// requeued or skipped. To stop, break out of the loop. The sequence ends at the first
+// store error and when ctx ends.
 //
-// The letters of a run are one operation: workers execute the run after the last of them.
-// If the operation ends early, because the process dies, the store fails, or the loop
-// pauses for longer than a lease, workers execute the run one lease (see durable.Lease)
-// after the last letter that was requeued. The others stay dead letters.
+// The dead letters of a run are requeued as one operation: workers execute the run after
+// the last of them. The operation may end early because the process dies, the store
+// fails, or the loop pauses for longer than a lease (see durable.Lease). In this case,
+// workers execute the run one lease after the last requeued step. The other steps remain
+// dead letters.
 //
-// RequeueDead may be called again, also by several programs at once. A dead letter that
-// was requeued is not requeued a second time unless it has been exhausted again. To
-// continue after the last reported letter, set AfterRun and AfterStep of the filter.
+// RequeueDead may be called again, also by several programs at once. A requeued dead
+// letter is not requeued a second time unless its attempts are exhausted again. To
+// continue after the last reported dead letter, set AfterRun and AfterStep in the filter.
 func (c *Client) RequeueDead(ctx context.Context, f Filter, options ...RequeueOption) iter.Seq2[Requeued, error] {
 	f.Status, f.DeadLetter = []storage.Status{storage.StatusDead}, true
 	return func(yield func(Requeued, error) bool) {
@@ -167,9 +168,9 @@ func (c *Client) RequeueDead(ctx context.Context, f Filter, options ...RequeueOp
 	}
 }
 
-// RequeueFailed requeues all steps of a run that have failed, dead letters included, as
-// one operation: see [Client.RequeueDead]. It is not an error if an engine executes a
-// step meanwhile, or if a step was requeued together with another one.
+// RequeueFailed requeues all failed steps of a run, including dead letters, as one
+// operation: see [Client.RequeueDead]. It is not an error if an engine executes a step in
+// the meantime, or if a step was requeued together with another one.
 func (c *Client) RequeueFailed(ctx context.Context, run string, options ...RequeueOption) error {
 	q := storage.Query{Kind: storage.KindStep, Space: c.ns.Space, Run: run, Status: []storage.Status{
 		storage.StatusFailed, storage.StatusDead,
@@ -258,12 +259,12 @@ func (b *bulkRequeue) leave(ctx context.Context) error {
 }
 
 // Discard removes a step from the dead letters, so that it is no longer listed and no
-// longer keeps its run from being deleted. Calls of the step return the recorded error as
-// before. The history is kept until the run is deleted, and records who has discarded the
-// step and why: by must have a reason. A discarded step can still be requeued. Discard
-// does not change the state of the run, and an engine may be executing it.
+// longer keeps its run from being deleted. Calls to the step return the recorded error as
+// before. The history is kept until the run is deleted. It records who discarded the step
+// and why, so by must have a reason. A discarded step can still be requeued. Discard does
+// not change the state of the run, and an engine may be executing it.
 //
-// In a run that was canceled or has timed out, a step in doubt can be discarded, too. The
+// In a run that was canceled or has timed out, a step in doubt can also be discarded. The
 // error matches [ErrNotFound], or [ErrConflict] if the step is in another state. It is
 // not an error to discard a step twice.
 func (c *Client) Discard(ctx context.Context, run, step string, by events.Operator) error {

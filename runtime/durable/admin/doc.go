@@ -1,22 +1,21 @@
-// Package admin shows the runs of a namespace to operators, and lets them change runs.
+// Package admin lets operators inspect and change the runs of a namespace.
 //
-// A [Client] needs only a store, and no engine. If there is an engine,
-// durable.Engine.Admin returns its client. Engines notice a change at once, or at the
-// latest when they renew their lease.
+// A [Client] needs a store, but no engine. If there is an engine, durable.Engine.Admin
+// returns its client. Engines notice a change at once, or at the latest when they renew
+// their lease.
 //
 //   - To read what a store contains, use [Client.List], [Client.Steps], [Client.History],
 //     [Client.Groups], [Client.Owners], [Client.Stats] and [Client.Audit]. [Client.Why]
-//     explains why a run does not go on.
+//     explains why a run is not making progress.
 //   - To change a whole run, use [Client.Pause], [Client.Resume], [Client.Cancel] and
 //     [Client.Expire].
 //   - To change one step, use [Client.Resolve], which records what a person knows about
 //     it; [Client.Requeue], which executes it again; [Client.Discard], which removes it
-//     from the dead letters; or [Client.Signal], which sends it the value that it waits
-//     for.
+//     from the dead letters; or [Client.Signal], which sends it the value that it is
+//     waiting for.
 //   - To change what runs share, use [Client.ResetBudget], [Client.ResetBreaker] and
 //     [Client.ForceOpenBreaker].
-//   - For the store as a whole, there are [Client.Verify], [Client.Accept] and
-//     [Client.Import].
+//   - For the store as a whole, use [Client.Verify], [Client.Accept] and [Client.Import].
 //
-// Every change can record who has made it, and why: see [By].
+// Every change can record who made it and why: see [By].
 package admin

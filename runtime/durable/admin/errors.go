@@ -16,6 +16,6 @@ var (
 	ErrResult = fault.ErrResult
 	// ErrID matches the error for an id that is empty, too long, or not UTF-8.
 	ErrID = fault.ErrID
-	// ErrArguments matches the error for a value that has no JSON form.
+	// ErrArguments matches the error for a value that cannot be encoded as JSON.
 	ErrArguments = fault.ErrArguments
 )

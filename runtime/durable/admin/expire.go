@@ -12,13 +12,13 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Expire deletes the inputs, the results and the history of all runs that have ended
-// and whose time has passed: see durable.Retention and durable.FailedRetention. Engines
-// do so as well, with each renewal of their lease. If before is not zero, the runs that
-// ended earlier than that are deleted, too, however long they were to be kept; the audit
-// of these runs has by. Runs with dead letters or steps in doubt stay. Many runs are deleted
-// in one transaction, and then their ids are returned; to stop, end the loop. An error ends
-// the sequence.
+// Expire deletes the inputs, the results and the history of all runs that have ended and
+// whose retention period has passed: see durable.Retention and durable.FailedRetention.
+// Engines also do this each time they renew their lease. If before is not zero, the runs
+// that ended before that time are also deleted, regardless of their retention, and by is
+// recorded in their audit. Runs with dead letters or steps in doubt are kept. Expire
+// deletes many runs in one transaction, and then returns their ids. To stop, break out of
+// the loop. An error ends the sequence.
 func (c *Client) Expire(ctx context.Context, before time.Time, by ...events.Operator) iter.Seq2[string, error] {
 	due := c.ns.Due(time.Now())
 	early := storage.Query{Kind: storage.KindRun, Space: c.ns.Space, Status: namespace.Ends, Limit: due.Limit}

@@ -13,21 +13,20 @@ import (
 
 // A GroupInfo describes a group.
 type GroupInfo struct {
-	Run, Group string // Group is the id: the name of its policy, after the scopes of the call
+	Run, Group string // Group is the id: the name of the group's policy, after the scopes of the call
 	JobID      string
-	Policy     job.GroupPolicy // with which it was called last
+	Policy     job.GroupPolicy // with which the group was last called
 	Began      time.Time
 	Progress   job.Progress
-	Decision   job.Decision // that has ended it, or its provisional result, if there is one
+	Decision   job.Decision // that has ended the group, or its provisional result, if any
 	Ended      bool
-	TimedOut   bool // its timeout has ended it
-	Retries    int  // that its budget has granted
-	Refused    int  // that its budget has refused
+	TimedOut   bool // whether the group's timeout has ended it
+	Retries    int  // retries granted by its budget
+	Refused    int  // retries refused by its budget
 }
 
-// Groups returns the groups of the run that a filter selects, or of all runs. Other
-// fields of the filter are not looked at. The units of a group are steps: see
-// [StepInfo.Group].
+// Groups returns the groups of the run that a filter selects, or of all runs. The other
+// fields of the filter are ignored. The units of a group are steps: see [StepInfo.Group].
 func (c *Client) Groups(ctx context.Context, f Filter) iter.Seq2[GroupInfo, error] {
 	q := storage.Query{Kind: storage.KindGroup, Space: c.ns.Space, Run: f.Run}
 	return sequence(c.ns, ctx, q, func(r storage.Record) (GroupInfo, bool, error) {

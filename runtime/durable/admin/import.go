@@ -20,55 +20,57 @@ import (
 type ImportedStep struct {
 	Name   string
 	ID     genapi.StepID
-	Scope  []string // the names of its scopes, the outermost first: see durable.Scope
-	Policy string   // the name of its policy
+	Scope  []string // names of its scopes, starting with the outermost one: see durable.Scope
+	Policy string   // name of its policy
 
 	// Status is StatusOpen, StatusWaiting, StatusExecuting, StatusInDoubt,
-	// StatusSucceeded, StatusFailed or StatusDead. StatusExecuting means that the last
-	// attempt of the step had started when its process died. The attempt is lost, and the
-	// policy of the step decides what follows.
+	// StatusSucceeded, StatusFailed or StatusDead. StatusExecuting means that the step's
+	// last attempt was in progress when its process died. The attempt is lost, and the
+	// step's policy decides what happens next.
 	Status storage.Status
-	// Result is the result of a step that has succeeded. Nil means that the result is not
-	// known. A call of the step then returns an error that matches [ErrResult].
+	// Result is the result of a step that has succeeded. Nil means that the result is
+	// unknown. A call to the step then returns an error that matches [ErrResult].
 	Result      any
-	State       retry.CallState // without the wait that ends at NextAt
-	Attempts    int             // the number of the last attempt, those that were lost included
-	MaxAttempts int             // the limit that was in force; 0: not known
-	Started     time.Time       // of the last attempt, with StatusExecuting
+	State       retry.CallState // not including the wait that ends at NextAt
+	Attempts    int             // number of the last attempt, including lost ones
+	MaxAttempts int             // the limit that was in force; 0 if unknown
+	Started     time.Time       // start of the last attempt, with StatusExecuting
 	NextAt      time.Time
-	Delay       time.Duration // the wait that ends at NextAt; no wait is longer. Zero: not known
+	Delay       time.Duration // length of the wait that ends at NextAt, and its upper limit; zero if unknown
 	Reason      retry.Reason  // why a failed step was not retried further
 	Correlation string
-	History     []AttemptInfo // Run and Step are not looked at
+	History     []AttemptInfo // Run and Step are ignored
 
 	result *record.Payload // the encoded Result
 }
 
-// An ImportReport is what [Client.Import] has done.
+// An ImportReport describes what [Client.Import] has done.
 type ImportReport struct {
 	Added, Changed, Unchanged int // steps
 	Conflicts                 []ImportConflict
 }
 
-// An ImportConflict describes how the sources of a step contradict each other or the
-// recorded state.
+// An ImportConflict describes how a step's entries contradict each other or the recorded
+// state.
 type ImportConflict struct {
-	Step string // its id
-	Text string // what differs, and what counts
+	Step string // id of the step
+	Text string // what differs, and which value is used
 }
 
-// Import records steps of a run that another system has executed in part. The run
+// Import records the steps of a run that another system has partly executed. The run
 // continues with their next attempts. If there are several entries for the same step, in
-// one import or in successive ones, they are merged, whatever their order is:
+// one import or in successive ones, they are merged as follows, regardless of their
+// order:
 //
-//   - the greatest number of attempts counts, never the sum, and the least limit;
-//   - a success of one is a success, else a dead letter is one, else a failed step
-//     has failed;
-//   - otherwise the latest next attempt applies, and the earliest end of a budget.
+//   - The number of attempts is the greatest one, never the sum, and the limit is the
+//     least one.
+//   - If one entry is a success, the step has succeeded. Otherwise, if one is a dead
+//     letter, so is the step. Otherwise, if one has failed, the step has failed.
+//   - In all other cases, the latest next attempt and the earliest end of a budget apply.
 //
-// Importing the same entries again changes nothing, even if the run has been executed
-// since. A step that an engine has executed or an operator has changed is never changed
-// by an import. The error matches [ErrConflict] if the run was not imported, or if the
+// Importing the same entries again changes nothing, even if the run has been executed in
+// the meantime. An import never changes a step that an engine has executed or an operator
+// has changed. The error matches [ErrConflict] if the run was not imported, or if the
 // import would change a run that has ended or is being executed.
 func (c *Client) Import(
 	ctx context.Context, run string, steps []ImportedStep, by ...events.Operator,

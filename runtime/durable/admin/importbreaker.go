@@ -9,10 +9,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// ImportBreaker records the state of a breaker that another system has recorded.
-// Steps and connected processes with a breaker of this name continue from it. A
-// breaker that the store has already stays as it is, so that importing again changes
-// nothing: added is false.
+// ImportBreaker records the state of a breaker that another system has recorded. Steps
+// and connected processes that use a breaker of this name continue from it. If the store
+// already has the breaker, ImportBreaker does not change it and added is false, so
+// importing again has no effect.
 func (c *Client) ImportBreaker(
 	ctx context.Context, name string, s breaker.Snapshot, by ...events.Operator,
 ) (added bool, err error) {

@@ -14,43 +14,43 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Resolution is an operator's knowledge about a step in doubt, or a decision about a
-// step that waits.
+// A Resolution states what an operator knows about a step in doubt, or what to do with a
+// waiting step.
 type Resolution struct {
 	outcome events.Outcome
 	value   any
 	err     error
 }
 
-// Succeeded is the resolution of a step that has taken effect, with its result.
+// Succeeded is the resolution for a step that has taken effect. value is its result.
 func Succeeded(value any) Resolution {
 	return Resolution{outcome: events.OutcomeSucceeded, value: value}
 }
 
-// Failed is the resolution of a step that has not taken effect and must not be attempted
-// again. Its calls return err in recorded form.
+// Failed is the resolution for a step that has not taken effect and must not be attempted
+// again. Calls to the step return err in recorded form.
 func Failed(err error) Resolution { return Resolution{outcome: events.OutcomeFailed, err: err} }
 
-// Retry is the resolution of a step that has not taken effect, or may be executed again.
+// Retry is the resolution for a step that has not taken effect or may be executed again.
 // The next attempt starts when the run is executed, or never if the run was canceled. The
-// policy counts attempts from zero, as after [Client.Requeue]. For a step that waits,
-// only the wait ends, and the counts do not change.
+// policy counts attempts from zero, as after [Client.Requeue]. For a waiting step, Retry
+// only ends the wait and does not change the counts.
 func Retry() Resolution { return Resolution{} }
 
 // Resolve records what an operator knows about a step in doubt, or about a step that has
 // paused its run. It may be called again to correct a resolution. When the last such step
 // of a run is resolved, the run is open again: call Run, or let workers execute it. A run
-// that was canceled or has timed out stays in this state, and [Retry] ends the step as
+// that was canceled or has timed out remains in that state, and [Retry] ends the step as
 // canceled.
 //
-// Resolve also ends the wait of a step before its next attempt. With [Retry], the attempt
-// is due now. [Succeeded] skips the step with a result. [Failed] ends the step like a
-// permanent error, whatever the policy does when attempts are exhausted. A parked run
-// goes on at once where workers execute it. A durable.Sleep can be skipped or failed, and
-// a durable.Wait can be failed; [Client.Signal] sends it a value.
+// Resolve can also end a step's wait for its next attempt. With [Retry], the attempt is
+// due now. [Succeeded] skips the step and gives it a result. [Failed] ends the step as a
+// permanent error would, whatever the policy does when attempts are exhausted. If workers
+// execute the run, a parked run continues at once. A durable.Sleep can be skipped or
+// failed. A durable.Wait can be failed; to send it a value, use [Client.Signal].
 //
-// The error matches [ErrNotFound], or [ErrConflict] if the step is in another state,
-// or an engine executes the run.
+// The error matches [ErrNotFound], or [ErrConflict] if the step is in another state, or
+// if an engine is executing the run.
 func (c *Client) Resolve(ctx context.Context, run, step string, r Resolution, by ...events.Operator) error {
 	var result *record.Payload
 	if r.outcome == events.OutcomeSucceeded {
@@ -90,8 +90,8 @@ func (o *operation) resolvable(r Resolution) error {
 	return fmt.Errorf("is %v, not in doubt, paused or waiting", o.step.Status)
 }
 
-// A RequeueOption changes what [Client.Requeue] does: [NewKey], [Repeat] or
-// [RequeueBy]; or what [Client.RequeueDead] does: also [RequeueRate] or [Only].
+// A RequeueOption changes a default of [Client.Requeue] ([NewKey], [Repeat], [RequeueBy])
+// or of [Client.RequeueDead] (also [RequeueRate] and [Only]).
 type RequeueOption func(*requeue)
 
 type requeue struct {
@@ -104,17 +104,16 @@ type requeue struct {
 	delay time.Duration // before a worker executes the run
 }
 
-// RequeueBy says who requeues a step, and why: see [By].
+// RequeueBy names the person who requeues a step, and the reason: see [By].
 func RequeueBy(o events.Operator) RequeueOption {
 	return func(q *requeue) { q.by = operator([]events.Operator{o}) }
 }
 
-// NewKey gives the step a new idempotency key, for a server that remembers the
-// failure under the old one. Only do so if the step has certainly not taken
-// effect.
+// NewKey gives the step a new idempotency key, for a server that remembers the failure
+// under the old one. Use it only if the step has certainly not taken effect.
 func NewKey() RequeueOption { return func(q *requeue) { q.newKey = true } }
 
-// Repeat requeues a step although it has succeeded, to execute it again.
+// Repeat requeues a step even if it has succeeded, to execute it again.
 func Repeat() RequeueOption { return func(q *requeue) { q.repeat = true } }
 
 func newRequeue(options []RequeueOption) requeue {
@@ -125,17 +124,19 @@ func newRequeue(options []RequeueOption) requeue {
 	return q
 }
 
-// Requeue lets a step that has failed, such as a dead letter, be executed again. Its
-// policy counts attempts from zero, but their numbers continue and the history is kept.
-// The run is open again, even if it has ended: call Run, or let workers execute it. Run
-// executes this step and returns the recorded results of the others. A dead letter is
-// listed until its step has succeeded. A run that [Client.Pause] has paused stays paused.
+// Requeue allows a failed step, such as a dead letter, to be executed again. The policy
+// counts the step's attempts from zero, but the attempt numbers continue and the history
+// is kept. The run is open again, even if it had ended: call Run, or let workers execute
+// it. This execution runs the step again, and uses the recorded results of the others. A
+// dead letter is listed until its step has succeeded. A run that was paused with
+// [Client.Pause] stays paused.
 //
-// A unit of a group is requeued together with its failed steps, and a step of a unit
-// together with the unit. When the group is called again, it counts the unit again.
+// A unit of a group is requeued together with its failed steps, and a step of a unit is
+// requeued together with the unit. When the group is called again, it counts the unit
+// again.
 //
 // The error matches [ErrNotFound], or [ErrConflict] if the state of the step does not
-// allow it, or an engine executes the run.
+// allow it, or if an engine is executing the run.
 func (c *Client) Requeue(ctx context.Context, run, step string, options ...RequeueOption) error {
 	_, err := c.requeue(ctx, run, step, newRequeue(options))
 	return err

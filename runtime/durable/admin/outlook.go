@@ -7,16 +7,16 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// An Outlook reports what will happen to the runs of a list, as far as their own records
-// do not say it: whether an engine executes them, whether a worker has their handler, and
-// whether they are kept for a person. [Client.Why] reports more about a single run.
+// An Outlook reports facts about listed runs that their own records do not contain:
+// whether an engine is executing them, whether a worker has their handler, and whether
+// they are kept for a person to look at. For more about a single run, use [Client.Why].
 type Outlook struct {
 	engines, handlers map[string]bool // of live engines
 	kept              map[string]bool // runs
 }
 
-// Outlook returns the outlook of runs. It takes two queries, or more if the runs have many
-// steps that a person has to look at.
+// Outlook returns the outlook for runs. It makes two queries, or more if the runs have
+// many steps that need a person's attention.
 func (c *Client) Outlook(ctx context.Context, runs []RunInfo) (o Outlook, err error) {
 	if o.engines, o.handlers, err = c.live(ctx); err != nil {
 		return o, err
@@ -31,21 +31,21 @@ func (c *Client) Outlook(ctx context.Context, runs []RunInfo) (o Outlook, err er
 	return o, err
 }
 
-// Executes reports whether a live engine executes a run.
+// Executes reports whether a live engine is executing a run.
 func (o Outlook) Executes(r RunInfo) bool { return o.engines[r.Owner] }
 
-// Orphaned reports whether the engine of a run is dead.
+// Orphaned reports whether the engine that executed a run is dead.
 func (o Outlook) Orphaned(r RunInfo) bool { return r.Owner != "" && !o.engines[r.Owner] }
 
-// NoWorker reports whether a run that is to go on, now or later, has to wait until a worker
-// with its handler starts, because no live worker has that handler.
+// NoWorker reports whether a run that is to continue, now or later, must wait until a
+// worker with its handler starts, because no live worker has that handler.
 func (o Outlook) NoWorker(r RunInfo) bool {
 	goesOn := r.Status == storage.StatusOpen || r.Status == storage.StatusParked
 	return goesOn && r.Handler != "" && !o.Executes(r) && !o.handlers[r.Handler]
 }
 
-// Kept reports whether a run that has ended is not deleted at its Due, but kept until a
-// person has looked at its dead letters and its steps in doubt.
+// Kept reports whether a run that has ended is kept beyond its Due, until a person has
+// dealt with its dead letters and its steps in doubt.
 func (o Outlook) Kept(r RunInfo) bool { return o.kept[r.ID] }
 
 // deletion reports whether Due is when the results of the run are deleted.

@@ -14,18 +14,18 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// MaxOverrides is the greatest number of overrides in a namespace that have not ended.
+// MaxOverrides is the maximum number of active overrides in a namespace.
 const MaxOverrides = 100
 
-// ErrManyOverrides is the error of [Client.Override] for more than [MaxOverrides].
+// ErrManyOverrides is returned by [Client.Override] if the namespace already has
+// [MaxOverrides] overrides.
 var ErrManyOverrides = errors.New("the namespace has as many overrides as it can have: end some of them")
 
-// Override puts an override into the store, for all processes that follow the overrides
-// of the namespace: see shared.Link. It returns the override with its ID. By, which is
-// the name and the reason of the operator, is kept with it. The store does not know the
-// policies of the processes, so a target that selects nothing is not an error. Override
-// returns the error of [override.Override.Validate], by the clock of the store, or
-// [ErrManyOverrides].
+// Override stores an override for all processes that follow the namespace's overrides:
+// see shared.Link. It returns the override with its ID. The operator's name and reason in
+// by are kept with it. The store does not know the policies of the processes, so a target
+// that selects nothing is not an error. Override returns [ErrManyOverrides], or the error
+// of [override.Override.Validate] at the current time of the store's clock.
 func (c *Client) Override(
 	ctx context.Context, o override.Override, by ...events.Operator,
 ) (override.Override, error) {
@@ -45,8 +45,8 @@ func (c *Client) Override(
 	return o, err
 }
 
-// EndOverride ends an override before its time. The error matches [ErrNotFound] if there is
-// none with the ID.
+// EndOverride ends an override early. The error matches [ErrNotFound] if no override has
+// the ID.
 func (c *Client) EndOverride(ctx context.Context, id string, by ...events.Operator) error {
 	return c.changeOverrides(ctx, func(b *record.Overrides, _ time.Time) (auditBody, error) {
 		i := slices.IndexFunc(b.List, func(o override.Override) bool { return o.ID == id })
@@ -84,8 +84,8 @@ func (c *Client) changeOverrides(
 	})
 }
 
-// Overrides returns the overrides of the namespace that have not ended, in the order in which
-// they were put.
+// Overrides returns the active overrides of the namespace in the order in which they were
+// stored.
 func (c *Client) Overrides(ctx context.Context) ([]override.Override, error) {
 	records, err := c.ns.Store.Get(ctx, []storage.Key{c.ns.Key(storage.KindOverrides, "", "")})
 	if err != nil {

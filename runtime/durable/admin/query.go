@@ -20,91 +20,91 @@ import (
 
 // A StepInfo describes a step.
 type StepInfo struct {
-	Run, Step string // Step is the id; of the first attempt of a durable.Job, it may be the name
+	Run, Step string // Step is the id; for the first attempt of a durable.Job, it may be the name
 	Name      string
-	Policy    string // its name
+	Policy    string // name of the policy
 	Status    storage.Status
-	Attempts  int // made, lost ones included
-	// Failures, Lost and Refusals are the counts of the policy since the step was last
-	// requeued. Refusals by an open breaker count against MaxAttempts, but are not
+	Attempts  int // attempts made, including lost ones
+	// Failures, Lost and Refusals are the policy's counts since the step was last
+	// requeued. Refusals by an open breaker count toward MaxAttempts, but are not
 	// attempts.
 	Failures, Lost, Refusals int
-	Interrupted              int           // in a row: since an attempt that ended by itself
+	Interrupted              int           // interrupted attempts since one ended by itself
 	Waited                   time.Duration // sum of the waits before all attempts
-	NextAt                   time.Time     // of the next attempt, if it waits
+	NextAt                   time.Time     // start of the next attempt, if the step waits for it
 	First                    time.Time     // start of the first attempt
-	Started                  time.Time     // of the attempt that is executing, as far as is recorded
+	Started                  time.Time     // start of the attempt in progress, if recorded
 	Ended                    time.Time
-	Reason                   retry.Reason // why it failed
-	// Refusal is the refusal of the next attempt by a breaker, for a step that waits
-	// because of it; otherwise nil.
+	Reason                   retry.Reason // why the step failed
+	// If the step waits because a breaker has refused its next attempt, Refusal is that
+	// refusal. Otherwise it is nil.
 	Refusal     *retry.Refusal
-	Class       retry.Class // of the last error
+	Class       retry.Class // class of the last error
 	Error       string
 	Correlation string
-	Retries     int    // that budgets have granted; of a unit: to all its steps
-	Key         string // the idempotency key, or "" as long as the id is not known
-	// Group is the id of the group of which the step records the end of a unit, or
-	// "", and Unit the name of that unit. The steps that the unit calls have none.
+	Retries     int    // retries granted by budgets; for a unit, to all its steps
+	Key         string // idempotency key, or "" as long as the id is unknown
+	// If the step records the end of a group's unit, Group is the id of the group and
+	// Unit is the name of the unit. Otherwise, as in the steps that the unit calls, both
+	// are "".
 	Group, Unit string
-	Child       string // the run that it has started, or ""
-	// DeadLetter is the time since which the step has been a dead letter, or zero. A step
-	// that was requeued is a dead letter until it has succeeded.
+	Child       string // the run that the step has started, or ""
+	// DeadLetter is the time when the step became a dead letter, or zero. A requeued step
+	// remains a dead letter until it has succeeded.
 	DeadLetter  time.Time
-	Eligibility Eligibility // of a dead letter, otherwise ""
-	Pause       Pause       // what it waits for if it calls no function, otherwise ""
+	Eligibility Eligibility // for a dead letter, otherwise ""
+	Pause       Pause       // what the step waits for if it calls no function, otherwise ""
 
 	operated bool // by a person
 	policyAt int  // of record.Step
 	imported bool // and not executed since
 }
 
-// An AttemptInfo is an entry of the history of a step.
+// An AttemptInfo is an entry in the history of a step.
 type AttemptInfo struct {
 	Run, Step   string
-	Attempt     int // its number, from 1
+	Attempt     int // number of the attempt, starting at 1
 	Outcome     events.Outcome
 	Started     time.Time
 	Duration    time.Duration
 	Class       retry.Class
 	Error       string
-	Wait        time.Duration // before the next attempt, as it was decided
-	Reason      retry.Reason  // why there was no next one
-	Owner       string        // the engine
+	Wait        time.Duration // before the next attempt, as decided
+	Reason      retry.Reason  // why there was no next attempt
+	Owner       string        // the engine that made the attempt
 	Fence       uint64
 	Correlation string
-	// Timeouts are the rows that package recovery has captured during the attempt,
-	// one on each line, for its function ParseRows. At most 100 are kept here;
-	// timeouts.jsonl has all.
+	// Timeouts contains the rows that package recovery captured during the attempt, one
+	// per line. Its function ParseRows parses them. At most 100 rows are kept here; the
+	// file timeouts.jsonl contains all of them.
 	Timeouts string
 	// Late reports that the end of the attempt was not accepted, because another engine
-	// had claimed the run. It can help to decide how to call [Client.Resolve].
+	// had claimed the run. It can help you decide how to call [Client.Resolve].
 	Late bool
-	// By is the operator of an entry with OutcomeResolved, OutcomeRequeued or
-	// OutcomeDiscarded, who made the change at the time Started. Such entries are not
-	// attempts. They follow the attempt with the same number.
+	// For an entry with OutcomeResolved, OutcomeRequeued or OutcomeDiscarded, By is the
+	// operator who made the change, and Started is when. Such entries are not attempts.
+	// They follow the attempt with the same number.
 	By events.Operator
 }
 
-// A Filter selects runs, steps and attempts. A zero field selects all.
+// A Filter selects runs, steps and attempts. A zero field selects everything.
 type Filter struct {
 	Run       string
-	Name      string           // of steps, without the values that identify their calls
+	Name      string           // name of the step, without the values that identify its calls
 	Status    []storage.Status // any of these
-	Class     []retry.Class    // of the last error, or of the error of an attempt: any of these
-	Attention bool             // only what a person, or a resumed run, has to look at
-	Group     string           // of steps, only the units of the group of the run with this id
-	Since     time.Time        // that ended, or began if it has not, at this time or later
-	Until     time.Time        // and earlier than this
+	Class     []retry.Class    // class of the last error, or of an attempt's error: any of these
+	Attention bool             // only what needs the attention of a person or of a resumed run
+	Group     string           // only steps that are units of the group with this id
+	Since     time.Time        // ended (or began, if it has not ended) at this time or later
+	Until     time.Time        // and earlier than this time
 
-	DeadLetter  bool        // only dead letters, with those that were requeued and have not succeeded since
-	Eligibility Eligibility // of dead letters
+	DeadLetter  bool        // only dead letters, including requeued ones that have not succeeded since
+	Eligibility Eligibility // eligibility of dead letters
 
-	// AfterRun and AfterStep select the steps after this one, in the order of runs and
-	// ids. To get the next page, set them to the last step of the page before.
+	// AfterRun and AfterStep select the steps that follow this one in the order of runs
+	// and ids. To get the next page, set them to the last step of the current page.
 	AfterRun, AfterStep string
-	// Limit is the greatest number of steps, or of budgets, that are returned. Zero
-	// means all.
+	// Limit is the maximum number of steps or budgets to return. Zero means all.
 	Limit int
 }
 
@@ -174,7 +174,7 @@ func later(ended, began time.Time) time.Time {
 	return ended
 }
 
-// Steps returns the steps that a filter selects, by run and id.
+// Steps returns the steps that a filter selects, ordered by run and id.
 func (c *Client) Steps(ctx context.Context, f Filter) iter.Seq2[StepInfo, error] {
 	view := c.view
 	if f.DeadLetter { // no run stands for one
@@ -240,9 +240,9 @@ func (c *Client) stepInfo(r storage.Record) (StepInfo, error) {
 	return s, err
 }
 
-// History returns the attempts of the steps that a filter selects, by run, step and
-// number. Class, Since and Until select attempts, the other fields steps. Limit is
-// ignored.
+// History returns the attempts of the steps that a filter selects, ordered by run, step
+// and number. Class, Since and Until select attempts, and the other fields select steps.
+// Limit is ignored.
 func (c *Client) History(ctx context.Context, f Filter) iter.Seq2[AttemptInfo, error] {
 	f.Limit = 0
 	return func(yield func(AttemptInfo, error) bool) {
@@ -268,7 +268,7 @@ func (c *Client) History(ctx context.Context, f Filter) iter.Seq2[AttemptInfo, e
 	}
 }
 
-// Attempts returns the attempts of one step, by number.
+// Attempts returns the attempts of one step, ordered by number.
 func (c *Client) Attempts(ctx context.Context, run, step string) iter.Seq2[AttemptInfo, error] {
 	return attempts(c.view.Entries(ctx, c.ns.Key(storage.KindStep, run, step)))
 }
@@ -396,23 +396,23 @@ func inOrder[T any](sequences []iter.Seq2[T, error], compare func(a, b *T) int) 
 	}
 }
 
-// An OwnerInfo describes an engine that executes runs, or has died.
+// An OwnerInfo describes an engine that is executing runs or has died.
 type OwnerInfo struct {
-	Owner   string // its random id
+	Owner   string // the engine's random id
 	Host    string
 	PID     int
 	Started time.Time
-	Until   time.Time // the end of its lease
-	// Dead reports that its process is known to be dead: others take its runs over
-	// before the lease ends.
+	Until   time.Time // end of the engine's lease
+	// Dead reports that the engine's process is known to be dead. Other engines then take
+	// over its runs before the lease ends.
 	Dead bool
-	// Handlers are the handlers, with their versions, of the runs that its worker
-	// executes. They are empty for an engine that only calls Run.
+	// Handlers lists the handlers, with their versions, of the runs that the engine's
+	// worker executes. It is empty for an engine that only calls Run.
 	Handlers []string
 }
 
-// Owners returns the engines of the namespace that have a lease, or had one: the
-// records of dead ones are kept for an hour.
+// Owners returns the engines of the namespace that have or had a lease. The records of
+// dead engines are kept for an hour.
 func (c *Client) Owners(ctx context.Context) iter.Seq2[OwnerInfo, error] {
 	live, _ := c.ns.Store.(storage.Liveness)
 	q := storage.Query{Kind: storage.KindOwner, Space: c.ns.Space}
@@ -424,13 +424,13 @@ func (c *Client) Owners(ctx context.Context) iter.Seq2[OwnerInfo, error] {
 	})
 }
 
-// A Pause is the kind of wait of a step that calls no function.
+// A Pause is the kind of wait in a step that calls no function.
 type Pause string
 
 // The pauses.
 const (
-	PauseSleep  Pause = "sleep"  // a time: see [durable.Sleep] and [durable.SleepUntil]
-	PauseSignal Pause = "signal" // see [durable.Wait]
+	PauseSleep  Pause = "sleep"  // until a time: see [durable.Sleep] and [durable.SleepUntil]
+	PauseSignal Pause = "signal" // for a signal: see [durable.Wait]
 )
 
 // pauses are the pauses by the functions that are called.

@@ -11,10 +11,10 @@ import (
 var secrets = Named("password", "passwd", "passphrase", "secret", "token", "authorization", "cookie", "credential",
 	"api key", "access key", "private key", "card number", "cvv", "cvc")
 
-// Named returns a function for durable.Redact that reports the parts whose names contain
-// one of some texts, without regard to case, spaces, hyphens and underscores: "iban"
-// selects iban, IBAN and customer_iban. A text with dots is about the last names of
-// the path: "customer.name" selects the name of a customer, and no other name.
+// Named returns a function for durable.Redact that selects the parts whose names contain
+// one of the given texts. Case, spaces, hyphens and underscores are ignored: "iban"
+// selects iban, IBAN and customer_iban. A text with dots is compared with the last names
+// in the path: "customer.name" selects the name of a customer, but no other name.
 func Named(texts ...string) func(path []string) bool {
 	var patterns [][]string
 	for _, text := range texts {

@@ -14,27 +14,27 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A BudgetInfo describes a budget in a store: the count budget of a run or a group,
-// or a ratio budget that processes share.
+// A BudgetInfo describes a budget in a store: either the count budget of a run or a
+// group, or a ratio budget that processes share.
 type BudgetInfo struct {
-	Run  string // or "" for a ratio budget
-	Name string // of a ratio budget, or the id of a group, or ""
+	Run  string // id of the run, or "" for a ratio budget
+	Name string // name of a ratio budget, id of a group, or ""
 
-	// Of a count budget.
+	// For a count budget.
 	Retries, PerUnit int // the limits
-	Consumed         int // retries that were granted
-	Refused          int // retries that were refused
+	Consumed         int // retries granted
+	Refused          int // retries refused
 
-	// Of a ratio budget.
-	Tokens   float64   // that were left at Refilled, and that nobody had leased
-	Leased   float64   // the most that processes have leased of it: see shared.Link.Connect
-	Refilled time.Time // or zero: it is full
+	// For a ratio budget.
+	Tokens   float64   // tokens that were left at Refilled and not leased
+	Leased   float64   // maximum number of tokens that processes have leased: see shared.Link.Connect
+	Refilled time.Time // zero if the budget is full
 }
 
 // Budgets returns the budgets of the run in a filter, or of the whole namespace, ordered
-// by run and name. Ratio budgets have no run, and come first. Only Run, Limit, AfterRun
-// and AfterStep of the filter are used, where AfterStep is the name of a budget. A ratio
-// budget that nobody has used is not in the store.
+// by run and name. Ratio budgets have no run and come first. Of the filter, only Run,
+// Limit, AfterRun and AfterStep are used; AfterStep is the name of a budget. A ratio
+// budget that has never been used is not in the store.
 func (c *Client) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, error] {
 	f = Filter{Run: f.Run, AfterRun: f.AfterRun, AfterStep: f.AfterStep, Limit: f.Limit}
 	q := f.query(c.ns.Space)
@@ -56,10 +56,10 @@ func (c *Client) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, er
 	return first(budgets, f.Limit)
 }
 
-// ResetBudget fills a budget: with the name "", the count budget of a run, and with the
-// run "", a ratio budget. Steps whose retries were refused before stay failed until they
-// are requeued. The counts per unit are not reset. The error matches [ErrNotFound] if the
-// store does not have the budget.
+// ResetBudget refills a budget. If name is "", it is the count budget of a run, and if
+// run is "", it is a ratio budget. Steps whose retries were refused stay failed until
+// they are requeued. The counts per unit are not reset. The error matches [ErrNotFound]
+// if the store does not have the budget.
 func (c *Client) ResetBudget(ctx context.Context, run, name string, by ...events.Operator) error {
 	key := c.ns.Key(storage.KindBudget, run, name)
 	if run == "" {
@@ -74,7 +74,7 @@ type BreakerInfo struct {
 	breaker.Snapshot
 }
 
-// Breakers returns the breakers of the namespace, by name. A breaker that has
+// Breakers returns the breakers of the namespace, ordered by name. A breaker that has
 // never seen a failure may not be in the store.
 func (c *Client) Breakers(ctx context.Context) iter.Seq2[BreakerInfo, error] {
 	q := storage.Query{Kind: storage.KindBreaker, Space: c.ns.Space}
@@ -85,8 +85,8 @@ func (c *Client) Breakers(ctx context.Context) iter.Seq2[BreakerInfo, error] {
 }
 
 // ResetBreaker closes a breaker, even if it is escalated or was forced open. The results
-// of attempts that were admitted before do not count. The error matches [ErrNotFound] if
-// the store does not have the breaker.
+// of attempts that were admitted before the reset do not count. The error matches
+// [ErrNotFound] if the store does not have the breaker.
 func (c *Client) ResetBreaker(ctx context.Context, name string, by ...events.Operator) error {
 	return reset(ctx, c.ns, c.ns.Key(storage.KindBreaker, "", name), operator(by), func(s *breaker.Snapshot) {
 		*s = breaker.Snapshot{State: breaker.Closed, Generation: s.Generation + 1, LastProbe: s.LastProbe}
@@ -94,8 +94,8 @@ func (c *Client) ResetBreaker(ctx context.Context, name string, by ...events.Ope
 }
 
 // ForceOpenBreaker opens a breaker until [Client.ResetBreaker], as
-// [breaker.Breaker.ForceOpen] does. The store need not have the breaker yet: steps
-// and connected processes with a breaker of this name use the record.
+// [breaker.Breaker.ForceOpen] does. The breaker need not be in the store yet: steps and
+// connected processes with a breaker of this name will use the record.
 func (c *Client) ForceOpenBreaker(ctx context.Context, name string, by ...events.Operator) error {
 	o := sharedChange{ActionForced, events.EventForcedOpen, operator(by)}
 	force := func(r *storage.Record, s *breaker.Snapshot, now time.Time) error {
@@ -153,9 +153,9 @@ func changeShared[B any](
 	return err
 }
 
-// Accept lets all engines of the namespace claim runs again after
-// durable.ErrIncarnation, until the incarnation of the store changes again. It does not
-// wait: workers ask the store with their next poll.
+// Accept allows all engines of the namespace to claim runs again after
+// durable.ErrIncarnation, until the store's incarnation changes again. It does not wait:
+// workers ask the store at their next poll.
 func (c *Client) Accept(ctx context.Context, by ...events.Operator) error {
 	return c.ns.Update(ctx, []storage.Key{c.ns.IncarnationKey()}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(c.ns.IncarnationKey())

@@ -19,30 +19,30 @@ import (
 type RunInfo struct {
 	ID         string
 	Status     storage.Status
-	Owner      string // the engine that executes it, or ""
-	Fence      uint64 // the number of claims so far
-	Handler    string // the function that workers call, or ""
+	Owner      string // the engine that is executing the run, or ""
+	Fence      uint64 // number of claims so far
+	Handler    string // name of the function that workers call, or ""
 	Priority   int    // see durable.Priority
 	Version    int
-	Parent     string // the run within which it was called, or ""
+	Parent     string // the run that has started this one, or ""
 	Created    time.Time
-	Claimed    time.Time // by its last owner
+	Claimed    time.Time // when the last owner claimed the run
 	Ended      time.Time
 	Deadline   time.Time
-	Due        time.Time // the end of a parked run's wait, or when the results of one that has ended are deleted
-	Recoveries int       // crashes that it may have caused since a step made progress
-	Error      string    // of a failed run
-	// Panic is the text of the panic that was the last crash of the run: of its function or
-	// of one of its steps. It is "" if the last crash was no panic, and after a success.
+	Due        time.Time // when a parked run's wait ends, or when the results of an ended run are deleted
+	Recoveries int       // crashes since a step last made progress, which the run may have caused
+	Error      string    // error of a failed run
+	// If the run's last crash was a panic of its function or of one of its steps, Panic
+	// is the text of that panic. Otherwise, and after a success, it is "".
 	Panic string
-	// Policies are the settings of the policies under which its steps were executed, by
-	// the names of the policies: several of one name after its policy file was changed,
-	// the latest last. At most 8 of each are kept.
+	// Policies contains the settings of the policies under which the steps were executed,
+	// keyed by policy name. If a policy was changed during the run, it has several
+	// settings, with the latest one at the end. At most 8 are kept for each name.
 	Policies map[string][]retry.Settings
 }
 
-// Failure returns the error of the run. If it has none, Failure returns its panic after
-// "panic: ", or "".
+// Failure returns the error of the run. If there is none, Failure returns "panic: " and
+// the panic, or "".
 func (r *RunInfo) Failure() string {
 	if r.Error == "" && r.Panic != "" {
 		return "panic: " + r.Panic
@@ -56,12 +56,12 @@ var runStatuses = []storage.Status{
 	storage.StatusCanceled, storage.StatusTimedOut, storage.StatusExpired,
 }
 
-// List returns the runs that a query selects, in its order: by default by id. The
-// client sets Kind and Space of the query. An error ends the sequence.
+// List returns the runs that a query selects, in the order of the query. The default
+// order is by id. The client sets the query's Kind and Space. An error ends the sequence.
 //
-// In [storage.OrderNewest] and [storage.OrderOldest], a page is found at once among any
-// number of runs, also with Status or with Handlers. Runs that are created meanwhile do
-// not change the pages after a [storage.Cursor].
+// With [storage.OrderNewest] and [storage.OrderOldest], finding a page takes the same
+// time for any number of runs, also with Status or Handlers. Runs created in the meantime
+// do not change the pages after a [storage.Cursor].
 func (c *Client) List(ctx context.Context, q storage.Query) iter.Seq2[RunInfo, error] {
 	q.Kind, q.Space = storage.KindRun, c.ns.Space
 	if !q.Order.ByCreation() {
@@ -144,9 +144,9 @@ func runInfo(r storage.Record) (RunInfo, bool, error) {
 	}, true, err
 }
 
-// Settings returns the settings of the policy that has decided last about a step of
-// the run, or "" if they are not known: the step has no policy or was imported, or an
-// older version of this module has recorded it.
+// Settings returns the settings of the policy that was last used for a step of the run.
+// It returns "" if they are unknown: the step has no policy, was imported, or was
+// recorded by an older version of this module.
 func (r *RunInfo) Settings(s *StepInfo) retry.Settings {
 	if s.Policy == "" || s.imported {
 		return ""
@@ -154,8 +154,8 @@ func (r *RunInfo) Settings(s *StepInfo) retry.Settings {
 	return record.SettingsAt(r.Policies[s.Policy], s.policyAt)
 }
 
-// SettingsChanges returns the settings of the step's policy that have changed since the
-// run had recorded the policy before, as in "max_attempts 3 → 5".
+// SettingsChanges returns how the settings of the step's policy differ from those that
+// the run had recorded before, as in "max_attempts 3 → 5".
 func (r *RunInfo) SettingsChanges(s *StepInfo) []string {
 	if s.policyAt == 0 {
 		return nil
@@ -163,10 +163,10 @@ func (r *RunInfo) SettingsChanges(s *StepInfo) []string {
 	return r.Settings(s).Changes(record.SettingsAt(r.Policies[s.Policy], s.policyAt-1))
 }
 
-// Progress describes how far a step of the run is within the limits of its policy, as
-// in "attempt 3 of 5, exponential 1s × 2 to 30s", or returns "" if the settings of the
-// policy are not known. Attempts that were lost or interrupted are not counted, nor
-// those before [Client.Requeue]; refusals by a breaker that the policy retries are.
+// Progress describes how much of its policy's limits a step of the run has used, as in
+// "attempt 3 of 5, exponential 1s × 2 to 30s". It returns "" if the policy's settings are
+// unknown. Lost and interrupted attempts are not counted, and neither are attempts before
+// [Client.Requeue]. Refusals by a breaker are counted if the policy retries them.
 func (r *RunInfo) Progress(s *StepInfo) string {
 	settings := r.Settings(s)
 	most := settings.MaxAttempts()
@@ -183,8 +183,8 @@ func (r *RunInfo) Progress(s *StepInfo) string {
 	return fmt.Sprintf("attempt %d of %d, %s", n, most, settings.Schedule())
 }
 
-// PolicyChanges returns the changes in the policies of the run since its start, ordered
-// by the names of the policies, as in "policy charge: max_attempts 3 → 5".
+// PolicyChanges returns the changes in the run's policies since its start, ordered by
+// policy name, as in "policy charge: max_attempts 3 → 5".
 func (r *RunInfo) PolicyChanges() (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.Policies)) {
 		var before retry.Settings

@@ -8,12 +8,12 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// ErrShards is returned for a cursor, which is a position in one store, where there are
-// several.
+// ErrShards is returned if a cursor, which is a position in one store, is used with
+// several stores.
 var ErrShards = errors.New("a cursor is a position in one store: list the client of the shard")
 
 // ListAll is [Client.List] for the clients of several stores: the runs are in the order
-// of the query. The query must not have a cursor: the error then matches [ErrShards].
+// of the query. If the query has a cursor, the error matches [ErrShards].
 func ListAll(ctx context.Context, clients []*Client, q storage.Query) iter.Seq2[RunInfo, error] {
 	if q.From != "" {
 		return func(yield func(RunInfo, error) bool) { yield(RunInfo{}, ErrShards) }

@@ -14,15 +14,15 @@ import (
 )
 
 // Signal sends a value to a durable.Wait of a run, which returns the value. step is the
-// id of the wait as [Client.Steps] returns it, which is its name after the scopes in
-// which it is called. If Wait was not called yet, the signal is kept. If the run is
-// parked and workers execute it, it goes on at once; otherwise call Run.
+// id of the wait as [Client.Steps] returns it: the wait's name, preceded by the scopes in
+// which it is called. If Wait has not been called yet, the signal is kept. If the run is
+// parked and workers execute it, it continues at once. Otherwise, call Run.
 //
 // The value is encoded like a result, with the same limits. If it cannot be encoded, the
 // error matches [ErrResult]. Only the first signal counts. It is not an error to send an
 // equal value again, so a webhook may repeat its request. The error matches [ErrConflict]
-// for another value, for a wait whose timeout was recorded, for a step that is not a
-// Wait, and for a run that has ended. It matches [ErrNotFound] if the run does not exist.
+// for a different value, for a wait that has timed out, for a step that is not a Wait,
+// and for a run that has ended. It matches [ErrNotFound] if the run does not exist.
 func (c *Client) Signal(ctx context.Context, run, step string, value any, by ...events.Operator) error {
 	if err := checkSignal(step); err != nil {
 		return err

@@ -14,27 +14,27 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Stats summarizes what a store has recorded, across all executions and engines.
+// Stats summarizes the records in a store, across all executions and engines.
 type Stats struct {
 	Runs  map[storage.Status]int // by status
-	Steps map[storage.Status]int // by status, in doubt, dead letters and exhausted ones among them
-	Units map[storage.Status]int // of groups, by status; they are not among Steps
+	Steps map[storage.Status]int // by status, including steps in doubt, dead letters and exhausted steps
+	Units map[storage.Status]int // units of groups, by status; not included in Steps
 
-	Attempts    int // made, lost ones included
+	Attempts    int // attempts made, including lost ones
 	Retries     int // attempts that were not the first of their step
 	Failures    int
-	Lost        int // attempts whose end is not known, since their process died or lost the run
-	Interrupted int // attempts that the end of their context has ended
-	Late        int // ends that were refused, since another engine had claimed the run
-	Recoveries  int // executions of a run that crashed, or whose engine had died
+	Lost        int // attempts whose end is unknown, because their process died or lost the run
+	Interrupted int // attempts that were ended by their context
+	Late        int // ends that were refused, because another engine had claimed the run
+	Recoveries  int // executions of a run that had crashed or whose engine had died
 
 	Waited time.Duration // sum of the waits between attempts
-	// Success is about steps that have succeeded: from the start of the first
-	// attempt to the end of the last one, downtime included.
+	// Success summarizes the durations of successful steps, from the start of the first
+	// attempt to the end of the last one, including downtime.
 	Success Durations
 
-	// Patterns are the failures by class and normalized text, the most frequent
-	// first. At most 1000 are distinguished; the others have the text "…".
+	// Patterns groups the failures by class and normalized text, most frequent first. At
+	// most 1000 patterns are distinguished; all others have the text "…".
 	Patterns []Pattern
 }
 
@@ -44,14 +44,14 @@ type Durations struct {
 	Total, Max time.Duration
 }
 
-// A Pattern is what failures have in common.
+// A Pattern describes failures that have the same class and normalized text.
 type Pattern struct {
 	Class retry.Class
-	// Text is the text of the errors with "#" in place of each word that has a
+	// Text is the text of the errors, in which "#" replaces each word that contains a
 	// digit, such as a number, an address or an id.
 	Text     string
-	Attempts int // that failed so
-	Steps    int // with at least one of these
+	Attempts int // attempts that failed with this pattern
+	Steps    int // steps with at least one such attempt
 	First    time.Time
 	Last     time.Time
 }
@@ -60,8 +60,9 @@ type Pattern struct {
 const maxPatterns = 1000
 
 // Stats summarizes the runs, steps and attempts that a filter selects. It reads their
-// records, a page at a time, and the history of the steps that did not succeed at once.
-// progress, if any, is called from time to time with the number of steps so far.
+// records one page at a time, and the history of steps that did not succeed on the first
+// attempt. progress, if any, is called from time to time with the number of steps read so
+// far.
 func (c *Client) Stats(ctx context.Context, f Filter, progress ...func(steps int)) (Stats, error) {
 	s := &statistics{
 		Stats:    Stats{Runs: map[storage.Status]int{}, Steps: map[storage.Status]int{}, Units: map[storage.Status]int{}},

@@ -10,23 +10,23 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Values are the values that a run or a step has recorded, for people.
+// Values contains the values that a run or a step has recorded, for people to read.
 type Values struct {
-	Input  *Value // of a run, or nil: only a run of durable.Start has one
-	Result *Value // of what has succeeded, or nil
+	Input  *Value // input of a run, or nil; only runs of durable.Start have one
+	Result *Value // result of a run or a step that has succeeded, or nil
 }
 
-// A Value is a recorded value, as people may see it.
+// A Value is a recorded value in a form that people may see.
 type Value struct {
-	Size int             // of the encoded value in bytes
+	Size int             // size of the encoded value in bytes
 	JSON json.RawMessage // the value, redacted, or nil if it cannot be shown
-	Note string          // why it cannot be shown, otherwise ""
+	Note string          // why the value cannot be shown, otherwise ""
 }
 
-// Values returns the values of a run, with the step "", or of a step of the run,
-// without the parts that [Redact] hides. A value that the codec of the client cannot
-// decode to JSON, such as an encrypted one, has its size and a note only. The error
-// matches [ErrNotFound] if the run or the step does not exist.
+// Values returns the values of a step, or of the run if step is "", without the parts
+// that [Redact] hides. If the client's codec cannot decode a value to JSON, as with an
+// encrypted value, only its size and a note are returned. The error matches [ErrNotFound]
+// if the run or the step does not exist.
 func (c *Client) Values(ctx context.Context, run, step string) (Values, error) {
 	key := c.ns.Key(storage.KindRun, run, "")
 	if step != "" {

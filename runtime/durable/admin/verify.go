@@ -12,16 +12,16 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Violation is something in a store that no program of this module writes: a
-// defect, or a change by somebody else.
+// A Violation is something in a store that no program of this module would write: it is
+// due to a bug or to a change by someone else.
 type Violation struct {
-	Kind storage.Kind // of the record, or 0 for the store itself
-	Run  string       // or ""
-	ID   string       // of the step, the group, the budget or the breaker, or ""
+	Kind storage.Kind // kind of the record, or 0 for the store itself
+	Run  string       // id of the run, or ""
+	ID   string       // id of the step, the group, the budget or the breaker, or ""
 	Text string       // what is wrong
 }
 
-// String returns the violation for messages.
+// String describes the violation in one line.
 func (v Violation) String() string {
 	if v.Kind == 0 {
 		return "store: " + v.Text
@@ -29,15 +29,15 @@ func (v Violation) String() string {
 	return storage.Key{Kind: v.Kind, Run: v.Run, ID: v.ID}.String() + ": " + v.Text
 }
 
-// Verify checks the records of the namespace, with the history of each step, and
-// the store if it is a [storage.Checker]. It returns what contradicts the guarantees: a
-// number of an attempt that is used twice or not counted, two engines with one
-// fence, a budget that is over-spent, a wait that is longer than decided, a run
-// that has succeeded over an unfinished step, a body that cannot be read.
+// Verify checks the records of the namespace, including the history of each step. If the
+// store is a [storage.Checker], it also checks the store. It returns everything that
+// contradicts the guarantees: an attempt number that is used twice or not counted, two
+// engines with the same fence, an overspent budget, a wait that is longer than decided, a
+// run that has succeeded despite an unfinished step, a body that cannot be read.
 //
-// Engines may work meanwhile: what seems wrong is read again before it is reported.
-// progress, if any, is called from time to time with the number of steps so far. An
-// error ends the sequence.
+// Engines may be active in the meantime: anything that seems wrong is read again before
+// it is reported. progress, if any, is called from time to time with the number of steps
+// checked so far. An error ends the sequence.
 func (c *Client) Verify(ctx context.Context, progress ...func(steps int)) iter.Seq2[Violation, error] {
 	return func(yield func(Violation, error) bool) {
 		v := &verifier{n: c.ns, ctx: ctx, yield: yield, progress: progress, histories: newHistories(c.ns)}

@@ -16,50 +16,51 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// A Cause is why a run does not go on at present.
+// A Cause is the reason why a run is not making progress.
 type Cause string
 
 // The causes.
 const (
-	CauseEnded     Cause = "ended"     // it has ended
-	CauseExecuting Cause = "executing" // it goes on: an engine executes it
-	CauseOrphaned  Cause = "orphaned"  // the engine that executed it is dead
-	CausePaused    Cause = "paused"    // an operator has paused it, or it has crashed too often
-	CauseInDoubt   Cause = "in doubt"  // steps wait for somebody to resolve them
-	CauseBudget    Cause = "budget"    // the same, since the budget of their retries is empty
-	CauseStart     Cause = "start"     // it starts later: see [durable.StartAt]
-	CauseStep      Cause = "step"      // a step waits for its next attempt, a time, or a signal
-	CauseBreaker   Cause = "breaker"   // a breaker that is open has refused the next attempt of a step
-	CauseRuns      Cause = "runs"      // it awaits other runs
+	CauseEnded     Cause = "ended"     // the run has ended
+	CauseExecuting Cause = "executing" // an engine is executing the run, so it is making progress
+	CauseOrphaned  Cause = "orphaned"  // the engine that executed the run is dead
+	CausePaused    Cause = "paused"    // an operator has paused the run, or it has crashed too often
+	CauseInDoubt   Cause = "in doubt"  // steps are waiting for someone to resolve them
+	CauseBudget    Cause = "budget"    // the same, because the budget for their retries is empty
+	CauseStart     Cause = "start"     // the run starts later: see [durable.StartAt]
+	CauseStep      Cause = "step"      // a step is waiting for its next attempt, a time or a signal
+	CauseBreaker   Cause = "breaker"   // an open breaker has refused the next attempt of a step
+	CauseRuns      Cause = "runs"      // the run is waiting for other runs
 	CauseWorker    Cause = "worker"    // no worker has its handler
-	CauseFull      Cause = "full"      // the handler executes as many runs as it may: see [durable.Concurrency]
-	CauseRate      Cause = "rate"      // the handler starts no run yet: see [durable.StartRate]
+	CauseFull      Cause = "full"      // the handler already executes as many runs as it may: see [durable.Concurrency]
+	CauseRate      Cause = "rate"      // the handler may not start another run yet: see [durable.StartRate]
 	CauseDue       Cause = "due"       // a worker will execute it soon
-	CauseCaller    Cause = "caller"    // it has no handler: it goes on when Run is called
+	CauseCaller    Cause = "caller"    // the run has no handler: it continues when Run is called
 )
 
-// A Standing is what [Client.Why] returns.
+// A Standing describes why a run is not making progress: see [Client.Why].
 type Standing struct {
 	Cause   Cause
-	Until   time.Time       // when it goes on, or is taken over, as far as that is known
-	Status  storage.Status  // of the run
-	Handler string          // of the run, or ""
-	Owner   string          // of a run that is executed, or was
-	By      events.Operator // who has paused it
-	Root    string          // the run that was paused or canceled, if it is another one
-	Steps   []StepInfo      // that it waits for, at most 10; with CauseBreaker, that the breaker has refused
-	Runs    []string        // that it awaits
-	// NoWorker reports that no worker has the handler of a run that waits: it will not
-	// go on when the wait is over.
+	Until   time.Time       // when the run continues or is taken over, if known
+	Status  storage.Status  // status of the run
+	Handler string          // handler of the run, or ""
+	Owner   string          // the engine that is or was executing the run
+	By      events.Operator // who has paused the run
+	Root    string          // the run that was paused or canceled, if it is not this one
+	Steps   []StepInfo      // steps that it waits for, at most 10; with CauseBreaker, steps that the breaker has refused
+	Runs    []string        // runs that it waits for
+	// NoWorker reports that no worker has the handler of a waiting run, so the run will
+	// not continue when the wait is over.
 	NoWorker bool
 
-	// Executing is how many runs of its handler count for the limit that keeps the run
-	// waiting, and Limit is that limit: of these, or of starts in a period of Per.
+	// Limit is the limit that keeps the run waiting, either on runs of its handler or on
+	// starts in a period of Per. Executing is how many runs of the handler count toward
+	// it.
 	Executing, Limit int
 	Per              time.Duration
 }
 
-// String says in a sentence why the run does not go on, without times.
+// String explains in a sentence why the run is not making progress. It contains no times.
 func (s Standing) String() string {
 	if s.NoWorker {
 		return s.Wait() + "; " + s.Lack()
@@ -67,8 +68,8 @@ func (s Standing) String() string {
 	return s.Wait()
 }
 
-// Lack says which worker a run lacks that waits for something else as well, or returns
-// "".
+// Lack describes the worker that a run is missing in addition to what it is waiting for.
+// It returns "" if no worker is missing.
 func (s Standing) Lack() string {
 	if !s.NoWorker {
 		return ""
@@ -78,8 +79,8 @@ func (s Standing) Lack() string {
 
 func (s *Standing) noWorker() string { return "no worker has the handler " + s.Handler + ": start one" }
 
-// Wait is String without what a run lacks that waits. A text with Until puts it at the
-// end, after the word until for [CauseBreaker].
+// Wait is like String, but does not mention a missing worker. To add Until, append it to
+// the text. For [CauseBreaker], insert the word until first.
 func (s Standing) Wait() string {
 	switch s.Cause {
 	case CauseEnded:
@@ -189,9 +190,9 @@ func outOfBudget(s StepInfo) bool { return s.Reason == retry.ErrBudget || s.Reas
 // mostSteps is how many steps a Standing has.
 const mostSteps = 10
 
-// Why says why a run does not go on, and until when. It reads the run, its unfinished
-// steps and the engines at slightly different times, so that it may be out of date by
-// a moment. The error matches [ErrNotFound] if the run does not exist.
+// Why explains why a run is not making progress, and until when. It reads the run, its
+// unfinished steps and the engines at slightly different times, so the answer may be
+// slightly out of date. The error matches [ErrNotFound] if the run does not exist.
 func (c *Client) Why(ctx context.Context, run string) (Standing, error) {
 	records, err := c.ns.Store.Get(ctx, []storage.Key{c.ns.Key(storage.KindRun, run, "")})
 	if err != nil {

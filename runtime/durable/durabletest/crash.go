@@ -10,12 +10,12 @@ import (
 	"github.com/retrygen/retrygen/runtime/retrytest"
 )
 
-// ErrCrashed is returned by the store of [CrashAt] once it has crashed. It
-// matches [storage.ErrStore].
+// ErrCrashed is returned by a store of [CrashAt] once it has crashed. It matches
+// [storage.ErrStore].
 var ErrCrashed = fmt.Errorf("%w: its process has died", storage.ErrStore)
 
 // A Faulty is a store that fails at some of its commits. A commit is an update that
-// writes something. It passes all other calls on to the underlying store.
+// writes something. A Faulty passes all other calls on to the underlying store.
 type Faulty struct {
 	storage.Store
 	// faults returns the errors of a commit, by its number, from 1: instead of it, and
@@ -32,11 +32,11 @@ type Faulty struct {
 // CrashAt returns a store that fails at point n and afterwards, as if the process had
 // died there. Points are numbered from 1. There are two points for each commit: an odd
 // one before it, and an even one after it. The owners that the store holds are released,
-// as after the death of a process. Use it in a test for n = 1, 2, … until [Faulty.Failed]
-// returns false. Each time, continue with the underlying store.
+// as when a process dies. In a test, use it for n = 1, 2, … until [Faulty.Failed] returns
+// false, and each time continue with the underlying store.
 func CrashAt(s storage.Store, n int) *Faulty { return failAt(s, n, ErrCrashed) }
 
-// LoseReply returns a store that loses the reply of one update, as if a connection had
+// LoseReply returns a store that loses the reply to one update, as if a connection had
 // broken. At point n, Update returns [storage.ErrUnknown]. Points are numbered from 1. At
 // an odd point, nothing was committed; at an even point, everything was.
 func LoseReply(s storage.Store, n int) *Faulty { return failAt(s, n, storage.ErrUnknown) }
@@ -54,8 +54,8 @@ func failAt(s storage.Store, n int, err error) *Faulty {
 	}}
 }
 
-// FailBy returns a store whose commits have the outcomes of a script, in order: see
-// package retrytest. In addition to the outcomes there, a commit may be
+// FailBy returns a store whose commits have the outcomes listed in a script: see package
+// retrytest. In addition to the outcomes defined there, a commit may have one of these:
 //
 //	crash           the process dies before the commit
 //	partial=crash   the process dies after the commit
@@ -88,8 +88,8 @@ func (f *Faulty) Failed() bool {
 	return f.failed
 }
 
-// Context returns a context that ends when parent ends, or when the store crashes, with
-// the cause [ErrCrashed]. Use it for everything that ends with the process.
+// Context returns a context that ends when parent ends, or when the store crashes, in
+// which case the cause is [ErrCrashed]. Use it for everything that ends with the process.
 func (f *Faulty) Context(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	f.atEnd(func() { cancel(ErrCrashed) })

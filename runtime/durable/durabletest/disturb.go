@@ -9,7 +9,7 @@ import (
 )
 
 // A Stopped store delays updates for some time, before and after their transactions, like
-// the store of a process that has got SIGSTOP.
+// the store of a process that has received SIGSTOP.
 type Stopped struct {
 	storage.Store
 
@@ -41,7 +41,7 @@ func (s *Stopped) Update(
 	return err
 }
 
-// A Skewed store has a clock that differs from the clock of the machine.
+// A Skewed store has a clock that differs from the machine's clock.
 type Skewed struct {
 	storage.Store
 
@@ -49,8 +49,7 @@ type Skewed struct {
 	offset time.Duration
 }
 
-// Set sets the difference between the clock of the store and the clock of the machine to
-// d.
+// Set sets the difference between the store's clock and the machine's clock to d.
 func (s *Skewed) Set(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

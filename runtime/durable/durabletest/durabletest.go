@@ -1,8 +1,8 @@
 // Package durabletest tests stores of package durable, and programs that use them.
 //
 //   - [Run] is the conformance test of a store.
-//   - [CrashAt], [LoseReply] and [FailBy] make a store fail in the same manner as the death
-//     of a process or of a connection.
+//   - [CrashAt], [LoseReply] and [FailBy] make a store fail as it does when a process
+//     dies or a connection breaks.
 //   - [Replay] checks that the function of a run can be continued after a crash.
 //   - [BenchmarkResume] measures how fast a store returns the steps of a long run.
 package durabletest
@@ -21,14 +21,14 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// An Open opens the store in a folder that exists and belongs to it. If the store
-// survives its process, Open is called again for the same folder after the store was
-// closed; if it is shared, also while it is open. The conformance test closes the
-// returned store.
+// An Open opens the store in an existing folder that no other store uses. If the store
+// survives its process, Open is called again for the same folder after the store has been
+// closed. If the store can be shared, Open is also called while it is open. The
+// conformance test closes the returned store.
 type Open func(t *testing.T, dir string) storage.Store
 
 // Run runs the conformance test of a store: each promise of [storage.Store] and of its
-// [storage.Guarantee] is a subtest. They take some seconds. Later subtests rely on
+// [storage.Guarantee] is a subtest. They take a few seconds. Later subtests rely on
 // earlier ones, so use go test -failfast and fix the first failure. The subtest of an
 // optional interface, such as [storage.Notifier], is skipped if the store does not
 // implement it.

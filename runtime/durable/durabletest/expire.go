@@ -10,8 +10,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// BenchmarkExpire measures the deletion of runs whose time has passed, each with a number
-// of steps that have an entry each. An operation is a run.
+// BenchmarkExpire measures how fast expired runs are deleted. Each run has the given
+// number of steps, and each step has one entry. An operation is the deletion of one run.
 func BenchmarkExpire(b *testing.B, store storage.Store, steps int) {
 	e, err := durable.New(store)
 	if err != nil {

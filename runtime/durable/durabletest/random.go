@@ -17,16 +17,17 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// RandomHistory executes one run in several processes that die, stop, lose replies of the
-// store and are canceled, while the clock of the store is changed. It reports an error if
-// anything happened that the guarantees exclude. Workers execute the run if the seed is
-// odd, and calls of Run otherwise. It reports whether the run has succeeded.
+// RandomHistory executes one run in several simulated processes. They die, stop, lose
+// replies from the store and are canceled, while the store's clock is changed.
+// RandomHistory reports an error if anything happened that the guarantees exclude. If the
+// seed is odd, workers execute the run; otherwise, calls to Run do. The result reports
+// whether the run has succeeded.
 //
-// Histories of one store have different namespaces if their seeds differ, and may
-// be executed at the same time. One takes some ten seconds, or no time in a bubble
-// of testing/synctest with a store that uses its clock; goroutines of processes that
-// died go on for at most a minute after it. A failure names its seed; the order of
-// goroutines is not a part of it.
+// Histories with different seeds use different namespaces, so they may be executed in the
+// same store at the same time. A history takes about ten seconds. In a testing/synctest
+// bubble, with a store that uses the bubble's clock, it takes no time. Goroutines of
+// processes that died continue for at most a minute afterwards. A failure names the seed,
+// but the seed does not determine the order of goroutines.
 func RandomHistory(t *testing.T, s storage.Store, seed uint64) bool {
 	w := newWorld(t, s, seed)
 	w.live()

@@ -15,9 +15,9 @@ import (
 // errAgain keeps the run of [Replay] open.
 var errAgain = errors.New("executed for Replay")
 
-// Replay checks that fn, the function of a run, may be continued after a crash: it
-// executes fn twice, the second time with the recorded results, and fails the test if fn
-// then calls other steps, calls them in another order, or returns another error.
+// Replay checks that fn, the function of a run, can be continued after a crash. It
+// executes fn twice, the second time with the recorded results. The test fails if fn then
+// calls different steps, calls them in a different order, or returns a different error.
 // Everything that fn does outside steps is done twice.
 //
 // The order of steps that overlap does not matter. The order of steps without a policy,

@@ -18,8 +18,8 @@ type receipt struct {
 	Amount int    `json:"amount"`
 }
 
-// BenchmarkResume measures a run of a store that has finished a number of steps and
-// calls each of them again. It reports the nanoseconds and the allocations for each step.
+// BenchmarkResume measures a run that has finished the given number of steps and calls
+// each of them again. It reports the nanoseconds and the allocations per step.
 func BenchmarkResume(b *testing.B, store storage.Store, steps int) {
 	e, err := durable.New(store)
 	if err != nil {

@@ -16,19 +16,19 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/shared"
 )
 
-// An OpenShared opens the store in a folder, as an [Open] does. The test does not close
-// the returned store. Subtests call it simultaneously.
+// An OpenShared opens the store in a folder, like an [Open]. The test does not close the
+// returned store. Subtests call it simultaneously.
 type OpenShared func(t *testing.T, dir string) shared.Store
 
-// RunBudget runs the conformance test of a store for ratio budgets that processes
-// share: together, they never make more retries than the policy allows. It takes
-// some seconds.
+// RunBudget runs the conformance test of a store for ratio budgets that several processes
+// share: together, they never make more retries than the policy allows. It takes a few
+// seconds.
 func RunBudget(t *testing.T, open OpenShared) {
 	runShared(t, open, testDrainedByMany, testNoMoreThanOneBucket, testPartsReturned, testUnconnected, testConnectAgain)
 }
 
-// RunBreaker runs the conformance test of a store for breakers that processes
-// share. It takes some seconds.
+// RunBreaker runs the conformance test of a store for breakers that several processes
+// share. It takes a few seconds.
 func RunBreaker(t *testing.T, open OpenShared) {
 	runShared(t, open, testOpensEverywhere, testOneProbeOfMany, testProbeDies, testResetEverywhere)
 }

@@ -12,10 +12,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Swift store implements [storage.Swapper], [storage.Claimer] and [storage.Inserter]
-// with any store, so that an engine uses these statements. Each statement is an update of
-// the underlying store, or one update per run for a swap, and fails when the update
-// fails.
+// A Swift store implements [storage.Swapper], [storage.Claimer] and [storage.Inserter] on
+// top of any store, so that an engine uses these statements. Each statement is one update
+// of the underlying store (for a swap, one update per run) and fails if the update fails.
 type Swift struct{ *Faulty }
 
 // Swap implements [storage.Swapper].

@@ -1,3 +1,3 @@
-// Package events has the types with which package durable reports what it does: events,
-// spans, the outcomes of attempts, and the operators who have changed something.
+// Package events defines the types with which package durable reports what it does:
+// events, spans, the outcomes of attempts, and the operators who make changes.
 package events

@@ -10,56 +10,56 @@ import (
 // A Kind is the kind of an [Event].
 type Kind uint8
 
-// The kinds of events. Those of a transaction are reported after it is
+// The kinds of events. Events caused by a transaction are reported after it has been
 // committed.
 const (
-	EventCreated     Kind = iota + 1 // a run was created: Run executes it at once
-	EventBegan                       // a run that exists is executed for the first time
+	EventCreated     Kind = iota + 1 // a run was created (Run then executes it at once)
+	EventBegan                       // an existing run is executed for the first time
 	EventResumed                     // a run is executed again
-	EventRecovered                   // a run is executed again whose engine died, or lost it
+	EventRecovered                   // a run is executed again because its engine died or lost it
 	EventCompleted                   // a run has succeeded
-	EventRunFailed                   // the function of a run has returned an error
-	EventParked                      // a run waits without a process
-	EventPaused                      // a run waits for a person
-	EventUnpaused                    // an operator has ended that
-	EventReleased                    // an execution has ended, the run stays open
-	EventPanicked                    // the function of a run has panicked, the run stays open: Err and Stack
-	EventFenced                      // an execution has ended, since the run is executed elsewhere
+	EventRunFailed                   // the run's function has returned an error
+	EventParked                      // a run is waiting without a process
+	EventPaused                      // a run is waiting for a person
+	EventUnpaused                    // an operator has ended the wait
+	EventReleased                    // an execution has ended, but the run stays open
+	EventPanicked                    // the run's function has panicked, but the run stays open: see Err and Stack
+	EventFenced                      // an execution has ended because the run is executed elsewhere
 	EventRunCanceled                 // a run was canceled
-	EventTimedOut                    // the timeout of a run has passed
-	EventExpired                     // the results of a run were deleted
+	EventTimedOut                    // the run's timeout has passed
+	EventExpired                     // the run's results were deleted
 
-	// EventWaiting: a step goes on with a wait of an earlier execution, and Attempt is the
-	// next one; or a Sleep or Wait begins or goes on.
+	// EventWaiting: a step continues a wait that began in an earlier execution (Attempt
+	// is the next attempt), or a Sleep or Wait begins or continues.
 	EventWaiting
 	EventStarted       // an attempt starts
 	EventSucceeded     // a step has succeeded
 	EventFailed        // an attempt failed or was refused; the next one follows after Wait
-	EventExhausted     // a step is not retried further; Reason is why
+	EventExhausted     // a step is not retried further; Reason says why
 	EventDeadLetter    // the same, and the step is a dead letter
-	EventLost          // the end of an attempt is not known; the next one follows
+	EventLost          // the end of an attempt is unknown; the next one follows
 	EventInterrupted   // an attempt was interrupted; the next one follows
-	EventInDoubt       // an attempt may have taken effect, and somebody has to resolve the step
-	EventWithdrawn     // an attempt was not executed, since its caller had gone
-	EventRefused       // the end of an attempt came after another engine had claimed the run
-	EventAbandoned     // a run has succeeded without an unfinished step that it had begun
-	EventChanged       // a recorded step is called with other arguments
-	EventPolicyChanged // a run continues under another policy: Err names what has changed, once in a run
+	EventInDoubt       // an attempt may have taken effect, and someone has to resolve the step
+	EventWithdrawn     // an attempt was not executed because its caller had gone
+	EventRefused       // the end of an attempt was refused because another engine had claimed the run
+	EventAbandoned     // a run has succeeded although a step that it had begun is unfinished
+	EventChanged       // a recorded step was called with different arguments
+	EventPolicyChanged // a run continues under a changed policy; Err names the changes; once per run
 	EventResolved      // an operator has resolved a step in doubt
 	EventRequeued      // an operator has requeued a step
 	EventDiscarded     // an operator has discarded a dead letter
-	EventRecalled      // a call of a step returns what is recorded
+	EventRecalled      // a call to a step returns the recorded result or error
 	EventElapsed       // a Sleep, or the timeout of a Wait, has passed; Reason is ErrNoSignal for a Wait
 	EventSignaled      // a value was sent to a Wait: see admin.Client.Signal
 
 	EventUnitSucceeded // a unit of a group has succeeded; Step is the id of its record
 	EventUnitFailed    // a unit of a group has failed; EventDeadLetter if it is a dead letter
-	EventUnitRemoved   // a unit of an earlier execution is not in the list of its group any more
+	EventUnitRemoved   // a unit of an earlier execution is no longer in the list of its group
 
-	EventJob // a decision about a group, or about a retry that is taken from the budget of a run: Job
+	EventJob // a decision about a group, or about a retry from a run's budget: see Job
 
-	EventReset      // an operator has reset a budget or a breaker; Name is its name
-	EventForcedOpen // an operator has forced a breaker open; Name is its name
+	EventReset      // an operator has reset the budget or breaker Name
+	EventForcedOpen // an operator has forced the breaker Name open
 	EventStoreError // the store failed
 )
 
@@ -91,23 +91,23 @@ func (k Kind) String() string {
 type Event struct {
 	Kind  Kind
 	Run   string
-	Step  string // its id, or "" for an event of the run
-	Name  string // of the step, without the values that identify its calls
-	Fence uint64 // of the execution
+	Step  string // id of the step, or "" for an event of the run
+	Name  string // name of the step, without the values that identify its calls
+	Fence uint64 // fence of the execution
 
-	Policy string // name of the policy of the step, or ""
+	Policy string // name of the step's policy, or ""
 
-	Attempt     int           // its number, from 1
-	Outcome     Outcome       // of an end that was refused
+	Attempt     int           // number of the attempt, starting at 1
+	Outcome     Outcome       // outcome that was refused
 	Wait        time.Duration // before the next attempt
-	Duration    time.Duration // of the attempt
-	Total       time.Duration // EventSucceeded: since the first attempt of the step
+	Duration    time.Duration // duration of the attempt
+	Total       time.Duration // EventSucceeded: time since the first attempt of the step
 	Reason      retry.Reason
 	Class       retry.Class
-	Correlation string // the same for all attempts of a step since its first failure
+	Correlation string // the same for all attempts of a step from its first failure on
 	By          Operator
 	Err         error
-	Stack       string // EventPanicked: of the goroutine
+	Stack       string // EventPanicked: stack of the goroutine
 
 	// Job is set for EventJob. Unless the event is about a group, its JobID is the id of
 	// the run, and its Unit is the id of the step.

@@ -7,27 +7,27 @@ type Outcome string
 const (
 	OutcomeSucceeded Outcome = "succeeded"
 	OutcomeFailed    Outcome = "failed"
-	OutcomeTimedOut  Outcome = "timed_out" // by the limit of the attempt
-	// OutcomeInterrupted means that the end of its context, a shutdown or the panic of
-	// another run has ended the attempt. It may have taken effect.
+	OutcomeTimedOut  Outcome = "timed_out" // the attempt's own limit had passed
+	// OutcomeInterrupted means that the attempt was ended by the end of its context, by a
+	// shutdown or by the panic of another run. The attempt may have taken effect.
 	OutcomeInterrupted Outcome = "interrupted"
-	OutcomeLost        Outcome = "lost"      // its process died, or lost the run: it may have taken effect
-	OutcomeWithdrawn   Outcome = "withdrawn" // before the call: it was not executed
-	OutcomeRefused     Outcome = "refused"   // by a breaker: it was not executed
-	OutcomeResolved    Outcome = "resolved"  // by an operator, who knew: see admin.Client.Resolve
+	OutcomeLost        Outcome = "lost"      // the process died or lost the run: the attempt may have taken effect
+	OutcomeWithdrawn   Outcome = "withdrawn" // withdrawn before the call: not executed
+	OutcomeRefused     Outcome = "refused"   // refused by a breaker: not executed
+	OutcomeResolved    Outcome = "resolved"  // by an operator who knew the outcome: see admin.Client.Resolve
 	OutcomeRequeued    Outcome = "requeued"  // by an operator: see admin.Client.Requeue
 	OutcomeDiscarded   Outcome = "discarded" // by an operator: see admin.Client.Discard
-	OutcomeSignaled    Outcome = "signaled"  // no attempt: a value was sent: see admin.Client.Signal
+	OutcomeSignaled    Outcome = "signaled"  // not an attempt: a value was sent, see admin.Client.Signal
 )
 
-// An Operator is a person who changes runs and steps, with the reason for the change: see
-// admin.By.
+// An Operator is the name of a person who changes runs and steps, and the reason for the
+// change: see admin.By.
 type Operator struct {
 	Name   string `json:"name,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// String returns the name and the reason for messages.
+// String returns the name and the reason, for use in messages.
 func (o Operator) String() string {
 	switch {
 	case o.Reason == "":

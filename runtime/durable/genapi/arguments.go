@@ -14,19 +14,19 @@ type Digest struct {
 	err  error
 }
 
-// Arguments returns the digests of the arguments of a step by the names of their
-// parameters, which it takes in turn:
+// Arguments returns the digests of a step's arguments, keyed by parameter name. It takes
+// names and values in turn:
 //
 //	genapi.Arguments("amount", amount, "tags", tags)
 //
-// A digest is made of the JSON form of the argument without object members that
-// have their zero value: null, false, 0, "", an empty array or object, or the zero
-// [time.Time]. So a type may have a further field without making arguments that do
-// not set it others. Only parameters that a recorded step and its call have in
-// common are compared.
+// A digest is computed from the argument's JSON form, without the object members that
+// have a zero value: null, false, 0, "", an empty array or object, or the zero
+// [time.Time]. So a field can be added to a type without changing the digests of
+// arguments that do not set it. Only parameters that the recorded step and the call have
+// in common are compared.
 //
-// A value without a JSON form, or a name that is no string, makes the call that
-// uses the digest return an error that matches durable.ErrArguments.
+// If a value cannot be encoded as JSON, or a name is not a string, the call that uses the
+// digest returns an error that matches durable.ErrArguments.
 func Arguments(namesAndValues ...any) Digest {
 	b := make([]byte, 0, 64)
 	for i := 0; i < len(namesAndValues); i += 2 {
@@ -46,5 +46,5 @@ func Arguments(namesAndValues ...any) Digest {
 	return Digest{text: string(b)}
 }
 
-// Text returns the digests as a record keeps them.
+// Text returns the digests in the form in which a record keeps them.
 func (d Digest) Text() (string, error) { return d.text, d.err }

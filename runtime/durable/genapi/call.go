@@ -23,8 +23,8 @@ type caller interface {
 	) error
 }
 
-// Call executes fn as a step of the run in ctx, as durable.Step does: a step whose
-// id has parts, and that is recorded with the digest of its other arguments.
+// Call executes fn as a step of the run in ctx, like durable.Step. The step's id can have
+// parts, and the step is recorded with the digest of its other arguments.
 func Call[T any](
 	ctx context.Context, s *StepPolicy, id StepID, args Digest, fn func(context.Context) (T, error),
 ) (T, error) {
@@ -41,8 +41,8 @@ func Call[T any](
 	return CallAfter(ctx, s, id, args, first, fn)
 }
 
-// CallAfter is Call after a first attempt that has failed. If first is nil, none was
-// made.
+// CallAfter is like Call, but follows a failed first attempt. If first is nil, no attempt
+// was made.
 func CallAfter[T any](
 	ctx context.Context, s *StepPolicy, id StepID, args Digest, first FirstAttempt, fn func(context.Context) (T, error),
 ) (T, error) {

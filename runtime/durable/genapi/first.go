@@ -6,8 +6,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// A FirstAttempt is the first attempt of a step that records nothing unless
-// it fails. It belongs to the goroutine that makes it:
+// A FirstAttempt is the first attempt of a step that records nothing unless the attempt
+// fails. It belongs to the goroutine that makes it:
 //
 //	first := genapi.First(ctx, &stepFetch, genapi.StringID(id))
 //	if first != nil {
@@ -18,22 +18,22 @@ import (
 //	}
 //	return genapi.CallAfter(ctx, &stepFetch, genapi.StringID(id), genapi.Arguments(), first, …)
 //
-// The function must not change what the id and the digest are made of: they are made
-// after the attempt.
+// The function must not modify the arguments from which the id and the digest are
+// computed, because they are computed after the attempt.
 type FirstAttempt interface {
 	// Context returns the context of the attempt, for the function of the step.
 	Context() context.Context
-	// Succeeded ends the attempt if err is nil, and reports whether it is. Otherwise
-	// CallAfter must follow.
+	// Succeeded reports whether err is nil and, if so, ends the attempt. Otherwise, call
+	// CallAfter next.
 	Succeeded(err error) bool
-	// End ends the attempt if its function has panicked, and lets the panic go on. Callers
-	// defer it, without another function around it.
+	// End ends the attempt if its function has panicked, and does not stop the panic. It
+	// must be deferred directly, not inside another function.
 	End()
 }
 
 // First starts the first attempt of a step of the run in ctx. It returns nil if the
-// engine has to do more than to make the attempt: the step is recorded, its starts
-// are, the run does not go on, or ctx has ended.
+// engine has to do more than make the attempt: the step is already recorded, its starts
+// must be recorded, the run does not continue, or ctx has ended.
 func First(ctx context.Context, s *StepPolicy, id StepID) FirstAttempt {
 	if s.Record != RecordFailures || id.err != nil {
 		return nil

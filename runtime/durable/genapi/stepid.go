@@ -11,7 +11,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// A StepID distinguishes the calls of one step: see [ID].
+// A StepID distinguishes the calls to one step: see [ID].
 type StepID struct {
 	kind   idKind
 	text   string // of all parts, or the part
@@ -29,11 +29,11 @@ const (
 	idUint
 )
 
-// ID returns the id with parts: strings, integers, booleans, types that are
-// based on these, and encoding.TextMarshaler. The ids of different parts are
-// different: ID("a/b", "c") is not ID("a", "b/c"). A part of another type, or
-// one whose MarshalText fails, makes the call that uses the id return an error
-// that matches durable.ErrID.
+// ID returns the id that consists of the given parts. A part is a string, an integer, a
+// boolean, a value of a type based on one of these, or an encoding.TextMarshaler.
+// Different parts always have different ids: ID("a/b", "c") is not ID("a", "b/c"). If a
+// part has another type, or its MarshalText fails, the call that uses the id returns an
+// error that matches durable.ErrID.
 func ID(parts ...any) StepID {
 	b := make([]byte, 0, 64)
 	for i, part := range parts {
@@ -47,16 +47,16 @@ func ID(parts ...any) StepID {
 	return StepID{text: string(b)}
 }
 
-// StringID returns the same as [ID] of one string that has no method MarshalText. The
-// text of the id is made when somebody asks for it, here and in the functions below.
+// StringID returns the same as [ID] for a single string that has no MarshalText method.
+// Here and in the functions below, the text of the id is not created until it is needed.
 func StringID[T ~string](part T) StepID { return StepID{kind: idString, text: string(part)} }
 
-// IntID returns the same as [ID] of one integer.
+// IntID returns the same as [ID] for a single integer.
 func IntID[T ~int | ~int8 | ~int16 | ~int32 | ~int64](part T) StepID {
 	return StepID{kind: idInt, number: uint64(part)}
 }
 
-// UintID returns the same as [ID] of one unsigned integer.
+// UintID returns the same as [ID] for a single unsigned integer.
 func UintID[T ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](part T) StepID {
 	return StepID{kind: idUint, number: uint64(part)}
 }
@@ -82,8 +82,8 @@ func idTextOf(part any) (string, error) {
 	return "", errors.New("want a string, an integer, a boolean or an encoding.TextMarshaler")
 }
 
-// Path returns the id of a step in its run: the prefix of its scopes, its name and the
-// parts.
+// Path returns the id of a step within its run. It consists of the prefix of the step's
+// scopes, its name and the parts.
 func (id StepID) Path(prefix, name string) (string, error) {
 	if id.err != nil {
 		return "", *id.err

@@ -1,3 +1,3 @@
-// Package memory is a store for tests, and for runs that need not survive their
+// Package memory provides a store for tests, and for runs that need not survive their
 // process.
 package memory

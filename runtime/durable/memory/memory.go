@@ -13,8 +13,8 @@ import (
 )
 
 // A Store is a [storage.Store] for tests, and for runs that need not survive their
-// process. Several engines may share it. It uses the clock of the process, which
-// is that of the bubble in a test with testing/synctest.
+// process. Several engines may share it. It uses the clock of the process. In a test with
+// testing/synctest, this is the clock of the bubble.
 type Store struct {
 	mu      sync.Mutex
 	closed  bool
@@ -344,7 +344,7 @@ func (m *Store) Entries(ctx context.Context, after storage.Entry, limit int) (en
 	return entries, nil
 }
 
-// Guarantee implements [storage.Store]. A Store survives nothing.
+// Guarantee implements [storage.Store]. The records do not survive the process.
 func (m *Store) Guarantee() storage.Guarantee {
 	return storage.Guarantee{Shared: storage.SharedByProcess}
 }

@@ -1,4 +1,4 @@
 // Package shared connects the breakers and the budgets of several processes through a
-// store, for policies with shared: store. It is for calls that belong to no run: see
-// [Link].
+// store, for policies with shared: store. It is for calls that do not belong to a run:
+// see [Link].
 package shared

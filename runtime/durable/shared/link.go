@@ -15,24 +15,25 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// A Store keeps the records of breakers, ratio budgets and rates that processes share.
-// Every [storage.Store] implements it. contrib/redis implements only this interface.
+// A Store keeps the records of breakers, ratio budgets and rates that several processes
+// share. Every [storage.Store] implements it. contrib/redis implements only this
+// interface.
 type Store interface {
-	// Update does what it does in [storage.Store], for keys of [storage.KindBudget],
+	// Update is the same as in [storage.Store], for keys of [storage.KindBudget],
 	// [storage.KindBreaker], [storage.KindRate] and [storage.KindOverrides].
 	Update(ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error)) error
-	// Get does what it does in [storage.Store], for the same keys.
+	// Get is the same as in [storage.Store], for the same keys.
 	Get(ctx context.Context, keys []storage.Key) ([]storage.Record, error)
 	// Guarantee returns what the store survives and who may share it.
 	Guarantee() storage.Guarantee
 }
 
-// A Set has the breakers, budgets and rates that [Link.Connect] connects. The method
-// Stored of generated code returns it.
+// A Set contains the breakers, budgets and rates that [Link.Connect] connects. The Stored
+// method of generated code returns it.
 type Set struct {
 	Breakers []*breaker.Breaker
 	Budgets  []*Budget
-	Rates    []*capacity.Rate // of capacity.NewSharedRate
+	Rates    []*capacity.Rate // created with capacity.NewSharedRate
 }
 
 // A Link describes the store through which processes share breakers and budgets. It is
@@ -42,22 +43,22 @@ type Link struct {
 	// Namespace is the namespace of the engines whose durable steps use the same breakers
 	// and budgets. The default is the empty namespace.
 	Namespace string
-	// Forgetful accepts a store that several processes share, but that may lose
-	// acknowledged updates when it ends, as Redis may. After such a loss, budgets are
-	// full and breakers are closed.
+	// Forgetful accepts a store, such as Redis, that several processes share but that may
+	// lose acknowledged updates when it ends. After such a loss, budgets are full and
+	// breakers are closed.
 	Forgetful bool
-	// Overrides, if it is not nil, follows the overrides that operators put into the
-	// store with retryctl override. Each takes effect within about a second. While the
-	// store fails, overrides stay in force until their end.
+	// Overrides, if not nil, follows the overrides that operators store with retryctl
+	// override. Each override takes effect within about a second. If the store fails,
+	// overrides stay in force until they end.
 	Overrides *override.Set
-	// OnEvent, if it is not nil, is called for every [events.EventStoreError], whose Name
-	// is the name of the breaker or the budget. It may be called by several goroutines,
-	// and must not use breakers or budgets of the link.
+	// OnEvent, if not nil, is called for every [events.EventStoreError], whose Name is
+	// the name of the breaker or the budget. It may be called by multiple goroutines, and
+	// must not use the link's breakers or budgets.
 	OnEvent func(context.Context, events.Event)
 }
 
-// ErrForgetful means that a store may lose updates that it has acknowledged, and that the
-// [Link] does not accept this.
+// ErrForgetful means that a store may lose acknowledged updates and that the [Link] does
+// not accept this.
 var ErrForgetful = errors.New("the store may forget breakers and budgets when it ends: set Forgetful to accept that")
 
 const (
@@ -67,13 +68,13 @@ const (
 )
 
 // Connect shares breakers and budgets with all processes that use the same store and the
-// same names, until Close. Processes that use the same name should have the same policy,
-// because each process applies its own policy.
+// same names, until the connection is closed. Processes that use the same name should
+// have the same policy, because each process applies its own policy.
 //
 // Connect reads the store. If this fails, it returns the error and connects nothing. ctx
 // limits only this read. Afterwards, the link reads the records once a second. While the
-// store fails, a budget refuses retries once its part is spent or 30s have passed, a
-// breaker decides for its own process, and a rate refuses all attempts.
+// store is failing, a budget refuses retries once its share is used up or 30s have
+// passed, a breaker decides for its own process, and a rate refuses all attempts.
 func (l Link) Connect(ctx context.Context, sets ...Set) (*Connection, error) {
 	if g := l.Store.Guarantee(); g.Shared != storage.SharedByProcess && !g.SurvivesProcess && !l.Forgetful {
 		return nil, ErrForgetful
@@ -252,11 +253,11 @@ func (c *Connection) follow(ctx context.Context, r storage.Record) {
 	c.overrides.Follow(b.List)
 }
 
-// Close returns the parts of the budgets to the store, and disconnects everything.
-// Afterwards the breakers belong to this process alone, the budgets refuse all retries,
-// the rates refuse all attempts, and the overrides of the store end. ctx limits the time
-// that Close takes. If the store does not take a part back, Close returns its error, and
-// the lease of the part ends by itself.
+// Close returns the process's shares of the budgets to the store and disconnects
+// everything. Afterwards, the breakers belong to this process alone, the budgets refuse
+// all retries, the rates refuse all attempts, and the store's overrides end. ctx limits
+// the time that Close takes. If the store does not take a share back, Close returns the
+// store's error, and the lease of the share ends by itself.
 func (c *Connection) Close(ctx context.Context) error {
 	var errs []error
 	c.once.Do(func() {

@@ -32,8 +32,8 @@ type RatioBudget struct {
 	burst  float64
 }
 
-// OpenRatio returns the budget of a record, with the tokens of the time since it
-// was written. A new one is full.
+// OpenRatio returns the budget of a record, and adds the tokens for the time since the
+// record was written. A new budget is full.
 func OpenRatio(r storage.Record, p *budget.Policy, now time.Time) (*RatioBudget, error) {
 	body, err := record.Decode[record.RatioBudget](r)
 	if err != nil {
@@ -98,7 +98,8 @@ func (b *RatioBudget) add(tokens float64) {
 	}
 }
 
-// Withdraw takes one retry from the free part, and reports whether there is one.
+// Withdraw takes one retry from the part that is not leased, and reports whether there
+// was one.
 func (b *RatioBudget) Withdraw() bool {
 	if !(b.body.Tokens >= 1) {
 		return false
@@ -107,7 +108,7 @@ func (b *RatioBudget) Withdraw() bool {
 	return true
 }
 
-// Deposit adds the share of a success.
+// Deposit adds the tokens for a success.
 func (b *RatioBudget) Deposit() { b.add(b.policy.Ratio) }
 
 // A leaseReport is what a process says about its part of a budget.
@@ -171,8 +172,8 @@ func (b *RatioBudget) setLease(id string, part record.TokenLease) {
 	b.body.Leases[id] = part
 }
 
-// Put appends the record if it has changed. A full budget that nobody has leased
-// is not written again.
+// Put adds the record to w if it has changed. A full budget that no process has leased is
+// not written again.
 func (b *RatioBudget) Put(w *storage.Writes) error {
 	if b == nil {
 		return nil

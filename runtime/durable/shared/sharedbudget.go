@@ -15,18 +15,18 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Budget is a ratio budget that processes share through a store, for calls
-// that are not durable steps. It implements [retry.Budget]. Any number of
-// goroutines may use one.
+// A Budget is a ratio budget that several processes share through a store, for calls that
+// are not durable steps. It implements [retry.Budget]. Any number of goroutines may use
+// it.
 //
-// The process leases a part of the budget for 30s at a time, and asks the store for more
-// when the part is spent: see [Link.Connect]. A success costs one atomic load while the
-// part is full. A retry asks the store only if the part is empty, which takes at most a
-// second. If the store has no tokens or does not answer, retries are refused for 100ms to
-// 1s without asking it again.
+// The process leases a share of the budget for 30s at a time, and asks the store for more
+// when the share is used up: see [Link.Connect]. While the share is full, a success costs
+// one atomic load. A retry asks the store only if the share is empty, which takes at most
+// a second. If the store has no tokens or does not answer, retries are refused for 100ms
+// to 1s without asking it again.
 //
-// A Budget that is not connected refuses every retry. All processes together
-// never make more retries than one [budget.Budget] of the same policy would allow.
+// A Budget that is not connected refuses every retry. Together, the processes never make
+// more retries than a single [budget.Budget] with the same policy would allow.
 type Budget struct {
 	policy budget.Policy // effective
 	ratio  int64
@@ -51,12 +51,12 @@ type Budget struct {
 // micro is a token in the unit of Budget.
 const micro = 1_000_000
 
-// Errors of shared budgets. They match [retry.ErrBudget], too.
+// Errors of shared budgets. They also match [retry.ErrBudget].
 var (
 	// ErrUnconnected means that [Link.Connect] was not called, or that its connection is
-	// closed. Rates return it, too.
+	// closed. Rates also return it.
 	ErrUnconnected = capacity.ErrUnconnected
-	// ErrLeaseLost means that the store has lost the part of a budget that a process had
+	// ErrLeaseLost means that the store has lost the share of a budget that a process had
 	// leased, as Redis does after FLUSHALL. The process can no longer use the tokens.
 	ErrLeaseLost = errors.New("the store has forgotten the lease of this process: its tokens are void")
 )
@@ -70,7 +70,7 @@ func NewBudget(p budget.Policy) *Budget {
 	return b
 }
 
-// Deposit reports the success of a call.
+// Deposit reports that a call has succeeded.
 func (b *Budget) Deposit() {
 	if b.missing.Load() != 0 {
 		b.add()
@@ -89,11 +89,11 @@ func (b *Budget) add() {
 	}
 }
 
-// Full reports whether a deposit would add nothing to the part of this process.
+// Full reports whether a deposit would add nothing to this process's share.
 func (b *Budget) Full() bool { return b.missing.Load() == 0 }
 
-// Left returns how many retries are left in the part of this process, and in the store at
-// the time of the last request.
+// Left returns how many retries are left in this process's share, plus those that were
+// left in the store at the last request.
 func (b *Budget) Left() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,8 +132,8 @@ func (b *Budget) stale(version uint64, due bool) bool {
 	return due && (b.short || b.capacity > 0 || version != b.version)
 }
 
-// Withdraw takes one retry. Its error matches [retry.ErrBudget], and contains the error
-// of the store if the store has failed.
+// Withdraw takes one retry. Its error matches [retry.ErrBudget] and, if the store has
+// failed, contains the store's error.
 func (b *Budget) Withdraw() error {
 	if b.take() {
 		return nil

@@ -5,50 +5,53 @@ import (
 	"time"
 )
 
-// A Claimer is a store that claims new runs in one statement, without locking and reading
-// them before: those about which there is nothing to decide.
+// A Claimer is a store that can claim new runs in one statement, without locking and
+// reading them first. These are runs for which there is nothing to decide.
 type Claimer interface {
 	// ClaimNew claims runs for an engine. An error that matches [ErrUnknown] means that
-	// some may have been claimed.
+	// some runs may have been claimed.
 	ClaimNew(ctx context.Context, c NewClaim) (NewlyClaimed, error)
 }
 
 // NewlyClaimed is the result of a [NewClaim].
 type NewlyClaimed struct {
-	Runs []Record  // as they are stored then
-	Now  time.Time // of the store
-	// Left says that runs which are due were not claimed, because they are not new, or
-	// may not have been looked at.
+	Runs []Record  // as stored by the claim
+	Now  time.Time // by the store's clock
+	// Left reports that due runs were not claimed because they are not new, or that there
+	// may be due runs that were not examined.
 	Left bool
 }
 
-// A NewClaim is a claim of runs that nobody has claimed before. They have StatusOpen, no
-// Owner, no Body and Fence 0, are due, and their Deadline, if they have one, has not
-// passed. What is claimed has the Owner, Fence 1, the time as Claimed, and no Due.
+// A NewClaim is a claim to runs that nobody has claimed before. Such runs are due and
+// have StatusOpen, no Owner, no Body and Fence 0. If they have a Deadline, it has not
+// passed. A claimed run has the Owner and Fence 1. Its Claimed is the time of the claim,
+// and it has no Due.
 type NewClaim struct {
-	Owner Key       // the record of the engine: nothing is claimed unless it exists
-	Of    []NewRuns // of different handlers
-	// Incarnation was read from the [Guarantee]: nothing is claimed if it has changed since.
+	Owner Key       // record of the engine; if it does not exist, nothing is claimed
+	Of    []NewRuns // for different handlers
+	// Incarnation is the incarnation in the [Guarantee] that the caller has read. If it
+	// has changed since, nothing is claimed.
 	Incarnation string
 }
 
-// NewRuns are the runs of one handler that are claimed. The claim looks at the runs that
-// are due, open or parked, those first with the highest Priority, and among equals those
-// that have been due longest. It passes over a run that another update has locked.
+// NewRuns describes the runs of one handler that are to be claimed. The claim looks at
+// the runs that are due, whether open or parked. Runs with the highest Priority come
+// first and, at equal priority, those that have been due longest. A run that another
+// update has locked is skipped.
 type NewRuns struct {
 	Handler string
-	// Limit is the number of runs that are looked at. The new ones among them are claimed: so
-	// the claim takes no longer if many are due that are not new, and does not prefer new
-	// ones to those.
+	// Limit is the number of runs that the claim examines. It claims the new ones among
+	// them. So a claim takes no longer if many due runs are not new, and it does not
+	// prefer new runs to others.
 	Limit int
-	// Timeout sets the Deadline of runs that have none, from their creation on. Runs whose
-	// time has passed are left out. Zero sets none.
+	// Timeout sets the Deadline of runs that have none, counted from their creation. Runs
+	// whose timeout has already passed are skipped. Zero sets no Deadline.
 	Timeout time.Duration
-	Body    []byte // that the runs get; nil: none
+	Body    []byte // Body of the claimed runs; nil means none
 }
 
-// Claim returns what becomes of a run that is claimed for an engine at a time, and whether
-// it is. It defines what the fields of a claim mean.
+// Claim returns the record of a run after it has been claimed for an engine at a time,
+// and reports whether the run is claimed. It defines what the fields of a claim mean.
 func (n *NewRuns) Claim(owner Key, r Record, now time.Time) (Record, bool) {
 	if r.Deadline.IsZero() && n.Timeout > 0 {
 		r.Deadline = r.Created.Add(n.Timeout)

@@ -11,8 +11,8 @@ type Field uint8
 // The fields.
 const (
 	FieldHandler Field = iota + 1
-	FieldRun           // of the Key
-	FieldID            // of the Key
+	FieldRun           // Run of the Key
+	FieldID            // ID of the Key
 	FieldOwner
 	FieldLabel
 	FieldDue
@@ -20,23 +20,23 @@ const (
 	FieldCreated
 )
 
-// An Op is how a [Condition] compares.
+// An Op is the comparison that a [Condition] makes.
 type Op uint8
 
-// The comparisons. A time that is not set satisfies none of them.
+// The comparisons. An unset time satisfies none of them.
 const (
-	OpIs      Op = iota + 1 // the fields are the values
+	OpIs      Op = iota + 1 // the fields are equal to the values
 	OpIn                    // the field is in a list
-	OpSet                   // the field is true, or a time that is set
-	OpMore                  // the fields are greater than the values, as rows in SQL are
+	OpSet                   // the field is true, or a time that is not zero
+	OpMore                  // the fields are greater than the values, compared like rows in SQL
 	OpAtLeast               // the fields are at least the values
 	OpLess                  // the fields are less than the values
 	OpAtMost                // the fields are at most the values
 )
 
-// A Condition is one that the records satisfy which a query selects.
+// A Condition is a condition that all records selected by a query satisfy.
 type Condition struct {
-	Fields []Field // several are compared one after the other, as a row in SQL
+	Fields []Field // several fields are compared in order, like a row in SQL
 	Op     Op
 	Values []any // a string or a time for each field; with OpIn, a []string; with OpSet, none
 }
@@ -46,13 +46,13 @@ var fields = [...]string{
 	FieldAttention: "attention", FieldCreated: "created",
 }
 
-// String returns the name of the field, and of its column in SQL.
+// String returns the name of the field, which is also the name of its SQL column.
 func (f Field) String() string { return fields[f] }
 
 var operators = [...]string{OpIs: "=", OpMore: ">", OpAtLeast: ">=", OpLess: "<", OpAtMost: "<="}
 
-// SQL returns a condition that compares with values as an expression of SQL, with a mark
-// for each value. It is for stores.
+// SQL returns the condition as an SQL expression, with mark in place of each value. It is
+// for stores.
 func (c *Condition) SQL(mark string) string {
 	if len(c.Fields) == 1 {
 		return c.Fields[0].String() + " " + operators[c.Op] + " " + mark
@@ -65,11 +65,11 @@ func (c *Condition) SQL(mark string) string {
 }
 
 // Conditions returns the conditions of q, for stores. They do not include Kind, Space and
-// Status, which a store has to compare itself. A record that satisfies all conditions,
-// and has the Kind, the Space and a Status of q, is selected by q and follows its cursor.
-// If there is a condition for handlers, it is the first one. There is one bound for each
-// end of a range of ids or times, so that an index is used for both ends. If q cannot
-// have its cursor, the error matches [ErrStore].
+// Status, which a store must compare itself. If a record satisfies all conditions and has
+// the Kind, the Space and a Status of q, then q selects it and it follows the cursor. If
+// there is a condition on handlers, it is the first one. Each end of a range of ids or
+// times has one bound, so that an index can be used for both ends. If the cursor is not
+// valid for q, the error matches [ErrStore].
 func (q *Query) Conditions() ([]Condition, error) {
 	after, err := q.Position()
 	if err != nil {

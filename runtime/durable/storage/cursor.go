@@ -8,44 +8,44 @@ import (
 	"time"
 )
 
-// An Order is an order of the results of a [Query].
+// An Order is the order in which a [Query] returns its results.
 type Order uint8
 
-// The orders. Records with the same time are in the order of their keys, and in OrderNewest
-// in the reverse of it.
+// The orders. Records with the same time are ordered by key, and with OrderNewest in
+// reverse order of their keys.
 const (
 	OrderKey    Order = iota // by Run and ID, bytewise
-	OrderOldest              // by the time of the creation, the oldest first
+	OrderOldest              // by time of creation, oldest first
 	OrderNewest              // the reverse of OrderOldest
-	OrderDue                 // by Due, the earliest first
+	OrderDue                 // by Due, earliest first
 )
 
-// ByCreation reports whether o is an order by the time of the creation.
+// ByCreation reports whether o orders by time of creation.
 func (o Order) ByCreation() bool { return o == OrderOldest || o == OrderNewest }
 
-// A Cursor is a position in the results of a query, or in a history. An empty
-// one is the start, and as a result the end. [After] and [AfterCreated] make the cursors
-// of [Store.List]; the cursors of [Store.History] are opaque.
+// A Cursor is a position in the results of a query or in a history. As an argument, an
+// empty cursor means the start; as a result, it means the end. [After] and [AfterCreated]
+// return cursors for [Store.List]. The cursors of [Store.History] are opaque.
 type Cursor string
 
-// After returns the position in [OrderKey] after the record with a run and an id,
-// whether that record exists or not.
+// After returns the position in [OrderKey] after the record with the given run and id,
+// whether or not that record exists.
 func After(run, id string) Cursor { return Cursor(strconv.Itoa(len(run)) + ":" + run + id) }
 
-// AfterCreated returns the position in [OrderOldest] and [OrderNewest] after the run
-// with an id that was created at a time, whether that run exists or not.
+// AfterCreated returns the position in [OrderOldest] and [OrderNewest] after the run with
+// the given id and time of creation, whether or not that run exists.
 func AfterCreated(created time.Time, run string) Cursor {
 	return Position{created, run, ""}.cursor()
 }
 
-// A Position is what a [Cursor] of a query comes after.
+// A Position identifies the record after which a query's [Cursor] is.
 type Position struct {
-	Time    time.Time // of the creation, or Due in OrderDue; zero in OrderKey
+	Time    time.Time // of creation, or Due with OrderDue; zero with OrderKey
 	Run, ID string
 }
 
-// Compare orders positions as [OrderOldest] and [OrderDue] do and, without times, as
-// [OrderKey].
+// Compare orders positions as [OrderOldest] and [OrderDue] do. Positions without times
+// are ordered as by [OrderKey].
 func (p Position) Compare(other Position) int {
 	return cmp.Or(p.Time.Compare(other.Time), strings.Compare(p.Run, other.Run), strings.Compare(p.ID, other.ID))
 }
@@ -59,8 +59,8 @@ func (p Position) cursor() Cursor {
 	return Cursor(fmt.Sprintf("%d.%d/%s", p.Time.Unix(), p.Time.Nanosecond(), key))
 }
 
-// Position returns what c, which is not empty, comes after. The error for another text
-// matches [ErrStore].
+// Position returns the position of c, which must not be empty. If c is not a valid
+// cursor, the error matches [ErrStore].
 func (c Cursor) Position() (p Position, err error) {
 	head, text, found := strings.Cut(string(c), ":")
 	at, length, timed := strings.Cut(head, "/")
@@ -81,8 +81,8 @@ func (c Cursor) Position() (p Position, err error) {
 	return p, nil
 }
 
-// After returns the position in the results of q after a record, whether q selects it
-// or not. It is for stores.
+// After returns the position after a record in the results of q, whether or not q selects
+// the record. It is for stores.
 func (q *Query) After(r Record) Cursor {
 	return q.PositionOf(r).cursor()
 }
@@ -99,8 +99,9 @@ func (q *Query) PositionOf(r Record) Position {
 	return p
 }
 
-// Position returns what the cursor of q comes after, or the zero Position if q has
-// none. It is for stores. The error for a cursor of another order matches [ErrStore].
+// Position returns the position of the cursor of q, or the zero Position if q has no
+// cursor. It is for stores. If the cursor belongs to a different order, the error matches
+// [ErrStore].
 func (q *Query) Position() (Position, error) {
 	if q.From == "" {
 		return Position{}, nil

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// Decide calls decide with tx and returns what it writes, with the versions that
-// the records are to have. It is for stores: all of them accept the same writes.
+// Decide calls decide with tx and returns its writes, with the new versions of the
+// records. Stores call it, so that all of them accept the same writes.
 //
-// An error of decide is returned unchanged. An error that matches [ErrStore] is
-// returned if decide panics, writes a record that tx does not have, writes one
-// twice or that it clears, clears what is not a run, or writes text that is not valid
-// UTF-8 or has a NUL byte, which some databases refuse.
+// An error from decide is returned unchanged. The error matches [ErrStore] if decide
+// panics, writes a record that is not in tx, writes a record twice, writes a record that
+// it clears, or clears something that is not a run. The same applies if it writes text
+// that is not valid UTF-8 or contains a NUL byte, which some databases refuse.
 func (tx Tx) Decide(decide func(Tx) (Writes, error)) (Writes, error) {
 	find := finder(tx.Records)
 	tx.find = find
@@ -81,9 +81,9 @@ func checkClear(w Writes, find func(Key) int) error {
 	return nil
 }
 
-// Notifies returns the namespaces in which w makes a run due that has no owner, or
-// ends one that is Awaited: what [Notifier] reports. It is for stores, and has no
-// namespace twice.
+// Notifies returns the namespaces in which w makes a run without an owner due, or ends a
+// run that is Awaited. This is what a [Notifier] reports. Each namespace is returned
+// once. The method is for stores.
 func (tx Tx) Notifies(w Writes) (spaces []string) {
 	var find func(Key) int
 	due := func(r *Record) bool {

@@ -1,6 +1,6 @@
 // Package storage defines the contract between package durable and its stores: what a
-// store contains, how an update is made, and what the store promises. You need this
-// package only to write a store, or to read one without an engine.
+// store contains, how it is updated, and what it promises. You need this package only to
+// write a store, or to read one without an engine.
 //
 // A store contains records and their histories. An update replaces records, and adds
 // entries to histories. The store knows the fields by which queries find records, and
@@ -8,19 +8,19 @@
 // names, calls a function that decides what to write, and commits all of it or nothing:
 // see [Store].
 //
-// A store may implement other interfaces in addition to [Store]. Engines and operators
-// use them if they are implemented:
+// A store may implement other interfaces in addition to [Store]. Engines and admin
+// clients use them if available:
 //
-//   - With [Notifier], workers and callers learn at once that there is work, and not only
+//   - With [Notifier], workers and callers learn at once that there is work, instead of
 //     at their next poll.
-//   - With [Liveness], for a store of one machine, the runs of a killed process continue
-//     at once, and not only at the end of its lease.
+//   - With [Liveness], for a store on a single machine, the runs of a killed process
+//     continue at once, instead of at the end of its lease.
 //   - With [Checker], a store can check its own files or tables.
 //   - With [Swapper], [Claimer] and [Inserter], a store replaces, claims or creates runs
 //     in one statement, which saves round trips to a server. Without them, engines use
 //     Update. [NewRuns.Claim] and [Insertion.Record] define what the last two do.
 //
-// For durable.StartTx, a store may also convert a transaction of its caller into a
+// For durable.StartTx, a store may also convert the caller's transaction into a
 // [Transaction].
 //
 // Package memory is a store, and so are contrib/sqlite and contrib/postgres, which are

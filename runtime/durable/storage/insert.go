@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// An Inserter is a store that creates runs in one statement, without locking and reading
-// them before.
+// An Inserter is a store that can create runs in one statement, without locking and
+// reading them first.
 type Inserter interface {
-	// Insert creates the runs that do not exist yet, and reports which. If they are
-	// due, those who wait for due runs are notified once. An error that matches
-	// [ErrUnknown] means that they may have been created; after other errors, none was. A
-	// store may create none without an error, where an update finds out why.
+	// Insert creates the runs that do not exist yet, and reports which ones it has
+	// created. If they are due, everyone who waits for due runs is notified once. An
+	// error that matches [ErrUnknown] means that runs may have been created; after any
+	// other error, none were. A store may also create no runs and return no error, if an
+	// update is needed to find out why.
 	Insert(ctx context.Context, n Insertion) (inserted []bool, err error)
 }
 
-// An Insertion is new runs that differ in nothing but their ids and inputs.
+// An Insertion describes new runs that differ only in their ids and inputs.
 type Insertion struct {
 	Space, Handler string
 	Priority       int16
-	Start          time.Time     // when they are due; zero, or a time that has passed: at once
-	Timeout        time.Duration // sets the Deadline, from Start or the creation on; 0: none
+	Start          time.Time     // when they are due; if zero or in the past, at once
+	Timeout        time.Duration // sets the Deadline, counted from Start or the creation; zero means none
 	Body           []byte        // or nil
-	Runs           []NewRun      // at least one, and no id twice
+	Runs           []NewRun      // at least one; no id may occur twice
 }
 
 // A NewRun is a run of an [Insertion].
@@ -34,8 +35,8 @@ type NewRun struct {
 // Key returns the key of a run.
 func (n *Insertion) Key(r NewRun) Key { return Key{Kind: KindRun, Space: n.Space, Run: r.Run} }
 
-// Record returns the record of a run that is created at a time, without a version. It
-// defines what the fields of an insertion mean.
+// Record returns the record, without a version, of a run that is created at the time now.
+// It defines what the fields of an insertion mean.
 func (n *Insertion) Record(run NewRun, now time.Time) Record {
 	r := Record{
 		Key: n.Key(run), Status: StatusOpen, Handler: n.Handler, Priority: n.Priority, Created: now, Due: now,
@@ -50,12 +51,12 @@ func (n *Insertion) Record(run NewRun, now time.Time) Record {
 	return r
 }
 
-// An Updater has the method Update of a [Store].
+// An Updater has the Update method of a [Store].
 type Updater interface {
 	Update(ctx context.Context, sel Select, decide func(Tx) (Writes, error)) error
 }
 
-// InsertByUpdate does what Insert of an [Inserter] does, with an update.
+// InsertByUpdate does the same as the Insert method of an [Inserter], but with an update.
 func InsertByUpdate(ctx context.Context, u Updater, n Insertion) (inserted []bool, err error) {
 	keys := make([]Key, len(n.Runs))
 	for i, run := range n.Runs {

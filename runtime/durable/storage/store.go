@@ -11,23 +11,23 @@ import (
 	"unicode/utf8"
 )
 
-// A Kind is what a record describes. Records are locked in the order of their
-// kinds.
+// A Kind is the kind of object that a record describes. Records are locked in the order
+// of their kinds.
 type Kind uint8
 
 // The kinds of records, in the order in which they are locked.
 const (
 	KindOwner       Kind = iota + 1 // an engine and its lease
-	KindRun                         // a run: who owns it, and its status
-	KindGroup                       // what a run fans out to
+	KindRun                         // a run: its owner and its status
+	KindGroup                       // a group: the units that a run fans out to
 	KindStep                        // a step of a run
 	KindBudget                      // a budget that engines share
 	KindBreaker                     // a breaker that engines share
-	KindIncarnation                 // of the store, as it was accepted
-	KindSchedule                    // what workers agree on about the periods of a handler
-	KindLimit                       // of the executions of a handler, by all workers
-	KindRate                        // a rate that processes share
-	KindOverrides                   // what operators override in an incident
+	KindIncarnation                 // the incarnation of the store, as it was accepted
+	KindSchedule                    // the state that workers share about the periods of a handler
+	KindLimit                       // a limit on the executions of a handler by all workers
+	KindRate                        // a rate that several processes share
+	KindOverrides                   // the settings that operators override in an incident
 )
 
 var kinds = [...]string{
@@ -46,12 +46,12 @@ func (k Kind) String() string {
 type Key struct {
 	Kind  Kind
 	Space string // the namespace of the engine
-	Run   string // the run that a record belongs to, or ""
-	ID    string // the rest: of a step, an owner, a budget, a breaker or a limit
+	Run   string // the run to which a record belongs, or ""
+	ID    string // of a step, an owner, a budget, a breaker or a limit within it
 }
 
-// Compare orders keys as stores lock them: by Kind, Space, Run and ID, the
-// strings bytewise.
+// Compare orders keys as stores lock them: by Kind, Space, Run and ID. Strings are
+// compared bytewise.
 func (k Key) Compare(other Key) int {
 	return cmp.Or(
 		cmp.Compare(k.Kind, other.Kind), strings.Compare(k.Space, other.Space),
@@ -59,7 +59,7 @@ func (k Key) Compare(other Key) int {
 	)
 }
 
-// String returns the key for messages.
+// String returns the key as text for messages.
 func (k Key) String() string {
 	text := k.Kind.String()
 	for _, part := range [...]string{k.Run, k.ID} {
@@ -70,100 +70,100 @@ func (k Key) String() string {
 	return text
 }
 
-// A Record is a row of a store. A store interprets all fields but Input, Result and
-// Body, which belong to package durable. Stores keep times to the microsecond or better, and
-// return them in UTC.
+// A Record is a row of a store. A store interprets all fields except Input, Result and
+// Body, which belong to package durable. Stores keep times with a precision of at least a
+// microsecond, and return them in UTC.
 type Record struct {
 	Key     Key
-	Version uint64 // 1 for the first; 0: the record does not exist
-	Status  Status // of a run or a step, an index for queries; 0 for other records
+	Version uint64 // 1 for the first version; 0 means that the record does not exist
+	Status  Status // of a run or a step, indexed for queries; 0 for other records
 
-	Owner   string    // of a run: the id of the engine that executes it, or ""
-	Fence   uint64    // of a run: raised by each claim; of a step: that of its last write
-	Handler string    // of a run: the function that executes it, or ""
-	Due     time.Time // of a run: its next start, wake-up, or deletion; zero: none
-	// Priority orders the runs of a handler that are due: higher ones are claimed first.
+	Owner   string    // of a run: id of the engine that is executing it, or ""
+	Fence   uint64    // of a run: incremented by each claim; of a step: the run's fence at the last write
+	Handler string    // of a run: name of the function that executes it, or ""
+	Due     time.Time // of a run: when it is started, continued or deleted next; zero means never
+	// Priority orders the due runs of a handler: those with a higher priority are claimed
+	// first.
 	Priority int16
-	// Created, Claimed, Ended and Deadline are the times of a run: of its creation, of its
-	// latest claim, of its end, and when its timeout ends it. Zero for other records, and
-	// for what has not taken place.
+	// Created, Claimed and Ended are the times of a run's creation, latest claim and end.
+	// Deadline is when its timeout ends it. They are zero for other records and for
+	// events that have not happened.
 	Created, Claimed, Ended, Deadline time.Time
 
-	// Attention marks records that somebody, or a resumed run, has to look at:
-	// steps that are unfinished, in doubt or dead letters.
+	// Attention marks records that a person or a resumed run has to look at: steps that
+	// are unfinished, in doubt or dead letters.
 	Attention bool
-	// Awaited says of a run that somebody waits for its end: see [Tx.Notifies].
+	// Awaited reports that someone is waiting for the end of the run: see [Tx.Notifies].
 	Awaited bool
-	// Label is a text by which queries find some records among millions, or "": see
-	// [Query]. Dead letters have one for the class of their error, also those that
-	// were requeued and have not succeeded since.
+	// Label is a text by which queries can find a few records among millions, or "": see
+	// [Query]. Dead letters have a label for the class of their error, including those
+	// that were requeued and have not succeeded since.
 	Label string
-	// Bucket is the month in which the root run was created. All records of a
-	// run have the same.
+	// Bucket is the month in which the root run was created. All records of a run have
+	// the same Bucket.
 	Bucket time.Time
 
-	// Input and Result are the values of a run, as they were encoded; nil for other
-	// records, and if there are none. Input is not changed after the creation, but may be
+	// Input and Result are the encoded values of a run. They are nil for other records
+	// and if there is no value. Input is not changed after the creation, but may be
 	// removed.
 	Input, Result []byte
-	Body          []byte // JSON; nil for a run if the other fields say everything
+	Body          []byte // JSON; nil for a run that the other fields describe completely
 }
 
-// An Entry is a part of the history of a step, or a result that is too large
-// for its record, or what an operator did to a run, a budget or a breaker.
-// Entries are never changed. They are deleted with the record they belong to. An
-// entry that exists is not added again, so that an update may be repeated.
+// An Entry is a part of a step's history, a result that is too large for its record, or a
+// change that an operator made to a run, a budget or a breaker. Entries are never
+// changed. They are deleted together with the record to which they belong. An existing
+// entry is not added again, so an update may be repeated.
 type Entry struct {
-	Step    Key       // or that of another record
-	Attempt int       // its number, from 1; 0 for other records
-	Part    int       // distinguishes the entries of one attempt
-	At      time.Time // when it was written, by the clock of the store
-	Bucket  time.Time // that of the record of the step
+	Step    Key       // key of the step, or of another record
+	Attempt int       // number of the attempt, starting at 1; 0 for other records
+	Part    int       // distinguishes the entries of an attempt
+	At      time.Time // when the entry was written, by the store's clock
+	Bucket  time.Time // the Bucket of the step's record
 	Body    []byte    // JSON
 	Result  []byte    // or nil
 }
 
-// Compare orders the entries of a record: by Attempt and Part.
+// Compare orders the entries of a record by Attempt and Part.
 func (e Entry) Compare(other Entry) int {
 	return cmp.Or(cmp.Compare(e.Attempt, other.Attempt), cmp.Compare(e.Part, other.Part))
 }
 
-// A Query selects records. A zero field selects all, except Kind and Space,
-// which are always compared.
+// A Query selects records. A zero field selects everything, except Kind and Space, which
+// are always compared.
 type Query struct {
 	Kind      Kind
 	Space     string
 	Run       string
 	Runs      []string // any of these
-	FromRun   string   // whose Run is this, or follows it bytewise
-	BeforeRun string   // whose Run precedes this
+	FromRun   string   // the Run is this or follows it bytewise
+	BeforeRun string   // the Run precedes this bytewise
 	Owner     string
 	Handlers  []string  // any of these
 	Status    []Status  // any of these
 	DueBy     time.Time // due at this time or earlier
-	Attention bool      // only records that have it
-	Label     string    // whose Label is this: an index finds them in the order of their keys
-	FromID    string    // whose ID is this, or follows it bytewise
-	BeforeID  string    // whose ID precedes this
+	Attention bool      // only records with Attention
+	Label     string    // the Label is this; an index finds such records in the order of their keys
+	FromID    string    // the ID is this or follows it bytewise
+	BeforeID  string    // the ID precedes this bytewise
 
 	CreatedFrom   time.Time // created at this time or later
 	CreatedBefore time.Time // created earlier than this
 
-	// Order is the order of the results of [Store.List]. [OrderNewest] and
-	// [OrderOldest] select only records with a time of creation: runs. An index has
-	// the runs of each handler and Status: a query that names every Status reads no more
-	// than a page of each. [OrderDue] selects only records that are due at
-	// some time: of runs that have ended, a query reads no more than its page.
+	// Order is the order of the results of [Store.List]. [OrderNewest] and [OrderOldest]
+	// select only records with a time of creation, which are runs. The runs are indexed
+	// by handler and Status, so a query that names every Status reads no more than a page
+	// of each. [OrderDue] selects only records that are due at some time. For runs that
+	// have ended, such a query reads no more than its page.
 	Order Order
-	From  Cursor // where the page before ended, or ""
-	Limit int    // of the page: 1 to 1000; 0 means 1000
-	// Brief asks [Store.List] for nothing but the Key, Version, Status and Body of the
-	// records: a store may leave the other fields out, which takes less time. Updates
-	// ignore it.
+	From  Cursor // where the previous page ended, or ""
+	Limit int    // of the page: from 1 to 1000; 0 means 1000
+	// Brief asks [Store.List] only for the Key, Version, Status and Body of the records.
+	// A store may omit the other fields, which takes less time. Updates ignore it.
 	Brief bool
 }
 
-// Prefix returns the query for those of q whose Run begins with prefix.
+// Prefix returns a query for those records of q whose Run begins with prefix.
 func (q Query) Prefix(prefix string) Query {
 	q.FromRun, q.BeforeRun = prefix, ""
 	for prefix != "" && q.BeforeRun == "" {
@@ -179,8 +179,8 @@ func (q Query) Prefix(prefix string) Query {
 	return q
 }
 
-// Selects reports whether q selects r: whether r is in the results of [Store.List]
-// without From and Limit. It defines what the fields of a query mean.
+// Selects reports whether q selects r, that is, whether [Store.List] without From and
+// Limit would return r. It defines what the fields of a query mean.
 func (q *Query) Selects(r Record) bool {
 	return r.Key.Kind == q.Kind && r.Key.Space == q.Space && (q.Run == "" || r.Key.Run == q.Run) &&
 		(len(q.Runs) == 0 || slices.Contains(q.Runs, r.Key.Run)) &&
@@ -202,36 +202,36 @@ func (q *Query) selectsCreated(t time.Time) bool {
 	return !t.Before(q.CreatedFrom) && (q.CreatedBefore.IsZero() || t.Before(q.CreatedBefore))
 }
 
-// MaxPage is the greatest number of records or entries of a page.
+// MaxPage is the maximum number of records or entries in a page.
 const MaxPage = 1000
 
-// A Select names the records that an update works on: at least one.
+// A Select names the records that an update works on. There must be at least one.
 type Select struct {
-	// Keys are records whose locks are waited for. They need not be sorted or
+	// Keys are records whose locks the update waits for. They need not be sorted or
 	// distinct.
 	Keys []Key
-	// Queries find further records while the locks of Keys are held, each at most
-	// a page. A record that another update has locked, or that was selected
-	// before, is left out. A query with DueBy selects the records with the
-	// highest Priority, and among equals those that have been due longest. Order is
-	// not looked at, and From is a position in OrderKey.
+	// Queries select further records while the locks of Keys are held. Each query selects
+	// at most a page. Records that another update has locked, or that are already
+	// selected, are skipped. A query with DueBy selects the records with the highest
+	// Priority and, at equal priority, those that have been due longest. Order is
+	// ignored, and From is a position in OrderKey.
 	Queries []Query
 }
 
-// A Tx is what the decision of an update sees.
+// A Tx contains the data on which an update decides.
 type Tx struct {
-	Now time.Time // read when every lock is held; UTC
-	// Records are those of Select.Keys in their order, and then those of each
-	// query: by descending Priority and then by Due if it has DueBy, and among equals
-	// in the order of their keys.
-	// Version 0: the record does not exist, and only Key is set.
+	Now time.Time // read when all locks are held; UTC
+	// Records contains the records of Select.Keys in their order, followed by the records
+	// of each query. The records of a query with DueBy are ordered by descending
+	// Priority, then by Due, then by key. The records of other queries are ordered by
+	// key. If Version is 0, the record does not exist and only Key is set.
 	Records []Record
 
 	find func(Key) int // the index of a record, or -1: see Decide
 }
 
-// Record returns the record with a key that was selected. For another key it
-// panics, and [Tx.Decide] returns an error: the decision has a defect.
+// Record returns the selected record with a key. If no such record was selected, Record
+// panics and [Tx.Decide] returns an error, because this is a bug in the decision.
 func (tx Tx) Record(key Key) Record {
 	r, ok := tx.Lookup(key)
 	if !ok {
@@ -240,7 +240,7 @@ func (tx Tx) Record(key Key) Record {
 	return r
 }
 
-// Lookup returns the record with a key, and whether it was selected.
+// Lookup returns the record with the given key, and reports whether it was selected.
 func (tx Tx) Lookup(key Key) (Record, bool) {
 	if tx.find == nil {
 		tx.find = finder(tx.Records)
@@ -251,89 +251,88 @@ func (tx Tx) Lookup(key Key) (Record, bool) {
 	return Record{}, false
 }
 
-// Writes is what an update changes: Clear, Delete, Put and Add are applied in this
-// order. Put replaces whole records; the store raises their versions.
+// Writes contains the changes of an update. Clear, Delete, Put and Add are applied in
+// this order. Put replaces whole records, and the store increments their versions.
 type Writes struct {
 	Put    []Record
 	Add    []Entry
-	Delete []Key // of a step: its entries, too
-	// Clear are runs whose records of [ClearedKinds] are all deleted with their entries.
-	// The runs are selected. Those records need not be, since whoever writes one selects
-	// its run, and the update writes none of them.
+	Delete []Key // deleting a step also deletes its entries
+	// Clear lists runs whose records of [ClearedKinds] are all deleted, together with
+	// their entries. The runs must be selected. The records need not be, because everyone
+	// who writes one selects its run. The update itself must not write any of them.
 	Clear []Key
 }
 
-// ClearedKinds are the kinds of the records that Clear of [Writes] deletes.
+// ClearedKinds are the kinds of records that the Clear field of [Writes] deletes.
 var ClearedKinds = []Kind{KindGroup, KindStep, KindBudget}
 
-// A Store keeps records and orders their updates. It decides nothing. All
-// methods may be called concurrently.
+// A Store keeps records and serializes their updates. It makes no decisions. All methods
+// may be called concurrently.
 type Store interface {
-	// Update locks the records, calls decide, and commits what it returns, or
-	// nothing. After a conflict, it calls decide again with fresh records: decide
-	// must be pure, and must not write a record that was not selected. It is
-	// called through [Tx.Decide]. An error of decide is returned unchanged. An
-	// error that matches [ErrUnknown] means that the commit may have happened. ctx
-	// limits the wait before the commit.
+	// Update locks the records, calls decide through [Tx.Decide], and commits all of the
+	// returned writes or none. After a conflict, it calls decide again with fresh
+	// records, so decide must be pure. It must not write a record that was not selected.
+	// An error from decide is returned unchanged. An error that matches [ErrUnknown]
+	// means that the commit may have happened. ctx limits the wait before the commit.
 	Update(ctx context.Context, sel Select, decide func(Tx) (Writes, error)) error
 	// Get returns the records of keys, in their order.
 	Get(ctx context.Context, keys []Key) ([]Record, error)
 	// List returns a page of records in the order of the query.
 	List(ctx context.Context, q Query) ([]Record, Cursor, error)
-	// History returns a page of the entries of a step, by Attempt and Part.
+	// History returns a page of the entries of a step, ordered by Attempt and Part.
 	History(ctx context.Context, step Key, from Cursor) ([]Entry, Cursor, error)
-	// Entries returns the entries that follow one, which need not exist, across
-	// records of its Kind and Space: by Step, Attempt and Part. An Attempt of -1 precedes
-	// the entries of its record. At most limit are returned, and at most MaxPage; fewer
-	// are the last ones. Their Result is nil. Entries without a record may be missing.
+	// Entries returns the entries that follow the entry after, which need not exist,
+	// across all records of its Kind and Space. They are ordered by Step, Attempt and
+	// Part. An Attempt of -1 precedes the entries of its record. At most limit entries
+	// are returned, and at most MaxPage. If there are fewer, these are the last ones.
+	// Their Result is nil. Entries without a record may be missing.
 	Entries(ctx context.Context, after Entry, limit int) ([]Entry, error)
 	// Guarantee returns what the store survives and who may share it.
 	Guarantee() Guarantee
-	// Close releases the store. Records stay.
+	// Close releases the store. The records are kept.
 	Close() error
 }
 
-// Liveness is what a store has that knows whether the process of an owner is alive
-// without waiting for the end of its lease, as one on a single machine does.
+// Liveness is implemented by a store that can find out whether an owner's process is
+// alive without waiting for the end of its lease, such as a store on a single machine.
 type Liveness interface {
-	// Hold marks an owner as alive until the function it returns is called, or
-	// the process dies.
+	// Hold marks an owner as alive until the returned function is called or the process
+	// dies.
 	Hold(owner string) (release func() error, err error)
-	// Dead reports whether the process that held owner has died or released it.
-	// It returns false if that is not known.
+	// Dead reports whether the process that held owner has died or released it. It
+	// returns false if this is unknown.
 	Dead(owner string) bool
 }
 
-// A Notifier is a store that reports that workers, or callers of durable.Await, have
-// something to do, so that they do not wait until they ask the store again. They
-// ask it from time to time nevertheless: notifications may be lost or merged, and
-// may come for nothing.
+// A Notifier is a store that notifies workers and callers of durable.Await as soon as
+// they have something to do, so that they need not wait for their next poll. They
+// continue to poll, because notifications may be lost, merged or superfluous.
 type Notifier interface {
-	// Notifications returns a channel that receives a value soon after an update
-	// was committed, by whomever, for which [Tx.Notifies] returned the namespace,
-	// and when such an update may have been missed, as after a connection was lost
-	// and restored. A value is not sent while another one waits to be received. The
-	// channel is closed when ctx has ended, the store was closed, or it cannot
-	// receive notifications any more: then the caller may call Notifications again.
-	// An error that matches [ErrStore] means that the store does not answer at
-	// present.
+	// Notifications returns a channel. It receives a value soon after any process has
+	// committed an update for which [Tx.Notifies] returned the namespace. It also
+	// receives a value when such an update may have been missed, for example when a lost
+	// connection was restored. No value is sent while another one is waiting to be
+	// received. The channel is closed when ctx has ended, the store was closed, or the
+	// store can no longer receive notifications. The caller may then call Notifications
+	// again. An error that matches [ErrStore] means that the store is currently not
+	// answering.
 	Notifications(ctx context.Context, space string) (<-chan struct{}, error)
 }
 
-// A Checker is a store that can check what it keeps apart from the meaning of its
-// records, such as the file of its database.
+// A Checker is a store that can check its own storage, such as its database file,
+// independently of what its records mean.
 type Checker interface {
-	// Check returns what is wrong, in a sentence each. It may take minutes and does
-	// not stop updates.
+	// Check returns one sentence for each problem. It may take minutes and does not block
+	// updates.
 	Check(ctx context.Context) ([]string, error)
 }
 
-// A Sharing is who may use a store at the same time.
+// A Sharing describes who may use a store at the same time.
 type Sharing uint8
 
 // The kinds of sharing.
 const (
-	SharedByProcess Sharing = iota // one process
+	SharedByProcess Sharing = iota // a single process
 	SharedByHost                   // the processes of one machine
 	SharedByCluster                // any machine
 )
@@ -344,20 +343,20 @@ type Guarantee struct {
 	SurvivesPower   bool // a power failure
 	SurvivesNode    bool // the loss of the machine
 	Shared          Sharing
-	// Incarnation changes when the store may have lost acknowledged updates, as
-	// after a failover. It is empty for a store that cannot know.
+	// Incarnation changes when the store may have lost acknowledged updates, for example
+	// after a failover. It is empty if the store cannot detect this.
 	Incarnation string
 }
 
 // Errors of stores.
 var (
-	// ErrUnknown means that an update may have been committed: its reply was
+	// ErrUnknown means that an update may have been committed, because the reply was
 	// lost.
 	ErrUnknown = errors.New("the store did not answer: the update may have been committed")
-	// ErrFormat means that a store was written by a newer version of this module,
-	// or is not one of its stores. Nothing is read or written.
+	// ErrFormat means that a store was written by a newer version of this module or is
+	// not a store of this module. Nothing is read or written.
 	ErrFormat = errors.New("unknown format of the store")
-	// ErrStore matches every other error of a store: nothing was committed.
+	// ErrStore matches every other store error: nothing was committed.
 	ErrStore = errors.New("the store failed")
 )
 
@@ -368,19 +367,19 @@ type Status uint8
 // StatusDead, StatusAbandoned or StatusDiscarded.
 const (
 	StatusOpen      Status = iota + 1 // a run that may be continued; a step that is to be executed
-	StatusWaiting                     // for the next attempt
+	StatusWaiting                     // a step waits for its next attempt
 	StatusExecuting                   // an attempt has started
 	StatusInDoubt                     // an attempt may have taken effect: see admin.Client.Resolve
-	StatusParked                      // a run that waits without a process
-	StatusPaused                      // a run until somebody resumes it, or resolves its steps; such a step
+	StatusParked                      // a run that is waiting without a process
+	StatusPaused                      // a run until someone resumes it or resolves its steps; also such a step
 	StatusSucceeded                   // finished, with a result
 	StatusFailed                      // finished, with an error; a failed run may be continued
 	StatusDead                        // a dead letter: an exhausted step that is kept for admin.Client.Requeue
-	StatusCanceled                    // by admin.Client.Cancel
+	StatusCanceled                    // canceled with admin.Client.Cancel
 	StatusTimedOut                    // a run whose Timeout has passed
 	StatusAbandoned                   // an unfinished step of a run that has succeeded without it
 	StatusExpired                     // a run whose results were deleted: see durable.Retention
-	StatusDiscarded                   // a dead letter that was given up: see admin.Client.Discard
+	StatusDiscarded                   // a dead letter that nobody will requeue: see admin.Client.Discard
 )
 
 var statuses = [...]string{
@@ -396,8 +395,8 @@ func (s Status) String() string {
 	return fmt.Sprintf("Status(%d)", uint8(s))
 }
 
-// EndsRun reports whether a run with this status is not executed any more, unless
-// somebody reopens it.
+// EndsRun reports whether a run with this status is no longer executed unless someone
+// reopens it.
 func (s Status) EndsRun() bool {
 	switch s {
 	case StatusSucceeded, StatusFailed, StatusCanceled, StatusTimedOut, StatusExpired:
@@ -406,8 +405,8 @@ func (s Status) EndsRun() bool {
 	return false
 }
 
-// MarshalText implements [encoding.TextMarshaler]. It returns an error for 0, which
-// records have that are neither runs nor steps.
+// MarshalText implements [encoding.TextMarshaler]. It returns an error for 0, the status
+// of records that are neither runs nor steps.
 func (s Status) MarshalText() ([]byte, error) {
 	if int(s) >= len(statuses) || s == 0 {
 		return nil, fmt.Errorf("%v is not a status", s)

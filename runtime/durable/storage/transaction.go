@@ -2,9 +2,9 @@ package storage
 
 import "context"
 
-// A Transaction is one of a caller in the database of a store: what is inserted is
-// committed with it, or not at all, and nobody is notified before. It is ended by the
-// caller. A failed Insert may have failed the transaction, too.
+// A Transaction is a caller's transaction in the database of a store. Inserted runs are
+// committed with it or not at all, and nobody is notified before the commit. The caller
+// ends the transaction. If Insert fails, the transaction may have failed too.
 type Transaction interface {
 	Inserter
 	// Store returns the store of the database.

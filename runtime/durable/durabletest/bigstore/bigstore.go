@@ -1,5 +1,5 @@
-// Package bigstore fills stores for tests and measurements with what months of work
-// leave: runs and steps in all states, with their histories.
+// Package bigstore fills stores for tests and measurements with the records of months of
+// work: runs and steps in all states, with their histories.
 package bigstore
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Size is how much [Fill] creates.
+// A Size defines how much [Fill] creates.
 type Size struct {
 	Runs  int
-	Steps int // of all runs; most have about the average
-	// Until is the time of the last run. Earlier ones are spread over the months
-	// before.
+	Steps int // of all runs together; most runs have about the average
+	// Until is the time of the last run. Earlier runs are spread over the preceding
+	// months.
 	Until  time.Time
-	Months int // 0: six
+	Months int // zero means six
 	// Progress is called after each batch with the numbers of records so far. It may
 	// be nil.
 	Progress func(runs, steps int)
@@ -33,9 +33,9 @@ type Size struct {
 // batch is the number of records of an update.
 const batch = 2000
 
-// Fill creates runs in an empty store, in the empty namespace. The same size leads to
-// the same records. The records are those that engines write, which
-// [admin.Client.Verify] checks.
+// Fill creates runs in an empty store, in the empty namespace. The same size always
+// produces the same records. They are the records that engines write, so
+// [admin.Client.Verify] accepts them.
 func Fill(ctx context.Context, store storage.Store, size Size) error {
 	if size.Months == 0 {
 		size.Months = 6
@@ -157,8 +157,8 @@ func (f *filler) run(i, steps int) error {
 	return f.flushFull()
 }
 
-// Rare is the class of the error of one dead letter, the first one in the second half
-// of the runs. No other error has it.
+// Rare is the class of the error of a single dead letter, the first one in the second
+// half of the runs. No other error has this class.
 const Rare retry.Class = "quota"
 
 // failures are what attempts fail with.

@@ -9,26 +9,26 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/events"
 )
 
-// A Report has what a [Trial] has counted.
+// A Report contains the counts of a [Trial].
 type Report struct {
 	Kills, Stops, Disturbances int
 
-	Runs, Canceled int // runs that were started, and those whose cancellation was acknowledged
-	OneRecord      int // jobs that have succeeded without a record of their step
+	Runs, Canceled int // runs that were started, and runs whose cancellation was acknowledged
+	OneRecord      int // successful jobs without a record of their step
 	Paused         int // how often a run was paused and resumed
 	Steps          int
-	InDoubt        int // steps
-	Calls          int // of functions
-	Acknowledged   int // successes
+	InDoubt        int // steps in doubt
+	Calls          int // calls of functions
+	Acknowledged   int // acknowledged successes
 
-	Attempts int                    // that are recorded
-	Outcomes map[events.Outcome]int // of the attempts
-	Uncalled int                    // attempts that were not called: the process died in between
+	Attempts int                    // recorded attempts
+	Outcomes map[events.Outcome]int // outcomes of the attempts
+	Uncalled int                    // recorded attempts without a call, because the process died in between
 
 	Repeated   int      // attempts that were called more than once
-	Uncounted  int      // attempts that were called and are not recorded
-	Forgotten  int      // successes that were acknowledged and are not recorded
-	Violations []string // those, and what else a trial must not show
+	Uncounted  int      // attempts that were called but not recorded
+	Forgotten  int      // acknowledged successes that are not recorded
+	Violations []string // these, and anything else that a trial must not show
 }
 
 // executing is the outcome of an attempt whose end is not recorded, as of a run that was
@@ -44,7 +44,7 @@ var outcomes = []events.Outcome{
 // maxViolations is the number of violations that String returns.
 const maxViolations = 20
 
-// String returns the counts, and the first violations.
+// String returns the counts and the first violations.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d SIGKILL, %d SIGSTOP, %d other disturbances\n", r.Kills, r.Stops, r.Disturbances)

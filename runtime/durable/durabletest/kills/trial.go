@@ -20,15 +20,16 @@ import (
 
 // A Trial kills workers.
 type Trial struct {
-	// Store is where the trial starts runs, and what it checks. Nothing disturbs it but
-	// what disturbs the store itself.
+	// Store is the store in which the trial starts runs and which it checks. Only
+	// disturbances of the store itself affect it.
 	Store storage.Store
-	// Worker returns a command that calls [Work] with standard output, over the same store.
+	// Worker returns a command that calls [Work] with its standard output and the same
+	// store.
 	Worker func() *exec.Cmd
-	// Kills is the number of SIGKILLs.
+	// Kills is how often a worker is killed with SIGKILL.
 	Kills int
-	// Disturb has what else may happen to the store, or to the connections of workers.
-	// One of them is called in every fourth round, in turn.
+	// Disturb lists other disturbances of the store or of the workers' connections. In
+	// every fourth iteration, the next of these functions is called.
 	Disturb []func() error
 }
 
@@ -39,8 +40,8 @@ const (
 	patience     = time.Minute
 )
 
-// Run executes runs, six for each kill, and reports what it has found. It returns an error if
-// the trial cannot go on, as without progress for a minute.
+// Run executes runs, six for each kill, and reports what it has found. It returns an
+// error if the trial cannot continue, for example if there is no progress for a minute.
 func (t *Trial) Run(ctx context.Context) (*Report, error) {
 	e, err := durable.New(t.Store)
 	if err != nil {

@@ -19,12 +19,12 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// Lease is the lease of workers. It is short, so that they may be stopped, or cut off from
-// the store, for longer.
+// Lease is the lease of the workers. It is short, so that workers can be stopped or cut
+// off from the store for longer than that.
 const Lease = time.Second
 
-// Work executes runs as a worker process does, until that is killed. It writes the
-// lines of the ledger to out, each with one call of Write.
+// Work executes runs as a worker process does, until the process is killed. It writes the
+// lines of the ledger to out, each with one call to Write.
 func Work(ctx context.Context, store storage.Store, out io.Writer) error {
 	e, err := durable.New(store, durable.Lease(Lease), durable.OnEvent(func(_ context.Context, ev events.Event) {
 		if ev.Kind == events.EventCompleted {
