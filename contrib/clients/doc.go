@@ -1,6 +1,6 @@
-// Package clients tests the presets of clients. It is generated from a policy file with
-// all presets. The tests let each client create its errors, and check that the policies
-// decide about them as expected.
+// Package clients tests the presets for clients. It is generated from a policy file with
+// all presets. The tests make each client return its errors, and check that the policies
+// classify them as expected.
 package clients
 
 //go:generate go tool retrygen .

@@ -1,8 +1,8 @@
 // Package golangci is retrylint as a module plugin of golangci-lint v2.
 //
-// The README shows two files: .custom-gcl.yml, from which golangci-lint custom builds a
-// golangci-lint that contains the plugin, and .golangci.yml, which enables the plugin.
-// [Settings] has the settings of the plugin in .golangci.yml.
+// The README shows two files. From .custom-gcl.yml, the command golangci-lint custom
+// builds a golangci-lint that contains the plugin. .golangci.yml enables the plugin. For
+// its settings in this file, see [Settings].
 package golangci
 
 import (
@@ -25,7 +25,7 @@ func init() {
 	lint.CheckServiceConfig = foreign.CheckGRPC
 }
 
-// Settings are the settings of the plugin in .golangci.yml.
+// Settings contains the plugin's settings in .golangci.yml.
 type Settings struct {
 	Disable []string `json:"disable"` // ids of rules that are not reported
 	Enable  []string `json:"enable"`  // ids of rules to report that are off by default
@@ -36,8 +36,8 @@ type Settings struct {
 
 type plugin struct{ settings Settings }
 
-// New returns the plugin. settings is the decoded value of the key settings; New
-// returns an error if it does not have the form of [Settings].
+// New returns the plugin. settings is the decoded value of the key settings. If it does
+// not have the form of [Settings], New returns an error.
 func New(settings any) (register.LinterPlugin, error) {
 	s, err := register.DecodeSettings[Settings](settings)
 	return plugin{s}, err

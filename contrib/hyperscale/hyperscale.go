@@ -1,5 +1,5 @@
-// Package hyperscale reads the environment variables that the design AD-44 of the project
-// hyperscale defines. They replace limits of the groups of package job:
+// Package hyperscale reads the environment variables that design AD-44 of the hyperscale
+// project defines. They override the limits of groups in package job:
 //
 //	limits, err := hyperscale.Budget(*imports.Policy().Budget, os.LookupEnv)
 //	if err != nil {
@@ -18,15 +18,16 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// Budget returns a copy of p with the numbers of four environment variables:
+// Budget returns a copy of p with the numbers from four environment variables:
 //
-//   - RETRY_BUDGET_DEFAULT is Retries, RETRY_BUDGET_MAX is MaxRetries;
-//   - RETRY_BUDGET_PER_WORKFLOW_DEFAULT is PerUnit, RETRY_BUDGET_PER_WORKFLOW_MAX
-//     is MaxPerUnit.
+//   - RETRY_BUDGET_DEFAULT sets Retries, and RETRY_BUDGET_MAX sets MaxRetries;
+//   - RETRY_BUDGET_PER_WORKFLOW_DEFAULT sets PerUnit, and RETRY_BUDGET_PER_WORKFLOW_MAX
+//     sets MaxPerUnit.
 //
 // lookup is usually [os.LookupEnv]. A variable that is empty or not set changes nothing.
-// A number that is [job.NoRetries] is never changed. If a variable is not a whole number
-// of at least 1, Budget returns p unchanged and an error that lists every such variable.
+// A number that is [job.NoRetries] always remains unchanged. If a variable is not a whole
+// number of at least 1, Budget returns p unchanged and an error that lists every such
+// variable.
 func Budget(p job.BudgetPolicy, lookup func(string) (string, bool)) (job.BudgetPolicy, error) {
 	changed := p
 	err := read(lookup, []variable{
@@ -41,12 +42,12 @@ func Budget(p job.BudgetPolicy, lookup func(string) (string, bool)) (job.BudgetP
 	return changed, nil
 }
 
-// BestEffort returns a copy of b with the settings of four environment variables:
+// BestEffort returns a copy of b with the settings from four environment variables:
 //
-//   - BEST_EFFORT_DEFAULT_MIN_DCS is MinSuccess;
-//   - BEST_EFFORT_DEFAULT_DEADLINE_SECONDS is Deadline, and
-//     BEST_EFFORT_CHECK_INTERVAL_SECONDS is CheckEvery, both in seconds, such as 300.0;
-//   - BEST_EFFORT_LATE_RESULT_POLICY is Late: log_only or update_result.
+//   - BEST_EFFORT_DEFAULT_MIN_DCS sets MinSuccess;
+//   - BEST_EFFORT_DEFAULT_DEADLINE_SECONDS sets Deadline, and
+//     BEST_EFFORT_CHECK_INTERVAL_SECONDS sets CheckEvery, both in seconds, such as 300.0;
+//   - BEST_EFFORT_LATE_RESULT_POLICY sets Late: log_only or update_result.
 //
 // lookup is usually [os.LookupEnv]. A variable that is empty or not set changes nothing.
 // If a variable has an invalid value, BestEffort returns b unchanged and an error that

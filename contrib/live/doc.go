@@ -1,6 +1,6 @@
-// Package live changes the policies of a program while it runs. If the policy file of a
-// generated package has reload: true, the package loads a new version of it: from a file such
-// as a mounted ConfigMap, from an fs.FS, from bytes, or from an HTTP request.
+// Package live changes the policies of a program while it runs. If a generated package's
+// policy file has reload: true, new versions of it can be loaded from a file such as a
+// mounted ConfigMap, from an fs.FS, from bytes, or from an HTTP request.
 //
 //	control, err := live.New(orders.LivePolicies())
 //	if err != nil {
@@ -8,18 +8,19 @@
 //	}
 //	go control.Watch(ctx, live.File("/etc/orders/retry.yaml"))
 //
-// A new version is checked exactly as retrygen checks a policy file. Then it is applied as a
-// whole, or it changes nothing and the error describes the problem with its line. The problem
-// may be a mistake in the file. It may also be a change of something that is compiled, such as
-// a binding, an error class with Go types, or retries or a time limit for calls that had none.
+// A new version is checked exactly as retrygen checks a policy file. Then it is either
+// applied as a whole, or nothing changes and the error describes the problem and its
+// line. The problem may be a mistake in the file. It may also be a change to something
+// that is compiled, such as a binding, an error class with Go types, or retries or a time
+// limit for calls that had none.
 //
-// A call keeps the policy with which it began. Breakers, budgets, limits and rates keep their
-// state, as far as their new settings allow it. Durable steps record the change in the same
-// manner as the change of policy in a new build.
+// A call keeps the policy with which it began. Breakers, budgets, limits and rates keep
+// their state as far as their new settings allow. Durable steps record the change in the
+// same way as a policy change in a new build.
 //
 // To change policies during an incident without a file, use overrides: see package override
 // and [Server].
 //
-// The package contains the checker of policy files. Generated packages do not contain it, so
-// it becomes part of a program only if the program imports this package.
+// This package contains the checker for policy files. Generated packages do not contain
+// it, so it becomes part of a program only if the program imports this package.
 package live

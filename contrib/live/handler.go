@@ -17,23 +17,23 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// An Authorize returns the name of the operator who sends a request, for the log and for
-// other operators, or an error if the request is not allowed. It must be strict, because
-// an operator can stop all calls of the program.
+// An Authorize returns the name of the operator who has sent a request, for the log and
+// for other operators. If the request is not allowed, it returns an error. It must be
+// strict, because an operator can stop all calls of the program.
 type Authorize func(*http.Request) (who string, err error)
 
-// A Server answers requests of operators: see [Server.Handler].
+// A Server answers operators' requests: see [Server.Handler].
 type Server struct {
-	// Authorize decides about each request. It is required.
+	// Authorize decides whether a request is allowed. It is required.
 	Authorize Authorize
-	// Controls load policy files. May be empty.
+	// Controls load policy files. It may be empty.
 	Controls []*Control
-	// Overrides takes overrides, or is nil.
+	// Overrides applies overrides. It may be nil.
 	Overrides *override.Set
 }
 
-// Handler returns the handler of s. It panics if Authorize is nil. Paths are relative to where
-// the handler is mounted, with [http.StripPrefix]:
+// Handler returns the handler of s. It panics if Authorize is nil. Paths are relative to
+// the path at which the handler is mounted with [http.StripPrefix]:
 //
 //	GET    /                      what is in force, as JSON
 //	GET    /policies?package=P    the policy file that is in force
@@ -106,7 +106,7 @@ func answer(w http.ResponseWriter, status int, v any) error {
 }
 
 // An Overview describes the policies, breakers and overrides of a program. It is the
-// answer to GET /.
+// response to GET /.
 type Overview struct {
 	Packages  []PackageOverview   `json:"packages"`
 	Overrides []override.Override `json:"overrides"`
@@ -119,21 +119,21 @@ type PackageOverview struct {
 	Breakers []BreakerOverview `json:"breakers,omitempty"`
 }
 
-// A PolicyOverview is a policy in the form in which calls use it.
+// A PolicyOverview describes a policy in the form in which calls use it.
 type PolicyOverview struct {
 	Name        string `json:"name"`
-	MaxAttempts int    `json:"max_attempts"` // 0: no limit
+	MaxAttempts int    `json:"max_attempts"` // 0 means no limit
 	Schedule    string `json:"schedule"`
 }
 
-// A BreakerOverview is the state of a breaker that calls see.
+// A BreakerOverview is the state of a breaker as calls see it.
 type BreakerOverview struct {
 	Name  string        `json:"name"`
 	State breaker.State `json:"state"`
-	Until time.Time     `json:"until,omitzero"` // if it is open
+	Until time.Time     `json:"until,omitzero"` // set if it is open
 }
 
-// Overview returns the present policies, breakers and overrides.
+// Overview returns the current policies, breakers and overrides.
 func (s Server) Overview() Overview {
 	all := Overview{Packages: []PackageOverview{}, Overrides: []override.Override{}}
 	for _, c := range s.Controls {

@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// MaxSize is the greatest size of a policy file that a [Source] or a [Server] accepts, in bytes.
+// MaxSize is the maximum size, in bytes, of a policy file that a [Source] or a [Server]
+// accepts.
 const MaxSize = 16 << 20
 
 // Interval is the time between two reads of a [Source] by [Control.Watch].
 const Interval = time.Second
 
-// A Source is a place from which a Control reads a policy file.
+// A Source is where a Control reads a policy file from.
 type Source struct {
 	name string
 	open func() (io.ReadCloser, error)
@@ -28,7 +29,7 @@ func File(path string) Source {
 	return Source{path, func() (io.ReadCloser, error) { return os.Open(path) }}
 }
 
-// FS returns the source for a file of a file system.
+// FS returns the source for a file in a file system.
 func FS(fsys fs.FS, name string) Source {
 	return Source{name, func() (io.ReadCloser, error) { return fsys.Open(name) }}
 }
@@ -47,12 +48,12 @@ func (s Source) read() (string, error) {
 	return string(text), err
 }
 
-// Watch loads the policy file of a source and each later version of it, until ctx ends.
-// It reads the source once per [Interval], and loads a version when two reads have
-// returned the same bytes, because a file may be read while it is being written. If a
-// version is refused or a file cannot be read, this is logged once, and nothing changes.
-// If [Control.Load] or a [Server] has put another version into force, that version stays
-// until the file changes.
+// Watch loads the policy file from a source, and each later version of it, until ctx
+// ends. It reads the source once per [Interval]. Because a file may be read while it is
+// being written, Watch loads a version only when two reads have returned the same bytes.
+// If a version is refused or a file cannot be read, Watch logs this once and changes
+// nothing. If [Control.Load] or a [Server] has put a different version into force, that
+// version remains in force until the file changes.
 func (c *Control) Watch(ctx context.Context, s Source) {
 	ticker := time.NewTicker(Interval)
 	defer ticker.Stop()

@@ -1,42 +1,43 @@
-// Model executes random histories of the protocol with which engines execute runs over
-// a store, and checks after each step what runtime/durable promises.
+// Model executes random histories of the protocol that engines use to execute runs in a
+// store, and checks after each step that the promises of runtime/durable hold.
 //
 //	go run ./contrib/model -n 100000          # no history may break a promise
 //	go run ./contrib/model -bug nofence       # leaves out a rule, and prints a history that breaks one
 //	go run ./contrib/model -bug list          # the rules that can be left out
 //
-// It is a second, small implementation of the rules: it shows whether the rules are
-// right, and not whether runtime/durable follows them. That is what the random histories
-// of durabletest are for, which execute the real code, and contrib/bench/kills, which
-// kills real processes.
+// It is a second, small implementation of the rules. It shows whether the rules are
+// right, but not whether runtime/durable follows them. For the latter, the random
+// histories of durabletest execute the real code, and contrib/bench/kills kills real
+// processes.
 //
 // # What is modelled
 //
 //   - Three processes, each with an owner's lease, up to two runs at a time, and a queue of
 //     updates that share transactions across runs.
-//   - Runs of one row, whose claim starts attempt 1 of their only step and whose end is the
-//     end of that attempt, and runs with a row for each of two steps.
-//   - Claims of new runs in one statement, claims of other runs with locks, ends in one
-//     statement under the version that the claim has stored, and with locks if that has
-//     changed; starts and ends of attempts in transactions.
-//   - Held ends: a success that waits in the process for the next update of its run, which
-//     records it before its own decision, in the same transaction.
+//   - Runs with a single row, whose claim starts attempt 1 of their only step and whose
+//     end is the end of that attempt, and runs with a row for each of two steps.
+//   - Claims of new runs in one statement, and claims of other runs with locks. Ends in
+//     one statement if the version that the claim has stored is unchanged, and otherwise
+//     with locks. Starts and ends of attempts in transactions.
+//   - Held ends: a success that waits in the process for the next update of its run. That
+//     update records the success before its own decision, in the same transaction.
 //   - Attempts that fail or are lost, steps that may not be repeated after a loss, and a
-//     budget of retries that all runs share.
+//     retry budget that all runs share.
 //   - Replies that are lost after a commit, repeats, claims and ends that reach the store
 //     after their sender has stopped waiting or has died, transactions that the store
 //     rejects, and stores that fail for longer than a caller waits.
-//   - Processes that die, that stop for longer than their lease, and that find at a renewal
-//     what they own and do not execute. A claim whose reply was lost is given back with
-//     the start of its attempt.
-//   - Operators who cancel, pause and resume runs, and callers who wait for the end of one.
-//   - The clock of the store, which is also set forward and back.
+//   - Processes that die, that stop for longer than their lease, and that discover at a
+//     renewal that they own runs which they are not executing. A claim whose reply was
+//     lost is returned together with the start of its attempt.
+//   - Operators who cancel, pause and resume runs, and callers who wait for the end of a
+//     run.
+//   - The store's clock, which is also set forward and back.
 //
 // # What is not modelled
 //
-// Two attempts of a run at the same time, groups, children, parked runs, deadlines, shared
-// breakers, requeues and resolved steps, periodic runs, limits of handlers, retention and
-// months, imports, and the time that an end in one statement records.
+// Two attempts of a run at the same time, groups, children, parked runs, deadlines,
+// shared breakers, requeues and resolved steps, periodic runs, handler limits, retention
+// and months, imports, and the time that is recorded by an end in one statement.
 package main
 
 import (

@@ -24,10 +24,10 @@ type callKey struct{}
 // which its wrapper has stopped. Wrappers within its attempts stop before that.
 type call struct{ class atomic.Pointer[retry.Class] }
 
-// Start begins a span for one call of a wrapper, and observes the call like
+// Start begins a span for one call to a wrapper, and observes the call like
 // [Telemetry.Observe]. name is the name of the span. Use the name of the wrapper or of
-// its policy, not a value. The caller passes the context to the wrapper, and calls the
-// function that Start returns once, with the error of the wrapper:
+// its policy, not a variable value. Pass the returned context to the wrapper, and call
+// the returned function once, with the wrapper's error:
 //
 //	ctx, end := telemetry.Start(ctx, "RetryQuote")
 //	quote, err := RetryQuote(ctx, sku)

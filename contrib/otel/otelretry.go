@@ -1,5 +1,6 @@
-// Package otelretry reports to OpenTelemetry what policies do. It makes spans and metrics
-// of wrapped calls (package retry), groups (package job) and engines (package durable).
+// Package otelretry exports spans and metrics about retry policies to OpenTelemetry. It
+// covers wrapped calls (package retry), groups (package job) and engines (package
+// durable).
 //
 //	telemetry, err := otelretry.New(otelretry.Options{})
 //
@@ -10,11 +11,10 @@
 //
 // # Spans of calls
 //
-// A wrapped call whose first attempt succeeds is not observed, and costs nothing. With
-// [Telemetry.Observe], each failed attempt becomes an event of the current span of the
-// caller, such as the span of a server. [Telemetry.Start] creates a separate span for a
-// call, and measures the duration of the call. The
-// events are:
+// A wrapped call whose first attempt succeeds causes no events and costs nothing. With
+// [Telemetry.Observe], each failed attempt becomes an event of the caller's current span,
+// such as a server span. [Telemetry.Start] creates a separate span for a call and
+// measures the call's duration. The events are:
 //
 //	retry.attempt_failed   retry.policy, retry.attempt, error.type, exception.message,
 //	                       and retry.wait or retry.reason
@@ -24,28 +24,27 @@
 //
 // # Spans of runs and steps
 //
-// With [Telemetry.Engine], each execution of a run has a span "run". Each step that is
-// executed has a span "step NAME" below it. A step that returns its recorded result has
-// no span.
+// With [Telemetry.Engine], each execution of a run has a span "run". Each executed step
+// has a child span "step NAME". A step that returns its recorded result has no span.
 //
 // The events of a step have names such as retry.attempt_started, retry.attempt_failed,
-// retry.attempt_lost, retry.step_in_doubt and retry.step_exhausted, which has the error
-// of the last attempt. The events of groups and budgets have the names of AD-44, such as
-// RetryBudgetExhausted.
+// retry.attempt_lost, retry.step_in_doubt and retry.step_exhausted. The latter contains
+// the error of the last attempt. The events of groups and budgets have their names from
+// AD-44, such as RetryBudgetExhausted.
 //
 // When a step fails for the first time, the W3C traceparent of its span is recorded as
-// the correlation id of the step. If another execution continues the step, its span has a
-// link to the first one. If a worker or a later execution executes a run, the span of the
-// run has a link to the span in which the run was created.
+// the step's correlation id. If another execution continues the step, its span has a link
+// to the first one. If a run is executed by a worker or executed again later, its span
+// has a link to the span in which the run was created.
 //
 // # Attributes
 //
-// The attribute error.type is the class of the error in the policy, or the type of the
-// error if it has no class. It is set together with the status, and only if the call, the
-// run or the step has failed. An error that is retried is only an event, and a parked run
-// has not failed. The other attributes are, with durations in seconds: retry.policy, retry.call,
-// retry.attempt, retry.attempts, retry.wait, retry.reason, retry.timeout, retry.run,
-// retry.fence, retry.handler, retry.step, retry.step.name, retry.correlation,
+// The attribute error.type is the class that the policy assigns to the error, or the type
+// of the error if it has no class. It is set together with the status, and only if the
+// call, the run or the step has failed. A retried error is only an event, and a parked
+// run has not failed. The other attributes, with durations in seconds, are retry.policy,
+// retry.call, retry.attempt, retry.attempts, retry.wait, retry.reason, retry.timeout,
+// retry.run, retry.fence, retry.handler, retry.step, retry.step.name, retry.correlation,
 // retry.outcome, retry.breaker, retry.breaker.state, retry.breaker.admits_in and
 // retry.budget.left.
 //
@@ -53,17 +52,16 @@
 //
 // The instruments are the same as the metrics of contrib/prometheus. The Prometheus
 // exporter of OpenTelemetry converts the names: retry.budget.consumed, for example,
-// becomes retry_budget_consumed_total. The failures of a step are counted twice: by step
-// in retry.durable.failures, and by policy in retry.retries. [Telemetry.Start] adds the
+// becomes retry_budget_consumed_total. A step's failures are counted twice: by step in
+// retry.durable.failures, and by policy in retry.retries. [Telemetry.Start] adds the
 // histogram retry.call.duration, in seconds, with the attributes retry.call and
 // error.type.
 //
 // [Telemetry.ObserveCapacity] and [Telemetry.ObserveHedges] add metrics of limits and
-// hedges. [Telemetry.ObserveState] adds gauges of what a store has recorded.
+// hedges. [Telemetry.ObserveState] adds gauges for the records in a store.
 //
-// No attribute has the id of a call, a run, a step or a job, unless [Options] adds
-// job_id. The SDK limits the number of attribute sets of an instrument, by default to
-// 2000.
+// No attribute contains the id of a call, a run, a step or a job, unless [Options] adds
+// job_id. The SDK limits the number of attribute sets per instrument, by default to 2000.
 package otelretry
 
 import (
@@ -86,18 +84,17 @@ const scope = "github.com/retrygen/retrygen/contrib/otel"
 
 // Options configures a [Telemetry].
 type Options struct {
-	// TracerProvider creates the spans. The default is the global provider of package
-	// otel.
+	// TracerProvider creates the spans. The default is package otel's global provider.
 	TracerProvider trace.TracerProvider
-	// MeterProvider creates the instruments. The default is the global provider of
-	// package otel.
+	// MeterProvider creates the instruments. The default is package otel's global
+	// provider.
 	MeterProvider metric.MeterProvider
 	// JobID adds the attribute job_id to the metrics of retries and of the completion
 	// ratio. It is the id of a job, or of a run with a budget. The default is false.
 	JobID bool
 }
 
-// Telemetry makes spans and measurements. Its methods may be called concurrently.
+// Telemetry creates spans and measurements. Its methods may be called concurrently.
 type Telemetry struct {
 	tracer   trace.Tracer
 	meter    metric.Meter
@@ -106,7 +103,7 @@ type Telemetry struct {
 	duration metric.Float64Histogram // of calls
 }
 
-// New returns a Telemetry. An error comes from the meter.
+// New returns a Telemetry. If it returns an error, the error comes from the meter.
 func New(o Options) (*Telemetry, error) {
 	if o.TracerProvider == nil {
 		o.TracerProvider = otel.GetTracerProvider()
@@ -132,14 +129,14 @@ func New(o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// ObserveBreakers counts later changes of breakers and reports their states. Pass it the
-// result of the method Breakers of a generated Shared. If several breakers have the same
-// name, the metrics have the state of the one that has changed last.
+// ObserveBreakers counts later changes of breakers and reports their states. Pass it what
+// the Breakers method of a generated Shared returns. If several breakers have the same
+// name, the metrics show the state of the one that changed last.
 func (t *Telemetry) ObserveBreakers(breakers ...*breaker.Breaker) {
 	measure.Breakers(&t.sink, breakers)
 }
 
-// ObserveJob counts an event of a group, and adds it to the current span. Pass it to
+// ObserveJob counts an event of a group and adds it to the current span. Pass it to
 // [job.Group.Observe].
 func (t *Telemetry) ObserveJob(ctx context.Context, e job.Event) {
 	measure.Job(ctx, &t.sink, &e)
@@ -150,9 +147,9 @@ func (t *Telemetry) ObserveJob(ctx context.Context, e job.Event) {
 
 type observedKey struct{ by *Telemetry }
 
-// Observe returns a copy of ctx whose wrapped calls are observed: their failed attempts
-// are counted, and become events of the span that is current where the wrapper is called.
-// If ctx is already observed, Observe returns it.
+// Observe returns a copy of ctx with which wrapped calls are observed: their failed
+// attempts are counted and become events of the span that is current where the wrapper is
+// called. If ctx is already observed, Observe returns it unchanged.
 func (t *Telemetry) Observe(ctx context.Context) context.Context {
 	if ctx.Value(observedKey{t}) != nil {
 		return ctx
@@ -160,8 +157,8 @@ func (t *Telemetry) Observe(ctx context.Context) context.Context {
 	return retry.WithObserver(context.WithValue(ctx, observedKey{t}, t), t.observeCall)
 }
 
-// Engine returns an option of [durable.New], with which runs and steps have spans and the
-// events of the engine are counted. Wrapped calls in a run are observed, too.
+// Engine returns an option for [durable.New]. With it, runs and steps have spans, and the
+// engine's events are counted. Wrapped calls in a run are also observed.
 func (t *Telemetry) Engine() durable.Option {
 	return func(e *durable.Engine) error {
 		return errors.Join(durable.Trace((*tracer)(t))(e), durable.OnEvent((*tracer)(t).observe)(e))

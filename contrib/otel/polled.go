@@ -13,19 +13,19 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// ObserveCapacity adds metrics of concurrency limits, rates and throttles. The method
-// Capacity of a generated Shared returns the set. The values are read when metrics are
-// collected, so calls pay nothing. If several limits have the same name, the metrics have
-// the sum of their values, or for throttles the greatest share.
+// ObserveCapacity adds metrics of concurrency limits, rates and throttles. Pass it what
+// the Capacity method of a generated Shared returns. The values are read when metrics are
+// collected, so they cost nothing in a call. If several limits have the same name, the
+// metrics contain the sum of their values or, for throttles, the greatest share.
 func (t *Telemetry) ObserveCapacity(sets ...capacity.Set) { t.polled.Add(sets...) }
 
 // ObserveHedges adds metrics of hedges, which are read like the metrics of
-// [Telemetry.ObserveCapacity]. The method Hedges of a generated Shared returns the
-// hedges.
+// [Telemetry.ObserveCapacity]. Pass it what the Hedges method of a generated Shared
+// returns.
 func (t *Telemetry) ObserveHedges(hedges ...*hedge.Hedge) { t.polled.AddHedges(hedges) }
 
-// ObserveChanges adds counters of the versions of policy files that were accepted and
-// refused while the program runs. A Control of package live counts them.
+// ObserveChanges adds counters for the versions of policy files that were accepted and
+// refused while the program was running. A Control of package live counts them.
 func (t *Telemetry) ObserveChanges(controls ...interface {
 	Counts() (pkg string, accepted, refused int)
 }) {
@@ -34,7 +34,7 @@ func (t *Telemetry) ObserveChanges(controls ...interface {
 	}
 }
 
-// ObserveOverrides adds a gauge of the overrides in force.
+// ObserveOverrides adds a gauge for the overrides in force.
 func (t *Telemetry) ObserveOverrides(sets ...*override.Set) { t.polled.AddOverrides(sets) }
 
 // registerPolled makes the instruments that ask c when they are

@@ -13,12 +13,12 @@ import (
 
 // StateOptions limits the cost of reading the state of a store. By default, at most
 // 10,000 records are read for each group of gauges (Limit), once every 30 seconds
-// (Every), with a timeout of 5 seconds (Timeout). The number of runs by status (Runs) is
-// off by default, because all runs have to be read for it.
+// (Every), with a timeout of 5 seconds (Timeout). Counting runs by status (Runs) is off
+// by default, because it has to read all runs.
 type StateOptions = measure.StateOptions
 
-// ObserveState makes gauges of what the store of an engine has recorded, across all
-// processes, until the function that it returns is called:
+// ObserveState adds gauges for the records in an engine's store, across all processes.
+// Call the returned function to remove them. The gauges are:
 //
 //	retry.durable.steps{retry.status}        steps that are unfinished, in doubt, paused, or dead letters
 //	retry.durable.paused_runs                runs that wait for a person
@@ -29,9 +29,10 @@ type StateOptions = measure.StateOptions
 //	retry.durable.state.up                   1 if the last read has succeeded, else 0
 //	retry.durable.state.read                 how long the last read took, in seconds
 //
-// The store is read when metrics are collected, by its indexes: see State in
-// contrib/prometheus. Call it once for each store and namespace, in one process. The
-// engine need not execute runs. An error comes from the meter.
+// The store is read through its indexes when metrics are collected: see State in
+// contrib/prometheus. For each store and namespace, call ObserveState in only one
+// process, and only once. The engine need not execute runs. If ObserveState returns an
+// error, the error comes from the meter.
 func (t *Telemetry) ObserveState(e *durable.Engine, o StateOptions) (stop func() error, err error) {
 	state := measure.NewState(e, o)
 	var gauges [len(measure.StateGauges)]metric.Float64ObservableGauge

@@ -63,9 +63,9 @@ func (h *hub) tell(all bool, space string) {
 	}
 }
 
-// Notifications implements [storage.Notifier], with LISTEN on a connection that all calls
-// share: see [Listen]. The first call makes the connection. If it is lost, it is made
-// again. If this is not possible, all channels are closed.
+// Notifications implements [storage.Notifier] with LISTEN, on a connection that all calls
+// share: see [Listen]. The first call opens the connection. If the connection is lost, it
+// is opened again. If that is not possible, all channels are closed.
 func (s *Store) Notifications(ctx context.Context, space string) (<-chan struct{}, error) {
 	l := &listener{space: space, wake: make(chan struct{}, 1)}
 	if err := s.listen(ctx, l); err != nil {

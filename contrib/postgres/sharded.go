@@ -11,18 +11,19 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// OpenSharded opens the databases among which the runs of a program are divided, in the
-// order of urls. Pass the stores to [durable.NewSharded]. Use it for more runs than one
-// database can record: see [durable.Sharded].
+// OpenSharded opens the databases over which a program's runs are distributed, in the
+// order of urls. Pass the stores to [durable.NewSharded]. Use it if there are more runs
+// than one database can record: see [durable.Sharded].
 //
 // Each database remembers its position and the number of shards. OpenSharded returns an
 // error that matches [storage.ErrFormat] if the number or the order has changed, if the
-// databases belong to different programs, or if a database has runs of a store that was
-// not sharded, because these runs would not be found. [Open] returns the same error for a
-// shard. To change the number of shards, let all runs end, and start with empty schemas.
+// databases belong to different programs, or if a database contains runs of a store that
+// was not sharded, because these runs would not be found. For a shard, [Open] returns the
+// same error. To change the number of shards, let all runs end, and start with empty
+// schemas.
 //
-// The options apply to all databases, except [Listen], which has no effect because it is
-// the URL of a single database.
+// The options apply to all databases, except [Listen], which has no effect because its
+// URL belongs to a single database.
 func OpenSharded(ctx context.Context, urls []string, opts ...Option) ([]storage.Store, error) {
 	if len(urls) == 0 {
 		return nil, fmt.Errorf("%w: there are no shards: give at least one URL", storage.ErrStore)

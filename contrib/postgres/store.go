@@ -1,5 +1,5 @@
-// Package postgres keeps the state of durable steps in a PostgreSQL database, for
-// any number of processes on any number of machines.
+// Package postgres keeps the state of durable steps in a PostgreSQL database that any
+// number of processes on any number of machines can share.
 //
 //	store, err := postgres.Open(ctx, "postgres://payments@db.example.com/payments")
 //	if err != nil {
@@ -8,25 +8,25 @@
 //	defer store.Close()
 //	engine, err := durable.New(store)
 //
-// When an update has returned nil, it is on the disk of the server, and on the disk of a
-// synchronous standby if there is one. This does not depend on the defaults of the
-// database. The tables are in a separate schema, which Open creates and migrates: see
+// When an update has returned nil, it is on the server's disk and, if there is a
+// synchronous standby, on the standby's disk. This does not depend on the database's
+// defaults. The tables are in a separate schema, which Open creates and migrates: see
 // [Schema]. Steps and their history are in one partition per month.
 //
 // An update takes two round trips. If an update was not committed, because of a conflict,
 // a lost connection or a restart of the server, it is repeated for about 15s. If the
-// answer to a commit was lost, the store does not repeat the update. It returns an error
+// reply to a commit was lost, the store does not repeat the update. It returns an error
 // that matches [storage.ErrUnknown], and the engine reads the records to find out.
 //
 // The store works with a pooler that may give each transaction another session, such as
 // PgBouncer in transaction mode, because prepared statements are its only state in a
 // session. If the pooler does not support prepared statements, add
-// default_query_exec_mode=cache_describe to the URL. If the pooler does not pass on the
-// parameters with which connections start, each transaction takes one more statement.
-// Notifications need a session: see [Listen].
+// default_query_exec_mode=cache_describe to the URL. If the pooler does not pass on
+// startup parameters, each transaction takes one more statement. Notifications need a
+// session: see [Listen].
 //
-// Open returns an error that matches [storage.ErrFormat] for a schema that a newer
-// version of this module has written, and changes nothing.
+// If a newer version of this module has written the schema, Open changes nothing and
+// returns an error that matches [storage.ErrFormat].
 package postgres
 
 import (
@@ -86,20 +86,20 @@ type options struct {
 	existing bool
 }
 
-// Schema sets the name of the schema that has the tables of the store. The default
-// is "retry". Open creates the schema if it does not exist. Stores in different
-// schemas of a database are independent. A name has at most 50 bytes.
+// Schema sets the name of the schema that contains the store's tables. The default is
+// "retry". Open creates the schema if it does not exist. Stores in different schemas of a
+// database are independent. A name may be at most 50 bytes long.
 func Schema(name string) Option { return func(o *options) { o.schema = name } }
 
 // Listen sets the URL of the connection that receives notifications. The default is the
-// URL of the store. If this is the URL of a pooler that may give each transaction another
+// store's URL. If this is the URL of a pooler that may give each transaction another
 // session, set the URL of the server itself.
 func Listen(url string) Option { return func(o *options) { o.listen = url } }
 
-// Existing makes [Open] return an error if the schema has no tables of a store, or if
-// they have an older format. Open then neither creates nor migrates tables. The error for
-// missing tables matches [io/fs.ErrNotExist]. Use it in programs that read the store of
-// another program.
+// Existing makes [Open] return an error if the schema contains no tables of a store, or
+// if they have an older format. Open then neither creates nor migrates tables. The error
+// for missing tables matches [io/fs.ErrNotExist]. Use it in programs that read the store
+// of another program.
 func Existing() Option { return func(o *options) { o.existing = true } }
 
 const (
@@ -109,15 +109,15 @@ const (
 	oldestServer   = 13_00_00        // the oldest version that the PostgreSQL project maintained in 2025
 )
 
-// Open connects to a database. url has one of the forms of libpq
+// Open connects to a database. url has one of libpq's formats
 // (postgres://user@host:5432/database or host=… user=…). The environment variables,
-// service files and password files of libpq are read, too. If there are no tables of the
-// store, Open creates them, and it migrates tables of an older format. Several processes
-// may call Open at the same time.
+// service files and password files of libpq are also read. If the store's tables do not
+// exist, Open creates them. If they have an older format, Open migrates them. Several
+// processes may call Open at the same time.
 //
-// pool_max_conns in the URL limits the connections of the store, by default to 16. There
-// are two more for the renewals of leases and for notifications, and at times one for
-// maintenance.
+// pool_max_conns in the URL limits the store's connections. The default is 16. In
+// addition, there are two connections for lease renewals and for notifications, and
+// occasionally one for maintenance.
 //
 // If the server does not answer, Open returns an error within about 20s, or when
 // ctx ends. The caller must call [Store.Close].
@@ -255,7 +255,7 @@ FROM pg_control_system()`, pgx.QueryExecModeExec).Scan(&incarnation)
 // Guarantee returns the guarantee of PostgreSQL. Acknowledged updates survive the
 // process. They survive a power failure, unless the server runs with fsync=off. If there
 // is a synchronous standby, they also survive the loss of the machine. The incarnation
-// changes after a failover and after a backup was recovered. It is read with each new
+// changes after a failover and when a backup is restored. It is read for each new
 // connection.
 func (s *Store) Guarantee() storage.Guarantee {
 	now := s.server.Load()
@@ -268,8 +268,8 @@ func (s *Store) Guarantee() storage.Guarantee {
 	}
 }
 
-// Close waits for the updates and reads that are in progress and closes all
-// connections. Later calls return an error. Closing a closed Store does nothing.
+// Close waits for the updates and reads in progress and then closes all connections.
+// Later calls return an error. Closing a closed Store does nothing.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.hub.mu.Lock() // nobody starts a goroutine now

@@ -13,17 +13,16 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Tx returns a transaction of pgx for durable.StartTx. The transaction must be in the
-// database of the store, which StartTx checks. Its user may be another one, who needs the
-// privileges to use the schema, to read retry_meta, and to read and insert into
+// Tx converts a pgx transaction for durable.StartTx. The transaction must be in the
+// store's database, which StartTx checks. It may belong to a different user, who needs
+// the privileges to use the schema, to read retry_meta, and to read and insert into
 // retry_run.
 //
-// The settings of the transaction apply, including synchronous_commit. If its isolation
-// level is serializable or repeatable read, PostgreSQL may report a conflict. StartTx
-// then returns an error in which errors.As finds a *pgconn.PgError. Repeat the
-// transaction.
+// The transaction's settings apply, including synchronous_commit. If its isolation level
+// is serializable or repeatable read, PostgreSQL may report a conflict. StartTx then
+// returns an error in which errors.As finds a *pgconn.PgError. Repeat the transaction.
 //
-// Tx returns nil if tx is nil, for which StartTx returns an error.
+// If tx is nil, Tx returns nil, for which StartTx returns an error.
 func (s *Store) Tx(tx pgx.Tx) storage.Transaction {
 	if isNil(tx) {
 		return nil
@@ -38,12 +37,12 @@ func (s *Store) Tx(tx pgx.Tx) storage.Transaction {
 	}}
 }
 
-// A Querier is a transaction of database/sql, such as *sql.Tx.
+// A Querier is a database/sql transaction, such as *sql.Tx.
 type Querier interface {
 	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
-// SQLTx is [Store.Tx] for a transaction of database/sql, with the driver of
+// SQLTx is [Store.Tx] for a database/sql transaction that uses the driver
 // github.com/jackc/pgx/v5/stdlib.
 func (s *Store) SQLTx(tx Querier) storage.Transaction {
 	if isNil(tx) {

@@ -1,11 +1,10 @@
-// Precision runs retrylint's suite over sources of which some dependencies are
-// not to be had: what does not compile without them is left out, declaration by
-// declaration. It takes directories, and prints findings with their full paths.
+// Precision runs retrylint's suite on sources with unavailable dependencies. Declarations
+// that do not compile without these dependencies are left out. It takes directories, and
+// prints findings with their full paths.
 //
 //	go run . [-confidence proven|library|named] [-enable RL109] dir...
 //
-// Test files are left out. Run it with GOFLAGS=-mod=mod where go.mod needs
-// changes.
+// Test files are left out. If go.mod needs changes, run it with GOFLAGS=-mod=mod.
 package main
 
 import (

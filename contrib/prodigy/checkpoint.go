@@ -10,14 +10,14 @@ import (
 	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
-// A Checkpoint is the retry state that Prodigy has written.
+// A Checkpoint is the retry state in a checkpoint of Prodigy.
 type Checkpoint struct {
 	File     string    // as given to Read
-	Workflow string    // its id, or ""
-	Name     string    // of the workflow, or ""
+	Workflow string    // id of the workflow, or ""
+	Name     string    // name of the workflow, or ""
 	Taken    time.Time // when the checkpoint was written, or zero
 	Commands []Command // in the order of their ids
-	Notes    []Note    // what was understood differently than it is written, and what was not read
+	Notes    []Note    // what was interpreted differently from what the file says, and what was not read
 
 	global    *config // or nil
 	breakers  map[string]circuit
@@ -27,38 +27,38 @@ type Checkpoint struct {
 // A Command is a command of a workflow, a step of an older checkpoint, or an item
 // of a job, with the attempts that Prodigy has made.
 type Command struct {
-	// ID is the key of the command in command_retry_states. A step that is known only by
-	// its position is called step-0, step-1 and so on.
+	// ID is the key of the command in command_retry_states. Steps that are known only by
+	// their positions have the IDs step-0, step-1 and so on.
 	ID string
-	// Text is what a step executes, as in "shell: make test", or "".
+	// Text describes what a step executes, as in "shell: make test". It may be "".
 	Text string
 
-	Attempts    int // that were made
-	MaxAttempts int // the limit that was in force, the first attempt included; 0 if it is not known
+	Attempts    int // attempts made
+	MaxAttempts int // the limit that was in force, including the first attempt; 0 if unknown
 	Succeeded   bool
-	DeadLetter  bool // an item that Prodigy has moved to its dead letter queue
-	// Lost reports that the last attempt has begun but its end was not recorded, because
-	// its agent has died.
+	DeadLetter  bool // whether Prodigy has moved the item to its dead letter queue
+	// Lost reports that the last attempt began but that its end was not recorded because
+	// its agent died.
 	Lost   bool   `json:",omitempty"`
-	Output string // of a step that succeeded, or ""
+	Output string // output of a successful step, or ""
 
 	LastAttempt   time.Time     // or zero
-	NextAttempt   time.Time     // or zero: at once. A time in the past is kept: the attempt is overdue
-	Delay         time.Duration // before the next attempt, as it was computed
-	Waited        time.Duration // before the attempts that were made
-	BudgetExpires time.Time     // no retry after it; or zero
+	NextAttempt   time.Time     // or zero: at once; a time in the past is kept and means that the attempt is overdue
+	Delay         time.Duration // wait before the next attempt, as computed
+	Waited        time.Duration // sum of the waits before the attempts made
+	BudgetExpires time.Time     // no retry is made after this time; or zero
 
-	Correlation string // its id, or ""
+	Correlation string // correlation id, or ""
 	History     []Attempt
 
 	// Step is the step that continues the command, for [Import].
 	Step Step
-	// Breaker is the name of the breaker in the policy of the step, which continues the
-	// circuit breaker of the command. If it is "", the name is the id of the command.
+	// Breaker is the name of the breaker in the step's policy. This breaker continues the
+	// command's circuit breaker. If Breaker is "", the name is the command's ID.
 	Breaker string `json:",omitempty"`
-	// Result is the result of the step if the command has succeeded. It has the type that
-	// the step returns, or is struct{}{} if the step returns only an error. Read sets it
-	// to the output of the command, or to nil if the output is not known.
+	// Result is the step's result if the command has succeeded. It has the type that the
+	// step returns, or is struct{}{} if the step returns only an error. Read sets it to
+	// the command's output, or to nil if the output is unknown.
 	Result any
 
 	configured *config // of the command, or nil
@@ -72,13 +72,13 @@ type Command struct {
 	correlations []string // the different ids, sorted
 }
 
-// An Attempt is an attempt that Prodigy has recorded.
+// An Attempt is an attempt recorded by Prodigy.
 type Attempt struct {
-	Number   int       // from 1
-	Started  time.Time // or zero, in older checkpoints
+	Number   int       // starting at 1
+	Started  time.Time // or zero in older checkpoints
 	Duration time.Duration
 	Success  bool
-	Error    string // with the exit code of the command, if that is known
+	Error    string // includes the command's exit code, if known
 	Waited   time.Duration
 }
 
@@ -97,7 +97,7 @@ func (c *Command) ended() int {
 	return c.Attempts
 }
 
-// Command returns the command with an id, or nil.
+// Command returns the command with an id, or nil if there is none.
 func (c *Checkpoint) Command(id string) *Command {
 	i, ok := slices.BinarySearchFunc(c.Commands, id, func(c Command, id string) int { return cmp.Compare(c.ID, id) })
 	if !ok {
@@ -106,13 +106,12 @@ func (c *Checkpoint) Command(id string) *Command {
 	return &c.Commands[i]
 }
 
-// Policy converts the configuration of Prodigy for a command, or for all commands, to a
-// policy with the same strategy, delays, limits, jitter, delay budget and classes of
-// errors. If there is no configuration, or if a policy cannot express it, the error is an
-// [*Error].
+// Policy converts Prodigy's configuration for a command, or for all commands, to a policy
+// with the same strategy, delays, limits, jitter, delay budget and error classes. If
+// there is no configuration, or if a policy cannot express it, the error is an [*Error].
 //
-// The jitter is the one that Prodigy documents: the delay ± factor × delay. The code of
-// Prodigy uses only half of this band.
+// The jitter is the one that Prodigy documents: the delay ± factor × delay. Prodigy's
+// code uses only half of this range.
 func (c *Checkpoint) Policy(command string) (*retry.Policy, error) {
 	found, attempts := c.global, 0
 	if cmd := c.Command(command); cmd != nil {
@@ -149,8 +148,8 @@ type circuit struct {
 	snapshot breaker.Snapshot
 }
 
-// Breaker returns the circuit breaker of a command, for [breaker.New] and
-// [breaker.Breaker.Restore], and whether the checkpoint has one.
+// Breaker returns a command's circuit breaker, for [breaker.New] and
+// [breaker.Breaker.Restore], and reports whether the checkpoint contains one.
 func (c *Checkpoint) Breaker(command string) (breaker.Policy, breaker.Snapshot, bool) {
 	b, ok := c.breakers[command]
 	return b.policy, b.snapshot, ok

@@ -1,12 +1,12 @@
-// Package prodigy reads the retry state in checkpoints of Prodigy. A workflow that has
-// begun in Prodigy can then continue as a run of package durable, with its remaining
+// Package prodigy reads the retry state in checkpoints of Prodigy. A workflow that was
+// started in Prodigy can then continue as a run of package durable, with its remaining
 // attempts, the rest of its waits, and its history.
 //
 // [Read] reads a checkpoint. [Merge] combines the checkpoints of the agents of a job.
-// [Checkpoint.Policy] and [Checkpoint.Breaker] return the configuration of Prodigy, so
-// that you can compare it with the policies in a file.
+// [Checkpoint.Policy] and [Checkpoint.Breaker] return Prodigy's configuration, so that
+// you can compare it with the policies in a file.
 //
-// These forms of checkpoints are read:
+// The following forms of checkpoints can be read:
 //   - checkpoints of workflows, whose retry state is under the key
 //     retry_checkpoint_state, where it may be missing or null;
 //   - the older retry state of single steps, completed_steps[].retry_state;
@@ -14,5 +14,5 @@
 //   - the state of a MapReduce job, which counts the attempts of each item;
 //   - the items in the dead letter queue of a job, one by one or exported.
 //
-// If a checkpoint has several counts of the same attempts, the greatest one is used.
+// If a checkpoint contains several counts of the same attempts, the greatest one is used.
 package prodigy

@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// An Error reports a checkpoint that is refused. Nothing of it was imported.
+// An Error reports that a checkpoint is refused. Nothing from it is imported.
 type Error struct {
 	File   string // as given to Read
-	Line   int    // in the file, from 1; 0 if the error is not about a place
-	Column int    // in bytes, from 1
-	Path   string // of the value, as in a.b["c"][0]; "" if the text is not JSON
+	Line   int    // line in the file, starting at 1; 0 if the error has no position
+	Column int    // in bytes, starting at 1
+	Path   string // path of the value, as in a.b["c"][0]; "" if the text is not JSON
 	Text   string // what is wrong, and what to do
 }
 
-// Error returns where the error is and its text.
+// Error returns the position of the error and its text.
 func (e *Error) Error() string {
 	where := e.File
 	if e.Line > 0 {
@@ -27,15 +27,15 @@ func (e *Error) Error() string {
 	return where + ": " + e.Text
 }
 
-// A Note is something in a checkpoint that was understood differently than it is
-// written, or that was not read because it is no retry state.
+// A Note describes something in a checkpoint that was interpreted differently from what
+// the file says, or that was not read because it is not retry state.
 type Note struct {
 	File string // as given to Read
 	Path string // as in [Error]
 	Text string
 }
 
-// String returns the note for messages.
+// String returns the note as text for messages.
 func (n Note) String() string { return n.File + ": " + n.Path + ": " + n.Text }
 
 // lines returns the offsets at which the lines of a text start.

@@ -19,55 +19,55 @@ import (
 
 // A Step is the step of a run that continues a command.
 type Step struct {
-	Name  string        // of the step; "" is the id of the command
-	ID    genapi.StepID // distinguishes the calls of the step: see [genapi.ID]
-	Scope []string      // the names of its scopes, the outermost first: see durable.Scope
+	Name  string        // name of the step; "" means the command's ID
+	ID    genapi.StepID // distinguishes calls to the step: see [genapi.ID]
+	Scope []string      // names of its scopes, starting with the outermost one: see durable.Scope
 }
 
-// A Report is what an import has recorded, and what it has not.
+// A Report describes what an import has recorded, and what it has not.
 type Report struct {
 	Run   string
 	Steps []Imported // in the order of the commands
-	// Notes are those of the checkpoint, and what it says that a run does not
+	// Notes contains the notes of the checkpoint, and the facts in it that a run does not
 	// record.
 	Notes []Note
-	// Conflicts are where checkpoints contradict each other, or what was imported
-	// before, and what counts then.
+	// Conflicts describes contradictions between checkpoints, or with what was imported
+	// before, and which value is used.
 	Conflicts []Note
 
-	Added, Changed, Unchanged int // steps, compared with what was recorded
+	Added, Changed, Unchanged int // number of steps, compared with the recorded ones
 }
 
 // An Imported is a command that has become a step.
 type Imported struct {
-	Command  string // its id
-	Step     string // the name of the step
+	Command  string // ID of the command
+	Step     string // name of the step
 	Status   storage.Status
-	Attempts int       // that were made; the next one has the next number
-	NextAt   time.Time // of the next attempt, or zero: at once, or none
+	Attempts int       // attempts made; the next attempt has the next number
+	NextAt   time.Time // time of the next attempt; zero means at once, or that there is none
 }
 
-// Import records the commands of a checkpoint as steps of a run, which continues
-// them when durable.Engine.Run is called: with the next attempt, after what is
-// left of its wait. An attempt that is overdue is made at once, as the spread of
-// the step allows. An exhausted command is a failed step, an item in the dead
-// letter queue a dead letter: both stay so until [admin.Client.Requeue].
+// Import records the commands of a checkpoint as steps of a run. When durable.Engine.Run
+// is called, the run continues them with the next attempt, after the rest of its wait. An
+// overdue attempt is made at once, subject to the step's ResumeSpread. An exhausted
+// command becomes a failed step, and an item in the dead letter queue becomes a dead
+// letter. Both remain so until [admin.Client.Requeue].
 //
-// A step has the name of its command unless the caller sets [Command.Step], and
-// if the command has succeeded, the result in [Command.Result]. The limits of
-// the policy in the code apply: compare it with [Checkpoint.Policy]. A circuit
-// breaker is recorded in the store, for policies whose breaker has the name in
-// [Command.Breaker]; [Checkpoint.Breaker] returns one to restore in a process.
+// A step's name is the command's ID unless the caller sets [Command.Step]. If the command
+// has succeeded, the step's result is [Command.Result]. The limits of the policy in the
+// code apply: compare it with [Checkpoint.Policy]. A circuit breaker is recorded in the
+// store, for policies whose breaker has the name in [Command.Breaker].
+// [Checkpoint.Breaker] returns a breaker to restore in a process.
 //
-// A command whose agent died during an attempt is a step in doubt, whose policy
-// decides when the run is executed: the attempt is lost, and the next one has the
-// next number.
+// If a command's agent died during an attempt, the command becomes a step in doubt, and
+// its policy decides what happens when the run is executed. The attempt is lost, and the
+// next attempt has the next number.
 //
-// The checkpoints of several agents of a job may be merged before (see [Merge]),
-// or imported one after another, in any order: both lead to the same, except
-// where they contradict each other. Importing a checkpoint twice changes nothing.
-// The error matches durable.ErrConflict if the run exists and was not imported,
-// or has ended or is being executed and would change.
+// The checkpoints of several agents of a job may be merged first (see [Merge]), or
+// imported one after another in any order. Unless they contradict each other, the result
+// is the same. Importing a checkpoint twice changes nothing. The error matches
+// durable.ErrConflict if the run exists and was not imported, or if the import would
+// change a run that has ended or is being executed.
 func Import(
 	ctx context.Context, e *admin.Client, run string, c *Checkpoint, by ...events.Operator,
 ) (Report, error) {

@@ -12,20 +12,21 @@ import (
 
 var errMerge = errors.New("prodigy: no checkpoint to merge")
 
-// Merge returns what the checkpoints of the agents of one job say together. For a
-// command of several checkpoints
+// Merge combines the checkpoints of a job's agents. For a command that is in several
+// checkpoints
 //
-//   - the greatest number of attempts counts, never the sum, and the least limit;
+//   - the number of attempts is the greatest one, never the sum, and the limit is the
+//     least one;
 //   - the latest next attempt, with its wait, and the earliest end of a budget apply;
-//   - a success of one agent is a success;
-//   - the last attempt is lost if no agent has recorded its end.
+//   - a success of one agent counts as a success;
+//   - the last attempt is lost unless an agent has recorded its end.
 //
-// What contradicts each other is reported by [Import], which can also import the
-// checkpoints one after another: that leads to the same.
+// [Import] reports contradictions. It can also import the checkpoints one after another,
+// with the same result.
 //
-// The order of the checkpoints does not matter. Merging one twice changes
-// nothing. Set [Command.Step] and [Command.Result]
-// afterwards. The error is that no checkpoint was given.
+// The order of the checkpoints does not matter. Merging a checkpoint twice changes
+// nothing. Set [Command.Step] and [Command.Result] afterwards. Merge returns an error
+// only if no checkpoint was given.
 func Merge(checkpoints ...*Checkpoint) (*Checkpoint, error) {
 	if len(checkpoints) == 0 {
 		return nil, errMerge

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// MaxSize is the greatest size of a checkpoint, in bytes.
+// MaxSize is the maximum size of a checkpoint, in bytes.
 const MaxSize = 64 << 20
 
 // maxVersion is the version of checkpoints that this package knows.
 const maxVersion = 1
 
-// Read reads a checkpoint. Path is its name in messages and in the result. The
-// error is an [*Error] if the text is not a checkpoint, or one that this package
-// cannot read without losing a part of its retry state: it is corrupt, newer, or
+// Read reads a checkpoint. path is its name in messages and in the result. The error is
+// an [*Error] if the text is not a checkpoint, or if this package cannot read the
+// checkpoint without losing a part of its retry state, because it is corrupt, newer, or
 // uses an unknown strategy.
 func Read(r io.Reader, path string) (*Checkpoint, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))

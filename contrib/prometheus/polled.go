@@ -9,18 +9,19 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// ObserveCapacity adds metrics of concurrency limits, rates and throttles. A generated
-// Shared returns its set from the method Capacity. The values are read when metrics are
-// collected, so that calls pay nothing. If several limits have one name, the metrics have
-// the sum of their values; of throttles, the greatest share.
+// ObserveCapacity adds metrics of concurrency limits, rates and throttles. Pass it what
+// the Capacity method of a generated Shared returns. The values are read when metrics are
+// collected, so they cost nothing in a call. If several limits have the same name, the
+// metrics contain the sum of their values or, for throttles, the greatest share.
 func (m *Metrics) ObserveCapacity(sets ...capacity.Set) { m.polled.Add(sets...) }
 
 // ObserveHedges adds metrics of hedges, which are read like the metrics of
-// [Metrics.ObserveCapacity]. A generated Shared returns its hedges from the method Hedges.
+// [Metrics.ObserveCapacity]. Pass it what the Hedges method of a generated Shared
+// returns.
 func (m *Metrics) ObserveHedges(hedges ...*hedge.Hedge) { m.polled.AddHedges(hedges) }
 
-// ObserveChanges adds counters of the versions of policy files that were loaded while the
-// program runs, and that were refused. A Control of package live counts them.
+// ObserveChanges adds counters for the versions of policy files that were accepted and
+// refused while the program was running. A Control of package live counts them.
 func (m *Metrics) ObserveChanges(controls ...interface {
 	Counts() (pkg string, accepted, refused int)
 }) {
@@ -29,7 +30,7 @@ func (m *Metrics) ObserveChanges(controls ...interface {
 	}
 }
 
-// ObserveOverrides adds a gauge of the overrides in force.
+// ObserveOverrides adds a gauge for the overrides in force.
 func (m *Metrics) ObserveOverrides(sets ...*override.Set) { m.polled.AddOverrides(sets) }
 
 // polledDescs are the descriptions of the metrics that are read when they are collected.

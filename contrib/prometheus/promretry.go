@@ -1,5 +1,6 @@
-// Package promretry reports to Prometheus what policies do. One [Metrics] counts wrapped
-// calls (package retry), groups (package job) and engines (package durable):
+// Package promretry exports metrics about retry policies to Prometheus. One [Metrics]
+// counts events of wrapped calls (package retry), groups (package job) and engines
+// (package durable):
 //
 //	metrics := promretry.New(promretry.Options{})
 //	prometheus.MustRegister(metrics)
@@ -19,18 +20,17 @@
 //	retry_timeouts_clamped_total{policy}   timeouts that were above the hard limit
 //	retry_timeouts_captured_total{policy,outcome}  timeouts whose state was captured, or not captured
 //
-// A call whose first attempt succeeds is not observed, and costs nothing.
+// A call whose first attempt succeeds causes no events and costs nothing.
 //
 // The metrics of breakers are:
 //
 //	retry_breaker_changes_total{breaker,to}   changes of the state, by the new state
 //	retry_breaker_state{breaker,state}        1 for the current state, 0 for the others
 //
-// When the time of an open breaker has passed, it becomes half-open with the next call.
-// Without calls, the metric stays open.
+// When an open breaker's time has passed, it becomes half-open on the next call. Without
+// calls, the metric continues to show it as open.
 //
-// The metrics of limits, rates, throttles, hedges and overrides are read when they are
-// collected:
+// The metrics of limits, rates, throttles, hedges and overrides are read on each scrape:
 //
 //	retry_concurrency_limit{concurrency}    permits of a concurrency limit, which changes if it is adaptive
 //	retry_concurrency_in_use{concurrency}   permits of the limit that attempts hold
@@ -43,9 +43,9 @@
 //	retry_policy_changes_total{package,outcome}   versions of policy files that were loaded: accepted or refused
 //	retry_overrides{action}                       overrides in force
 //
-// The label hedge is the name of the function that is hedged. The outcome of a second
-// request is refused if a limit, a rate, a throttle or an open breaker has not admitted it.
-// It is no_budget if the share of extra requests is used up.
+// The label hedge is the name of the hedged function. The outcome of a second request is
+// refused if a limit, a rate, a throttle or an open breaker did not admit it. The outcome
+// is no_budget if the share of extra requests is used up.
 //
 // The metrics of groups, and of runs with a budget, are:
 //
@@ -56,8 +56,8 @@
 //	best_effort_late_results_total{group,outcome} results after enough units had succeeded
 //	retry_unit_failures_total{group}              units that have failed
 //
-// The label group is the name of the policy of the group. For a run with a budget, it is
-// the name of the budget.
+// The label group is the name of the group's policy. For a run with a budget, it is the
+// name of the budget.
 //
 // The metrics of engines are:
 //
@@ -72,17 +72,17 @@
 //	retry_durable_success_seconds{policy}       time from the first attempt to the success, with downtime
 //	retry_durable_store_errors_total            errors of the store
 //
-// The label step is the name of a step, without the values that identify its calls. The
-// starts of steps that record only failures are not counted. These metrics count the
-// events of one process. [State] reads gauges from the store, which all processes share.
+// The label step is the name of a step, without the values that identify its calls. If a
+// step records only failures, its starts are not counted. These metrics count the events
+// of one process. [State] reads gauges from the store, which all processes share.
 //
-// The failures of a step are also reported to the observer of its context. If the observer
-// and the engine report to the same Metrics, a failure is counted in retry_retries_total
-// by policy, and in retry_durable_failures_total by step.
+// A step's failures are also reported to the observer in its context. If the observer and
+// the engine report to the same Metrics, a failure is counted in retry_retries_total by
+// policy, and in retry_durable_failures_total by step.
 //
-// The number of time series is limited. No label has the id of a call, a run, a step or a
-// job, unless [Options] adds job_id. A label has at most 1000 values; further values are
-// counted as "other".
+// The number of time series is limited. No label contains the id of a call, a run, a step
+// or a job, unless [Options] adds job_id. A label has at most 1000 values; any further
+// values are counted as "other".
 package promretry
 
 import (
@@ -98,7 +98,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// Options configures [Metrics].
+// Options configures a [Metrics].
 type Options struct {
 	// JobID adds the label job_id to the metrics of retries and of the completion ratio.
 	// It is the id of a job, or of a run with a budget. Each job then has its own time
@@ -116,7 +116,7 @@ type Metrics struct {
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
-// New returns new metrics, which are all zero.
+// New returns a new Metrics in which all values are zero.
 func New(o Options) *Metrics {
 	m := &Metrics{sink: sink{jobID: o.JobID}, polledDescs: polledDescs()}
 	for i := range measure.Instruments {
@@ -130,9 +130,9 @@ func New(o Options) *Metrics {
 // ObserveCall counts an event of a wrapped call. Pass it to [retry.WithObserver].
 func (m *Metrics) ObserveCall(ctx context.Context, e retry.Event) { measure.Call(ctx, &m.sink, &e) }
 
-// ObserveBreakers counts later changes of breakers and reports their states. Pass it the
-// result of the method Breakers of a generated Shared. If several breakers have the same
-// name, the metrics have the state of the one that has changed last.
+// ObserveBreakers counts later changes of breakers and reports their states. Pass it what
+// the Breakers method of a generated Shared returns. If several breakers have the same
+// name, the metrics show the state of the one that changed last.
 func (m *Metrics) ObserveBreakers(breakers ...*breaker.Breaker) { measure.Breakers(&m.sink, breakers) }
 
 // ObserveJob counts an event of a group. Pass it to [job.Group.Observe].

@@ -9,12 +9,12 @@ import (
 
 // StateOptions limits the cost of reading the state of a store. By default, at most
 // 10,000 records are read for each group of gauges (Limit), once every 30 seconds
-// (Every), with a timeout of 5 seconds (Timeout). The number of runs by status (Runs) is
-// off by default, because all runs have to be read for it.
+// (Every), with a timeout of 5 seconds (Timeout). Counting runs by status (Runs) is off
+// by default, because it has to read all runs.
 type StateOptions = measure.StateOptions
 
-// State is a prometheus.Collector for the state that the store of an engine has recorded,
-// across all processes. It reads the store when it is scraped:
+// State is a prometheus.Collector for the state in an engine's store, across all
+// processes. On each scrape, it reads the store and reports these metrics:
 //
 //	retry_durable_steps{status}        steps that are unfinished, in doubt, paused, or dead letters
 //	retry_durable_paused_runs          runs that wait for a person
@@ -25,12 +25,12 @@ type StateOptions = measure.StateOptions
 //	retry_durable_state_up             1 if the last read has succeeded, else 0
 //	retry_durable_state_read_seconds   how long the last read took
 //
-// A read uses the indexes of the store, so its cost depends on the amount of unfinished
-// work, and not on the work that has ended. It reads at most Limit records for the steps,
-// for the paused runs, and for those that are due, in pages of 1000: with the defaults,
-// at most 30 pages in 30 seconds. A number that reaches Limit is a lower bound.
+// A read uses the store's indexes, so its cost depends on the amount of unfinished work,
+// not on work that has ended. It reads at most Limit records each for the steps, the
+// paused runs and the due runs, in pages of 1000. With the defaults, this is at most 30
+// pages every 30 seconds. A number that reaches Limit is a lower bound.
 //
-// Register one State for each store and namespace, in one process. With several
+// For each store and namespace, register a State in only one process. With several
 // namespaces, wrap the registerer: see [prometheus.WrapRegistererWith].
 type State struct {
 	state *measure.State
@@ -39,8 +39,7 @@ type State struct {
 
 var _ prometheus.Collector = (*State)(nil)
 
-// NewState returns a collector for the store of an engine, which need not execute
-// runs.
+// NewState returns a collector for an engine's store. The engine need not execute runs.
 func NewState(e *durable.Engine, o StateOptions) *State {
 	s := &State{state: measure.NewState(e, o)}
 	for i, g := range measure.StateGauges {
@@ -61,7 +60,7 @@ func (s *State) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect sends the values of all gauges. It reads the store, unless this was done a
-// short time ago. After an error of the store, it sends only the last two gauges.
+// short time ago. After a store error, it sends only the last two gauges.
 func (s *State) Collect(ch chan<- prometheus.Metric) {
 	s.state.Each(func(id measure.StateID, value float64, label string) {
 		var labels []string

@@ -23,13 +23,13 @@ const (
 	partialKind   = "partial.jsonl"
 )
 
-// Capture captures a timeout of the step s, and returns its receipt. Wrapped calls with a
-// context of [Recorder.With] or [Recorder.Begin] call it themselves. Call it in a loop
-// that you write by hand.
+// Capture captures a timeout of the step s and returns its receipt. Wrapped calls with a
+// context from [Recorder.With] or [Recorder.Begin] call it themselves. Call it in
+// hand-written loops.
 //
 // The context may have ended. Capture does as much as it can. Its error joins all errors,
 // and is nil if everything was captured. Within a durable step, the row also becomes part
-// of the history of the step.
+// of the step's history.
 func (r *Recorder) Capture(ctx context.Context, s Step, t retry.Timeout) (*Receipt, error) {
 	if r.Base == "" {
 		return nil, errors.New("recovery: Base of the Recorder is empty: set it to the folder of the run")

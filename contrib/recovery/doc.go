@@ -1,9 +1,9 @@
-// Package recovery saves the state of work that a time limit ends, so that a later run can
-// continue it. The state is the step that was interrupted, its output, the files with
-// uncommitted changes, and the step after which to resume.
+// Package recovery saves the state of work that is interrupted by a time limit, so that a
+// later run can continue it. The state consists of the interrupted step, its output, the
+// files with uncommitted changes, and the step after which to resume.
 //
 // A [Recorder] captures the timeouts of one flow of a run. If a scope has capture: true,
-// the wrappers that retrygen generates for it use the recorder of their context:
+// the wrappers that retrygen generates for it use the recorder in their context:
 //
 //	r := &recovery.Recorder{Base: "runs/abc123", Run: "abc123", Flow: "build", Dir: "."}
 //	ctx = r.With(ctx)
@@ -18,14 +18,14 @@
 // When a time limit ends an attempt or a call, the recorder
 //
 //  1. writes a partial receipt with the status timeout,
-//  2. flushes what the step has buffered, and lists its artifacts,
+//  2. flushes the step's buffered output, and lists its artifacts,
 //  3. lists the uncommitted changes,
 //  4. writes the transcript up to the interruption, and completes the receipt,
 //  5. appends a row to timeouts.jsonl, and syncs it.
 //
-// Each file is complete or absent, even if the process is killed meanwhile. If a hook fails,
-// the recorder goes on with the next step. A call that succeeds costs nothing: until a limit
-// has passed, nothing is captured and no clock is read.
+// Each file is either complete or absent, even if the process is killed in the meantime.
+// If a hook fails, the recorder continues with the next item. A successful call costs
+// nothing: until a limit has passed, nothing is captured and no clock is read.
 //
 // The next run reads the receipt with [Latest], and [Resume] returns what the run may do. It
 // may continue after the last successful step. If the interrupted step left uncommitted
@@ -33,16 +33,17 @@
 //
 // # Files
 //
-// The recorder writes these files below the folder of the run, RUN_BASE in other documents:
+// The recorder writes these files below the run's folder, which other documents call
+// RUN_BASE:
 //
 //	<flow>/timeouts.jsonl                      one [Row] for each timeout
 //	<flow>/receipts/<step>-timeout.json        the [Receipt]
 //	<flow>/receipts/<step>-timeout-2.json      of the next timeout of that step
 //	<flow>/llm/<step>-partial.jsonl            the transcript
 //
-// Flows and steps may have any name: characters other than letters, digits, "_",
-// "-" and "." are escaped in the names of files.
+// Flows and steps may have any name: characters other than letters, digits, "_", "-" and
+// "." are escaped in file names.
 //
-// The files have the same names and fields as the files of other orchestrators of agents,
-// so that each can read the files of the other.
+// The files have the same names and fields as those of other agent orchestrators, so that
+// each can read the other's files.
 package recovery

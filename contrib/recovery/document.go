@@ -11,9 +11,9 @@ import (
 // StatusTimeout is the Status of each receipt.
 const StatusTimeout = "timeout"
 
-// A Receipt has the state that was captured at one timeout.
+// A Receipt contains the state captured at one timeout.
 type Receipt struct {
-	Status string `json:"status"` // StatusTimeout; an event without a receipt has none
+	Status string `json:"status"` // StatusTimeout; empty for an event without a receipt
 	Event
 }
 
@@ -25,12 +25,12 @@ type Event struct {
 	Context   ResumeContext  `json:"context_for_resume"`
 }
 
-// A TimeoutEvent describes the limit that has passed.
+// A TimeoutEvent describes the time limit that has passed.
 type TimeoutEvent struct {
 	Timestamp Timestamp `json:"timestamp"`
-	Scope     string    `json:"scope"`      // as in the policy file: step, flow, llm_call or tool, for example
+	Scope     string    `json:"scope"`      // as in the policy file, for example step, flow, llm_call or tool
 	TimeoutMS int64     `json:"timeout_ms"` // the limit, in milliseconds
-	ElapsedMS int64     `json:"elapsed_ms"` // of the attempt or the call, in milliseconds
+	ElapsedMS int64     `json:"elapsed_ms"` // duration of the attempt or the call, in milliseconds
 }
 
 // A LastKnownState describes the step that was interrupted.
@@ -58,12 +58,12 @@ type Artifact struct {
 	BytesWritten int64  `json:"bytes_written"`
 }
 
-// A ResumeContext has the information that a later run needs to continue.
+// A ResumeContext contains the information that a later run needs in order to continue.
 type ResumeContext struct {
 	// Checkpoint is the last step that has succeeded, or "" if none has.
 	Checkpoint string `json:"last_successful_checkpoint"`
-	// Changes are the paths of files with uncommitted changes. Nil, which is null in
-	// JSON, means that they are not known, because the process ended before they were
+	// Changes lists the paths of files with uncommitted changes. Nil, which is null in
+	// JSON, means that they are unknown, because the process ended before they were
 	// listed or because listing them failed.
 	Changes    []string `json:"uncommitted_changes"`
 	Transcript string   `json:"transcript_path"` // "" if there is none
@@ -78,12 +78,12 @@ type Row struct {
 	Scope     string    `json:"scope"`
 	TimeoutMS int64     `json:"timeout_ms"`
 	ElapsedMS int64     `json:"elapsed_ms"`
-	Retries   int       `json:"retry_count"`   // made before
-	Action    Action    `json:"final_action"`  // what the policy decided
-	Path      string    `json:"recovery_path"` // of the receipt: see [Locate]; "" if it was not written
+	Retries   int       `json:"retry_count"`   // retries made before
+	Action    Action    `json:"final_action"`  // decision of the policy
+	Path      string    `json:"recovery_path"` // path of the receipt, see [Locate]; "" if it was not written
 }
 
-// An Action is the decision of a policy about a timeout.
+// An Action is what a policy decided after a timeout.
 type Action string
 
 // The actions.
@@ -94,7 +94,7 @@ const (
 )
 
 // A Timestamp is a time that is written as RFC 3339 in UTC. The malformed suffix
-// "+00:00Z", with which other writers end a time in UTC, is read as well.
+// "+00:00Z", which other programs write after a time in UTC, is also accepted.
 type Timestamp struct{ time.Time }
 
 // MarshalJSON implements [json.Marshaler].
@@ -119,7 +119,7 @@ func (t *Timestamp) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Errors of documents that cannot be read.
+// Errors for documents that cannot be read.
 var (
 	ErrVersion = errors.New("the document has a newer version than this package can read: use a newer release of it")
 	ErrFormat  = errors.New("the document is not what a timeout has written")

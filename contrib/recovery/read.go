@@ -11,12 +11,13 @@ import (
 	"regexp"
 )
 
-// ErrTorn is in the error of [Timeouts] if a line is not whole: the system
-// stopped while it was written. The other rows are returned with the error.
+// The error of [Timeouts] matches ErrTorn if a line is incomplete because the system
+// stopped while it was being written. The other rows are returned together with the
+// error.
 var ErrTorn = errors.New("the line is not whole: the system stopped while it was written")
 
-// Timeouts returns the rows of a flow of the run in the folder base, in the order
-// in which they were written. There are none if the flow had no timeout.
+// Timeouts returns the rows of a flow of the run in the folder base, in the order in
+// which they were written. It returns no rows if the flow had no timeout.
 //
 // If lines are torn, the other rows are returned together with an error that matches
 // [ErrTorn]. With any other error, such as [ErrVersion], no rows are returned.
@@ -36,7 +37,7 @@ func Timeouts(base, flow string) ([]Row, error) {
 	return rows, nil
 }
 
-// ParseRows returns the rows of the text of a timeouts.jsonl, as [Timeouts] does.
+// ParseRows returns the rows in the text of a timeouts.jsonl, like [Timeouts].
 func ParseRows(text []byte) ([]Row, error) {
 	var rows []Row
 	var torn []error
@@ -76,11 +77,11 @@ func ReadReceipt(name string) (*Receipt, error) {
 }
 
 // Latest returns the receipt of the last timeout of a flow of the run in the folder base,
-// or nil if there was none. If a process is killed while it captures, it leaves a receipt
-// but no row, so Latest reads the receipts.
+// or nil if there was none. Latest reads the receipts, because a process that is killed
+// during a capture leaves a receipt but no row.
 //
-// The step may have succeeded since then. A program that keeps the results of its steps
-// should look for a result of the step with the StepID of the receipt.
+// The step may have succeeded since then. A program that keeps its steps' results should
+// look for a result of the step with the receipt's StepID.
 func Latest(base, flow string) (*Receipt, error) {
 	dir := filepath.Join(base, fileName(flow), receiptsDir)
 	files, err := os.ReadDir(dir)

@@ -17,16 +17,16 @@ type Recorder struct {
 	Base string
 	// Run is the id of the run in documents.
 	Run string
-	// Flow is the name of the flow. It also names the folder of its files.
+	// Flow is the name of the flow. The folder of its files has the same name.
 	Flow string
 	// Dir is a folder in a git work tree whose uncommitted changes are captured, except
 	// changes below Base. If Dir is empty and Changes is nil, the work has no uncommitted
 	// changes.
 	Dir string
-	// Changes lists the paths with uncommitted changes, instead of git.
+	// Changes, if set, is used instead of git to list the paths with uncommitted changes.
 	Changes func(ctx context.Context) ([]string, error)
-	// Limit limits the time of a capture, through the context of the hooks and of
-	// git. Zero means 10s.
+	// Limit limits the time of a capture, through the context that is passed to the hooks
+	// and to git. Zero means 10s.
 	Limit time.Duration
 
 	mu         sync.Mutex
@@ -37,17 +37,17 @@ type Recorder struct {
 // defaultLimit is the Limit of a recorder that sets none.
 const defaultLimit = 10 * time.Second
 
-// A Step describes a step of a flow. Its functions are hooks, which may be nil. They are
+// A Step describes a step of a flow. Its functions are hooks, and may be nil. They are
 // called when a timeout is captured, in the goroutine of the call, after the attempt has
-// returned. Concurrent calls of one step call them at the same time. Their context does
-// not end with the attempt; they must return when it ends.
+// returned. If a step makes concurrent calls, its hooks may be called concurrently. Their
+// context does not end with the attempt. When it ends, they must return.
 type Step struct {
 	// ID names the step in documents. Empty means the name of the policy.
 	ID string
 	// Agent is the key of the agent that executes the step.
 	Agent string
-	// Progress returns the phase, and a description of how far the step has come
-	// or "". Nil means PhaseWork.
+	// Progress returns the phase, and a description of the step's progress or "". Nil
+	// means PhaseWork.
 	Progress func() (phase Phase, indicator string)
 	// Flush writes the buffered output of the step to its files.
 	Flush func(ctx context.Context) error
@@ -58,8 +58,8 @@ type Step struct {
 }
 
 // With returns a copy of ctx. Calls with this context capture their timeouts with r. Use
-// it around the steps. A timeout outside the steps is captured with the step that has
-// begun last.
+// this context for everything around the steps. A timeout outside the steps is attributed
+// to the step that began last.
 func (r *Recorder) With(ctx context.Context) context.Context {
 	return retry.WithCapture(ctx, func(ctx context.Context, t retry.Timeout) error {
 		r.mu.Lock()
@@ -83,7 +83,7 @@ func (r *Recorder) Begin(ctx context.Context, s Step) context.Context {
 }
 
 // Checkpoint records that a step has succeeded and that its effects are durable, so a run
-// that resumes continues after this step. In a run that resumes, the recorder begins with
+// that resumes continues after this step. In a run that resumes, the recorder starts with
 // the last checkpoint of the earlier run.
 func (r *Recorder) Checkpoint(step string) {
 	r.mu.Lock()

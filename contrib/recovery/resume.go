@@ -5,18 +5,19 @@ import (
 	"slices"
 )
 
-// An Option is something that a run can do about an interrupted step.
+// An Option is something that a run can do with an interrupted step.
 type Option string
 
 // The options.
 const (
-	RetryStep       Option = "retry_step"        // execute the step again, on top of its uncommitted changes
-	DiscardAndRetry Option = "discard_and_retry" // discard the uncommitted changes, and execute the step again
+	RetryStep       Option = "retry_step"        // execute the step again on top of its uncommitted changes
+	DiscardAndRetry Option = "discard_and_retry" // discard the uncommitted changes and execute the step again
 	Escalate        Option = "escalate"          // leave the changes to a person
 )
 
-// A Resumption describes how a run may continue after a timeout. It has either Options,
-// from which a person or a program chooses, or only a point from which to resume.
+// A Resumption describes how a run may continue after a timeout. It contains either
+// Options, from which a person or a program chooses, or only the point from which to
+// resume.
 type Resumption struct {
 	Options        []Option `json:"options,omitempty"`
 	Recommendation Option   `json:"recommendation,omitempty"`
@@ -27,7 +28,7 @@ type Resumption struct {
 	ResumeFrom string `json:"resume_from,omitempty"`
 }
 
-// Resume returns how a run may continue after a timeout. If it is not known whether there
+// Resume returns how a run may continue after a timeout. If it is unknown whether there
 // are uncommitted changes, Resume assumes that there are.
 func Resume(e Event) Resumption {
 	switch {
@@ -46,7 +47,7 @@ func choice(reason string) Resumption {
 }
 
 // StepsAfter returns the steps after a checkpoint, in order. A run that resumes executes
-// these steps. An empty checkpoint is before the first step.
+// these steps. An empty checkpoint means that no step has succeeded yet.
 func StepsAfter(steps []string, checkpoint string) ([]string, error) {
 	if checkpoint == "" {
 		return steps, nil

@@ -9,10 +9,10 @@
 // Redis may lose updates that it has acknowledged, so it cannot keep runs and steps. A
 // [Store] is therefore not a [storage.Store], and engines do not accept it.
 //
-// The guarantees of budgets and breakers hold as long as their records exist. Records can be
-// lost through FLUSHALL, an eviction, a restart without persistence, or a failover to a
-// replica. Budgets are then full again, breakers are closed, and the link reports the leases
-// that were lost in its events ([shared.ErrLeaseLost]). To accept this, set Forgetful in
+// The guarantees of budgets and breakers hold as long as their records exist. Records can
+// be lost through FLUSHALL, an eviction, a restart without persistence, or a failover to
+// a replica. After that, budgets are full and breakers are closed, and the link reports
+// the lost leases in its events ([shared.ErrLeaseLost]). To accept this, set Forgetful in
 // [shared.Link].
 package redisretry
 
@@ -35,21 +35,21 @@ import (
 // A Store keeps the records of breakers and ratio budgets in Redis. It implements
 // [shared.Store]. Any number of goroutines may use it.
 //
-// Each record is a hash with one key, so a Store works with a server, with Sentinel and
-// with a cluster. An update reads the record and the time of the server, decides, and
-// writes the record. If another process has written the record meanwhile, the update
-// begins again. Reading and writing are one script and one round trip each.
+// Each record is a hash with a single key, so a Store works with a single server, with
+// Sentinel and with a cluster. An update reads the record and the server's time, decides,
+// and writes the record. If another process has written the record in the meantime, the
+// update starts again. Reading and writing take one script and one round trip each.
 type Store struct {
 	client redis.UniversalClient
 	prefix string
 }
 
-// New returns a store that uses a client. It neither changes nor closes the client. The
-// keys in Redis are PREFIX:KIND:NAMESPACE:NAME. Programs that share breakers and budgets
-// need the same prefix. New does not connect to the server.
+// New returns a store that uses a client. The store neither changes nor closes the
+// client. The keys in Redis are PREFIX:KIND:NAMESPACE:NAME. Programs that share breakers
+// and budgets need the same prefix. New does not connect to the server.
 //
-// If ContextTimeoutEnabled is not set in the options of the client, New returns an error,
-// because a server that hangs would stop calls for longer than their contexts allow.
+// If ContextTimeoutEnabled is not set in the client's options, New returns an error,
+// because a server that hangs would block calls for longer than their contexts allow.
 func New(client redis.UniversalClient, prefix string) (*Store, error) {
 	enabled := true
 	switch c := client.(type) {
@@ -95,8 +95,8 @@ redis.call('HSET', KEYS[1], 'version', ARGV[2], 'body', ARGV[3], 'token', ARGV[4
 return 1
 `)
 
-// Update implements [shared.Store]. It updates one record of a breaker or of a ratio
-// budget. If the last script was sent but not answered, the error matches
+// Update implements [shared.Store]. It updates one record of a breaker or a ratio budget.
+// If the last script was sent but there was no reply, the error matches
 // [storage.ErrUnknown].
 func (s *Store) Update(
 	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),

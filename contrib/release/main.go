@@ -1,14 +1,15 @@
-// Release prepares a release: all published modules of this repository get one version and
-// are tagged on one commit.
+// Release prepares a release: all published modules of this repository get the same
+// version and are tagged on the same commit.
 //
 //	go run . [-tag] v0.1.0     in contrib/release, on a clean checkout
 //	go run . -licenses         writes docs/licenses.md
 //
-// During development, nested modules find each other by replace lines, and the go command
-// installs no program whose go.mod has one. The commit of a release has versions and
-// checksums in their place. Release makes it apart from the branch, in a folder of its own,
-// serves all modules from it as a module proxy would, and installs the programs and builds
-// the packages from there. With -tag, it then tags the commit, and prints what to push.
+// During development, nested modules find each other through replace lines, but the go
+// command does not install programs whose go.mod contains one. The release commit
+// contains versions and checksums instead. Release creates this commit in a separate
+// folder, outside the branch. It serves all modules from there as a module proxy would,
+// and uses them to install the programs and build the packages. With -tag, it then tags
+// the commit and prints what to push.
 package main
 
 import (

@@ -32,7 +32,7 @@ const maxOwner = 100
 const holdTimeout = time.Second
 
 // Hold implements [storage.Liveness] with a lock on a file next to the database. The
-// owner has 1 to 100 bytes. Hold returns an error if the owner is already held.
+// owner must be 1 to 100 bytes long. Hold returns an error if the owner is already held.
 func (s *Store) Hold(owner string) (release func() error, err error) {
 	if owner == "" || len(owner) > maxOwner {
 		return nil, s.fail(fmt.Errorf("the owner %.20q… has %d bytes: use 1 to %d", owner, len(owner), maxOwner))

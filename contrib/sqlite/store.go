@@ -1,5 +1,5 @@
-// Package sqlite keeps the state of durable steps in a SQLite database, for the
-// processes of one machine. It needs no cgo.
+// Package sqlite keeps the state of durable steps in a SQLite database that the processes
+// of one machine can share. It does not need cgo.
 //
 //	store, err := sqlite.Open("/var/lib/payments/retries.db")
 //	if err != nil {
@@ -8,8 +8,8 @@
 //	defer store.Close()
 //	engine, err := durable.New(store)
 //
-// When an update has returned nil, it is on the disk: the database is in WAL mode with
-// synchronous=FULL. Any number of processes of one machine may open the same file. A lock
+// When an update has returned nil, it is on disk: the database is in WAL mode with
+// synchronous=FULL. Any number of processes on one machine may open the same file. A lock
 // on the file with the suffix -lock admits one update at a time. Reads do not wait for
 // updates. When a process dies, its locks are released at once.
 //
@@ -30,9 +30,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Store is a [storage.Store] and [storage.Liveness] in a SQLite database. Its
-// methods may be called concurrently. Their errors match [storage.ErrStore],
-// [storage.ErrUnknown] or [storage.ErrFormat].
+// A Store is a [storage.Store] in a SQLite database. It also implements
+// [storage.Liveness]. Its methods may be called concurrently. Their errors match
+// [storage.ErrStore], [storage.ErrUnknown] or [storage.ErrFormat].
 type Store struct {
 	path        string // without symbolic links
 	existing    bool   // neither create nor migrate it
@@ -58,10 +58,10 @@ var (
 // An Option changes a default of [Open].
 type Option func(*Store)
 
-// Existing makes [Open] return an error if there is no database at path, or if it has an
-// older format. Open then neither creates nor migrates a database. The error for a
-// missing database matches [io/fs.ErrNotExist]. Use it in programs that read the database
-// of another program.
+// Existing makes [Open] return an error if there is no database at path, or if the
+// database has an older format. Open then neither creates nor migrates a database. The
+// error for a missing database matches [io/fs.ErrNotExist]. Use it in programs that read
+// the database of another program.
 func Existing() Option { return func(s *Store) { s.existing = true } }
 
 // openTimeout limits how long Open waits for a process that creates or migrates
@@ -71,7 +71,7 @@ const openTimeout = time.Minute
 // Open opens the database at path, or creates it if there is none. The folder must exist
 // on a disk of this machine. On network file systems, Open returns an error, because the
 // locks of SQLite do not work there. Symbolic links are resolved. Open waits up to one
-// minute for another process that creates or migrates the database. The caller must call
+// minute while another process creates or migrates the database. The caller must call
 // [Store.Close].
 func Open(path string, options ...Option) (*Store, error) {
 	path, err := resolve(path)
@@ -149,9 +149,9 @@ func (s *Store) Guarantee() storage.Guarantee {
 	}
 }
 
-// Close waits for the update and the read that are in progress, releases all owners and
-// closes the database. Calls that are still waiting, and later calls, return an error.
-// Closing a closed Store does nothing.
+// Close waits for the update and the read in progress, releases all owners and closes the
+// database. Calls that are still waiting return an error, and so do later calls. Closing
+// a closed Store does nothing.
 func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {

@@ -10,9 +10,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Tx is a transaction in which a program writes to its own tables in the database of a
-// store, and starts runs with durable.StartTx. Only one goroutine may use it, until the
-// function of [Store.Transact] returns.
+// A Tx is a transaction in which a program writes to its own tables in a store's database
+// and starts runs with durable.StartTx. Only one goroutine may use it, and only until the
+// function passed to [Store.Transact] returns.
 type Tx struct {
 	store   *Store
 	session *session
@@ -21,19 +21,19 @@ type Tx struct {
 
 var _ storage.Transaction = (*Tx)(nil)
 
-// Transact calls f with a transaction. If f returns nil, it commits. If f returns an
-// error or panics, it rolls back. It returns the error of f unchanged. An error that
-// matches [storage.ErrUnknown] means that the commit may have happened.
+// Transact calls f with a transaction. If f returns nil, Transact commits. If f returns
+// an error or panics, Transact rolls back. It returns an error from f unchanged. An error
+// that matches [storage.ErrUnknown] means that the commit may have happened.
 //
-// The tables of the program are in the file of the store. The names of the store's own
-// tables begin with retry_. Do not open the file with another handle or driver in the
-// same process. When it is closed, the locks of SQLite on the file are released, and the
-// database may be damaged.
+// The program's tables are in the store's file. The names of the store's own tables begin
+// with retry_. Do not open the file with another handle or driver in the same process:
+// when that handle is closed, SQLite's locks on the file are released and the database
+// may be damaged.
 //
-// While f is executed, all updates of the store wait, in all processes, including the
-// renewals of leases. So f must not take long. It must use the store only through the
-// transaction, and must not use an engine, because it would wait for itself. Transact
-// waits for other updates until ctx ends.
+// While f is running, all updates of the store wait, in all processes, including lease
+// renewals. So f must not take long. It must use the store only through the transaction,
+// and must not use an engine, because it would wait for itself. Transact waits for other
+// updates to finish, but no longer than until ctx ends.
 func (s *Store) Transact(ctx context.Context, f func(*Tx) error) error {
 	if err := s.lock.acquire(ctx, s.closed); err != nil {
 		return s.waiting(err)
@@ -76,8 +76,8 @@ func (s *Store) Transact(ctx context.Context, f func(*Tx) error) error {
 }
 
 // ExecContext executes a statement, like the method of [sql.Tx]. When ctx ends, a
-// statement that has begun is not stopped, because SQLite would roll the transaction
-// back.
+// statement that has already started is not stopped, because SQLite would roll back the
+// transaction.
 func (t *Tx) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	result, err := t.session.conn.ExecContext(t.context(ctx), text, args...)
 	return result, t.note(err)

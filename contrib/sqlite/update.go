@@ -25,9 +25,9 @@ type writer struct {
 	checkpointAt int64
 }
 
-// Update implements [storage.Store]. Until ctx ends, it waits for earlier updates of all
-// processes, and for other programs that lock the database. After a failure of SQLite,
-// the next update opens a new connection.
+// Update implements [storage.Store]. Until ctx ends, it waits for earlier updates by all
+// processes, and for other programs that lock the database. After an SQLite failure, the
+// next update opens a new connection.
 func (s *Store) Update(
 	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {

@@ -1,15 +1,15 @@
 //go:build unix
 
-// Package pgtest starts PostgreSQL servers for tests, and a proxy that cuts
+// Package pgtest starts PostgreSQL servers for tests, and a proxy that can break
 // connections.
 //
-// The programs of the server, initdb and postgres, are looked for in PATH and where
-// Debian's package postgresql has them. They are executed as the user postgres or
-// nobody if the test is executed by root. The test binary should have
+// The server's programs, initdb and postgres, are searched for in PATH and in the folder
+// of Debian's postgresql package. If root runs the test, they are executed as the user
+// postgres or nobody. The test binary should contain
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 //
-// A test gets a database of its own from [URL].
+// [URL] returns a separate database for each test.
 package pgtest
 
 import (
@@ -26,8 +26,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Variable is the environment variable that may have the URL of a server for [URL],
-// whose user may create databases. If it is not set, a server is started.
+// Variable is the environment variable that may contain the URL of a server for [URL].
+// The user in the URL must be allowed to create databases. If the variable is not set, a
+// server is started.
 const Variable = "RETRYGEN_POSTGRES"
 
 // shared is the server of a test binary, which the first test starts.
@@ -38,8 +39,8 @@ var shared struct {
 	err    error
 }
 
-// Main runs the tests and stops the server that [URL] has started. It returns the
-// status of the process.
+// Main runs the tests and then stops the server that [URL] has started. It returns the
+// exit status.
 func Main(m *testing.M) int {
 	defer func() {
 		if shared.server != nil {
@@ -50,7 +51,7 @@ func Main(m *testing.M) int {
 }
 
 // URL returns the URL of an empty database, which is dropped when the test ends. All
-// tests of a test binary share a server, with fsync=off. Tests that stop a server
+// tests of a test binary share one server, which has fsync=off. Tests that stop a server
 // call [Start].
 func URL(t testing.TB) string {
 	t.Helper()
@@ -98,7 +99,7 @@ func newDatabase(t testing.TB, server string) string {
 	return u.String()
 }
 
-// Exec executes statements in the database at url, as another program does.
+// Exec executes statements in the database at url, as a separate program would.
 func Exec(t testing.TB, url, statements string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A Proxy passes connections on to a server, and can cut them.
+// A Proxy passes connections on to a server and can break them.
 type Proxy struct {
 	server   string // its address
 	listener net.Listener
@@ -25,8 +25,8 @@ type Proxy struct {
 	all    sync.WaitGroup
 }
 
-// NewProxy starts a proxy for the server at rawURL until the test ends. It returns
-// the URL that leads through the proxy.
+// NewProxy starts a proxy for the server at rawURL, which runs until the test ends. It
+// returns the URL of the database through the proxy.
 func NewProxy(t testing.TB, rawURL string) (*Proxy, string) {
 	t.Helper()
 	p, through, err := Listen(rawURL)
@@ -37,7 +37,7 @@ func NewProxy(t testing.TB, rawURL string) (*Proxy, string) {
 	return p, through
 }
 
-// Listen starts a proxy for a program that is no test, as [NewProxy] does, until
+// Listen is [NewProxy] for a program that is not a test. The proxy runs until
 // [Proxy.Close].
 func Listen(rawURL string) (p *Proxy, through string, err error) {
 	u, err := url.Parse(rawURL)
@@ -55,7 +55,7 @@ func Listen(rawURL string) (p *Proxy, through string, err error) {
 	return p, u.String(), nil
 }
 
-// Close stops the proxy and cuts its connections.
+// Close stops the proxy and breaks its connections.
 func (p *Proxy) Close() {
 	_ = p.listener.Close()
 	p.Freeze(false)
@@ -63,7 +63,7 @@ func (p *Proxy) Close() {
 	p.all.Wait()
 }
 
-// Cut cuts all connections.
+// Cut breaks all connections.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,17 +72,17 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// CutCommits cuts the connections of the next n commits, after the server has
-// committed and before the client receives the answer. A statement that writes and is
-// not in a transaction commits, too.
+// CutCommits breaks the connections of the next n commits, after the server has committed
+// and before the client receives the reply. A statement that writes outside a transaction
+// also counts as a commit.
 func (p *Proxy) CutCommits(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = n
 }
 
-// Freeze holds back everything that clients and servers send, as a network does that
-// loses all packets, until it is called with false.
+// Freeze(true) holds back everything that clients and servers send, like a network that
+// loses all packets. Freeze(false) ends this.
 func (p *Proxy) Freeze(frozen bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -64,7 +64,8 @@ func (s *Server) DatabaseURL(database string) string {
 // Address returns the host and the port of the server.
 func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// New starts a server for a program that is no test, as [Start] does, until [Server.Remove].
+// New starts a server for a program that is not a test, like [Start]. The server runs
+// until [Server.Remove].
 func New(settings ...string) (s *Server, err error) {
 	s = &Server{settings: settings}
 	if s.bin, err = findPrograms(); err != nil {
@@ -231,11 +232,11 @@ func (s *Server) signal(signal syscall.Signal) {
 	s.process = nil
 }
 
-// Stop stops the server in its fast mode: open transactions are rolled back, and
-// their connections are closed.
+// Stop stops the server in fast mode: open transactions are rolled back, and their
+// connections are closed.
 func (s *Server) Stop() { s.signal(syscall.SIGINT) }
 
-// Kill stops the server at once, without a checkpoint. It recovers when it is
+// Kill stops the server at once, without a checkpoint. The server recovers when it is
 // started again.
 func (s *Server) Kill() { s.signal(syscall.SIGQUIT) }
 
@@ -247,14 +248,14 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
-// StartAgain is [Server.Restart] for a program that is no test.
+// StartAgain is [Server.Restart] for a program that is not a test.
 func (s *Server) StartAgain() error {
 	s.Stop()
 	return s.start()
 }
 
-// Promote lets the server continue on a new timeline, as a standby does that becomes
-// the primary.
+// Promote makes the server continue on a new timeline, like a standby that becomes the
+// primary.
 func (s *Server) Promote(t testing.TB) {
 	t.Helper()
 	s.Stop()
