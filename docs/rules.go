@@ -1,4 +1,4 @@
-// Package docs holds the pages of the rules, which the commands print.
+// Package docs contains the rule pages, which the commands print.
 package docs
 
 import (
@@ -11,11 +11,12 @@ import (
 //go:embed rules/P*.md rules/RL*.md
 var pages embed.FS
 
-// A Page describes a rule in Markdown. All pages have the same sections, and a line for
-// each paragraph and for each item of a list.
+// A Page describes a rule in Markdown. All pages have the same sections, and each
+// paragraph and each list item is a single line.
 type Page string
 
-// Rule returns the page of the rule with that id, as "P301", or "" if there is none.
+// Rule returns the page of the rule with the given id, such as "P301", or "" if there is
+// none.
 func Rule(id string) Page {
 	text, err := pages.ReadFile("rules/" + id + ".md")
 	if err != nil {
@@ -24,7 +25,7 @@ func Rule(id string) Page {
 	return Page(text)
 }
 
-// Title returns the heading without the id of the rule.
+// Title returns the page's heading without the id of the rule.
 func (p Page) Title() string {
 	heading, _, _ := strings.Cut(string(p), "\n")
 	_, title, _ := strings.Cut(heading, ": ")

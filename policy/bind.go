@@ -8,8 +8,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A Binding is an entry of the section bind. It applies policies to calls of a Go
-// symbol.
+// A Binding is an entry in the section bind. It applies policies to calls of a Go symbol.
 type Binding struct {
 	Symbol string // as go doc writes it: F, T.M, T, example.com/pkg.T.M
 	Pos    Pos
@@ -19,19 +18,19 @@ type Binding struct {
 	Methods []Method
 }
 
-// A Use holds the policy and the options of a bound symbol or method.
+// A Use contains the policy and the options of a bound symbol or method.
 type Use struct {
-	Policy     string // "": calls are passed through, or only Methods have policies
+	Policy     string // if "", calls are passed through, or only Methods have policies
 	Idempotent rules.Idempotency
 	Fallback   Symbol // called with the same arguments and the error, or empty
-	Check      Symbol // called with the results, whose error it returns, or empty
-	Release    Symbol // called with the results of a request that are not used, or empty
+	Check      Symbol // called with the results, for which it returns an error or nil; or empty
+	Release    Symbol // called with the results of a request if they are not used; or empty
 
-	// As written. [Binding.Step] resolves these.
-	ID       []Symbol // parameters; nil: not written
+	// These fields are as written. [Binding.Step] resolves them.
+	ID       []Symbol // parameters; nil if not written
 	StepName Symbol   // or empty
-	Formerly []Symbol // nil: not written
-	Repeat   *bool    // nil: not written
+	Formerly []Symbol // nil if not written
+	Repeat   *bool    // nil if not written
 }
 
 var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60=]+/)?[\pL_][\pL_\p{Nd}\-]*(?:\.[\pL_\p{Nd}\-]+)*$`)

@@ -15,9 +15,9 @@ import (
 type Breaker struct {
 	Pos Pos
 	breaker.Policy
-	Store    bool   // its state is in a store, not in the process
+	Store    bool   // whether its state is in a store instead of the process
 	process  bool   // the file says that its state is in the process
-	From     Symbol // the Go variable that has the breaker and its settings, or empty
+	From     Symbol // the Go variable that contains the breaker and its settings, or empty
 	patterns []class
 }
 
@@ -141,8 +141,8 @@ func (d decoder) needRates(n *syntax.Node) {
 	}
 }
 
-// Explain writes when the breaker opens, closes and escalates. file is the name
-// of the policy file to print. Errors of w are ignored.
+// Explain describes when the breaker opens, closes and escalates. file is the name of the
+// policy file to print. Errors from w are ignored.
 func (b *Breaker) Explain(w io.Writer, file string) {
 	fmt.Fprintf(w, "breaker %s (%s:%d)\n\n", b.Name, file, b.Pos.Line)
 	if b.Store {

@@ -17,24 +17,24 @@ import (
 type Limiter struct {
 	Pos Pos
 	capacity.LimiterPolicy
-	From     Symbol      // the Go variable that has the limiter and its settings, or empty
+	From     Symbol      // the Go variable that contains the limiter and its settings, or empty
 	adaptive bool        // the limit changes
 	at       syntax.Span // of adaptive
 }
 
-// A Rate is a limit on the attempts in a period that calls share.
+// A Rate is a limit, shared by calls, on the attempts in a period.
 type Rate struct {
 	Pos Pos
 	capacity.RatePolicy
-	Store bool   // its state is in a store, not in the process
-	From  Symbol // the Go variable that has the rate and its settings, or empty
+	Store bool   // whether its state is in a store instead of the process
+	From  Symbol // the Go variable that contains the rate and its settings, or empty
 }
 
-// A Throttle refuses attempts of the calls that share it while a service fails.
+// A Throttle refuses attempts of the calls that share it while a service is failing.
 type Throttle struct {
 	Pos Pos
 	capacity.ThrottlePolicy
-	From     Symbol // the Go variable that has the throttle and its settings, or empty
+	From     Symbol // the Go variable that contains the throttle and its settings, or empty
 	patterns []class
 }
 

@@ -18,15 +18,15 @@ type ErrorClass struct {
 	Name        string
 	Pos         Pos
 	Is, As      []Symbol // Go variables and types; a pointer type begins with *
-	HTTP        [][2]int // ranges of status codes, ends included
-	GRPC        []Symbol // names of status codes: UNAVAILABLE
+	HTTP        [][2]int // ranges of status codes, including both ends
+	GRPC        []Symbol // names of status codes, such as UNAVAILABLE
 	Pattern     *regexp.Regexp
 	Action      retry.Action
-	Unprocessed bool // the server has not processed a request that fails this way
+	Unprocessed bool // the server has not processed requests that fail with this error
 }
 
-// Repeats reports whether p retries errors after which the server may already have done
-// the work.
+// Repeats reports whether p retries errors for which the server may already have done the
+// work.
 func (f *File) Repeats(p *Policy) bool {
 	_, ambiguous := rules.Ambiguous(p.RetryOn, func(class retry.Class) bool {
 		return slices.ContainsFunc(f.Errors, func(c ErrorClass) bool { return c.Name == string(class) && c.Unprocessed })
@@ -317,7 +317,7 @@ func (d decoder) class(n *syntax.Node, key string) (class, bool) {
 // patternClass begins the name of a class that a list defines in place.
 const patternClass = "pattern:"
 
-// IsPattern reports whether a class is a pattern that a list defines in place.
+// IsPattern reports whether a class is a pattern that is defined in a list itself.
 func IsPattern(c retry.Class) bool { return strings.HasPrefix(string(c), patternClass) }
 
 // isClass reports whether there is a class of that name.

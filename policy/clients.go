@@ -9,53 +9,53 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A Client describes how the errors of a client library are read. What it reads takes
-// precedence over the methods and the text of an error: see [retry.Facts].
+// A Client describes how the errors of a client library are read. The facts that it
+// yields take precedence over the methods and the text of an error: see [retry.Facts].
 type Client struct {
 	Name        string
 	Pos         Pos
 	Description string
-	Preset      bool     // it has what the preset of its name has, except for its own keys
-	Methods     bool     // of a preset: the runtime reads its errors as well, by their methods
-	Attempts    int      // the attempts that the client makes by itself; 0: not known
-	Off         string   // how to make that one attempt, as text for people
-	Packages    []Symbol // import paths of packages whose calls, or whose subpackages, make Attempts; nil: of Types
+	Preset      bool     // it equals the preset of its name, except for its own keys
+	Methods     bool     // for a preset: the runtime also reads its errors, by their methods
+	Attempts    int      // number of attempts that the client itself makes; 0 if unknown
+	Off         string   // how to reduce that to one attempt, as text for people
+	Packages    []Symbol // import paths; calls to these packages and subpackages make Attempts; nil: packages of Types
 
-	// Tests of an error as a whole, in the order in which they are made. They go
+	// Tests of an error as a whole, in the order in which they are made. They are made
 	// before Types, and Text comes last.
 	Is   []Match // variables, for errors.Is
-	Test []Match // functions, func(error) bool
+	Test []Match // functions of type func(error) bool
 	Text []Match // parts of the text of an error
 
-	Types []Reader // the first that knows anything of an error decides
+	Types []Reader // the first reader that knows anything about an error decides
 }
 
-// A Reader describes how errors of one type are read. Its paths are fields and
-// methods without arguments, as Response.StatusCode; an empty path is absent.
+// A Reader describes how errors of one type are read. Its paths consist of fields and
+// methods without arguments, as in Response.StatusCode. An empty path is absent.
 type Reader struct {
 	Pos        Pos
-	Type       Symbol // *example.com/api.Error
-	Status     Symbol // of an HTTP status
-	Response   Symbol // of an *http.Response
-	GRPC       Symbol // of a gRPC code
-	RetryAfter Symbol // of a wait
-	Code       Symbol // of a text or a number, which Codes classify; "self" is the error
+	Type       Symbol // such as *example.com/api.Error
+	Status     Symbol // path of an HTTP status
+	Response   Symbol // path of an *http.Response
+	GRPC       Symbol // path of a gRPC code
+	RetryAfter Symbol // path of a wait
+	Code       Symbol // path of a text or a number that Codes classifies; "self" is the error itself
 	Codes      []Match
-	Class      Symbol // an outcome of every error of the type, or empty
+	Class      Symbol // the outcome for every error of the type, or empty
 }
 
-// A Match is an outcome of errors, and the values that mean it.
+// A Match is an outcome and the values that lead to it.
 type Match struct {
 	Outcome Symbol // see [Outcomes]
 	Values  []Symbol
 }
 
-// Outcomes are what can be known about an error: that it belongs to a built-in
-// class, that the same call would fail again, or that it conflicts with another
-// call, as the status 409 says.
+// Outcomes lists what can be known about an error: that it belongs to a built-in class,
+// that the same call would fail again, or that the call conflicts with another one, as
+// with status 409.
 var Outcomes = []string{"network", "timeout", "server_error", "rate_limit", "permanent", "conflict"}
 
-// FactsOf returns the facts for an outcome, with one field set.
+// FactsOf returns the facts for an outcome. One field is set.
 func FactsOf(outcome string) retry.Facts {
 	switch outcome {
 	case "permanent":

@@ -101,10 +101,10 @@ func (p *Policy) exhausted() string {
 	return again
 }
 
-// ExplainSteps writes the durable steps that are bound to p: their names, their ids, and
-// what happens after a lost attempt. It writes PACKAGE for the package of a symbol, which
-// only the generator knows. It writes nothing if p is not durable. Errors of w are
-// ignored.
+// ExplainSteps describes the durable steps that are bound to p: their names, their ids,
+// and what happens after a lost attempt. It writes PACKAGE in place of a symbol's
+// package, which only the generator knows. If p is not durable, it writes nothing. Errors
+// from w are ignored.
 func (f *File) ExplainSteps(w io.Writer, p *Policy) {
 	if p.Durable == nil {
 		return

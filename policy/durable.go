@@ -11,21 +11,21 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
-// A Step describes the durable step of a bound symbol, with every default filled
-// in.
+// A Step describes the durable step of a bound symbol, with every default set.
 type Step struct {
-	Name     Symbol   // its Pos is where the key step is, or else the binding
-	Default  bool     // Name is the symbol: the generator puts its package before it
+	Name     Symbol   // its Pos is that of the key step or, without one, of the binding
+	Default  bool     // Name is the symbol, and the generator puts its package before it
 	Formerly []Symbol // older names, under which runs may have recorded the step
-	ID       []Symbol // the parameters that identify it, in order; empty: its name alone does
-	Repeat   bool     // another call in one execution of a run returns its result again
+	ID       []Symbol // the parameters that identify it, in order; if empty, its name alone does
+	Repeat   bool     // another call in the same execution of a run returns the result again
 }
 
-// Step returns the durable step of a binding: of the method if method is not "", and
-// otherwise of the function. The result is only meaningful if the policy is durable.
+// Step returns the durable step of a binding. If method is not "", this is the step of
+// the method, and otherwise the step of the function. The result is meaningful only if
+// the policy is durable.
 //
-// A step or formerly on the binding of a type is a prefix for the names of its
-// methods and replaces the symbol: with step pay, the method Charge is pay.Charge.
+// If the binding of a type has step or formerly, its value replaces the symbol as a
+// prefix for the names of the methods: with step pay, the method Charge is pay.Charge.
 func (b *Binding) Step(method string) Step {
 	s := Step{Name: Symbol{b.Symbol, b.Pos}, Default: true, Formerly: b.Formerly, ID: b.ID}
 	s.Repeat = b.Repeat != nil && *b.Repeat
@@ -161,7 +161,7 @@ func (d decoder) step(n *syntax.Node, u *Use) {
 	}
 }
 
-// ReceiverPrefix is what the name of a field of the receiver begins with in id.
+// ReceiverPrefix is the prefix, in id, of the name of a field of the receiver.
 const ReceiverPrefix = "receiver."
 
 // isIDName reports whether a parameter, or a field of the receiver, can have the name.

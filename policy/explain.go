@@ -13,10 +13,10 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// Explain writes the resolved policy: every setting with its origin, the schedule
-// of waits, the limit that ends it, and the worst case of a call. The runtime
-// computes the waits; attempts are assumed to fail at once, with errors that ask for
-// no wait. file is the name of the policy file to print. Errors of w are ignored.
+// Explain describes the resolved policy: every setting with its origin, the schedule of
+// waits, the limit that ends the schedule, and the worst case of a call. The runtime
+// computes the waits. Attempts are assumed to fail at once, with errors that do not ask
+// for a wait. file is the name of the policy file to print. Errors from w are ignored.
 func (p *Policy) Explain(w io.Writer, file string) {
 	fmt.Fprintf(w, "policy %s (%s:%d)\n\n", p.Name, file, p.Pos.Line)
 	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -149,15 +149,15 @@ func (p *Policy) exceeded(waited time.Duration) (rules.Field, time.Duration) {
 
 // A Worst is the worst case of one call.
 type Worst struct {
-	Calls int           // 0: unlimited
+	Calls int           // 0 means unlimited
 	Waits time.Duration // the longest sum of waits, if Calls is not 0
-	Total time.Duration // the longest time of the call; 0: nothing limits the time inside an attempt
+	Total time.Duration // the longest duration of the call; 0 if nothing limits the time inside an attempt
 
 	parts string // of Total, for Explain
 	final bool   // no wait that a server asks for can make Total longer
 }
 
-// Worst returns the most attempts and the longest time of one call.
+// Worst returns the maximum number of attempts and the maximum duration of one call.
 func (p *Policy) Worst() (w Worst) {
 	calls, waits, counted := p.most()
 	w.Total, w.parts, w.final = p.longest(calls, waits, counted)

@@ -11,9 +11,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// ExplainClients writes what the policy does with what is read of the errors of
-// each client, and how many attempts the client makes by itself. Errors of w are
-// ignored.
+// ExplainClients describes how the policy uses the facts that are read from each client's
+// errors, and how many attempts the client itself makes. Errors from w are ignored.
 func (f *File) ExplainClients(w io.Writer, p *Policy) {
 	if len(f.Clients) == 0 {
 		return

@@ -173,14 +173,13 @@ func (b *Binding) uses() []Use {
 	return list
 }
 
-// HasShared reports whether calls share anything in the process.
+// HasShared reports whether calls share anything within the process.
 func (f *File) HasShared() bool {
 	return len(f.Breakers)+len(f.Budgets)+len(f.Concurrency)+len(f.Rates)+len(f.Throttles) > 0 ||
 		slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Hedge != nil })
 }
 
-// NeedsErrors reports whether any policy needs an error class that the file
-// defines.
+// NeedsErrors reports whether any policy uses an error class that the file defines.
 func (f *File) NeedsErrors() bool {
 	return slices.ContainsFunc(f.Policies, func(p Policy) bool {
 		return slices.ContainsFunc(p.Classes, func(c retry.ErrorClass) bool { return !IsPattern(c.Class) })

@@ -175,8 +175,8 @@ func (d decoder) bestEffortDeadline(e *syntax.Entry) (time.Duration, bool) {
 	return value, ok
 }
 
-// Explain writes when a job of the group ends, and what happens to units that
-// fail. file is the name of the policy file to print. Errors of w are ignored.
+// Explain describes when a job of the group ends and what happens to units that fail.
+// file is the name of the policy file to print. Errors from w are ignored.
 func (g *Group) Explain(w io.Writer, file string) {
 	fmt.Fprintf(w, "group %s (%s:%d)\n\n", g.Name, file, g.Pos.Line)
 	line := func(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
@@ -230,7 +230,7 @@ func (g *Group) explainFailures(line func(format string, args ...any)) {
 	}
 }
 
-// ExplainGroups writes the groups in which a policy is bound. Errors of w are
+// ExplainGroups describes the groups in which a policy is bound. Errors from w are
 // ignored.
 func (f *File) ExplainGroups(w io.Writer, file, policy string) {
 	for i := range f.Groups {

@@ -52,8 +52,9 @@ func suppress(r reporter, root *syntax.Node, text []byte) (withGo []*ignore) {
 	return inPolicyFiles.suppress(r, ignores)
 }
 
-// SuppressForeign returns the problems of a file of another system that no comment of the
-// file ignores, and the problems of the comments: in JSON, comments begin with //.
+// SuppressForeign returns those problems of another system's file that no comment in the
+// file ignores, and the problems of the comments themselves. In JSON, comments begin with
+// //.
 func SuppressForeign(name string, text []byte, problems []Problem) []Problem {
 	if !bytes.Contains(text, []byte("retrygen:ignore")) {
 		return problems
@@ -124,10 +125,10 @@ func (r reporter) unused(ig *ignore) {
 	r.problem(ig.at, "P001", "%s reports nothing here: remove the comment", ig.rule)
 }
 
-// Suppress returns the problems that no comment of the file ignores. The problems are
-// about bindings, which need the Go code. If none of the remaining ones is an error,
-// Suppress adds a problem for each unused comment. It must not be called concurrently
-// for one File.
+// Suppress returns those problems that no comment in the file ignores. The problems are
+// about bindings, for which the Go code is needed. If none of the remaining problems is
+// an error, Suppress adds a problem for each unused comment. It must not be called
+// concurrently for one File.
 func (f *File) Suppress(problems []Problem) []Problem {
 	r := newReporter(f.Name, nil)
 	for _, p := range problems {
@@ -145,8 +146,8 @@ func (f *File) Suppress(problems []Problem) []Problem {
 	return r.problems
 }
 
-// Ignores reports whether a comment of the file ignores p, a problem of the
-// bindings. It must not be called concurrently for one File.
+// Ignores reports whether a comment in the file ignores p, a problem of the bindings. It
+// must not be called concurrently for one File.
 func (f *File) Ignores(p Problem) bool { return ignored(f.ignores, p) }
 
 // ignoresIn returns the ignore comments of a file, which are among its comments by

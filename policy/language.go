@@ -6,8 +6,8 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// Language lists the rules about the text of a policy file and its names, by id.
-// [rules.All] lists those about the meaning of its policies.
+// Language lists the rules about the text of a policy file and the names in it, ordered
+// by id. [rules.All] lists the rules about the meaning of its policies.
 var Language = []rules.Rule{
 	{ID: "P001", Severity: rules.Error},
 	{ID: "P002", Severity: rules.Error},
@@ -44,16 +44,16 @@ var Language = []rules.Rule{
 	{ID: "P929", Severity: rules.Error},
 }
 
-// IsNote reports whether the findings of a rule are notes that the generator prints
-// when its output changes. They have the severity Info, and other findings that have
-// it are printed on request.
+// IsNote reports whether the findings of a rule are notes that the generator prints when
+// its output changes. Notes have the severity Info; other findings with this severity are
+// printed only on request.
 func IsNote(rule string) bool { return rule == "P921" }
 
-// Rules returns all rules about policy files: Language, then the rules of package
-// rules, each list in the order of the ids.
+// Rules returns all rules about policy files: Language, then the rules of package rules,
+// each ordered by id.
 func Rules() []rules.Rule { return slices.Concat(Language, rules.All) }
 
-// RuleByID returns the rule with that id, as "P102", or nil.
+// RuleByID returns the rule with the given id, such as "P102", or nil.
 func RuleByID(id string) *rules.Rule {
 	all := Rules()
 	i := slices.IndexFunc(all, func(r rules.Rule) bool { return r.ID == id })

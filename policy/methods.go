@@ -7,10 +7,10 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 )
 
-// A Method is an entry of methods. It applies a policy to a method of a bound
-// type, or to every method whose name matches a pattern.
+// A Method is an entry under methods. It applies a policy to a method of a bound type, or
+// to every method whose name matches a pattern.
 type Method struct {
-	Name string // a * matches any characters, none included
+	Name string // * matches any sequence of characters, including none
 	Pos  Pos
 	Use
 }
@@ -43,10 +43,10 @@ func (m *Method) Matches(name string) bool {
 // literal returns the number of bytes in m's pattern other than *.
 func (m *Method) literal() int { return len(m.Name) - strings.Count(m.Name, "*") }
 
-// MethodFor returns the entry of b.Methods that applies to a method, or nil. If there is
-// an entry with the method's name, it is this entry. Otherwise it is the matching pattern
-// with the most bytes other than *. tie is another pattern that matches and is equally
-// specific, or nil.
+// MethodFor returns the entry of b.Methods that applies to a method, or nil. An entry
+// with the method's name takes precedence. Otherwise, the matching pattern with the most
+// bytes other than * applies. tie is another matching pattern that is equally specific,
+// or nil.
 func (b *Binding) MethodFor(name string) (best, tie *Method) {
 	for i := range b.Methods {
 		m := &b.Methods[i]

@@ -1,9 +1,9 @@
-// Package policy reads and checks policy files. It parses YAML to nodes with positions,
-// decodes the nodes to settings, and resolves the settings to policies. It reports all
-// problems of a file, each with its position.
+// Package policy reads and checks policy files. It parses YAML into nodes with positions,
+// decodes the nodes into settings, and resolves the settings to policies. It reports all
+// problems in a file, each with its position.
 //
-// One table, in table.go, describes the settings of a policy. Package
-// policy/format rewrites files to their canonical spellings.
+// One table, in table.go, describes the settings of a policy. Package policy/format
+// rewrites files in the canonical spelling.
 package policy
 
 import (
@@ -35,11 +35,11 @@ type File struct {
 	Bindings    []Binding
 	Clients     []Client
 
-	// NoClients reports whether the file has clients: none, so that no readers are
+	// NoClients reports whether the file has clients: none. If so, no readers are
 	// suggested.
 	NoClients bool
 
-	// Amplification is the greatest number of attempts that nested policies may lead to,
+	// Amplification is the maximum number of attempts that nested policies may add up to,
 	// by default 12. retrylint checks Go code against it (RL401).
 	Amplification int
 
@@ -50,7 +50,7 @@ type File struct {
 	ignores   []*ignore            // of rules that need the Go code
 }
 
-// Policy returns the policy with that name, or nil if there is none. f may be nil.
+// Policy returns the policy with the given name, or nil if there is none. f may be nil.
 func (f *File) Policy(name string) *Policy {
 	if f == nil {
 		return nil
@@ -67,33 +67,34 @@ func (f *File) Policy(name string) *Policy {
 // every field has its effective value.
 type Policy struct {
 	Name        string
-	Pos         Pos // of its name
+	Pos         Pos // position of its name
 	Description string
-	Places      map[rules.Field]Pos // where each field is written; absent: the default
-	Breaker     string              // "": none
-	Budget      string              // "": none
-	Concurrency string              // "": no limit
-	Rate        string              // "": no limit
-	Throttle    string              // "": none
-	Hedge       *hedge.Policy       // nil: none; its Name is empty
-	PermitWait  time.Duration       // the longest wait of an attempt for the rate and the concurrency limit
-	Durable     *rules.Durable      // nil: calls are not steps of a durable run
-	Reload      bool                // its numbers may change while the program runs
+	Places      map[rules.Field]Pos // where each field is written; fields with their default are absent
+	Breaker     string              // "" means none
+	Budget      string              // "" means none
+	Concurrency string              // "" means no limit
+	Rate        string              // "" means no limit
+	Throttle    string              // "" means none
+	Hedge       *hedge.Policy       // nil means none; its Name is empty
+	PermitWait  time.Duration       // the longest time that an attempt waits for the rate and the concurrency limit
+	Durable     *rules.Durable      // nil means that calls are not steps of a durable run
+	Reload      bool                // whether its numbers may change while the program runs
 	OnExhausted genapi.OnExhausted
 	OnChanged   genapi.OnChanged
-	Broken      bool // it, or an entry that it refers to, has an error
+	Broken      bool // the policy, or an entry to which it refers, has an error
 	retry.Policy
 }
 
-// OnlyTypes reports whether the policy classifies errors only by their types: it reads no
-// text, uses no class of the file, and does not retry unknown errors.
+// OnlyTypes reports whether the policy classifies errors only by their types: it does not
+// search their text, uses no class defined in the file, and does not retry unknown
+// errors.
 func (p *Policy) OnlyTypes() bool {
 	return p.MatchText == retry.MatchNone && len(p.Classes) == 0 && !p.RetryUnknown &&
 		!slices.Contains(p.RetryOn, retry.ClassAny) && p.MaxAttempts != 1
 }
 
-// Compiled returns the policy in the form of generated code, without settings that have
-// no effect. Its Classes have no Go symbols.
+// Compiled returns the policy as generated code contains it, without settings that have
+// no effect. Its Classes do not contain the Go symbols.
 func (p *Policy) Compiled() retry.Policy {
 	c := p.Policy
 	if c.HardLimit == 0 && !c.Capture {
@@ -127,7 +128,7 @@ func Check(name string, text []byte) (*File, []Problem) {
 }
 
 // Read reads a policy file like Check, but returns a File even if some problems are
-// errors. The File then contains what could be read; it is nil if text is not
+// errors. The File then contains everything that could be read; it is nil if text is not
 // YAML. The spellings are for package policy/format.
 func Read(name string, text []byte) (file *File, problems []Problem, spellings *syntax.Spellings) {
 	d := newDecoder(name)
@@ -139,10 +140,9 @@ func Read(name string, text []byte) (file *File, problems []Problem, spellings *
 	return file, d.problems, d.spellings
 }
 
-// CheckDocument returns the problems of a policy file that was built in memory. Each
-// problem has the position of its node, which the builder has set. The positions may
-// refer to another file. The problems are sorted. root must not be changed during the
-// call.
+// CheckDocument returns the problems of a policy file that was created in memory. Each
+// problem has the position of its node, which the caller has set. The positions may refer
+// to a different file. The problems are sorted. root must not be changed during the call.
 func CheckDocument(name string, root *syntax.Node) []Problem {
 	d := newDecoder(name)
 	d.document(root)

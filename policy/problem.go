@@ -10,22 +10,22 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A Pos is a position in a policy file. Lines and columns count from 1; columns
-// count bytes, as in the messages of the Go compiler.
+// A Pos is a position in a policy file. Lines and columns start at 1. Columns count
+// bytes, as in the messages of the Go compiler.
 type Pos struct{ Line, Col int }
 
-// A Problem is a mistake in the user's file. Its text describes the mistake, then
-// what to do about it.
+// A Problem is a mistake in the user's file. Its text describes the mistake and then how
+// to fix it.
 type Problem struct {
 	File string
 	Pos
-	Width    int    // bytes to underline; 0: the word that begins here
-	Rule     string // the id, as P102
+	Width    int    // number of bytes to underline; 0 means the word that begins here
+	Rule     string // the id, such as P102
 	Severity rules.Severity
 	Text     string
-	Paste    string // lines of a policy file that are part of the text, or ""
+	Paste    string // lines of a policy file that the text offers for pasting, or ""
 
-	Finding *rules.Finding `json:"-"` // in a policy file: the same, to write it in other words
+	Finding *rules.Finding `json:"-"` // for a policy file: the same problem as a finding, to express it in other words
 }
 
 // String returns the problem as file:line:col: severity: text [rule].
@@ -39,7 +39,7 @@ func (p Problem) Diagnostic() diagnostic.Diagnostic {
 	}
 }
 
-// Sort orders problems by file, place and rule.
+// Sort orders problems by file, position and rule.
 func Sort(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(
@@ -49,10 +49,10 @@ func Sort(problems []Problem) {
 	})
 }
 
-// Print prints each problem with its source line, carets under the position, and
-// the lines to paste. It uses terminal colors if color is set. sources maps file
-// names to their text; for a file that it does not contain, Print omits the source
-// line. Errors of w are ignored.
+// Print prints each problem with its source line, carets under the position, and the
+// lines to paste. It uses terminal colors if color is set. sources maps file names to
+// their texts. For a file that is not in sources, Print omits the source line. Errors
+// from w are ignored.
 func Print(w io.Writer, problems []Problem, sources map[string][]byte, color bool) {
 	out := diagnostic.Printer{W: w, Color: color, Source: func(file string) []byte { return sources[file] }}
 	for _, p := range problems {
@@ -60,7 +60,7 @@ func Print(w io.Writer, problems []Problem, sources map[string][]byte, color boo
 	}
 }
 
-// Summary returns the number of problems by severity, as "3 errors, 1 warning". It
+// Summary returns the number of problems by severity, as in "3 errors, 1 warning". It
 // returns "" if there are none.
 func Summary(problems []Problem) string {
 	var list []diagnostic.Diagnostic

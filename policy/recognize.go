@@ -16,9 +16,10 @@ var (
 	sectionLine   = regexp.MustCompile(`(?m)^(?:policies|bind):`)
 )
 
-// Recognize reports whether a text is a policy file whatever its name: a comment for
-// editors names the schema of policy files, or it has version: 1 together with policies
-// or bind. Many other files have one of these keys.
+// Recognize reports whether a text is a policy file, whatever its name: either a comment
+// for editors refers to the schema of policy files, or the text contains version: 1
+// together with policies or bind. A single one of these keys is not enough, because it
+// occurs in many other files.
 func Recognize(text []byte) bool {
 	if m := schemaComment.FindSubmatch(text); m != nil {
 		return strings.Contains(string(m[1]), "retrygen") || path.Base(string(m[1])) == "policy.schema.json"

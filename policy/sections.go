@@ -13,21 +13,21 @@ import (
 type Scope struct {
 	Name      string
 	Pos       Pos
-	Timeout   time.Duration // of policies without their own; 0: none
-	HardLimit time.Duration // the longest timeout that a policy may have; 0: none
+	Timeout   time.Duration // of policies without their own timeout; 0 means none
+	HardLimit time.Duration // the longest timeout that a policy may have; 0 means none
 	Within    string        // the outer scope, or ""
-	Capture   bool          // the state of calls whose time ends is captured
+	Capture   bool          // whether the state of calls that time out is captured
 }
 
-// A Budget is a budget of retries that calls share. Exactly one of Ratio, Count and
-// From is set.
+// A Budget is a retry budget that calls share. Exactly one of Ratio, Count and From is
+// set.
 type Budget struct {
 	Name  string
 	Pos   Pos
 	Ratio *budget.Policy    // retries as a share of successes
 	Count *job.BudgetPolicy // retries of one job
-	Store bool              // the Ratio is in a store, not in the process
-	From  Symbol            // the Go variable that has the budget, or empty
+	Store bool              // whether the Ratio is in a store instead of the process
+	From  Symbol            // the Go variable that contains the budget, or empty
 }
 
 // section returns the entries of a map at the top of the file. It reports entries

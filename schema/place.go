@@ -8,20 +8,21 @@ import (
 	"strings"
 )
 
-// A Place is what the schema says about one place of a policy file.
+// A Place describes what the schema allows at one position in a policy file.
 type Place struct {
-	Doc      string // in Markdown
-	Default  string // as it is written in a file, or ""
+	Doc      string // Markdown
+	Default  string // as written in a file, or ""
 	Examples []string
-	Instead  string   // of a deprecated spelling: what to write
-	Keys     []string // of a map, sorted
+	Instead  string   // for a deprecated spelling: what to write
+	Keys     []string // keys of a map, sorted
 	Words    []string // all values that are not numbers, durations or names
-	IsMap    bool     // a map may be written here
-	IsScalar bool     // a scalar or a list may
+	IsMap    bool     // whether a map may be written here
+	IsScalar bool     // whether a scalar or a list may be written here
 }
 
-// At describes the place to which a path of keys and indices leads from the root of a
-// policy file. It reports whether there is such a place. At may be called concurrently.
+// At describes the position to which a path of keys and indices leads from the root of a
+// policy file. It reports whether the schema allows such a path. At may be called
+// concurrently.
 func At(path ...string) (Place, bool) {
 	at := expand(policies().raw, nil)
 	for _, step := range path {

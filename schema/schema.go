@@ -33,11 +33,11 @@ func JSON() []byte { return bytes.Clone(text) }
 // ScenarioJSON returns a copy of the text of the schema of scenarios.
 func ScenarioJSON() []byte { return bytes.Clone(scenarioText) }
 
-// A Violation is one difference between a value and the schema.
+// A Violation is a difference between a value and the schema.
 type Violation struct {
 	Path     []string // keys and indices from the root
 	Property string   // an unknown key of the map at Path, or ""
-	Message  string   // what is wrong, then what to do
+	Message  string   // what is wrong and how to fix it
 }
 
 type compiled struct {
@@ -106,9 +106,9 @@ func named(schemas any) map[string]any {
 	return kept
 }
 
-// Validate returns the violations of a policy file, in the order of their paths. The
-// value must consist of nil, bool, int64, finite float64, string, []any and
-// map[string]any only. Validate may be called concurrently.
+// Validate returns the violations in a policy file, ordered by path. The value must
+// consist only of nil, bool, int64, finite float64, string, []any and map[string]any.
+// Validate may be called concurrently.
 func Validate(value any) []Violation {
 	s := policies()
 	rest, keys := valid.without(value, sections())

@@ -1,8 +1,9 @@
-// Package assist answers the questions of an editor about a policy file that somebody
-// is writing: what is wrong, what can be written here, what does this mean, where is it
-// defined, and how is it corrected. The language server and the playground both ask it.
+// Package assist answers an editor's questions about a policy file that is being written:
+// what is wrong, what can be written here, what does this mean, where is it defined, and
+// how is it corrected. Both the language server and the playground use it.
 //
-// Positions are like in package policy: lines and columns start at 1, and columns count bytes.
+// Positions are as in package policy: lines and columns start at 1, and columns count
+// bytes.
 package assist
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/retrygen/retrygen/policy/format"
 )
 
-// A Document is one version of the text of a policy file. It is not changed; its methods
-// may be called concurrently.
+// A Document is one version of the text of a policy file. It never changes, and its
+// methods may be called concurrently.
 type Document struct {
 	Name string
 	Text []byte
@@ -33,8 +34,8 @@ type reading struct {
 	problems []policy.Problem
 }
 
-// New returns a document with a copy of text. A method that has to read the policy file
-// takes longer than the others; the next ones do not read it again.
+// New returns a document with a copy of text. The first method that has to parse the
+// policy file takes longer than the others, which then use the result.
 func New(name string, text []byte) *Document {
 	d := &Document{Name: name, Text: bytes.Clone(text), lines: []int{0}}
 	for i, c := range d.Text {
@@ -60,13 +61,13 @@ func New(name string, text []byte) *Document {
 // Problems returns the problems of the file, sorted.
 func (d *Document) Problems() []policy.Problem { return d.read().problems }
 
-// File returns the file as far as it could be read, or nil if it is not YAML.
+// File returns the parts of the file that could be read, or nil if it is not YAML.
 func (d *Document) File() *policy.File { return d.read().file }
 
 // A Range is a part of the text.
 type Range struct{ Start, End policy.Pos }
 
-// Underlined returns the part of the text that a problem is about.
+// Underlined returns the part of the text to which a problem refers.
 func (d *Document) Underlined(p policy.Problem) Range {
 	start := d.Offset(p.Pos)
 	end := start + p.Width
@@ -78,7 +79,8 @@ func (d *Document) Underlined(p policy.Problem) Range {
 	return Range{d.Place(start), d.Place(min(end, d.lineEnd(start)))}
 }
 
-// Offset returns the offset of a position, or the nearest one that the text has.
+// Offset returns the offset of a position, or the nearest offset if the position is not
+// in the text.
 func (d *Document) Offset(at policy.Pos) int {
 	line := min(max(at.Line, 1), len(d.lines))
 	start := d.lines[line-1]
@@ -95,7 +97,7 @@ func (d *Document) lineEnd(i int) int {
 	return len(d.Text)
 }
 
-// Place returns the position of an offset.
+// Place returns the position at an offset.
 func (d *Document) Place(i int) policy.Pos {
 	low, high := 0, len(d.lines)
 	for high-low > 1 {
@@ -113,12 +115,11 @@ func (d *Document) span(start, end int) Range { return Range{d.Place(start), d.P
 // A Lens is a fact about a policy that an editor shows above it.
 type Lens struct {
 	Policy string
-	At     Range // its name
+	At     Range // its name, as a range
 	Text   string
 }
 
-// Lenses returns the worst case of each policy that has no errors, in the order of the
-// file.
+// Lenses returns the worst case of each policy without errors, in the order of the file.
 func (d *Document) Lenses() (list []Lens) {
 	file := d.File()
 	if file == nil {

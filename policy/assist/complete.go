@@ -21,29 +21,29 @@ const (
 	GoName             // a symbol of the Go package
 )
 
-// A Completion is a text that may be written at a place.
+// A Completion is a text that may be inserted at a position.
 type Completion struct {
 	Label  string
 	Kind   Kind
 	Detail string // one line, or ""
-	Doc    string // in Markdown, or ""
+	Doc    string // Markdown, or ""
 	Insert string // replaces Range
 	Range  Range
 }
 
-// A Symbol is a function, a method or a type of the Go package of a policy file.
+// A Symbol is a function, a method or a type in the Go package of a policy file.
 type Symbol struct {
 	Name      string // as go doc writes it: F, T.M, T
 	Signature string
 	Doc       string
 	File      string
-	At        policy.Pos // of its name
-	IsWhole   bool       // a type, whose methods are bound together
+	At        policy.Pos // position of its name
+	IsWhole   bool       // it is a type whose methods are bound together
 }
 
-// Complete returns what may be written at a position, which is between two characters, in
-// the order in which it is offered. symbols are the symbols of the Go package of the
-// file, or nil. The text need not be YAML.
+// Complete returns the completions at a position, which is between two characters, in the
+// order in which they are offered. symbols contains the symbols of the file's Go package,
+// or is nil. The text need not be valid YAML.
 func (d *Document) Complete(at policy.Pos, symbols []Symbol) []Completion {
 	c, ok := cursorAt(d.Text, d.Offset(at))
 	if !ok {

@@ -14,14 +14,14 @@ type Edit struct {
 	Text  string
 }
 
-// A Fix corrects a problem or a spelling.
+// A Fix corrects a problem or a noncanonical spelling.
 type Fix struct {
 	Title string
 	Edits []Edit
 }
 
-// Fix returns the correction that the text of a problem suggests: the word that is meant.
-// There is none if the correction would be a duplicate key.
+// Fix returns the correction that a problem's text suggests: it replaces a word by the
+// intended one. There is no correction if it would create a duplicate key.
 func (d *Document) Fix(p policy.Problem) (Fix, bool) {
 	word := spelling.Suggested(p.Text)
 	if word == "" || p.Line < 1 || p.Line > len(d.lines) {
@@ -64,12 +64,12 @@ func parts(text string) (list []part) {
 	return list
 }
 
-// Canonical returns the edits that write the file in its canonical spelling. There are
-// none for a file whose meaning is ambiguous.
+// Canonical returns the edits that change the file to its canonical spelling. If the
+// file's meaning is ambiguous, there are none.
 func (d *Document) Canonical() []Edit { return d.canonical() }
 
-// Respell returns the fix that writes the lines of a range in their canonical spelling. It
-// is false if they have it, and for a file whose meaning is ambiguous.
+// Respell returns the fix that changes the lines of a range to their canonical spelling.
+// It returns false if they already have it or the file's meaning is ambiguous.
 func (d *Document) Respell(r Range) (Fix, bool) {
 	for _, e := range d.canonical() {
 		if e.Range.Start.Line <= r.End.Line && r.Start.Line <= max(e.Range.Start.Line, e.Range.End.Line-1) {
@@ -92,7 +92,7 @@ func title(text string) string {
 	return line
 }
 
-// Changes returns the edits of whole lines that turn the text into another one.
+// Changes returns edits of whole lines that change the text to other.
 func (d *Document) Changes(other []byte) (edits []Edit) {
 	before, after := bytes.SplitAfter(d.Text, []byte("\n")), bytes.SplitAfter(other, []byte("\n"))
 	i, j := 0, 0

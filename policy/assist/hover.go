@@ -9,15 +9,15 @@ import (
 	"github.com/retrygen/retrygen/schema"
 )
 
-// A Hover describes what is written at a place.
+// A Hover describes what is written at a position.
 type Hover struct {
 	Range Range
-	Text  string // in Markdown
+	Text  string // Markdown
 }
 
-// Hover describes the key, the value or the name at a position: a policy with its
-// schedule and its worst case, a key with its default, a bound symbol with its signature.
-// symbols are the symbols of the Go package of the file, or nil.
+// Hover describes the key, the value or the name at a position. For a policy, it shows
+// the schedule and the worst case; for a key, the default; for a bound symbol, the
+// signature. symbols contains the symbols of the file's Go package, or is nil.
 func (d *Document) Hover(at policy.Pos, symbols []Symbol) (Hover, bool) {
 	it, inKey := d.outline().find(d.Offset(at))
 	if it == nil {
@@ -88,13 +88,13 @@ func (d *Document) describe(name string) string {
 	return b.String()
 }
 
-// A Target is what a name refers to: a place in the file, or a Go symbol.
+// A Target is what a name refers to: a part of the file or a Go symbol.
 type Target struct {
-	At     Range  // in the file, if Symbol is ""
-	Symbol string // of the Go package, as in the section bind
+	At     Range  // range in the file, if Symbol is ""
+	Symbol string // symbol of the Go package, as in the section bind
 }
 
-// Definition returns what the name at a position refers to.
+// Definition returns the target to which the name at a position refers.
 func (d *Document) Definition(at policy.Pos) (Target, bool) {
 	it, inKey := d.outline().find(d.Offset(at))
 	if it == nil {

@@ -12,14 +12,14 @@ var shortUnits = map[time.Duration]string{
 	time.Microsecond: "us", 1: "ns",
 }
 
-// Unit returns the canonical name of a unit, as ms for millis. It returns "" for
-// other words, and for months and years, which have none.
+// Unit returns the canonical name of a unit, such as ms for millis. It returns "" for
+// other words, and for months and years, which have no canonical name.
 func Unit(name string) string { return shortUnits[units[name]] }
 
-// Canonical returns the canonical spelling of a duration: no spaces, short units,
-// no redundant zeros. It keeps numbers and units if possible: 90 min becomes 90m,
-// and 1h 30m becomes 1h30m. It returns text unchanged if it is not a duration, or
-// has months or years, whose length is ambiguous.
+// Canonical returns the canonical spelling of a duration: no spaces, short units, no
+// redundant zeros. If possible, it keeps numbers and units: 90 min becomes 90m, and 1h
+// 30m becomes 1h30m. If text is not a duration, or contains months or years, whose length
+// is ambiguous, Canonical returns it unchanged.
 func Canonical(text string) string {
 	value, err := Parse(text)
 	if err != nil || CalendarUnit(text) != "" {

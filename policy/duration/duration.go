@@ -35,8 +35,8 @@ const (
 	year  = 31_557_600 * time.Second
 )
 
-// Parse parses a duration: numbers with units, as 500ms, 1.5s or 1h 30m. The result
-// is exact. The error describes what to write instead.
+// Parse parses a duration, which consists of numbers with units, such as 500ms, 1.5s or
+// 1h 30m. The result is exact. The error describes what to write instead.
 func Parse(text string) (time.Duration, error) {
 	s := strings.TrimSpace(text)
 	if err := checkForeign(s); err != nil {
@@ -72,8 +72,8 @@ func Parse(text string) (time.Duration, error) {
 	return time.Duration(total.Num().Int64()), nil
 }
 
-// CalendarUnit returns the first unit in the text of a duration that is a month or
-// a year, as it is written, or "". The length of these units varies.
+// CalendarUnit returns the first month or year unit in the text of a duration, as
+// written, or "" if there is none. The length of these units varies.
 func CalendarUnit(text string) string {
 	for s := strings.TrimSpace(text); s != ""; {
 		number, rest := cutNumber(s)
@@ -177,7 +177,7 @@ func unknownUnit(text, number, unit string) error {
 	return fmt.Errorf("%q has the unknown unit %q: the units are ns, us, ms, s, m, h, d and w", text, unit)
 }
 
-// Format formats d in the syntax of policy files: 1h30m, 1.5s, 250ms.
+// Format formats d in the syntax of policy files, such as 1h30m, 1.5s or 250ms.
 func Format(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ParseRate parses a rate: a whole number of events for each period, as 100/s, 60/m or
-// 5/10s. The error describes what to write instead.
+// ParseRate parses a rate, which is a whole number of events per period, such as 100/s,
+// 60/m or 5/10s. The error describes what to write instead.
 func ParseRate(text string) (events int, per time.Duration, err error) {
 	number, period, ok := cutRate(text)
 	if !ok {
@@ -51,7 +51,8 @@ func cutRate(text string) (events, period string, ok bool) {
 }
 
 // CanonicalRate returns the canonical spelling of a rate: no spaces, short units, and no
-// number for a period of one unit. It returns text unchanged if it is not a rate.
+// number before the unit if the period is one unit. If text is not a rate, CanonicalRate
+// returns it unchanged.
 func CanonicalRate(text string) string {
 	events, _, err := ParseRate(text)
 	if err != nil {
@@ -61,7 +62,7 @@ func CanonicalRate(text string) string {
 	return strconv.Itoa(events) + "/" + unitOf(Canonical(period))
 }
 
-// FormatRate formats a rate in the syntax of policy files: 100/s, 60/m, 5/10s.
+// FormatRate formats a rate in the syntax of policy files, such as 100/s, 60/m or 5/10s.
 func FormatRate(events int, per time.Duration) string {
 	period := Format(per)
 	if per == day {

@@ -1,6 +1,6 @@
-// Package format rewrites policy files to the canonical spellings of the language,
-// as gofmt does for Go. Package policy records the spellings of a file; this
-// package defines the canonical ones.
+// Package format rewrites policy files in the canonical spelling of the language, as
+// gofmt does for Go. Package policy records the spellings that a file uses; this package
+// defines the canonical ones.
 package format
 
 import (
@@ -22,9 +22,9 @@ import (
 // of the language. It preserves everything else: comments, order, indentation.
 // Formatting the result again changes nothing.
 //
-// Source returns problems, and no text, for a file whose meaning is ambiguous. It
-// preserves a part that cannot be rewritten without a change of meaning, such as
-// one that an anchor shares with other parts. name is only used for positions.
+// If the meaning of the file is ambiguous, Source returns problems and no text. It
+// preserves a part that cannot be rewritten without a change of meaning, such as a part
+// that an anchor shares with other parts. name is only used for positions.
 func Source(name string, text []byte) ([]byte, []policy.Problem) {
 	// An older key may hide one that << merges in, which the next pass rewrites.
 	const maxPasses = 10

@@ -302,19 +302,20 @@ func overPeriod(r capacity.RatePolicy) (Finding, bool) {
 		r.Events, MostInPeriod(r))
 }
 
-// CheckRate returns the findings about a rate alone. known is as for [Check].
+// CheckRate returns the findings about a single rate. known is the same as for [Check].
 func CheckRate(r capacity.RatePolicy, known Known) []Finding {
 	f, found := overPeriod(r.Effective())
 	return alone("P619", f, found && known("burst") && known("events"))
 }
 
-// CheckThrottle returns the findings about a throttle alone. known is as for [Check].
+// CheckThrottle returns the findings about a single throttle. known is the same as for
+// [Check].
 func CheckThrottle(t capacity.ThrottlePolicy, known Known) []Finding {
 	f, found := refusesHealthy(t.Effective())
 	return alone("P619", f, found && known("k"))
 }
 
-// CheckHedge returns the findings about a hedge alone. known is as for [Check].
+// CheckHedge returns the findings about a single hedge. known is the same as for [Check].
 func CheckHedge(h hedge.Policy, known Known) []Finding {
 	f, found := overExtra(h.Effective())
 	return alone("P617", f, found && known("quantile") && known("extra"))
@@ -329,8 +330,8 @@ func alone(rule string, f Finding, found bool) []Finding {
 	return []Finding{f}
 }
 
-// MostInPeriod returns the most attempts that a rate lets start in one of its periods, or the
-// greatest int.
+// MostInPeriod returns the maximum number of attempts that a rate allows to start in one
+// of its periods, or the maximum int.
 func MostInPeriod(r capacity.RatePolicy) int {
 	if r.Events > 0 && r.Burst > math.MaxInt-r.Events {
 		return math.MaxInt

@@ -15,8 +15,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// DefaultAmplification is the most attempts that nested retries may multiply to,
-// unless the section limits of a policy file sets another number.
+// DefaultAmplification is the maximum number of attempts that nested retries may add up
+// to, unless the limits section of a policy file sets a different number.
 const DefaultAmplification = 12
 
 // A File is a resolved policy file in the form that the rules check. It keeps
@@ -27,18 +27,18 @@ type File struct {
 	Breakers          []breaker.Policy
 	BreakersInGo      []string           // names of the breakers whose settings are in Go variables
 	BreakersInProcess []string           // names of the breakers with shared: process
-	Budgets           []string           // names of all
-	Buckets           []budget.Policy    // of calls
-	Counts            []job.BudgetPolicy // of jobs
+	Budgets           []string           // names of all budgets
+	Buckets           []budget.Policy    // budgets of calls
+	Counts            []job.BudgetPolicy // budgets of jobs
 	Limiters          []capacity.LimiterPolicy
 	Rates             []capacity.RatePolicy
 	Throttles         []capacity.ThrottlePolicy
-	CapacityInGo      []Place // the limiters, rates and throttles whose settings are in Go variables
+	CapacityInGo      []Place // limiters, rates and throttles whose settings are in Go variables
 	Groups            []job.GroupPolicy
 	Policies          []Policy
 	Bindings          []Binding
 
-	// Partial lists the sections that lack some entries, which are not known.
+	// Partial lists the sections of which some entries are unknown.
 	Partial []string
 
 	// Indexes and caches of find, innermost and deciders.
@@ -53,7 +53,7 @@ type File struct {
 	decides         *[len(codes{})]decider
 }
 
-// A Scope is a level of the timeout hierarchy. A zero limit means none.
+// A Scope is a level of the timeout hierarchy. A zero limit means no limit.
 type Scope struct {
 	Name, Within       string
 	Timeout, HardLimit time.Duration
@@ -66,26 +66,26 @@ type ErrorClass struct {
 	GRPC        []uint32 // gRPC codes
 	Unprocessed bool
 	InGo        bool // some of its tests are Go symbols
-	Unknown     bool // only the name is known: any error may belong to it, with any action
+	Unknown     bool // only the name is known: it may contain any error and have any action
 
 	set *codes // the result of codes, once computed
 }
 
-// A Policy is a resolved policy with the names of the breaker and the budget that
-// it shares; "" means none.
+// A Policy is a resolved policy with the names of the breaker and the budget that it
+// shares; "" means that there is none.
 type Policy struct {
 	*retry.Policy
 	Breaker, Budget string
 
-	// The names of what limits its attempts, or "".
+	// Names of the limits on its attempts, or "".
 	Concurrency, Rate, Throttle string
 
-	Hedge       *hedge.Policy // nil: none
+	Hedge       *hedge.Policy // nil means none
 	Extends     string        // the policy that it extends, or ""
-	Durable     *Durable      // nil: its calls are not durable
+	Durable     *Durable      // nil means that its calls are not durable
 	OnExhausted genapi.OnExhausted
 	OnChanged   genapi.OnChanged
-	Written     func(Field) bool // whether a field is in the policy itself, not inherited
+	Written     func(Field) bool // whether a field is set in the policy itself, not inherited
 }
 
 // A Binding is a Go symbol, or one method of a type, that is bound to a policy.
@@ -96,29 +96,29 @@ type Binding struct {
 	Idempotent     Idempotency
 	Group          string
 
-	// Of a durable step.
-	HasID    bool     // the method has one, or its symbol has
-	Step     string   // its name; "": of a pattern, which has several
-	Formerly []string // its older names
-	Written  []Field  // which of id, step, formerly and repeat the entry has
+	// For a durable step.
+	HasID    bool     // whether the method or its symbol has an id
+	Step     string   // name of the step; "" for a pattern, which has several
+	Formerly []string // older names of the step
+	Written  []Field  // which of id, step, formerly and repeat are in the entry
 }
 
-// Idempotency describes whether a second call has an effect of its own.
+// Idempotency describes whether a second call has an additional effect.
 type Idempotency uint8
 
 // The values of Idempotency. The zero value is Unknown.
 const (
 	Unknown         Idempotency = iota
-	Idempotent                  // two calls have the effect of one
-	NotIdempotent               // two calls have the effect twice
-	IdempotentByKey             // two calls with the same idempotency key have the effect of one
+	Idempotent                  // two calls have the same effect as one
+	NotIdempotent               // the second call has an additional effect
+	IdempotentByKey             // two calls with the same idempotency key have the same effect as one
 )
 
-// PerError returns the field of the schedule of a class.
+// PerError returns the field that contains the schedule of a class.
 func PerError(class retry.Class) Field { return Field("per_error." + string(class)) }
 
-// CheckFile returns the findings of the rules about a whole file, in the order of
-// their ids. [Check] runs the rules about single policies.
+// CheckFile returns the findings of the rules about a whole file, ordered by rule id. For
+// the rules about single policies, use [Check].
 func CheckFile(f *File) []Finding {
 	var findings []Finding
 	for _, r := range All {
@@ -142,8 +142,8 @@ func CheckFile(f *File) []Finding {
 // partial reports whether some entries of a section are not known.
 func (f *File) partial(section string) bool { return slices.Contains(f.Partial, section) }
 
-// A Place is the position of a finding in a file: an entry of a section, and a
-// field of the entry as keys joined by dots.
+// A Place is the position of a finding in a file: an entry in a section, and a field of
+// the entry, written as keys joined by dots.
 type Place struct {
 	Section, Name string
 	Field         Field

@@ -14,14 +14,15 @@ import (
 // a setting, and `the delays` are all that decide the schedule. [className] and
 // [attempts] mark arguments in the same way.
 
-// Words are the names in a message, as Go code or another system has them.
+// Words contains the names to use in a message about Go code or another system.
 type Words struct {
-	// Field returns the name of a field or of a setting, or "" if there is none.
-	// Advice to change a field is omitted unless settable is true.
+	// Field returns the name of a field or a setting, or "" if it has none. Advice to
+	// change a field is omitted unless settable is true.
 	Field func(Field) (name string, settable bool)
-	// Class returns the name of a class. Nil: as in policy files.
+	// Class returns the name of a class. Nil means the name in policy files.
 	Class func(retry.Class) string
-	// Attempts returns a number of attempts as max_attempts counts it. Nil: all.
+	// Attempts converts a number of attempts to a value of max_attempts, as the other
+	// system counts it. Nil means that it counts all attempts.
 	Attempts func(int) int
 }
 
@@ -40,7 +41,7 @@ func className(c retry.Class) string { return "`" + classMark + string(c) + "`" 
 // attempts returns the argument of a message for a value of max_attempts.
 func attempts(n int) string { return "`" + attemptsMark + strconv.Itoa(n) + "`" }
 
-// In returns the text of the finding in other words.
+// In returns the text of the finding, expressed in other words.
 func (f Finding) In(w Words) string {
 	if f.message == "" {
 		return f.Text

@@ -1,8 +1,8 @@
 // Package rules checks resolved policies for mistakes, such as a timeout that ends a call
-// before its first retry. The rules are pure functions. They do no I/O, and do not know
-// where a setting is written. The check of policy files and the analyzers of Go code call
-// the same functions and report the same ids. All delays are computed by the runtime, so
-// the rules agree with what happens in production.
+// before its first retry. The rules are pure functions. They do no I/O and do not know
+// where a setting is written. The checker for policy files and the analyzers for Go code
+// call the same functions and report the same ids. All delays are computed by the
+// runtime, so the rules agree with what happens in production.
 package rules
 
 import (
@@ -16,7 +16,7 @@ import (
 // zero value is Info.
 type Severity uint8
 
-// The severities, in rising order.
+// The severities, in ascending order.
 const (
 	Info    Severity = iota // shown on request
 	Warning                 // shown; fails a strict run
@@ -28,30 +28,30 @@ func (s Severity) String() string {
 	return [...]string{"info", "warning", "error"}[min(s, Error)]
 }
 
-// A Field names a setting of a policy by its canonical key in a policy file.
+// A Field names a setting of a policy by its canonical key in policy files.
 type Field string
 
-// A Finding is a problem of one policy, or of another entry of a file.
+// A Finding is a problem of one policy or of another entry in a file.
 type Finding struct {
-	Rule     string // the id, as P300
+	Rule     string // the id, such as P300
 	Severity Severity
-	Section  string // of the file; "" means policies
-	Policy   string // name of the policy, or of the entry of Section
+	Section  string // section of the file; "" means policies
+	Policy   string // name of the policy, or of the entry in Section
 	Field    Field  // where the problem is reported
-	Else     Field  // where it is reported if Field is not written; "": at the entry
-	Text     string // what is wrong, then what to do, in the names of policy files
+	Else     Field  // where it is reported if Field is not written; "" means at the entry
+	Text     string // what is wrong and how to fix it, with the names used in policy files
 
-	Class   retry.Class // of P410: whose schedule breaks a rule
-	Broken  string      // of P410: the id of that rule
+	Class   retry.Class // for P410: the class whose schedule breaks a rule
+	Broken  string      // for P410: the id of that rule
 	message string      // the Text with marks
 }
 
-// A Rule is a check, which its page in docs/rules describes. The rules about Go code
-// have this type, too.
+// A Rule is a check. Its page in docs/rules describes it. Rules about Go code also have
+// this type.
 type Rule struct {
 	ID       string
 	Severity Severity // of the example on the page; rules with Info are off by default
-	Reads    []Field  // the fields on which the result of check depends
+	Reads    []Field  // the fields that affect the result of check
 
 	// check returns the finding about one policy, without Rule and Policy, or
 	// false. Nil: the rule does not check single policies.
@@ -66,7 +66,7 @@ type Rule struct {
 // policyRules lists the rules about a single policy.
 var policyRules = slices.Concat(delayRules, limitRules)
 
-// All lists the rules about policies by id. It must not be changed.
+// All lists the rules about policies, ordered by id. It must not be changed.
 var All = slices.SortedFunc(
 	slices.Values(slices.Concat(policyRules, scopeRules, breakerRules, classRules, shareRules, groupRules, capacityRules,
 		stepRules)),
@@ -76,8 +76,8 @@ var All = slices.SortedFunc(
 // know only constants. A rule that reads an unknown field reports nothing.
 type Known func(Field) bool
 
-// Check returns the findings of every rule about p, in the order of their ids.
-// A nil known means that every field is known.
+// Check returns the findings of all rules about p, ordered by rule id. A nil known means
+// that every field is known.
 func Check(p *retry.Policy, known Known) []Finding {
 	effective := *p
 	effective.Schedule = p.Schedule.Effective()
@@ -94,7 +94,7 @@ func Check(p *retry.Policy, known Known) []Finding {
 	return findings
 }
 
-// ByID returns the rule in All with that id, or nil.
+// ByID returns the rule in All with the given id, or nil.
 func ByID(id string) *Rule {
 	for i := range All {
 		if All[i].ID == id {

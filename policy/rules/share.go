@@ -59,10 +59,10 @@ func notIdempotent(f *File, report report) {
 	}
 }
 
-// Ambiguous returns the first class of retry_on after whose errors the work may be
-// done already, or "" if that is empty, so that it has all errors. unprocessed
-// reports whether the file says that this cannot be. Ambiguous returns false if
-// there is no such class.
+// Ambiguous returns the first class in retryOn for whose errors the work may already have
+// been done. If retryOn is empty, which means all errors, it returns "". unprocessed
+// reports whether the file excludes this for a class. If there is no such class,
+// Ambiguous returns false.
 func Ambiguous(retryOn []retry.Class, unprocessed func(retry.Class) bool) (retry.Class, bool) {
 	if len(retryOn) == 0 {
 		return "", true

@@ -6,19 +6,19 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
-// A Durable holds the settings of a policy whose calls are steps of a durable run,
-// with every default filled in.
+// A Durable contains the settings of a policy whose calls are steps of a durable run,
+// with every default set.
 type Durable struct {
 	Record       genapi.Recording
-	OnLost       genapi.OnLost // OnLostDefault: see [Durable.Lost]
-	LostMax      int           // attempts that may be lost before the step is exhausted
-	Result       string        // how results are recorded: json
-	ParkAfter    time.Duration // longer waits park the run; 0: none does
-	ResumeSpread time.Duration // of overdue waits; 0: the smaller of the delay and 30s; retry.None: none
+	OnLost       genapi.OnLost // for OnLostDefault, see [Durable.Lost]
+	LostMax      int           // number of attempts that may be lost before the step is exhausted
+	Result       string        // how results are recorded, such as json
+	ParkAfter    time.Duration // longer waits park the run; 0 means that no wait does
+	ResumeSpread time.Duration // for overdue waits; 0 means the delay, but at most 30s; retry.None means none
 }
 
-// Lost returns what follows a lost attempt of a call with that idempotency. The
-// result is never OnLostDefault.
+// Lost returns what happens after a lost attempt of a call with the given idempotency.
+// The result is never OnLostDefault.
 func (d *Durable) Lost(i Idempotency) genapi.OnLost {
 	switch {
 	case d.OnLost != genapi.OnLostDefault:
@@ -34,5 +34,5 @@ func (d *Durable) Repeats() bool {
 	return d.OnLost == genapi.OnLostDefault || d.OnLost == genapi.OnLostRetry
 }
 
-// Repeatable reports whether two calls are known to have the effect of one.
+// Repeatable reports whether two calls are known to have the same effect as one.
 func (i Idempotency) Repeatable() bool { return i == Idempotent || i == IdempotentByKey }
