@@ -16,7 +16,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// BareDuration reports RL207.
+// BareDuration reports durations without a unit (RL207).
 var BareDuration = newRule("bareduration", runBareDuration, []string{"RL207"}, inspect.Analyzer)
 
 func runBareDuration(pass *analysis.Pass, r *report) {

@@ -15,7 +15,7 @@ import (
 
 const retryablehttp = "github.com/hashicorp/go-retryablehttp"
 
-// BypassedRetry reports RL204.
+// BypassedRetry reports retrying clients of which only the inner client is used (RL204).
 var BypassedRetry = newRule("bypassedretry", runBypassedRetry, []string{"RL204"}, ssaForm)
 
 func runBypassedRetry(pass *analysis.Pass, r *report) {

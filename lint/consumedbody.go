@@ -13,7 +13,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// ConsumedBody reports RL205.
+// ConsumedBody reports request bodies that the first attempt consumes (RL205).
 var ConsumedBody = newRule("consumedbody", runConsumedBody, []string{"RL205"}, ssaForm, retrierCalls)
 
 func runConsumedBody(pass *analysis.Pass, r *report) {

@@ -13,7 +13,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// ContradictoryCaps reports RL209.
+// ContradictoryCaps reports backoff settings that contradict each other (RL209).
 var ContradictoryCaps = newRule("contradictorycaps", runContradictoryCaps, []string{"RL209"}, ssaForm)
 
 func runContradictoryCaps(pass *analysis.Pass, r *report) {

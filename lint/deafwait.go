@@ -20,7 +20,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// DeafWait reports RL102.
+// DeafWait reports waits between attempts that ignore a context (RL102).
 var DeafWait = newRule("deafwait", runDeafWait, []string{"RL102"}, attempts)
 
 // deafWaits are the waits between attempts of one loop that go on after a context has ended, or

@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
-// DeferInRetry reports RL306.
+// DeferInRetry reports defer statements inside retries (RL306).
 var DeferInRetry = newRule("deferinretry", runDeferInRetry, []string{"RL306"}, attempts)
 
 func runDeferInRetry(pass *analysis.Pass, r *report) {

@@ -6,10 +6,11 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// Dependencies makes the analyzers look into the modules that the main module requires, too.
-// By default they do not: the functions of such modules are known from tables, and a driver that
-// asks for the facts of all that is imported would pay for the source code of each. Programs that
-// choose the packages themselves set it before they run the suite.
+// Dependencies makes the analyzers also analyze the modules that the main module
+// requires. By default, they do not: the functions of such modules are known from tables,
+// and a driver that asks for facts about all imported packages would have to analyze
+// their source code. Programs that choose the packages themselves set Dependencies before
+// they run the suite.
 var Dependencies bool
 
 // isDependency reports whether a package is of the standard library, which has no retry that is

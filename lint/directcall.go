@@ -11,7 +11,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// DirectCall reports RL507.
+// DirectCall reports calls that bypass their wrapper (RL507).
 var DirectCall = newRule("directcall", runDirectCall, []string{"RL507"}, ssaForm, boundFunctions)
 
 func runDirectCall(pass *analysis.Pass, r *report) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// Directives reports suppressions that suppress nothing, or do not say why.
+// Directives reports suppressions that suppress nothing or do not give a reason.
 var Directives = &analysis.Analyzer{
 	Name:     "retrydirectives",
 	Doc:      docOf("retrydirectives", "RL001", "RL002"),

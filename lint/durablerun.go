@@ -15,7 +15,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// DurableRun reports RL508 to RL512.
+// DurableRun reports incorrect uses of durable steps and runs (RL508 to RL512).
 var DurableRun = newRule("durablerun", runDurableRun,
 	[]string{"RL508", "RL509", "RL510", "RL511", "RL512"}, ssaForm, durableRuns)
 

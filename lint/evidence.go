@@ -14,8 +14,8 @@ type Evidence = vocab.Evidence
 
 // The kinds of evidence.
 const (
-	Named   = vocab.Named   // a name, or an assumption about what the program is to do
-	Library = vocab.Library // what a known package is documented to do
+	Named   = vocab.Named   // a name, or an assumption about what the program is supposed to do
+	Library = vocab.Library // the documented behavior of a known package
 	Proven  = vocab.Proven  // the code alone
 )
 
@@ -42,7 +42,7 @@ func tail(rules []string, evidence Evidence) string {
 
 // Parse splits the message of a diagnostic of the suite into its text, the ids of its
 // rules, and its evidence. The first id is the category of the diagnostic. Messages end
-// with the ids and the evidence, because go vet and golangci-lint print only the message.
+// with the ids and the evidence because go vet and golangci-lint print only the message.
 func Parse(d analysis.Diagnostic) (text string, rules []string, evidence Evidence) {
 	start := strings.LastIndex(d.Message, " ("+d.Category)
 	if start < 0 {

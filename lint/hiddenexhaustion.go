@@ -12,7 +12,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
-// HiddenExhaustion reports RL109.
+// HiddenExhaustion reports exhausted retries that return no error (RL109).
 var HiddenExhaustion = newRule("hiddenexhaustion", runHiddenExhaustion, []string{"RL109"}, attempts)
 
 func runHiddenExhaustion(pass *analysis.Pass, r *report) {

@@ -11,7 +11,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
-// HotLoop reports RL115.
+// HotLoop reports daemons that spin while an operation fails (RL115).
 var HotLoop = newRule("hotloop", runHotLoop, []string{"RL115"}, ssaForm, attempts)
 
 func runHotLoop(pass *analysis.Pass, r *report) {

@@ -8,7 +8,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
-// UnboundedPoll reports RL110.
+// UnboundedPoll reports polls without a limit (RL110).
 var UnboundedPoll = newRule("unboundedpoll", runUnboundedPoll, []string{"RL110"}, attempts)
 
 func runUnboundedPoll(pass *analysis.Pass, r *report) {
@@ -23,7 +23,7 @@ func runUnboundedPoll(pass *analysis.Pass, r *report) {
 	}
 }
 
-// EndlessConflict reports RL114.
+// EndlessConflict reports conflicts that are retried without a limit (RL114).
 var EndlessConflict = newRule("endlessconflict", runEndlessConflict, []string{"RL114"}, attempts)
 
 func runEndlessConflict(pass *analysis.Pass, r *report) {

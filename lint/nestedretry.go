@@ -14,7 +14,8 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// NestedRetry reports RL401 and RL402.
+// NestedRetry reports retries inside retries (RL401) and loops around generated wrappers
+// (RL402).
 var NestedRetry = newRule("nestedretry", runNestedRetry, []string{"RL401", "RL402"}, retryingFunctions)
 
 func runNestedRetry(pass *analysis.Pass, r *report) {

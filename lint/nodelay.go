@@ -10,7 +10,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
-// NoDelay reports RL103.
+// NoDelay reports remote calls that are retried without a wait (RL103).
 var NoDelay = newRule("nodelay", runNoDelay, []string{"RL103"}, ssaForm, attempts)
 
 func runNoDelay(pass *analysis.Pass, r *report) {

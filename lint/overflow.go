@@ -19,7 +19,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// Overflow reports RL107.
+// Overflow reports delays that overflow (RL107).
 var Overflow = newRule("backoffoverflow", runOverflow, []string{"RL107"}, attempts)
 
 func runOverflow(pass *analysis.Pass, r *report) {

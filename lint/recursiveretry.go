@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
-// RecursiveRetry reports RL113.
+// RecursiveRetry reports recursive retries without a limit (RL113).
 var RecursiveRetry = newRule("recursiveretry", runRecursiveRetry, []string{"RL113"}, attempts)
 
 func runRecursiveRetry(pass *analysis.Pass, r *report) {

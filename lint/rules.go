@@ -6,8 +6,8 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// Rules are the rules about Go code, by id. An analyzer reports one, or several that are
-// decided together. Package docs has their pages.
+// Rules lists the rules about Go code, ordered by id. An analyzer reports one rule, or
+// several that are decided together. Their pages are in package docs.
 var Rules = []rules.Rule{
 	{ID: "RL001", Severity: rules.Warning},
 	{ID: "RL002", Severity: rules.Warning},
@@ -49,7 +49,7 @@ var Rules = []rules.Rule{
 	{ID: "RL513", Severity: rules.Error},
 }
 
-// RuleByID returns a rule about Go code or policies, or nil.
+// RuleByID returns the rule about Go code or policies with the given id, or nil.
 func RuleByID(id string) *rules.Rule {
 	if i := slices.IndexFunc(Rules, func(r rules.Rule) bool { return r.ID == id }); i >= 0 {
 		return &Rules[i]
@@ -57,8 +57,8 @@ func RuleByID(id string) *rules.Rule {
 	return rules.ByID(id)
 }
 
-// SeverityOf returns the severity of the findings of a rule in Go code. Any
-// finding fails a run.
+// SeverityOf returns the severity of a rule's findings in Go code. Any finding fails a
+// run.
 func SeverityOf(rule string) rules.Severity {
 	if rule == "P302" {
 		return rules.Info // many attempts under a budget are an idiom
@@ -69,6 +69,6 @@ func SeverityOf(rule string) rules.Severity {
 	return rules.Warning
 }
 
-// IsNamed reports whether all findings of a rule have the evidence Named, so that by
-// default none of them is reported.
+// IsNamed reports whether all findings of a rule have the evidence Named. If so, none of
+// them is reported by default.
 func IsNamed(rule string) bool { return rule == "RL113" || rule == "RL306" }

@@ -12,9 +12,10 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// CheckServiceConfig reports the problems in a gRPC service config: where they are in the text,
-// from 1 and in bytes, the rule and the message. Programs set it before they run the suite. If
-// it is nil, service configs are not checked: this package does without the parsers of policies.
+// CheckServiceConfig reports the problems in a gRPC service config. For each problem, it
+// reports the position in the text (starting at 1, columns in bytes), the rule and the
+// message. Programs set it before they run the suite. If it is nil, service configs are
+// not checked, because this package does not import the parsers for policies.
 var CheckServiceConfig func(text []byte, report func(line, col, width int, rule, text string))
 
 const grpcPath = "google.golang.org/grpc"

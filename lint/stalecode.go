@@ -6,7 +6,7 @@ import (
 	"github.com/retrygen/retrygen/internal/gensum"
 )
 
-// StaleCode reports RL502.
+// StaleCode reports edited generated code (RL502).
 var StaleCode = newRule("stalecode", runStaleCode, []string{"RL502"})
 
 func runStaleCode(pass *analysis.Pass, r *report) {

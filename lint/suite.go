@@ -1,6 +1,7 @@
-// Package lint has the analyzers of retrylint. They report mistakes of retries in Go code.
-// Each finding has its [Evidence]; by default, findings that rest only on a name are not
-// reported. The analyzers see policies as retry.Policy literals, and open no files.
+// Package lint contains retrylint's analyzers. They report retry mistakes in Go code.
+// Each finding has an [Evidence]. By default, findings that are based only on a name are
+// not reported. The analyzers see policies as retry.Policy literals and do not open
+// files.
 package lint
 
 import (
@@ -15,8 +16,8 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// Suite is every analyzer, in the order of the rules that it reports. It must
-// be run as a whole: Directives judges what the others used.
+// Suite contains all analyzers, in the order of the rules that they report. It must be
+// run as a whole, because Directives checks which suppressions the others have used.
 var Suite = append(slices.Clip(reporting), Directives)
 
 // reporting are the analyzers that directives are about.

@@ -13,7 +13,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
-// TimeLimits reports RL301 to RL304: what is demanded of contexts against how long these live.
+// TimeLimits reports timeouts, retries and calls that do not fit within the lifetime of
+// their context (RL301 to RL304).
 var TimeLimits = newRule("timelimits", runTimeLimits, []string{"RL301", "RL302", "RL303", "RL304"}, ssaForm,
 	attempts, timeDemands)
 

@@ -16,7 +16,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// UnboundedLibrary reports RL201 and RL202.
+// UnboundedLibrary reports libraries and helpers that retry without a limit (RL201), and
+// retries that continue after their context has ended (RL202).
 var UnboundedLibrary = newRule("unboundedlibrary", runUnboundedLibrary,
 	[]string{"RL201", "RL202"}, ssaForm, retrierCalls)
 

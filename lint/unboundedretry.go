@@ -12,7 +12,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
-// UnboundedRetry reports RL101.
+// UnboundedRetry reports hand-written retries without a limit (RL101).
 var UnboundedRetry = newRule("unboundedretry", runUnboundedRetry,
 	[]string{"RL101", "RL104", "RL105", "RL106"}, ssaForm, attempts)
 

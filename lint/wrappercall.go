@@ -11,7 +11,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// WrapperCall reports RL501 and RL504.
+// WrapperCall reports wrappers that are not given the caller's context (RL501), and
+// wrapper errors that are not checked (RL504).
 var WrapperCall = newRule("wrappercall", runWrapperCall,
 	[]string{"RL501", "RL504"}, ssaForm, attempts, retryingFunctions)
 
