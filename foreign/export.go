@@ -15,9 +15,9 @@ import (
 )
 
 // Export converts a policy file to a document of another system. The losses are the
-// settings that the system does not have, at their positions in the policy file. If the
-// file has errors, or no policies, or if [Check] finds an error in the document, Export
-// returns these problems and no document.
+// settings that have no equivalent in the system, with their positions in the policy
+// file. If the file has errors or contains no policies, or if [Check] finds an error in
+// the document, Export returns these problems and no document.
 func Export(to *Kind, name string, text []byte) (out []byte, losses []Loss, problems []policy.Problem) {
 	f, problems := policy.Check(name, text)
 	if f == nil {

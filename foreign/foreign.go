@@ -1,27 +1,29 @@
 // Package foreign reads the retry policies of other systems, such as gRPC service
 // configs and Dapr resiliency files, and converts them to policy files and back.
 //
-// Each system has one file in this package. The file defines how a document is recognized,
-// what its fields mean in the policy language, and which fields have no equivalent. A field
-// without an equivalent becomes a [Loss] with its position; nothing is ignored. The
-// converted policies are checked with the rules for policy files. Problems are reported at
-// the positions of the foreign file and use the names of its fields.
+// For each system, there is one source file in this package. It defines how a document is
+// recognized, what its fields mean in the policy language, and which fields have no
+// equivalent. A field without an equivalent becomes a [Loss] with its position; nothing
+// is ignored. The converted policies are checked with the rules for policy files.
+// Problems are reported with their positions in the foreign file and use the names of its
+// fields.
 //
-// A file consists of documents. A document may contain texts that are files themselves, as a
-// ConfigMap does. These texts are read, too, with their positions in the outer file. A
-// document may have policies of several systems; each part is converted by the first kind
-// that recognizes it. A patch or a template does not contain all settings, so the rules do
-// not check the settings that it does not write.
+// A file consists of documents. A document, such as a ConfigMap, may contain texts that
+// are files themselves. These texts are also read, with their positions in the outer
+// file. A document may contain policies of several systems. Each part is converted by the
+// first kind that recognizes it. A patch or a template does not contain all settings, so
+// the rules do not check settings that are missing from it.
 //
-// To add a system, write a file with its [Kind], list the kind in [Kinds], and put sample
-// documents into testdata/NAME. go test -update writes the results.
+// To add a system, write a source file with its [Kind], list the kind in [Kinds], and put
+// sample documents into testdata/NAME. The results are written by go test -update.
 //
-//   - A decoder reads values with get, items, text, int and duration, which report mistakes
-//     themselves. A field that the decoder does not read becomes a loss. Call skip for fields
-//     that have nothing to do with retries, and lose, with the reason, for those that do.
+//   - A decoder reads values with get, items, text, int and duration, which report
+//     mistakes themselves. A field that the decoder does not read becomes a loss. Call
+//     skip for fields that are unrelated to retries. For fields that are related, call
+//     lose and pass the reason.
 //   - An encoder takes the settings that it writes, and calls lose for settings that the
-//     system treats differently. Every other setting is reported as one that the system does
-//     not have.
+//     system treats differently. All other settings are reported as settings that the
+//     system does not have.
 package foreign
 
 import (
@@ -38,8 +40,8 @@ import (
 
 // A Kind is a kind of document: the policies of one system.
 type Kind struct {
-	Name  string // on the command line, as grpc
-	Title string // in messages, as gRPC service config
+	Name  string // on the command line, such as grpc
+	Title string // in messages, such as gRPC service config
 
 	// recognize reports whether a document, which is a map, has policies of this kind. The
 	// document lacks the parts that a kind before this one in [Kinds] has converted.
@@ -59,8 +61,8 @@ type Kind struct {
 	encode func(e *encoder)
 }
 
-// Kinds returns all kinds, in the order in which a document is searched for them and in
-// which they are listed in messages.
+// Kinds returns all kinds. A document is searched for them in this order, and messages
+// list them in this order.
 func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &tektonKind, &istioKind,
@@ -71,10 +73,10 @@ func Kinds() []*Kind {
 	}
 }
 
-// Exports reports whether [Export] can write the kind.
+// Exports reports whether [Export] can write documents of the kind.
 func (k *Kind) Exports() bool { return k.encode != nil }
 
-// ByName returns the kind with that name, or nil.
+// ByName returns the kind with the given name, or nil.
 func ByName(name string) *Kind {
 	i := slices.IndexFunc(Kinds(), func(k *Kind) bool { return k.Name == name })
 	if i < 0 {
@@ -83,16 +85,16 @@ func ByName(name string) *Kind {
 	return Kinds()[i]
 }
 
-// A File holds the policies of a file of another system.
+// A File contains the policies in a file of another system.
 type File struct {
 	Name     string
-	Kinds    []*Kind // of its documents, without duplicates
+	Kinds    []*Kind // kinds of its documents, without duplicates
 	Policies []*Policy
 	Losses   []Loss // sorted by position, including the losses of policies
-	// Unread has the reasons why documents cannot be read. Such documents may have no
-	// policies.
+	// Unread contains the reasons why some documents cannot be read. Such documents may
+	// not contain policies at all.
 	Unread []policy.Problem
-	// Template reports that one of them is a Helm template.
+	// Template reports that one of these documents is a Helm template.
 	Template bool
 
 	scopes    []*section
@@ -101,15 +103,15 @@ type File struct {
 	matchText bool // the system classifies errors by their texts
 }
 
-// A Loss is a part of a foreign document, or of a policy file, that has no equivalent in
+// A Loss is a part of a foreign document or of a policy file that has no equivalent in
 // the other language.
 type Loss struct {
 	File string
 	policy.Pos
 	Width  int
-	Path   string  // of the field, as methodConfig[0].retryPolicy.hedging
+	Path   string  // path of the field, such as methodConfig[0].retryPolicy.hedging
 	Why    string  // what the field means, or why it is lost
-	Policy *Policy // to which it belongs; nil: to the document, or to a policy file
+	Policy *Policy // the policy to which it belongs; nil if it belongs to the document or to a policy file
 
 	misspelled bool   // the field is unknown and resembles one that is known
 	key        string // of the field
@@ -132,20 +134,20 @@ func (l Loss) problem() policy.Problem {
 	return p
 }
 
-// Options has information about a file in addition to its text.
+// Options contains information about a file in addition to its text.
 type Options struct {
-	// From is the kind of its documents. If it is nil, the kinds of each document are
-	// recognized by its content; documents that are no policies are skipped.
+	// From is the kind of the file's documents. If it is nil, the kinds of each document
+	// are recognized by its content, and documents without policies are skipped.
 	From *Kind
-	// Patch, unless it is nil, describes how the documents change other documents.
-	// Settings that they do not write are in those documents, so the rules do not check
+	// Patch, if not nil, describes how the documents change other documents. Settings
+	// that are missing from the patch are in those documents, so the rules do not check
 	// them.
 	Patch *Patch
 }
 
 // Read reads the policies of a file of another system. The problems are sorted. They
-// include values that the other system refuses, but not the reasons why documents cannot
-// be read; these are in Unread.
+// include values that the other system refuses. The reasons why documents cannot be read
+// are not included; they are in Unread.
 func Read(name string, text []byte, o Options) (*File, []policy.Problem) {
 	r := newReader(&File{Name: name})
 	r.read(name, syntax.File(text), o.From, o.Patch)
@@ -174,7 +176,7 @@ var hints = [][]byte{
 	[]byte("backoff"), []byte("deadline"), []byte("redrive"), []byte("next_upstream"),
 }
 
-// MayHavePolicies reports whether a text may have policies. It is much faster than
+// MayHavePolicies reports whether a text may contain policies. It is much faster than
 // [Read].
 func MayHavePolicies(text []byte) bool {
 	lower := bytes.ToLower(text)

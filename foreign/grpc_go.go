@@ -13,8 +13,8 @@ import (
 )
 
 // CheckGRPC reports the errors and warnings in a gRPC service config that a Go program
-// passes to grpc-go. Each has its place in the text, its rule and its message. If grpc-go
-// refuses something, the message begins with "grpc-go refuses".
+// passes to grpc-go. For each problem, it reports the position in the text, the rule and
+// the message. If grpc-go refuses something, the message begins with "grpc-go refuses".
 func CheckGRPC(text []byte, report func(line, col, width int, rule, text string)) {
 	for _, p := range checkGRPC(text) {
 		if p.Severity != rules.Info {

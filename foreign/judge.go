@@ -12,9 +12,9 @@ import (
 )
 
 // Check reads a file of another system and checks its policies with the rules for policy
-// files. Problems have the positions of the file and the names of its fields. Losses are
+// files. Problems have positions in the file and use the names of its fields. Losses are
 // problems of severity Info. The problems are sorted. They do not include the reasons why
-// documents cannot be read, which are in the File.
+// documents cannot be read, which are in the Unread field of the File.
 func Check(name string, text []byte, o Options) (*File, []policy.Problem) {
 	f, problems := Read(name, text, o)
 	problems = f.check(problems)
@@ -105,7 +105,7 @@ func (v *value) span() syntax.Span {
 	return v.n.Span
 }
 
-// Pos returns where the policy begins in its document.
+// Pos returns the position at which the policy begins in its document.
 func (p *Policy) Pos() policy.Pos {
 	if v := p.root(); v != nil {
 		return policy.Pos{Line: v.at.Line, Col: v.at.Col}

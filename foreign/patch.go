@@ -8,8 +8,9 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 )
 
-// A Patch says that a file changes other documents, as a kustomization.yaml names it: by
-// documents that are merged with those, or by a list of operations, a JSON patch (RFC 6902).
+// A Patch reports that a kustomization.yaml lists a file as a patch for other documents.
+// The file contains either documents to be merged with the others, or a list of
+// operations, which is a JSON patch (RFC 6902).
 type Patch struct {
 	targets []target
 }
@@ -59,9 +60,9 @@ func patchesIn(doc *syntax.Node, add func(text, file *syntax.Node, p *Patch)) {
 	}
 }
 
-// PatchFiles returns the files that a kustomization.yaml applies as patches, by their
-// names relative to its folder. It returns nothing if the text is not a
-// kustomization.yaml.
+// PatchFiles returns the files that a kustomization.yaml applies as patches, keyed by
+// their names relative to its folder. If the text is not a kustomization.yaml, it returns
+// nothing.
 func PatchFiles(text []byte) map[string]*Patch {
 	files := map[string]*Patch{}
 	for _, doc := range syntax.File(text).Documents() {

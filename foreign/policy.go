@@ -15,11 +15,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
-// A Policy is one policy of a foreign document, in our terms. A zero field means
-// the default of the policy language.
+// A Policy is a policy of a foreign document, expressed in the terms of this module. A
+// zero field means the default of the policy language.
 type Policy struct {
 	retry.Policy          // its Name is valid in a policy file
-	Binds        []string // what the other system applies it to, as package.Service/Method
+	Binds        []string // what the other system applies it to, such as package.Service/Method
 
 	breaker *circuit
 	words   words

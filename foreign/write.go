@@ -9,9 +9,9 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 )
 
-// PolicyFile returns the policies of files as one policy file. It is formatted as
-// retrygen fmt does, and has a comment for each loss. The same files result in the
-// same text.
+// PolicyFile returns the policies of files as a single policy file. It is formatted like
+// the output of retrygen fmt and contains a comment for each loss. The same files always
+// result in the same text.
 func PolicyFile(files ...*File) []byte {
 	doc := newDocument(merge(files))
 	w := &writer{comments: map[*syntax.Node][]string{}}

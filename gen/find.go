@@ -165,14 +165,14 @@ func dirsOf(ctx context.Context, config Config, patterns []string, dirs map[stri
 	return nil
 }
 
-// A NoPackageError reports that there is no package at an import path.
+// A NoPackageError reports that there is no package with the given import path.
 type NoPackageError struct {
 	Path   string
-	Folder bool   // there is a folder of that name
-	Reason string // as the go command reports it
+	Folder bool   // whether a folder with that name exists
+	Reason string // as reported by the go command
 }
 
-// Error returns the reason and, for a folder, the pattern to write instead.
+// Error returns the reason and, for a folder, the pattern to use instead.
 func (e *NoPackageError) Error() string {
 	if e.Folder {
 		return e.Reason + ": for the folder write ./" + e.Path

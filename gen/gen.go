@@ -1,12 +1,12 @@
 // Package gen compiles policy files into typed Go wrappers.
 //
 // [Generate] finds the policy files and their packages, loads the packages, resolves the
-// bound symbols to plain data, and renders the data to the bytes of the generated files.
-// [Result.Commit] writes these files. Generate itself does not change the disk.
+// bound symbols to plain data, and renders the data as generated files. [Result.Commit]
+// writes these files. Generate itself does not write to the disk.
 //
 // If a policy file or its package has a problem, nothing is generated from that file; the
 // other files are not affected. If nothing has changed since an earlier call, Generate
-// returns before it loads any package.
+// returns without loading any package.
 package gen
 
 import (
@@ -35,31 +35,31 @@ const (
 
 // A Config describes what to generate.
 type Config struct {
-	Dir      string   // folder to which patterns are relative; absolute
+	Dir      string   // absolute path of the folder to which patterns are relative
 	Patterns []string // package patterns, as for go build; none means ./...
 	Tags     string   // build tags, as for go build
 	Strict   bool     // treat warnings as errors
 	List     bool     // fill Result.Bound; packages are then always loaded
-	Tests    bool     // also write TestsName; a file that exists is always kept up to date
-	Faults   bool     // likewise FaultsName
-	Cache    string   // folder of the records of earlier runs; empty: no cache
+	Tests    bool     // also write TestsName; an existing file is always kept up to date
+	Faults   bool     // the same for FaultsName
+	Cache    string   // folder for the records of earlier runs; empty means no cache
 
-	Progress func(step string) // called before each step of a run, if not nil
+	Progress func(step string) // called before each step of a run; may be nil
 }
 
-// A Result has the files that a run would write, and the problems that it has
-// found. It is plain data: nothing in it refers to the run.
+// A Result contains the files that a run would write, and the problems that it has found.
+// It is plain data: nothing in it refers to the run.
 type Result struct {
 	Dir      string            // Config.Dir
 	Problems []policy.Problem  // sorted
 	Policies int               // number of policy files
-	Failed   []string          // policy files from which nothing is generated, because of their problems
+	Failed   []string          // policy files from which nothing is generated because of their problems
 	Misnamed []string          // files named retry.yml, which are not read
-	Sources  map[string][]byte // text of files with problems, by path, to print excerpts
-	Files    []Output          // outputs of all policy files that have not failed, changed or not
+	Sources  map[string][]byte // texts of the files with problems, keyed by path, to print excerpts
+	Files    []Output          // outputs of all policy files that have not failed, whether changed or not
 	Bound    []Bound           // the generated wrappers and functions, in the order of the policy files
-	Coverage []Coverage        // of the methods of bound types; empty if nothing has changed since an earlier run
-	Direct   []string          // policy files that bind no whole type, for which FaultsName was asked
+	Coverage []Coverage        // coverage of bound types; empty if nothing has changed since an earlier run
+	Direct   []string          // policy files that bind no whole type, although FaultsName was requested
 	Read     []string          // folders whose Go files the result depends on; may be incomplete
 }
 
@@ -68,7 +68,7 @@ type Output struct {
 	Path string // relative to Result.Dir
 	Old  []byte // text on disk; nil if the file does not exist
 	New  []byte // text to write; nil to remove the file
-	Why  string // why the file is to be removed
+	Why  string // why the file is removed
 	Done bool   // Commit has written or removed the file, or found it up to date
 }
 
@@ -128,9 +128,9 @@ type run struct {
 	result  Result
 }
 
-// Generate compiles the policy files of a configuration. It writes no files: see
-// [Result.Commit]. Problems of policy files are in the Result. The error, such as a
-// [*NoPolicyError], reports that Generate could not finish.
+// Generate compiles the policy files selected by a configuration. It does not write
+// files: see [Result.Commit]. Problems in policy files are in the Result. The error, such
+// as a [*NoPolicyError], reports that Generate could not finish.
 func Generate(ctx context.Context, config Config) (*Result, error) {
 	r := &run{Config: config, result: Result{Dir: config.Dir, Sources: map[string][]byte{}}}
 	switch unchanged, err := r.plan(ctx); {
@@ -183,9 +183,9 @@ func (r *run) plan(ctx context.Context) (unchanged bool, err error) {
 	return false, nil
 }
 
-// A NoPolicyError reports that no package has a policy file.
+// A NoPolicyError reports that none of the packages has a policy file.
 type NoPolicyError struct {
-	Patterns []string // of the packages
+	Patterns []string // patterns of the packages
 	Misnamed []string // files named retry.yml, which are not read
 }
 

@@ -12,21 +12,21 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A Coverage counts the methods of a bound type by how the wrapper calls them.
+// A Coverage counts how the wrapper calls the methods of a bound type.
 type Coverage struct {
 	Source    string // the policy file
-	Symbol    string // the type, as the policy file names it
+	Symbol    string // the type, as named in the policy file
 	Methods   int
 	Retried   int // methods with a policy
-	Forwarded int // called unchanged: bound to none, or no result shows a failure
+	Forwarded int // methods that are called unchanged: bound to none, or no result indicates a failure
 	Refused   int // methods with a problem
 
-	// Doubtful reports whether the user may expect more methods to be retried:
-	// methods are refused, or are forwarded although they take a context, or more
-	// are forwarded than retried. Methods that the policy file binds to none do
+	// Doubtful reports whether the user may expect more methods to be retried: some
+	// methods are refused, some are forwarded although they take a context, or more
+	// methods are forwarded than retried. Methods that the policy file binds to none do
 	// not count.
 	Doubtful bool
-	Patterns bool // entries of the policy file are patterns, so that nobody has chosen each method
+	Patterns bool // entries in the policy file are patterns, so nobody has chosen each method
 }
 
 // String returns a line such as "Store: 4 of 6 methods retried, 1 forwarded, 1

@@ -16,11 +16,10 @@ import (
 // and some files in several steps.
 const interval = 200 * time.Millisecond
 
-// Watch calls run now, and again after each change of a file that the last run
-// depended on or wrote, until ctx is done. It then returns nil. run returns its
-// result, or nil if it has failed. Watch compares sizes and times of files every
-// 200ms: notifications of the system do not work on all mounted file systems, and
-// would need a dependency.
+// Watch calls run now, and again after each change to a file that the last run read or
+// wrote. When ctx is done, Watch returns nil. run returns its result, or nil if it has
+// failed. Watch compares the sizes and modification times of files every 200ms, because
+// file system notifications do not work on all mounts and would require a dependency.
 func Watch(ctx context.Context, config Config, run func() *Result) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

@@ -1,9 +1,10 @@
-// Package playground answers the questions of a page on which somebody writes a policy file.
-// A request and its answer are JSON, so that the page can ask this package in the browser,
-// compiled to WebAssembly, or the server of the command retrygen ui: it has the same page
-// and the same answers.
+// Package playground answers requests from a web page on which a user writes a policy
+// file. Requests and answers are JSON. The page can therefore use this package in the
+// browser, compiled to WebAssembly, or through the server of the command retrygen ui,
+// which serves the same page and gives the same answers.
 //
-// Positions are like in package policy: lines and columns start at 1, and columns count bytes.
+// Positions are as in package policy: lines and columns start at 1, and columns count
+// bytes.
 package playground
 
 import (
@@ -52,8 +53,8 @@ type failure struct {
 	Error string `json:"error"`
 }
 
-// Answer answers a request. The answer is a JSON object, with the only key error if the
-// question cannot be answered. Answer may be called concurrently.
+// Answer answers a request. The answer is a JSON object. If the request cannot be
+// answered, the object contains only the key error. Answer may be called concurrently.
 func Answer(question []byte) []byte {
 	answer, err := ask(question)
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// ClientOf returns the client that the policy with a name describes. It returns false if
-// the file has no such policy.
+// ClientOf returns the client that the policy with the given name describes. It returns
+// false if the file has no such policy.
 func ClientOf(f *policy.File, name string) (Client, bool) {
 	i := slices.IndexFunc(f.Policies, func(p policy.Policy) bool { return p.Name == name })
 	if i < 0 {
@@ -82,9 +82,9 @@ func (c *Client) addLimits(f *policy.File, p *policy.Policy) {
 // previewEvents is the number of events at which a preview is stopped.
 const previewEvents = 5_000_000
 
-// Preview simulates three runs of the first default storm of a client, for a line of text
-// or a picture. If this would take more than a few seconds, it returns an error. parallel
-// is the number of runs at a time.
+// Preview simulates three runs of a client's first default storm, for a line of text or a
+// picture. If this would take more than a few seconds, it returns an error. parallel is
+// the number of simultaneous runs.
 func Preview(c Client, parallel int) (*Result, error) {
 	return Simulate(Default(c)[0], Options{Seeds: 3, Parallel: parallel, MaxEvents: previewEvents})
 }
@@ -117,11 +117,12 @@ const (
 	defaultLongest = time.Hour // the longest attempt
 )
 
-// Default returns the two default storms for a client: the loss of 70 % of the workers of
-// a service for a short time, and errors of 70 % of its requests. The service takes a
-// tenth of the attempt timeout for a request. If this is more than a second, all times of
-// the storm grow in proportion and the rate falls, so that the same number of requests
-// wait. Attempts of more than an hour are simulated as attempts of an hour.
+// Default returns the two default storms for a client. In the first one, a service loses
+// 70 % of its workers for a short time; in the second one, 70 % of its requests fail. The
+// service takes a tenth of the attempt timeout for a request. If this is more than a
+// second, all times of the storm are scaled up and the rate is scaled down, so that the
+// same number of requests wait. Attempts of more than an hour are simulated as attempts
+// of an hour.
 func Default(c Client) []*System {
 	limit := cmp.Or(c.Policy.AttemptTimeout, c.Policy.Timeout)
 	if limit <= 0 {

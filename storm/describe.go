@@ -29,7 +29,7 @@ func (s *System) Describe() (lines []string) {
 	return lines
 }
 
-// String returns the workers and the queue.
+// String describes the workers and the queue.
 func (s *Service) String() string {
 	text := fmt.Sprintf("%s: %s, %s for a request, so that it can serve %s",
 		s.Name, count(s.workers(), "worker"), s.Time, PerSecond(s.Capacity()))
@@ -44,7 +44,7 @@ func (s *Service) String() string {
 	return text
 }
 
-// String returns who makes the calls.
+// String describes who makes the calls.
 func (l *Load) String() string {
 	who := fmt.Sprintf("%s calls per second", Thousands(int(l.Rate+0.5)))
 	if l.Rate < 10 && l.Users == 0 {
@@ -56,7 +56,7 @@ func (l *Load) String() string {
 	return fmt.Sprintf("%s: %s in %s", l.Name, who, count(max(l.Clients, 1), "process"))
 }
 
-// String returns when the event is, and what it does.
+// String describes when the event happens and what it does.
 func (e *Event) String() string {
 	what := e.Service
 	if what == "" {
@@ -78,7 +78,7 @@ func (e *Event) String() string {
 	return fmt.Sprintf("after %s: %s loses the state of its breakers and budgets", seconds(e.At.Seconds()), what)
 }
 
-// String returns the distribution as in "100ms on average (exponential)".
+// String describes the distribution, as in "100ms on average (exponential)".
 func (t Times) String() string {
 	switch t.Shape {
 	case Constant:
@@ -101,7 +101,8 @@ func count(n int, noun string) string {
 	return Thousands(n) + " " + noun
 }
 
-// Assumed lists the settings of the policy files that are not simulated, each once.
+// Assumed lists, without duplicates, the settings in the policy files that are not
+// simulated.
 func (s *System) Assumed() (list []string) {
 	for _, t := range s.targets() {
 		for _, a := range t.Client.Assumed {
@@ -113,7 +114,7 @@ func (s *System) Assumed() (list []string) {
 	return list
 }
 
-// PerSecond formats a rate.
+// PerSecond formats a rate per second.
 func PerSecond(rate float64) string {
 	if rate < 10 {
 		return fmt.Sprintf("%.2g/s", rate)
@@ -132,7 +133,7 @@ func grouped(text string) string {
 	return text
 }
 
-// Percent formats a share.
+// Percent formats a share as a percentage.
 func Percent(share float64) string {
 	switch p := 100 * share; {
 	case p > 0 && p < 1:

@@ -1,6 +1,7 @@
-// Package storm simulates services, and clients that call them under retry policies, during
-// a disturbance such as a loss of capacity. It answers two questions: does the system
-// recover after the disturbance, and how much load do the retries add meanwhile?
+// Package storm simulates services, and clients that call them under retry policies,
+// during a disturbance such as a loss of capacity. It answers two questions: does the
+// system recover after the disturbance, and how much load do the retries add in the
+// meantime?
 //
 // The decisions about a call are made by the same code as in production. Like a generated
 // wrapper, a simulated call asks [retry.Policy.Decide], a [breaker.Model], a
@@ -13,29 +14,29 @@
 //	scenario    ─Read───→ System ─┴Simulate→ Run for each seed ─→ Result ─Verdict, Reason→ text, JSON, charts
 //
 // A [System] is plain data: [Service]s, [Load]s and [Event]s. [Simulate] executes it once
-// for each seed. A [Run] has the numbers of each second, and a [Result] summarizes the
-// runs. The package does no I/O. All its functions are deterministic: the same system and
-// seed give the same run on every machine.
+// for each seed. A [Run] contains the measurements for each second, and a [Result]
+// summarizes the runs. The package does no I/O. All its functions are deterministic: the
+// same system and seed result in the same run on every machine.
 //
 // # Services
 //
-// A service has workers and one queue. If a worker is idle, a request is served at once.
-// Otherwise it waits in the queue. If the queue is full, the request is refused with the
-// status 503, which the caller receives after a millisecond. Requests are served in the
-// order of their arrival by any idle worker, so load is balanced perfectly.
+// A service has workers and a single queue. If a worker is idle, a request is served at
+// once. Otherwise, it waits in the queue. If the queue is full, the request is refused
+// with status 503, which the caller receives after a millisecond. Requests are served in
+// the order of their arrival by any idle worker, so load is balanced perfectly.
 //
-// A request takes a random time of a worker. Then the service calls other services, and the
-// worker is idle again when these calls have ended. If one of the calls fails, the request
-// fails with the status 503.
+// A request occupies a worker for a random time. Then the service calls other services,
+// and the worker becomes idle when these calls have ended. If one of the calls fails, the
+// request fails with status 503.
 //
-// By default, a service continues to serve requests whose callers have gone. If it notices
-// that a caller has gone, it drops the request instead of serving it, and ends the calls
-// that it makes for it. It never interrupts a worker.
+// By default, a service continues to serve requests whose callers have gone. A service
+// with Notices drops such a request instead of serving it, and ends the calls that it is
+// making for it. It never interrupts a worker.
 //
 // # Not modelled
 //
 // The network takes no time and loses nothing. There are no connection pools, caches,
-// garbage collections, autoscaling or health checks, and no policies of load balancing.
-// Hedges make no second requests in the simulation; in production they add at most the share
+// garbage collections, autoscaling, health checks or load balancing policies. In the
+// simulation, hedges make no second requests; in production, they add at most the share
 // of load that their policy allows.
 package storm

@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// A ServiceSecond has what a service did in a second.
+// A ServiceSecond contains the measurements of a service in one second.
 type ServiceSecond struct {
-	Offered int // requests that arrived, with those that were refused
-	First   int // of these, first attempts; the others are retries
+	Offered int // requests that arrived, including refused ones
+	First   int // how many of these were first attempts; the others are retries
 	Good    int // requests that succeeded
 	Wasted  int // requests that were served although their callers had gone
-	Failed  int // requests that failed after they were served
+	Failed  int // requests that failed after being served
 	Refused int // requests that were not served
 	Dropped int // requests that were not served because their callers had gone
 
-	Started int     // requests that a worker has begun to serve
-	Waited  float64 // seconds that these had waited
-	Ended   int     // requests that were served
-	Stay    float64 // seconds that these had been in the service
-	Inside  float64 // the mean number of requests in the service
-	Queue   int     // requests that wait at the end of the second
-	Busy    int     // workers that are busy at the end of the second
+	Started int     // requests that a worker began to serve
+	Waited  float64 // total seconds that these requests had waited
+	Ended   int     // requests that had been served
+	Stay    float64 // total seconds that these requests had spent in the service
+	Inside  float64 // mean number of requests in the service
+	Queue   int     // requests waiting at the end of the second
+	Busy    int     // busy workers at the end of the second
 
-	P50, P99 float64 // seconds that the requests that were served had been in the service
+	P50, P99 float64 // seconds that served requests had spent in the service
 }
 
-// A RouteSecond has the calls of a route in a second.
+// A RouteSecond contains the measurements of a route in one second.
 type RouteSecond struct {
-	Calls    int // that began
-	Attempts int // that were sent to the service
+	Calls    int // calls that began
+	Attempts int // attempts that were sent to the service
 	OK       int // calls that succeeded
 	Failed   int // calls that failed
 
-	P50, P99 float64 // seconds that the calls that succeeded took
-	Open     float64 // the share of the processes whose breaker is not closed
-	Tokens   float64 // what is left in the budgets, as a share
+	P50, P99 float64 // durations of the successful calls, in seconds
+	Open     float64 // share of the processes whose breaker is not closed
+	Tokens   float64 // share of the budgets that is left
 }
 
 // tick ends a second.
@@ -117,23 +117,23 @@ func (h *histogram) reset() {
 	h.n = 0
 }
 
-// A Run is what happened in one execution of a system.
+// A Run contains the measurements of one execution of a system.
 type Run struct {
 	Seed     uint64
 	Services []ServiceRun // in the order of the system
-	Routes   []RouteRun   // of services, in the order of the system, then of loads
-	Events   int          // of the engine
+	Routes   []RouteRun   // routes of services, in the order of the system, followed by routes of loads
+	Events   int          // number of events that the engine processed
 	Took     time.Duration
 }
 
-// A ServiceRun is what a service did.
+// A ServiceRun contains the measurements of one service.
 type ServiceRun struct {
 	Name    string
 	Seconds []ServiceSecond
 }
 
-// A RouteRun has the numbers of the calls of a load, or of the calls from one service to
-// another.
+// A RouteRun contains the measurements of a load's calls, or of the calls from one
+// service to another.
 type RouteRun struct {
 	From, To string
 	Policy   string

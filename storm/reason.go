@@ -26,8 +26,8 @@ func (v *Verdict) Text() string {
 	return "recovers after " + duration.Format(worst.After)
 }
 
-// Reason returns a sentence that explains why the load recovers or not. It is about the
-// worst run of the verdict with the given index.
+// Reason returns a sentence that explains why the load with the given index recovers or
+// does not. It describes the worst run.
 func (r *Result) Reason(load int) string {
 	v := &r.Verdicts[load]
 	run := r.Runs[v.worst()]

@@ -8,7 +8,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/budget"
 )
 
-// A Remedy is a change of a system that was tried by simulation.
+// A Remedy is a change to a system that was tried in a simulation.
 type Remedy struct {
 	Change  string // such as "a budget of 10 %"
 	Verdict Verdict
@@ -30,10 +30,10 @@ var remedies = []struct {
 	{"a service that drops the requests of callers that have gone", withNotice},
 }
 
-// Remedies tries changes with which the load of the given index may recover. It returns
-// the changes with which the load recovers in every run, up to a number. It tries each
-// change in fewer runs than o has, because the result is only advice. If the simulation
-// of a change reaches a limit, the change is not a remedy.
+// Remedies tries changes with which the load with the given index may recover. It returns
+// up to most changes with which the load recovers in every run. It tries each change in
+// fewer runs than o specifies, because the result is only advice. If the simulation of a
+// change reaches a limit, the change is not a remedy.
 func Remedies(sys *System, load, most int, o Options) (list []Remedy) {
 	const runs = 2
 	o.Seeds, o.Progress = runs, nil

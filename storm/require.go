@@ -90,7 +90,7 @@ func parseShare(text string) (float64, error) {
 
 var requirement = regexp.MustCompile(`^\s*([a-z0-9]+)\s*(<=|<)\s*(.+?)\s*$`)
 
-// ParseRequirements reads requirements that are separated by commas, such as
+// ParseRequirements parses requirements that are separated by commas, such as
 // "recovery<30s, amplification<1.5". The metrics are recovery, amplification, failed and
 // p99, and the comparisons < and <=.
 func ParseRequirements(text string) (list []Requirement, err error) {

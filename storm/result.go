@@ -10,31 +10,32 @@ import (
 	"time"
 )
 
-// Options say how a system is simulated.
+// Options defines how a system is simulated.
 type Options struct {
-	Seeds    int // runs, with the seeds 1, 2, …; 0 means 5
-	Parallel int // runs at a time; 0 means 1
+	Seeds    int // number of runs, with the seeds 1, 2, …; 0 means 5
+	Parallel int // number of simultaneous runs; 0 means 1
 
-	// Progress, if it is not nil, is called with the share of all seconds that are done.
-	// Several goroutines may call it.
+	// Progress, if not nil, is called with the share of all seconds that have been
+	// simulated. Multiple goroutines may call it.
 	Progress func(done float64)
-	// MaxEvents limits the events of a run: if a run has more, Simulate returns an error. 0
-	// means no limit. Simulate also returns an error if a run has more than ten million calls
-	// and requests at a time, whose memory few machines have.
+	// MaxEvents limits the number of events in a run: if a run has more, Simulate returns
+	// an error. 0 means no limit. Simulate also returns an error if a run has more than
+	// ten million simultaneous calls and requests, for which few machines have enough
+	// memory.
 	MaxEvents int
 }
 
 func (o *Options) seeds() int { return cmp.Or(o.Seeds, 5) }
 
-// A Result has the runs of a system, one for each seed.
+// A Result contains the runs of a system, one for each seed.
 type Result struct {
 	System   *System
 	Runs     []*Run
-	Verdicts []Verdict // about the loads, in the order of the system
+	Verdicts []Verdict // verdicts on the loads, in the order of the system
 }
 
-// Simulate executes a system once for each seed. The system must be valid, as [Default] and
-// [Read] return them. The result does not depend on Parallel.
+// Simulate executes a system once for each seed. The system must be valid, like those
+// that [Default] and [Read] return. The result does not depend on Parallel.
 func Simulate(sys *System, o Options) (*Result, error) {
 	seeds := o.seeds()
 	result := &Result{System: sys, Runs: make([]*Run, seeds)}
@@ -81,30 +82,31 @@ func Simulate(sys *System, o Options) (*Result, error) {
 	return result, nil
 }
 
-// An Outcome is what a run means for a load.
+// An Outcome describes what a run means for a load.
 type Outcome struct {
 	Harmed    bool          // calls were lost at any time
-	Recovered bool          // as many calls succeed as before, up to the end
-	After     time.Duration // from the end of the last event until then
+	Recovered bool          // as many calls succeed as before, until the end
+	After     time.Duration // time from the end of the last event until then
 	Calls     int
 	Failed    int
-	Lost      float64 // seconds of calls that failed: Failed, in calls per second before
-	// Amplification is the greatest number of requests per call of the loads that a
-	// service gets in any window, as a multiple of this number before the first event.
+	Lost      float64 // how many seconds of normal traffic the failed calls amount to
+	// Amplification is the greatest number of requests per call that a service receives
+	// in any window, as a multiple of that number before the first event. The calls are
+	// those of the loads.
 	Amplification float64
-	Amplified     string // that service
-	Peak          int    // the second in which that window begins
+	Amplified     string // the service that receives these requests
+	Peak          int    // the second in which this window begins
 	Multiplier    Multiplier
-	P99           float64 // of the calls that succeeded, in seconds: the worst second
+	P99           float64 // 99th percentile of the successful calls in the worst second, in seconds
 }
 
 // A Multiplier is the route that makes the most attempts for each of its calls.
 type Multiplier struct {
 	From, To string
-	Attempts float64 // for each call
+	Attempts float64 // per call
 }
 
-// A Verdict is what the runs of a system mean for a load.
+// A Verdict describes what the runs of a system mean for a load.
 type Verdict struct {
 	Load, Policy string
 	Outcomes     []Outcome // one for each run
@@ -116,7 +118,7 @@ const window = 5
 // recoveredShare is the share of the successes before that a load must reach.
 const recoveredShare = 0.95
 
-// Recovered returns the number of runs in which the load recovers.
+// Recovered returns the number of runs in which the load recovered.
 func (v *Verdict) Recovered() (n int) {
 	for _, o := range v.Outcomes {
 		if o.Recovered {
@@ -131,8 +133,8 @@ func (v *Verdict) Harmed() bool {
 	return slices.ContainsFunc(v.Outcomes, func(o Outcome) bool { return o.Harmed })
 }
 
-// Worst returns the outcome of the run that recovers last, or that does not recover and
-// loses the most calls.
+// Worst returns the outcome of the worst run, which is the one that recovers last or, if
+// some do not recover, the one of these that loses the most calls.
 func (v *Verdict) Worst() Outcome { return v.Outcomes[v.worst()] }
 
 // worst returns the index of the run of Worst.
@@ -157,7 +159,7 @@ func (v *Verdict) worst() int {
 	return worst
 }
 
-// Amplification returns the greatest Amplification of the runs.
+// Amplification returns the greatest Amplification of all runs.
 func (v *Verdict) Amplification() (most float64) {
 	for _, o := range v.Outcomes {
 		most = max(most, o.Amplification)
@@ -165,7 +167,7 @@ func (v *Verdict) Amplification() (most float64) {
 	return most
 }
 
-// FailedShare returns the share of the calls of all runs that failed.
+// FailedShare returns the share of failed calls in all runs together.
 func (v *Verdict) FailedShare() float64 {
 	var calls, failed int
 	for _, o := range v.Outcomes {
@@ -196,7 +198,7 @@ func (s *System) loadRoute(run *Run, load int) *RouteRun {
 	return &run.Routes[len(run.Routes)-len(s.Loads)+load]
 }
 
-// Judge judges one run for the load with an index.
+// Judge returns the outcome of a run for the load with the given index.
 func (s *System) Judge(run *Run, load int) (o Outcome) {
 	seconds := s.loadRoute(run, load).Seconds
 	from, to := s.before()
@@ -298,8 +300,9 @@ func (s *System) amplification(run *Run, width int, o *Outcome) {
 	}
 }
 
-// Goodput returns, for each second, the calls of a load that succeed, as a share of the
-// calls that began per second before the first event. It is the mean of all runs.
+// Goodput returns, for each second, the number of a load's calls that succeed, divided by
+// the number of calls that began per second before the first event. It is averaged over
+// all runs.
 func (r *Result) Goodput(load int) []float64 {
 	from, to := r.System.before()
 	var before float64

@@ -1,10 +1,10 @@
 package storm
 
-// A ServiceSeries has the means of all runs for each second of a service: see
-// [ServiceSecond].
+// A ServiceSeries contains a service's measurements for each second, averaged over all
+// runs: see [ServiceSecond].
 type ServiceSeries struct {
 	Name     string    `json:"name"`
-	Capacity float64   `json:"capacity"` // requests per second that it can serve, without events
+	Capacity float64   `json:"capacity"` // requests per second that the service can serve when there are no events
 	Offered  []float64 `json:"offered"`
 	First    []float64 `json:"first"`
 	Good     []float64 `json:"good"`
@@ -18,7 +18,8 @@ type ServiceSeries struct {
 	P99      []float64 `json:"p99_seconds"`
 }
 
-// A RouteSeries has the means of all runs for each second of a route: see [RouteSecond].
+// A RouteSeries contains a route's measurements for each second, averaged over all runs:
+// see [RouteSecond].
 type RouteSeries struct {
 	From     string    `json:"from"`
 	To       string    `json:"to"`
@@ -36,8 +37,8 @@ type RouteSeries struct {
 	HasBudget  bool `json:"-"`
 }
 
-// Series returns the means of all runs, for each second: of the services, in the order of
-// the system, and of the routes, of loads last.
+// Series returns the measurements for each second, averaged over all runs. The services
+// are in the order of the system, and so are the routes, with those of loads at the end.
 func (r *Result) Series() (services []ServiceSeries, routes []RouteSeries) {
 	capacities := r.System.capacities()
 	for i := range r.System.Services {
@@ -106,7 +107,8 @@ func (s *System) capacities() []float64 {
 	return list
 }
 
-// Reasons returns why calls of a load failed, as shares of those that failed, in all runs.
+// Reasons returns the reasons why a load's calls failed in all runs, with the share of
+// the failed calls for each reason.
 func (r *Result) Reasons(load int) map[string]float64 {
 	shares := map[string]float64{}
 	total := 0

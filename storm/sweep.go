@@ -13,7 +13,7 @@ import (
 	"github.com/retrygen/retrygen/policy/duration"
 )
 
-// A Sweep is a setting of a file that is changed, with its values.
+// A Sweep is a setting in a file that is varied, and the values to try.
 type Sweep struct {
 	Path   string // such as budgets.calls.ratio
 	Values []string
@@ -22,9 +22,10 @@ type Sweep struct {
 // sweepSteps is the number of values of a range.
 const sweepSteps = 8
 
-// ParseSweep reads a path and its values, such as budgets.calls.ratio=0.02..0.5 or
-// policies.read.max_attempts=1,2,3. A range has eight values, or all whole numbers if
-// these are fewer; they grow by a factor if the last is four times the first or more.
+// ParseSweep parses a path and its values, such as budgets.calls.ratio=0.02..0.5 or
+// policies.read.max_attempts=1,2,3. A range has eight values, or all whole numbers in it
+// if there are fewer. If the last value is at least four times the first one, the values
+// grow by a constant factor.
 func ParseSweep(text string) (*Sweep, error) {
 	path, values, ok := strings.Cut(text, "=")
 	s := &Sweep{Path: strings.TrimSpace(path)}
@@ -90,14 +91,14 @@ func both[T any](first, last string, parse func(string) (T, error)) (from, to T,
 	return from, to, err == nil && other == nil
 }
 
-// IsOfScenario reports whether the path is one of a scenario, rather than of a policy file.
+// IsOfScenario reports whether the path belongs to a scenario rather than a policy file.
 func (s *Sweep) IsOfScenario() bool {
 	first, _, _ := strings.Cut(s.Path, ".")
 	return slices.Contains([]string{"services", "loads", "events", "length"}, first)
 }
 
-// Apply returns the text of a file with another value at the path, which the file must
-// have.
+// Apply returns the text of a file with a different value at the path, which must exist
+// in the file.
 func (s *Sweep) Apply(name string, text []byte, value string) ([]byte, error) {
 	n := syntax.Parse(text, func(syntax.Problem) {})
 	if n == nil {

@@ -11,59 +11,61 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// Unlimited is the Queue of a service that refuses no request.
+// Unlimited is the Queue of a service that never refuses a request.
 const Unlimited = math.MaxInt
 
-// A System is what is simulated. It is plain data.
+// A System describes what is simulated. It is plain data.
 type System struct {
 	Name     string
 	Services []Service
 	Loads    []Load
 	Events   []Event
-	Length   time.Duration // of the simulation, rounded up to seconds
+	Length   time.Duration // length of the simulation, rounded up to seconds
 }
 
-// A Service executes requests.
+// A Service serves requests.
 type Service struct {
 	Name      string
 	Instances int   // processes, each with its own breakers and budgets; 0 means 1
-	Workers   int   // of each instance; 0 means 1
-	Time      Times // of a request, without the calls that it makes
-	Queue     int   // requests that wait for a worker, for each instance; or Unlimited
+	Workers   int   // workers of each instance; 0 means 1
+	Time      Times // service time of a request, without the calls that it makes
+	Queue     int   // number of requests that may wait for a worker in each instance; or Unlimited
 	Notices   bool  // whether it drops the requests of callers that have gone
 	Calls     []Target
 	Parallel  bool // whether a request makes all Calls at once, instead of one after another
 }
 
-// Capacity returns the greatest number of requests per second that the workers can
-// serve, if calls to other services take no time.
+// Capacity returns the maximum number of requests per second that the workers can serve
+// if calls to other services take no time.
 func (s *Service) Capacity() float64 { return float64(s.workers()) / s.Time.mean }
 
 func (s *Service) instances() int { return max(s.Instances, 1) }
 func (s *Service) workers() int   { return s.instances() * max(s.Workers, 1) }
 
-// A Target is a service that is called, and how.
+// A Target is a service that is called, and the client that calls it.
 type Target struct {
 	Service string
 	Client  Client
 }
 
-// A Client has the policy of calls, and what a process has for them.
+// A Client contains the policy of calls, and the breaker, budget and limits that a
+// process uses for them.
 type Client struct {
 	Policy  retry.Policy
-	Breaker *breaker.Policy // nil: none
-	Budget  *budget.Policy  // nil: none
+	Breaker *breaker.Policy // nil means none
+	Budget  *budget.Policy  // nil means none
 
-	Limiter  *capacity.LimiterPolicy  // nil: none
-	Rate     *capacity.RatePolicy     // nil: none
-	Throttle *capacity.ThrottlePolicy // nil: none
+	Limiter  *capacity.LimiterPolicy  // nil means none
+	Rate     *capacity.RatePolicy     // nil means none
+	Throttle *capacity.ThrottlePolicy // nil means none
 
-	// BreakerStore, BudgetStore and RateStore report whether all processes share one.
+	// BreakerStore, BudgetStore and RateStore report whether all processes share a single
+	// one.
 	BreakerStore, BudgetStore, RateStore bool
-	// Patience limits an attempt whose policy has no limit. Zero means that the caller
-	// waits forever.
+	// Patience limits an attempt for which the policy sets no limit. Zero means that the
+	// caller waits forever.
 	Patience time.Duration
-	// Assumed lists what is in the policy file but not simulated.
+	// Assumed lists the settings in the policy file that are not simulated.
 	Assumed []string
 }
 
@@ -75,17 +77,17 @@ func (c *Client) throttlePolicy() *capacity.ThrottlePolicy {
 	return c.Throttle
 }
 
-// A Load is a number of users that call a service from several processes.
+// A Load is a number of users who call a service from several processes.
 type Load struct {
 	Name    string
 	Target  Target
 	Clients int // processes, each with its own breakers and budgets; 0 means 1
 
 	// Rate is the number of calls per second of an open load: calls begin at random
-	// times, however long other calls take. It excludes Users.
+	// times, however long other calls take. Rate and Users are mutually exclusive.
 	Rate float64
-	// Users make calls one after another, with a random pause between two of them whose
-	// mean is Think.
+	// Users is the number of users. A user makes calls one after another, with a random
+	// pause between them whose mean is Think.
 	Users int
 	Think time.Duration
 }
@@ -95,28 +97,28 @@ type Effect uint8
 
 // The effects.
 const (
-	Capacity Effect = iota // the share Factor of the workers of a service works
-	Slowness               // requests of a service take Factor times as long
-	Errors                 // the share Factor of the requests of a service fails with an error of Class
+	Capacity Effect = iota // only the share Factor of a service's workers works
+	Slowness               // a service's requests take Factor times as long
+	Errors                 // the share Factor of a service's requests fails with an error of Class
 	Down                   // a service refuses all connections
-	Surge                  // Factor times the calls or users of a load
-	Restart                // the processes of a load or service lose the state of breakers and budgets
+	Surge                  // a load has Factor times as many calls or users
+	Restart                // the processes of a load or service lose the state of their breakers and budgets
 )
 
 // An Event disturbs a service or a load for some time.
 type Event struct {
-	At, For time.Duration // For is 0 for Restart
+	At, For time.Duration // For is 0 with Restart
 	Service string        // or ""
 	Load    string        // or ""
 	Effect  Effect
 	Factor  float64
-	Class   retry.Class // of Errors
+	Class   retry.Class // class of Errors
 }
 
 // end returns when the event ends.
 func (e *Event) end() time.Duration { return e.At + e.For }
 
-// Begin returns when the first event begins, or Length if there is none.
+// Begin returns the time at which the first event begins, or Length if there is none.
 func (s *System) Begin() time.Duration {
 	begin := s.Length
 	for i := range s.Events {
@@ -125,7 +127,7 @@ func (s *System) Begin() time.Duration {
 	return begin
 }
 
-// End returns when the last event ends, or Length if there is none.
+// End returns the time at which the last event ends, or Length if there is none.
 func (s *System) End() time.Duration {
 	if len(s.Events) == 0 {
 		return s.Length
@@ -137,7 +139,7 @@ func (s *System) End() time.Duration {
 	return end
 }
 
-// A Shape is the kind of a distribution.
+// A Shape is the shape of a distribution.
 type Shape uint8
 
 // The shapes.
@@ -156,16 +158,16 @@ type Times struct {
 	sigma float64
 }
 
-// ConstantTime returns the distribution whose every value is d.
+// ConstantTime returns the distribution in which every value is d.
 func ConstantTime(d time.Duration) Times { return Times{Shape: Constant, mean: d.Seconds()} }
 
-// ExponentialTime returns the exponential distribution with a mean.
+// ExponentialTime returns the exponential distribution with the given mean.
 func ExponentialTime(mean time.Duration) Times {
 	return Times{Shape: Exponential, mean: mean.Seconds()}
 }
 
-// LognormalTime returns the lognormal distribution with a median and a 99th percentile,
-// which must not be less.
+// LognormalTime returns the lognormal distribution with the given median and 99th
+// percentile. p99 must not be less than p50.
 func LognormalTime(p50, p99 time.Duration) Times {
 	const z99 = 2.3263478740408408 // the 99th percentile of the standard normal distribution
 	mu := math.Log(p50.Seconds())

@@ -1,3 +1,3 @@
-// Package browser tests the playground in a browser. It is a module of its own, because a
-// driver of browsers is nothing that programs with the playground need.
+// Package browser tests the playground in a browser. It is a separate module, because
+// programs that contain the playground do not need a browser driver.
 package browser

@@ -1,8 +1,8 @@
 //go:build js && wasm
 
-// Wasm is the playground for a browser: it defines the function retrygenAnswer(request),
-// which takes and returns JSON as text, and runs until the page is closed. Call it in a
-// worker: a simulation takes seconds.
+// Wasm is the playground for a browser. It defines the function retrygenAnswer(request),
+// which takes and returns JSON text, and runs until the page is closed. Call the function
+// in a worker, because a simulation takes seconds.
 package main
 
 import (

@@ -27,8 +27,8 @@ var script string
 //go:embed page.html
 var page string
 
-// HTML writes the page. It contains all that it needs, and works from a file. It returns
-// the first error of w.
+// HTML writes the page as HTML. The result is self-contained and can be opened from a
+// file. HTML returns the first error from w.
 func (p *Page) HTML(w io.Writer) error {
 	type shown struct {
 		SVG  template.HTML
@@ -144,8 +144,8 @@ func (f *figure) json() (string, error) {
 	return string(text), err
 }
 
-// SVG writes all figures as one image, with the sections below each other. It returns the
-// first error of w.
+// SVG writes all figures as a single image, with one section below the other. It returns
+// the first error from w.
 func (p *Page) SVG(w io.Writer) error {
 	const margin, gap, head, lineHeight, perLine = 24, 28, 22, 17, 2
 	var b strings.Builder

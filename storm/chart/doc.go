@@ -1,7 +1,7 @@
-// Package chart draws the results of package storm: as one SVG image, and as an HTML page
-// that refers to no other file. Both follow the light or dark theme of the reader. The
-// colors come from the palette of Okabe and Ito, which color-blind readers can distinguish,
-// and each line has its name at its end.
+// Package chart draws the results of package storm, either as a single SVG image or as a
+// self-contained HTML page. Both follow the reader's light or dark theme. The colors come
+// from the palette of Okabe and Ito, which color-blind readers can distinguish. Each line
+// is labeled at its end.
 package chart
 
 import "github.com/retrygen/retrygen/storm"
@@ -15,10 +15,10 @@ type Page struct {
 // A Section is one simulation.
 type Section struct {
 	Title   string   // such as "read, storm capacity"
-	Group   string   // sections of one group have axes of the same length, to compare them
+	Group   string   // sections of the same group have axes of the same length, for comparison
 	Verdict string   // such as "recovers after 25s"
-	Good    bool     // the verdict is a good one
+	Good    bool     // whether the verdict is a good one
 	Why     []string // sentences
-	System  []string // what was assumed, a line each
+	System  []string // the assumptions, one per line
 	Result  *storm.Result
 }
