@@ -24,8 +24,8 @@ const (
 	ErrCanceled     Reason = "canceled"               // the caller's context was canceled
 	ErrRetryAfter   Reason = "retry-after too long"   // the wait that the error asks for exceeds a limit
 	ErrBreakerOpen  Reason = "breaker open"           // the breaker admits no attempt
-	ErrLimited      Reason = "no permit"              // the limiter had no permit within its longest wait
-	ErrRateLimited  Reason = "rate limited"           // the rate had no turn within its longest wait
+	ErrLimited      Reason = "no permit"              // no permit became free within the limiter's longest wait
+	ErrRateLimited  Reason = "rate limited"           // the rate had no free turn within its longest wait
 	ErrThrottled    Reason = "throttled"              // the throttle refused the attempt, because the service is failing
 	ErrBudget       Reason = "retry budget exhausted" // the shared budget has no retry left
 	ErrNested       Reason = "attempt of a retry"     // the outer call is already retried

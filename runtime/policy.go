@@ -348,8 +348,8 @@ func (s *Schedule) jitterFactor() float64 {
 	return defaultProportionalFactor
 }
 
-// Limit returns the maximum of the waits that errors may ask for: Max or its
-// default, or 0 if such waits are ignored.
+// Limit returns the longest wait that errors may ask for: Max or its default, or 0 if
+// such waits are ignored.
 func (r RetryAfter) Limit() time.Duration {
 	if r.Max == 0 {
 		return defaultRetryAfterMax

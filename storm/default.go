@@ -82,9 +82,9 @@ func (c *Client) addLimits(f *policy.File, p *policy.Policy) {
 // previewEvents is the number of events at which a preview is stopped.
 const previewEvents = 5_000_000
 
-// Preview simulates three runs of a client's first default storm, for a line of text or a
-// picture. If this would take more than a few seconds, it returns an error. parallel is
-// the number of simultaneous runs.
+// Preview simulates three runs of a client's first default storm, for use in a line of
+// text or a picture. If this would take more than a few seconds, it returns an error.
+// parallel is the number of simultaneous runs.
 func Preview(c Client, parallel int) (*Result, error) {
 	return Simulate(Default(c)[0], Options{Seeds: 3, Parallel: parallel, MaxEvents: previewEvents})
 }

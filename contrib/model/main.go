@@ -19,7 +19,7 @@
 //   - Claims of new runs in one statement, and claims of other runs with locks. Ends in
 //     one statement if the version that the claim has stored is unchanged, and otherwise
 //     with locks. Starts and ends of attempts in transactions.
-//   - Held ends: a success that waits in the process for the next update of its run. That
+//   - Successes that are held in the process until the next update of their run. That
 //     update records the success before its own decision, in the same transaction.
 //   - Attempts that fail or are lost, steps that may not be repeated after a loss, and a
 //     retry budget that all runs share.

@@ -252,11 +252,10 @@ FROM pg_control_system()`, pgx.QueryExecModeExec).Scan(&incarnation)
 	return incarnation, err
 }
 
-// Guarantee returns the guarantee of PostgreSQL. Acknowledged updates survive the
-// process. They survive a power failure, unless the server runs with fsync=off. If there
-// is a synchronous standby, they also survive the loss of the machine. The incarnation
-// changes after a failover and when a backup is restored. It is read for each new
-// connection.
+// Guarantee returns what the store guarantees. Acknowledged updates survive the process.
+// They survive a power failure, unless the server runs with fsync=off. If there is a
+// synchronous standby, they also survive the loss of the machine. The incarnation changes
+// after a failover and when a backup is restored. It is read for each new connection.
 func (s *Store) Guarantee() storage.Guarantee {
 	now := s.server.Load()
 	return storage.Guarantee{

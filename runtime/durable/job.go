@@ -19,10 +19,10 @@ import (
 
 // Job registers a function that executes runs, like [Handle]. The function is the only
 // step of its run. It is retried under the policy of s. It is recorded like a call to a
-// step with this policy, whose id is the one that the function id returns for the input.
-// id may be nil. A run that succeeds on its first attempt takes two updates of one
-// record. In a store that is a [storage.Claimer] and a [storage.Swapper], each update is
-// one statement.
+// step with this policy. The function id returns the id of the step for an input. It may
+// be nil. A run that succeeds on its first attempt takes two updates of one record. In a
+// store that is a [storage.Claimer] and a [storage.Swapper], each update is one
+// statement.
 //
 // Within the function, [Current] returns the step, and durable calls are part of the
 // step. Generated code calls Job for the bindings of durable policies.

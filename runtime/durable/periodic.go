@@ -84,9 +84,9 @@ type periodic struct {
 // processes, therefore start each period only once. input returns the input of the run.
 // Like the schedule's, its result must depend only on the period.
 //
-// Workers look for new periods at each [Poll], by the store's clock. The first worker
-// that looks after the start of a period starts its run. When Periodic is used for the
-// first time, it begins with the next period.
+// Workers look for new periods at each [Poll], by the store's clock. Once a period has
+// begun, the first worker that looks starts its run. When Periodic is used for the first
+// time, it begins with the next period.
 //
 // A period is missed if no worker looks for it within a [Lease] and two polls after its
 // start, which is 32s by default. Missed periods are skipped, except those that [CatchUp]

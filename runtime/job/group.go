@@ -102,8 +102,8 @@ type Outcome[T any] struct {
 // units and cancels the units that are still running. It does not wait for them, and
 // their results are only reported as events.
 //
-// With [LateUpdate], Run calls provisional once, as soon as the results are
-// enough, and later returns the final outcome. provisional may be nil.
+// With [LateUpdate], Run calls provisional once, as soon as enough units have succeeded,
+// and later returns the final outcome. provisional may be nil.
 //
 // The error is nil, or the cause with which ctx ended, or [retry.ErrTimeout] if the
 // group's timeout has passed. With an error, the outcome contains the results so far. A

@@ -31,10 +31,10 @@ type BudgetInfo struct {
 	Refilled time.Time // zero if the budget is full
 }
 
-// Budgets returns the budgets of the run in a filter, or of the whole namespace, ordered
-// by run and name. Ratio budgets have no run and come first. Of the filter, only Run,
-// Limit, AfterRun and AfterStep are used; AfterStep is the name of a budget. A ratio
-// budget that has never been used is not in the store.
+// Budgets returns the budgets of the run that the filter names, or of the whole
+// namespace, ordered by run and name. Ratio budgets have no run and come first. Of the
+// filter, only Run, Limit, AfterRun and AfterStep are used; AfterStep is the name of a
+// budget. A ratio budget that has never been used is not in the store.
 func (c *Client) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, error] {
 	f = Filter{Run: f.Run, AfterRun: f.AfterRun, AfterStep: f.AfterStep, Limit: f.Limit}
 	q := f.query(c.ns.Space)
@@ -56,7 +56,7 @@ func (c *Client) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, er
 	return first(budgets, f.Limit)
 }
 
-// ResetBudget refills a budget. If name is "", it is the count budget of a run, and if
+// ResetBudget refills a budget. If name is "", this is the count budget of a run, and if
 // run is "", it is a ratio budget. Steps whose retries were refused stay failed until
 // they are requeued. The counts per unit are not reset. The error matches [ErrNotFound]
 // if the store does not have the budget.

@@ -67,8 +67,8 @@ func (c *Condition) SQL(mark string) string {
 // Conditions returns the conditions of q, for stores. They do not include Kind, Space and
 // Status, which a store must compare itself. If a record satisfies all conditions and has
 // the Kind, the Space and a Status of q, then q selects it and it follows the cursor. If
-// there is a condition on handlers, it is the first one. Each end of a range of ids or
-// times has one bound, so that an index can be used for both ends. If the cursor is not
+// there is a condition on handlers, it is the first one. A range of ids or times has only
+// one bound at each end, so that an index can be used for both. If the cursor is not
 // valid for q, the error matches [ErrStore].
 func (q *Query) Conditions() ([]Condition, error) {
 	after, err := q.Position()

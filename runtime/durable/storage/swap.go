@@ -10,10 +10,10 @@ import (
 // made about a record that a [Swapper] writes.
 const MaxSkew = time.Second
 
-// A Swapper is a store that can replace runs whose versions are known in one statement,
-// without locking and reading them first. An equal version proves that a record has not
-// changed since it was read. Only the fields that the end of an execution changes are
-// written: see [Swaps].
+// A Swapper is a store that can replace runs in one statement if their versions are
+// known, without locking and reading them first. An equal version proves that a record
+// has not changed since it was read. Only the fields that the end of an execution changes
+// are written: see [Swaps].
 type Swapper interface {
 	// Swap replaces those of the given runs whose stored Version is one less than the
 	// given one, and reports which ones it has replaced. Each run is replaced
