@@ -64,12 +64,12 @@ func kindNames(want func(*foreign.Kind) bool) string {
 // importHelp describes the command import.
 func importHelp() string {
 	return `
-It converts policies of other systems to a policy file of retrygen, and prints the
-file. If retrygen has no equivalent of a setting, the setting becomes a comment at
-its policy, and an entry in the report of -json. The kind of each document is
-recognized by its content:
+It converts policies of other systems to a retrygen policy file, and prints the file.
+A setting without an equivalent in retrygen becomes a comment above its policy, and an
+entry in the report that -json prints. The kind of each document is recognized by its
+content:
 ` + wrap(kindNames(anyKind)) + `
-Problems of the policies are printed as by retrygen check. The file - is standard
+Problems in the policies are printed, as by retrygen check. The file - is standard
 input.`
 }
 
@@ -77,7 +77,7 @@ input.`
 func exportHelp() string {
 	return `
 It converts a policy file (by default retry.yaml) to a document of another system, and
-prints the document. Settings that the system has no equivalent for are printed as
+prints the document. Settings without an equivalent in that system are printed as
 losses. A comment "# bind: X" above a policy sets what the policy applies to in that
 system, such as package.Service/Method for gRPC. The kinds:
 ` + wrap(kindNames((*foreign.Kind).Exports))

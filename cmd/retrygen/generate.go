@@ -46,9 +46,9 @@ func generate(flags *flag.FlagSet) cli.Run {
 	flags.BoolVar(&m.names, "n", false, "write nothing; print the names of files that would be written or removed")
 	flags.BoolVar(&m.json, "json", false, "print results as JSON, for scripts")
 	flags.BoolVar(&config.Tests, "tests", false,
-		"also write "+gen.TestsName+": tests of the schedules of policies, and doubles that fail by a script")
+		"also write "+gen.TestsName+": tests of the policies' schedules, and test doubles that follow a script")
 	flags.BoolVar(&config.Faults, "faults", false,
-		"also write "+gen.FaultsName+": doubles that fail by a script, for builds with -tags "+gen.FaultsTag)
+		"also write "+gen.FaultsName+": test doubles that follow a script, for builds with -tags "+gen.FaultsTag)
 	return func(args []string, stdout, stderr io.Writer) int {
 		if m.json && (m.diff || m.names) || m.diff && m.names {
 			return fail(stderr, errors.New("-diff, -n and -json cannot be combined: use one of them"))

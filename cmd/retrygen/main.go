@@ -64,13 +64,13 @@ func commands() []*cli.Command {
 			Name: "check", Args: "[files, folders or patterns]", Short: "check policy files without any Go code",
 			Long: `
 In a folder (by default the current one), it checks all files with policies: policy
-files of retrygen, and files of other systems in YAML, JSON, Java properties and
-Terraform. It skips what git ignores and the folders vendor and node_modules. Files
-without policies are only counted. In a pattern, ** matches any number of folders.
+files, and files of other systems in YAML, JSON, Java properties and Terraform. It
+skips files that git ignores and the folders vendor and node_modules. Files without
+policies are only counted. In a pattern, ** matches any number of folders.
 
 The file - is standard input: helm template . | retrygen check -
 
-A file is a policy file of retrygen if it is named retry.yaml, if it has version: 1
+A file is a retrygen policy file if it is named retry.yaml, if it has version: 1
 and policies or bind, or if it names the schema in a comment # yaml-language-server.
 The kind of any other document is recognized by its content, and problems use the
 names of its own fields. -info also lists the settings that are not checked, and
@@ -85,12 +85,12 @@ A comment on the line of a problem, or on the line before, suppresses it:
 			Name: "explain", Args: "[rule or policy]", Short: "describe a rule, or the effect of a policy",
 			Long: `
 For a policy, it prints the settings, the schedule and the worst case, even if another
-policy of the file has a problem. For a rule, such as P301, it prints what the rule
+policy in the file has a problem. For a rule, such as P301, it prints what the rule
 reports, with an example. Without an argument, it lists all rules.`,
 			Setup: explain, Words: ruleIDs, Complete: policyNames,
 		},
 		{
-			Name: "export", Args: "-to kind [file]", Short: "convert a policy file to one of another system",
+			Name: "export", Args: "-to kind [file]", Short: "convert a policy file to the format of another system",
 			Long: exportHelp(), Setup: exportFile, Files: true,
 		},
 		{
@@ -123,8 +123,8 @@ files. The default is the current folder; the file - is standard input.`,
 			Name: "watch", Args: "[packages]", Short: "generate now, and again whenever a file changes",
 			Long: `
 It watches the policy files, the Go files of their packages and of the packages that
-these import from the same module, and go.mod. End it with Ctrl-C. If there is no
-policy file, it ends at once.`,
+these import from the same module, and go.mod. Stop it with Ctrl-C. If there is no
+policy file, it exits at once.`,
 			Setup: watch, Files: true,
 		},
 	}

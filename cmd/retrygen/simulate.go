@@ -24,11 +24,11 @@ import (
 // simulateCommand is the command simulate.
 func simulateCommand() *cli.Command {
 	return &cli.Command{
-		Name: "simulate", Args: "[policies]", Short: "simulate what policies do to a service that is disturbed",
+		Name: "simulate", Args: "[policies]", Short: "simulate what policies do to a service during a disruption",
 		Long: `
-For each policy, it simulates a short disturbance of the service that is called. It
+For each policy, it simulates a short disruption of the service that is called. It
 prints whether calls succeed again afterwards, how much load the retries add, and
-why. The retries are decided by the same code as in production. The service is a
+why. The same code as in production makes the retry decisions. The service is a
 model, which the output describes. The same command prints the same results on every
 machine.
 
@@ -45,7 +45,7 @@ func simulate(flags *flag.FlagSet) cli.Run {
 	flags.StringVar(&s.file, "f", gen.SourceName, "the policy `file`")
 	flags.StringVar(&s.scenario, "scenario", "", "simulate the services, loads and events in `file` instead")
 	flags.StringVar(&s.compare, "compare", "",
-		"also simulate another `file` of policies, or with -scenario another scenario")
+		"also simulate another policy `file` or, with -scenario, another scenario")
 	flags.StringVar(&s.sweep, "sweep", "",
 		"simulate several values of a setting: `path=range`, such as budgets.calls.ratio=0.02..0.5")
 	flags.StringVar(&s.require, "require", "",

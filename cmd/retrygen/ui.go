@@ -28,9 +28,9 @@ func uiCommand() *cli.Command {
 		Name: "ui", Args: "[file]", Short: "edit a policy file in the browser, and see what it does",
 		Long: `
 It serves the playground on this machine: a page that checks, explains and simulates
-policies while you type, including those of other systems. The page begins with the text of
-the file, or with an example. It never writes the file, and sends nothing to another machine.
-Press Ctrl-C to end it.`,
+policies as you type, including those of other systems. The page begins with the text of
+the file, or with an example. It never changes the file, and sends nothing to other machines.
+Press Ctrl-C to stop it.`,
 		Setup: ui, Files: true,
 	}
 }

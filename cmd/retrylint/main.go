@@ -44,7 +44,7 @@ func program() *cli.Program {
 			Short: "check packages and policy files",
 			Long: `
 It checks packages (./... by default) and their tests. Arguments that end in .yaml or
-.yml are policy files. It also runs as a tool of go vet:
+.yml are policy files. It also works as a vet tool:
 
   go vet -vettool=$(which retrylint) [packages]
 
@@ -81,12 +81,12 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 	flags.StringVar(&config.baseline, "baseline", "",
 		"do not report the findings that are listed in `file`; write it if it does not exist")
 	flags.TextVar(&config.confidence, "confidence", lint.Library,
-		"the weakest evidence to report: `proven`, library, or named, whose findings may be wrong")
+		"the weakest evidence to report: `proven`, library or named; named findings may be wrong")
 	flags.BoolVar(&config.diff, "diff", false, "write nothing; print a diff of what -fix would change")
 	flags.StringVar(&config.disable, "disable", "", "do not report these rules: `RL102,RL103`")
 	flags.StringVar(&enable, "enable", "", "report these rules, which are off by default: `RL110,P302`")
 	flags.BoolVar(&config.fix, "fix", false,
-		"apply the automatic fixes, which change only cancellation, overflows and dead bounds")
+		"apply the automatic fixes, which change only cancellation, overflows and limits that never apply")
 	flags.BoolVar(&config.github, "github", false, "print findings as GitHub annotations")
 	flags.BoolVar(&config.json, "json", false, "print findings as a JSON array, for scripts")
 	flags.StringVar(&config.sarif, "sarif", "", "also write findings as SARIF to `file`; with -, print only SARIF")
