@@ -78,11 +78,11 @@ func (e *TargetError) Error() string {
 	return fmt.Sprintf("no %s matches %q: there are %s", e.Kind, e.Target, strings.Join(names, ", "))
 }
 
-// Put adds an override and returns it with its ID. An override of policies applies to
-// calls that begin from now on, and an override of breakers to attempts that begin from
-// now on. If several overrides apply to one policy, the lowest limit counts. If several
-// hold the same breaker, open takes precedence over closed. Put returns the error of
-// [Override.Validate], a [*TargetError], [ErrClosed], or [ErrManyOverrides].
+// Put adds an override and returns it with its ID. A policy override applies to calls that
+// begin from now on, and a breaker override to attempts that begin from now on. If several
+// overrides apply to one policy, the lowest limit counts. If several hold the same breaker,
+// open takes precedence over closed. Put returns the error of [Override.Validate], a
+// [*TargetError], [ErrClosed], or [ErrManyOverrides].
 func (s *Set) Put(o Override) (Override, error) {
 	now := time.Now()
 	if err := o.Validate(now); err != nil {
