@@ -33,7 +33,7 @@
 // with Notices drops such a request instead of serving it, and ends the calls that it is
 // making for it. It never interrupts a worker.
 //
-// # Not modelled
+// # Not modeled
 //
 // The network takes no time and loses nothing. There are no connection pools, caches,
 // garbage collections, autoscaling, health checks or load balancing policies. In the

@@ -10,7 +10,7 @@
 // histories of durabletest execute the real code, and contrib/bench/kills kills real
 // processes.
 //
-// # What is modelled
+// # What is modeled
 //
 //   - Three processes, each with an owner's lease, up to two runs at a time, and a queue of
 //     updates that share transactions across runs.
@@ -33,7 +33,7 @@
 //     run.
 //   - The store's clock, which is also set forward and back.
 //
-// # What is not modelled
+// # What is not modeled
 //
 // Two attempts of a run at the same time, groups, children, parked runs, deadlines,
 // shared breakers, requeues and resolved steps, periodic runs, handler limits, retention

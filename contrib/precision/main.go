@@ -64,7 +64,7 @@ func run(dir string) error {
 	for _, pkg := range ours {
 		for path, imported := range pkg.Imports {
 			if imported.TypesInfo == nil {
-				delete(pkg.Imports, path) // it was not analysed
+				delete(pkg.Imports, path) // it was not analyzed
 			}
 		}
 	}
@@ -100,7 +100,7 @@ type compiler struct {
 	dropped int
 }
 
-// compile type-checks a package and reports whether it is to be analysed.
+// compile type-checks a package and reports whether it is to be analyzed.
 func (c *compiler) compile(pkg *packages.Package) bool {
 	ours := gocommand.IsOwn(pkg.Module)
 	var files []*ast.File

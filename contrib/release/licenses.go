@@ -24,7 +24,7 @@ type dependency struct {
 	of      []string // folders of modules whose packages import it
 }
 
-// writeLicenses writes the page with the licences of all dependencies.
+// writeLicenses writes the page with the licenses of all dependencies.
 func writeLicenses(ctx context.Context, root string) error {
 	page, err := licenses(ctx, root)
 	if err != nil {
@@ -42,13 +42,13 @@ func licenses(ctx context.Context, root string) (string, error) {
 		}
 	}
 	var b strings.Builder
-	b.WriteString(`# Licences of dependencies
+	b.WriteString(`# Licenses of dependencies
 
 The core runtime depends on the Go standard library alone. These modules are compiled into programs and into the packages of other folders; what only
 tests import is not listed. ` + "`retrygen ui`" + ` also contains [packages of npm](../playground/web/dist/licenses.txt).
 ` + "`go run . -licenses` in `contrib/release`" + ` writes this page.
 
-| module | version | licence | compiled into |
+| module | version | license | compiled into |
 |---|---|---|---|
 `)
 	for _, path := range slices.Sorted(maps.Keys(all)) {
@@ -95,7 +95,7 @@ func dependencies(ctx context.Context, root, dir string, all map[string]*depende
 	}
 }
 
-// licenseOf returns the names of the licences in the folder of a module.
+// licenseOf returns the names of the licenses in the folder of a module.
 func licenseOf(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -120,7 +120,7 @@ func licenseOf(dir string) (string, error) {
 	}
 	switch {
 	case len(files) == 0:
-		return "", fmt.Errorf("there is no licence in %s", dir)
+		return "", fmt.Errorf("there is no license in %s", dir)
 	case len(names) == 0:
 		return "one of its own: see its " + strings.Join(files, ", "), nil
 	}

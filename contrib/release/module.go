@@ -156,7 +156,7 @@ func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.name) }
 func (f file) Open() (io.ReadCloser, error) { return os.Open(f.name) }
 
 // files returns the files of a module: those that git tracks below its folder and that are
-// of no other module. The go command gives a module without a licence the one of the
+// of no other module. The go command gives a module without a license the one of the
 // repository.
 func (r *release) files(dir string) (files []modzip.File, err error) {
 	list, err := output(context.Background(), filepath.Join(r.tree, dir), "git", "ls-files", "-z")

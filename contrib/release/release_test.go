@@ -156,7 +156,7 @@ func TestReleaseRefuses(t *testing.T) {
 	}
 }
 
-// The page of licences has what the go.mod files have.
+// The page of licenses has what the go.mod files have.
 func TestLicenses(t *testing.T) {
 	got, err := licenses(t.Context(), filepath.Join("..", ".."))
 	if err != nil {

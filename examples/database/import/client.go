@@ -15,7 +15,7 @@ import (
 
 //go:generate go tool retrygen .
 
-// A Client reads shards from data centres, and writes them to the warehouse.
+// A Client reads shards from data centers, and writes them to the warehouse.
 type Client struct {
 	URL    string
 	Worker string // the process, for the report

@@ -1,7 +1,7 @@
-// Import imports 200 shards of four data centres with four worker processes. One
-// worker is killed, a data centre disappears, and a budget stops the storm of
+// Import imports 200 shards of four data centers with four worker processes. One
+// worker is killed, a data center disappears, and a budget stops the storm of
 // retries that follows. The job has a provisional result before it ends. When the
-// data centre is back, the dead letters are requeued. At the end the program
+// data center is back, the dead letters are requeued. At the end the program
 // compares the records of the job with what the servers have seen.
 package main
 

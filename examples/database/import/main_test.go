@@ -34,13 +34,13 @@ func TestMain(m *testing.M) {
 // acts are the lines of the report that are always there, in this order. # is any
 // number.
 var acts = []string{
-	"import-1: 200 shards of 4 data centres, 4 workers, STORE",
+	"import-1: 200 shards of 4 data centers, 4 workers, STORE",
 	"worker # was killed, with kill -9, after 40 shards",
-	"data centre south disappeared after 100 shards",
+	"data center south disappeared after 100 shards",
 	"final result: # of 200 shards, # rows (all_dcs_reported)",
 	"the budget granted 40 of 40 retries, and refused #: they would have been a storm",
 	"dead letters: # that may succeed now (reprocess), # to look at",
-	"data centre south is back, and ada has requeued # dead letters",
+	"data center south is back, and ada has requeued # dead letters",
 	"final result: 200 of 200 shards, # rows (all_dcs_reported)",
 	"checked: 200 shards, each stored once; # attempts, each recorded and executed once",
 	"checked: # attempts lost with the worker; # repeated writes recognized by their key; # retries, each granted",

@@ -19,7 +19,7 @@ const _ = genapi.GeneratedV1
 // them. Full jitter draws each wait from zero to that value. Each attempt may
 // take at most 2s. Only transient errors are retried.
 //
-// A read from a data centre, which may be unreachable.
+// A read from a data center, which may be unreachable.
 var policyRead = retry.Policy{
 	Name: "read",
 	Schedule: retry.Schedule{

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// The servers are the data centres and the warehouse. They fail on purpose, and keep
+// The servers are the data centers and the warehouse. They fail on purpose, and keep
 // what they have seen: the truth that the records of the job are compared with.
 type servers struct {
 	*httptest.Server
 	kill    int // writes until a worker is killed
-	outage  int // writes until a data centre disappears
+	outage  int // writes until a data center disappears
 	victims chan string
-	gone    chan struct{} // closed when the data centre has disappeared
+	gone    chan struct{} // closed when the data center has disappeared
 
 	mu       sync.Mutex
-	down     string         // the data centre that does not answer
+	down     string         // the data center that does not answer
 	attempts map[string]int // by attemptID: how often it was seen
 	reads    int
 	writes   int
@@ -30,7 +30,7 @@ type servers struct {
 }
 
 // newServers starts the servers. When as many writes were made as kill says, a
-// worker is named in victims. After outage writes, data centre south disappears.
+// worker is named in victims. After outage writes, data center south disappears.
 func newServers(kill, outage int) *servers {
 	s := &servers{
 		kill: kill, outage: outage, victims: make(chan string, 1), gone: make(chan struct{}),
@@ -47,7 +47,7 @@ func newServers(kill, outage int) *servers {
 func rowsOf(shard string) int { return 100 + len(shard) }
 
 // read returns the rows of a shard. One of 25 requests is rejected, and all of a
-// data centre that has disappeared get no response.
+// data center that has disappeared get no response.
 func (s *servers) read(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.attempts[r.Header.Get("Attempt")]++
@@ -101,7 +101,7 @@ func (s *servers) write(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// repair lets all data centres answer again.
+// repair lets all data centers answer again.
 func (s *servers) repair() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -71,7 +71,7 @@ func supervise(ctx context.Context, store string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	s.printf("%s: %d shards of 4 data centres, %d workers, %s", jobID, units, processes, kind)
+	s.printf("%s: %d shards of 4 data centers, %d workers, %s", jobID, units, processes, kind)
 	for _, act := range []func(context.Context) error{s.importAll, s.requeue, s.check} {
 		if err := act(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -139,7 +139,7 @@ func (s *supervisor) importAll(ctx context.Context) error {
 	}
 	select {
 	case <-s.servers.gone:
-		s.printf("data centre south disappeared after %d shards", units/2)
+		s.printf("data center south disappeared after %d shards", units/2)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -165,10 +165,10 @@ func (s *supervisor) budget(ctx context.Context) (limit, granted, refused int, e
 	return 0, 0, 0, fmt.Errorf("run %s has no group", jobID)
 }
 
-// requeue lets the data centre answer again, and requeues the dead letters.
+// requeue lets the data center answer again, and requeues the dead letters.
 func (s *supervisor) requeue(ctx context.Context) error {
 	s.servers.repair()
-	by := admin.By("ada", "data centre south is back")
+	by := admin.By("ada", "data center south is back")
 	if err := s.engine.Admin().ResetBudget(ctx, jobID, "import", by); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (s *supervisor) requeue(ctx context.Context) error {
 			}
 		}
 	}
-	s.printf("data centre south is back, and ada has requeued %d dead letters", total)
+	s.printf("data center south is back, and ada has requeued %d dead letters", total)
 	r, err := durable.Await[Report](ctx, s.engine, jobID)
 	if err != nil {
 		return err

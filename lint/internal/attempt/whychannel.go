@@ -29,7 +29,7 @@ func (j *judge) choice(s *ssa.Select) (w Why) {
 		w |= x
 	}
 	if timers > 1 {
-		w |= Clock // which comes first is not modelled
+		w |= Clock // which comes first is not modeled
 	}
 	return w
 }
