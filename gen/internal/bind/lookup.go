@@ -94,7 +94,30 @@ func (p *Package) object(from *Package, name, method string) (types.Object, erro
 	if full := p.fullSymbol(name, method); full != "" && from == p {
 		return nil, fmt.Errorf("package %s has no %s: write %s", p.Name, name, full)
 	}
+	if full := from.methodNamed(name, p); full != "" && method == "" {
+		return nil, fmt.Errorf("package %s has no %s: %s", from.Name, name, spelling.Question(full))
+	}
 	return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.names(p)))
+}
+
+// methodNamed returns the symbol of a method that somebody may mean who has written only its
+// name, such as Client.Price, or "" if no type or more than one has such a method.
+func (p *Package) methodNamed(name string, home *Package) (symbol string) {
+	for _, typ := range p.names(home) {
+		declared, ok := p.types.Scope().Lookup(typ).(*types.TypeName)
+		if !ok || declared.IsAlias() {
+			continue
+		}
+		method, _, _ := types.LookupFieldOrMethod(declared.Type(), true, p.types, name)
+		if _, ok := method.(*types.Func); !ok {
+			continue
+		}
+		if symbol != "" {
+			return ""
+		}
+		symbol = typ + "." + name
+	}
+	return symbol
 }
 
 // Declares returns an error if p does not declare a bound symbol. It returns nil
