@@ -70,9 +70,9 @@ func (l *Limiter) resize(most, limit int) {
 // settings are in the store.
 var ErrShared = errors.New("a rate that processes share cannot change")
 
-// Update changes the rate's settings while calls use it. Slots that are taken stay taken.
-// The next slot becomes free at the same time as before, but at most Burst slots from
-// now. Waiting attempts move up if the rate rises. Update returns an error and changes
+// Update changes the rate's settings while calls use it. Slots that are taken stay taken:
+// the time at which all slots are free again stays the same, but is at most Burst intervals
+// from now. Waiting attempts move up if the rate rises. Update returns an error and changes
 // nothing if [NewRate] would panic for p, if p has a different Name, or if several
 // processes share the rate ([ErrShared]). Update may be called at any time.
 func (r *Rate) Update(p RatePolicy) error { return updateNow(r.PrepareUpdate(p)) }

@@ -23,7 +23,7 @@ const sleepPark = time.Minute
 // running, the run continues after a random delay, which is at most the length of the
 // sleep and at most 30s.
 //
-// The name and the errors are the same as for [Step]. If the duration differs from the
+// The name has the same meaning as in [Step], and the errors are the same. If the duration differs from the
 // recorded one, the error is a [*ChangedError]. A second call with the same name in one
 // execution needs a [Scope]. A sleep is not an attempt and cannot fail. Within a step,
 // the error matches [ErrConflict].
@@ -53,7 +53,7 @@ func SleepUntil(ctx context.Context, name string, t time.Time) error {
 // signals are refused from then on. admin.Client.Requeue makes the step wait again. With
 // a timeout of 0, Wait returns a signal only if it was sent earlier.
 //
-// The name and the other errors are the same as for [Step]. If the timeout differs from
+// The name has the same meaning as in [Step], and the other errors are the same. If the timeout differs from
 // the recorded one, the error is a [*ChangedError]. Within a step, the error matches
 // [ErrConflict].
 func Wait[T any](ctx context.Context, name string, timeout time.Duration) (T, error) {

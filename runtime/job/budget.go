@@ -114,7 +114,7 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// Policy returns the numbers of the budget, with defaults set and ceilings applied.
+// Policy returns the budget's settings, with defaults filled in and ceilings applied.
 func (b *Budget) Policy() BudgetPolicy {
 	if b == nil {
 		return BudgetPolicy{Retries: NoRetries, PerUnit: NoRetries, MaxRetries: NoRetries, MaxPerUnit: NoRetries}

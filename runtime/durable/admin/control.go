@@ -102,8 +102,8 @@ func (c *Client) hold(ctx context.Context, run string, h *record.Hold) error {
 }
 
 // Resume continues a run that was paused with [Client.Pause], and the runs that were
-// paused with it. It does not change steps. Resume also continues a run that was paused
-// because it crashed too often without progress, and a failed run of a handler.
+// paused with it. It does not change steps. Resume also continues a failed run of a
+// handler, and a run that was paused because it crashed too often without making progress.
 // Afterwards, let workers execute the run, or call Run. If the run also has steps in
 // doubt, it stays paused until they are resolved. The error matches [ErrNotFound], or
 // [ErrConflict] for a run in another state.

@@ -205,7 +205,8 @@ func (q *Query) selectsCreated(t time.Time) bool {
 // MaxPage is the maximum number of records or entries in a page.
 const MaxPage = 1000
 
-// A Select names the records that an update works on. There must be at least one.
+// A Select names the records that an update works on. It must contain at least one key or
+// query.
 type Select struct {
 	// Keys are records whose locks the update waits for. They need not be sorted or
 	// distinct.
