@@ -30,10 +30,10 @@ type captureFunc = func(context.Context, Timeout) error
 
 // WithCapture returns a copy of ctx with a function f that captures timeouts. If ctx
 // already has such a function, f replaces it. If the policy of a wrapped call has Capture
-// set, the call calls f when a time limit has ended an attempt, or when the call stops
-// with [ErrDeadline]. f is called after the attempt has returned and before the wait for
-// the next one. It runs in the goroutine of the call, so it delays the call. The
-// observers of ctx receive the result as an [EventCapture].
+// set, f is called when a time limit has ended an attempt, or when the call stops with
+// [ErrDeadline]. This happens after the attempt has returned and before the wait for the
+// next one. f runs in the goroutine of the call, so it delays the call. The observers of
+// ctx receive the result as an [EventCapture].
 //
 // Package recovery provides such a function, so few programs call WithCapture themselves.
 func WithCapture(ctx context.Context, f func(context.Context, Timeout) error) context.Context {
@@ -44,7 +44,7 @@ var errNoCapture = errors.New("there is no recorder in the context: derive it wi
 
 // Capture captures the timeout of an attempt, if the attempt timed out and the policy has
 // Capture set. v is the decision made after the attempt. [Call.Next] calls Capture
-// itself. A package that stores calls first sets the state after the decision with
+// itself. A package that stores calls first passes the state that Decide returned to
 // [Call.Restore]. Then it calls Capture with the inputs that [Call.Inspect] returned.
 func (c *Call) Capture(ctx context.Context, f Failure, in Inputs, v Verdict) {
 	if c.policy.Capture {

@@ -46,11 +46,11 @@ import (
 //
 // If [Policy.Facts] returns facts about err, they replace the results of these methods.
 //
-// If none of these classifies err, its text is searched, as MatchText defines. A status
-// is recognized in the text if it is one of 400, 401, 403, 404, 409, 410, 422, 429, 500,
-// 502, 503 and 504 after a label (HTTP 503, status: 503, status code 503, response code
-// 503, error 503) or before its reason phrase (503 Service Unavailable). Without a
-// status, [MatchWords] looks for these words:
+// If none of these classifies err, its text is searched, as defined by MatchText. A
+// status is recognized in the text if it is one of 400, 401, 403, 404, 409, 410, 422,
+// 429, 500, 502, 503 and 504 after a label (HTTP 503, status: 503, status code 503,
+// response code 503, error 503) or before its reason phrase (503 Service Unavailable).
+// Without a status, [MatchWords] looks for these words:
 //
 //   - [ClassNetwork]: network, connection, refused, unreachable;
 //   - [ClassTimeout]: timeout, timed out;
@@ -71,8 +71,8 @@ import (
 //   - errors with the status 400, 401, 403, 404 or 422, unless their Action is
 //     [ActionRetry] or the callee has marked them with [After];
 //   - other errors that show that the same call would fail again. The same two exceptions
-//     apply; a third one is that RetryOn contains a class of Classes to which the error
-//     belongs;
+//     apply, and there is a third one: RetryOn contains a class, defined in Classes, to
+//     which the error belongs;
 //   - refusals that come from a breaker, limiter, rate or throttle inside the called
 //     function, unless RetryOn contains their class;
 //   - errors of ClassUnknown, unless RetryUnknown is set or RetryOn contains

@@ -10,7 +10,7 @@
 //
 // [Do] returns the result of the first attempt that succeeds. If no attempt succeeds, it
 // returns an [*Error]. It wraps the error of the last attempt and contains the [Reason]
-// why no other attempt followed. Test for a reason with errors.Is(err,
+// why no further attempt followed. Test for a reason with errors.Is(err,
 // retry.ErrAttempts). The zero value of each field of a Policy means its default: three
 // attempts, with waits of 1s and 2s.
 //
@@ -66,8 +66,8 @@
 //     exceed the delay budget, the deadline or MaxElapsed. [ErrDelayBudget],
 //     [ErrDeadline], [ErrElapsed], [ErrRetryAfter]
 //  6. Will the breaker admit an attempt after the wait? [ErrBreakerOpen]
-//  7. Does the shared budget have a retry left? This check is last, so that a
-//     call that stops for another reason does not consume a retry. [ErrBudget]
+//  7. Does the shared budget have a retry left? This check is last, so that a call that
+//     stops for a different reason does not consume a retry. [ErrBudget]
 //
 // If every check allows a retry, the call reports an [Event], waits, checks the context
 // again, asks the breaker and the gate for permission and makes the next attempt.

@@ -24,8 +24,8 @@ const (
 	ErrCanceled     Reason = "canceled"               // the caller's context was canceled
 	ErrRetryAfter   Reason = "retry-after too long"   // the wait that the error asks for exceeds a limit
 	ErrBreakerOpen  Reason = "breaker open"           // the breaker admits no attempt
-	ErrLimited      Reason = "no permit"              // no permit became free within the limiter's longest wait
-	ErrRateLimited  Reason = "rate limited"           // the rate had no free turn within its longest wait
+	ErrLimited      Reason = "no permit"              // no permit became free within the limiter's MaxWait
+	ErrRateLimited  Reason = "rate limited"           // the rate had no free slot within its MaxWait
 	ErrThrottled    Reason = "throttled"              // the throttle refused the attempt, because the service is failing
 	ErrBudget       Reason = "retry budget exhausted" // the shared budget has no retry left
 	ErrNested       Reason = "attempt of a retry"     // the outer call is already retried
@@ -131,8 +131,9 @@ type Error struct {
 	stated bool // Err is that of a call inside this one, and states the reason
 }
 
-// Error returns one line with the policy, the reason, the numbers and the last error. It
-// omits the reason if the last error already contains it.
+// Error returns one line with the policy, the reason, the number of attempts, the time
+// spent waiting and the last error. It omits the reason if the last error already
+// contains it.
 func (e *Error) Error() string {
 	policy := e.Policy
 	if policy != "" {

@@ -10,7 +10,7 @@ import (
 //
 //	user, err := retry.Do(ctx, policy.Load(), fetch)
 //
-// A call keeps the policy with which it began. Any number of goroutines may use a Live.
+// A call keeps the policy that it started with. Any number of goroutines may use a Live.
 // The values that calls share are changed in place: breakers, budgets, limiters, rates,
 // throttles and hedges have an Update method.
 type Live struct {

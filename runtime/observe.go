@@ -15,9 +15,9 @@ type EventKind uint8
 // The kinds of events.
 const (
 	EventRetry          EventKind = iota // an attempt failed; another one follows after Wait
-	EventStop                            // an attempt failed or was refused, and no other one follows; Reason says why
+	EventStop                            // an attempt failed or was refused, and none follows; Reason says why
 	EventTimeoutClamped                  // a timeout exceeded the hard limit; reported before the first attempt
-	EventCapture                         // a timeout was captured, before the retry or the stop; Err: what could not be
+	EventCapture                         // a timeout was captured before the retry or stop; Err: what was not captured
 	EventHedge                           // a second request of an attempt has returned, with Err or an answer
 )
 
@@ -48,7 +48,8 @@ type Event struct {
 	Breaker      string        // name of the breaker, or empty
 	BreakerState breaker.State // after the attempt
 	// AdmitsIn is the time after which an open breaker may admit attempts. It is set if
-	// the breaker has refused this attempt or is the reason why no other attempt follows.
+	// the breaker has refused this attempt or is the reason why no further attempt
+	// follows.
 	AdmitsIn   time.Duration
 	BudgetLeft float64 // retries left in the shared budget; −1 without a budget
 

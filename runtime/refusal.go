@@ -19,8 +19,8 @@ type Refusal struct {
 	Breaker string        // name of the breaker
 	State   breaker.State // when the breaker refused the attempt
 	// AdmitsAt is the time after which an open breaker may admit an attempt. It is zero
-	// in the other states: there, the breaker may admit an attempt at any time, or not
-	// before Reset.
+	// in the other states, in which the breaker may admit an attempt at any time or
+	// admits none before Reset.
 	AdmitsAt time.Time
 	AdmitsIn time.Duration // from the refusal to AdmitsAt, or 0
 }

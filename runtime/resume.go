@@ -42,16 +42,16 @@ func (c *Call) Inspect(ctx context.Context, err error) (Failure, Inputs) {
 }
 
 // Stop reports the end of a call as [EventStop] and returns the error for the caller. v
-// is the decision to end the call. Before calling Stop, set the state after the decision
-// with [Call.Restore]. If v has a Wait, Stop subtracts it from Waited, because the call
-// did not wait.
+// is the decision to end the call. Before calling Stop, pass the state that Decide
+// returned to [Call.Restore]. If v has a Wait, Stop subtracts it from Waited, because the
+// call did not wait.
 func (c *Call) Stop(ctx context.Context, f Failure, v Verdict) error {
 	f.classify(c.policy)
 	return c.stop(ctx, &f, &v)
 }
 
 // Retry reports the decision to retry as [EventRetry] and ends the context of the
-// attempt. Before calling Retry, set the state after the decision with [Call.Restore].
+// attempt. Before calling Retry, pass the state that Decide returned to [Call.Restore].
 // Retry neither waits nor takes anything from a budget.
 func (c *Call) Retry(ctx context.Context, f Failure, v Verdict) {
 	f.classify(c.policy)

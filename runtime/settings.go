@@ -16,10 +16,10 @@ import (
 // decisions have the same Settings, because Settings contain only effective values, and
 // no values without effect. The zero value means that nothing is known.
 //
-// The text is a heading followed by a line `name: value` for each setting that differs
-// from its default. Settings are named as in policy files. It does not change with the
-// version of this package, unless the meaning of a policy changes. Treat it as opaque,
-// because later versions may add settings.
+// The text is a heading followed by a `name: value` line for each setting that differs
+// from its default. Settings are named as in policy files. The text does not change with
+// the version of this package, unless the meaning of a policy changes. Treat it as
+// opaque, because later versions may add settings.
 type Settings string
 
 // settingsHeading begins all Settings that are known.

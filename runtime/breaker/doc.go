@@ -15,7 +15,7 @@
 //
 //	user, err := retry.DoWith(ctx, &policy, retry.Shared{Breaker: up}, get)
 //
-// Code without retries uses a breaker by itself:
+// Code without retries can use a breaker on its own:
 //
 //	permit, ok := up.Admit()
 //	if !ok {

@@ -21,7 +21,7 @@ func (b *Breaker) HoldOpen(until time.Time) { b.hold(Open, until) }
 
 // HoldClosed makes the breaker admit all attempts in this process until the given time,
 // whatever its state. Use it if you know that the failures do not matter or that the
-// breaker is too strict. In the meantime, the state changes as usual, and afterwards it
+// breaker is too strict. In the meantime, the state changes as usual. Afterwards, it
 // takes effect again. See [Breaker.HoldOpen].
 func (b *Breaker) HoldClosed(until time.Time) { b.hold(Closed, until) }
 

@@ -53,8 +53,8 @@ type Policy struct {
 	// Window. Window and WindowCalls are mutually exclusive.
 	WindowCalls int
 
-	// OpenFor is how long an open breaker refuses all attempts. It becomes half-open when
-	// more time has passed. Zero means 30s.
+	// OpenFor is how long an open breaker refuses all attempts. It becomes half-open once
+	// this time has passed. Zero means 30s.
 	OpenFor time.Duration
 	// MaxOpenFor is the maximum to which the open time can grow. Each time a half-open
 	// breaker opens again, the open time doubles, up to MaxOpenFor. Once the breaker has

@@ -2,7 +2,7 @@ package breaker
 
 import "time"
 
-// A Remote is the common copy of a breaker that several processes share: see
+// A Remote is the shared copy of a breaker that several processes use: see
 // [Breaker.Share]. Package runtime/durable/shared implements it on top of a store. Its
 // methods may be called by multiple goroutines simultaneously. OpenUntil in the returned
 // snapshots is a time by this process's clock.
@@ -50,8 +50,8 @@ func (b *Breaker) Share(r Remote) {
 }
 
 // Sync synchronizes the breaker with its remote. exchange receives the state of the
-// breaker, and whether this process has changed it since the last Sync. It returns the
-// state of the remote, or false if there is nothing new.
+// breaker, and whether this process has changed it since the last Sync. exchange returns
+// the state of the remote, or false if there is nothing new.
 func (b *Breaker) Sync(exchange func(local Snapshot, changed bool) (Snapshot, bool, error)) error {
 	b.lock()
 	local, changed := b.s, b.changed
@@ -156,8 +156,8 @@ func answered(s Sample, after State) ChangeReason {
 }
 
 // Set merges the state of another copy of the breaker into the snapshot. A closed
-// snapshot becomes open, with the greater number of failures. After a reset it becomes
-// closed, and it may become forced open.
+// snapshot becomes open, with the greater number of failures. If the other copy was reset
+// or forced open, so is the snapshot.
 func (p Policy) Set(s *Snapshot, copied Snapshot, now time.Time) {
 	m := p.load(s, now)
 	switch {

@@ -9,7 +9,8 @@ import (
 // failure count. It may be called at any time. Update returns an error and changes
 // nothing if [New] would panic for p or if p has a different Name.
 //
-//   - A closed breaker whose failures have reached a lower limit opens at the next failure.
+//   - If the failures of a closed breaker have already reached the new limit, the breaker
+//     opens at the next failure.
 //   - A new window for the rates begins if Window, WindowCalls or SlowCall changes, or if
 //     the breaker had no rate before.
 //   - An open breaker stays open for at most OpenFor from now.
@@ -23,8 +24,8 @@ func (b *Breaker) Update(p Policy) error {
 }
 
 // PrepareUpdate returns a function that makes the update, or the error that
-// [Breaker.Update] would return. Code that makes several updates, all or none of them,
-// prepares them all first.
+// [Breaker.Update] would return. To make either all of several updates or none of them,
+// prepare all of them first.
 func (b *Breaker) PrepareUpdate(p Policy) (update func(), err error) {
 	if err := p.validate(); err != nil {
 		return nil, err

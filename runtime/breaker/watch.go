@@ -32,7 +32,7 @@ const (
 	ChangeReset           ChangeReason = "reset"                // by Breaker.Reset
 	ChangeRestored        ChangeReason = "restored"             // by Breaker.Restore
 	ChangeHeld            ChangeReason = "held"                 // by Breaker.HoldOpen or Breaker.HoldClosed
-	ChangeHoldEnded       ChangeReason = "hold ended"           // it expired, or by Breaker.EndHold
+	ChangeHoldEnded       ChangeReason = "hold ended"           // the hold expired or was ended by Breaker.EndHold
 	ChangeShared          ChangeReason = "shared store"         // by another process or an operator: see Breaker.Share
 )
 

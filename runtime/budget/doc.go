@@ -5,9 +5,9 @@
 //
 // A [Budget] is a token bucket that starts full. A retry takes a token, and a success
 // adds a fifth of a token. In addition, ten tokens are added per second, so that clients
-// with few calls can retry. The bucket has room for 100 tokens. [Policy] can change these
-// numbers. Finagle (RetryBudget) and gRPC (retry throttling, proposal A6) use the same
-// algorithm.
+// with few calls can retry. The bucket has room for 100 tokens. These numbers can be
+// changed in the [Policy]. Finagle (RetryBudget) and gRPC (retry throttling, proposal A6)
+// use the same algorithm.
 //
 // Calls under a retry.Policy share a budget through retry.Shared:
 //

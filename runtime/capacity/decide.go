@@ -53,8 +53,8 @@ func (p LimiterPolicy) Next(limit float64, w Window) float64 {
 // The state is a single time, called the "theoretical arrival time" in the Generic Cell
 // Rate Algorithm. It is the time at which all taken slots would have been used up if each
 // had waited for its turn. The zero time means that no slot is taken. A state that is
-// more than Burst slots in the future comes from another clock, and is reduced to that
-// limit.
+// more than Burst slots in the future comes from a different clock, and is reduced to
+// that limit.
 func (p RatePolicy) Take(state, now time.Time) (next time.Time, wait time.Duration) {
 	g := p.Effective().spacing()
 	tat, wait := g.take(int64(max(state.Sub(now), -1)), 0)
@@ -64,8 +64,8 @@ func (p RatePolicy) Take(state, now time.Time) (next time.Time, wait time.Durati
 // Reserve takes the next slot of a rate that several processes share. It returns the new
 // state and how long the attempt has to wait for its slot. If the wait is longer than
 // MaxWait, the slot is not taken and the state does not change. A state that is later
-// than MaxWait allows comes from another clock. Reserve always reduces it to the state of
-// a full queue.
+// than MaxWait allows comes from a different clock. Reserve always reduces it to the
+// state of a full queue.
 func (p RatePolicy) Reserve(state, now time.Time) (next time.Time, wait time.Duration, ok bool) {
 	p = p.Effective()
 	g := p.spacing()

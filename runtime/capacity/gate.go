@@ -132,8 +132,8 @@ func (g *Gate) TryEnter() (Pass, bool) {
 	return p, true
 }
 
-// Leave returns the pass of an attempt that has ended, and reports the samples of the
-// attempt for the limiter and for the throttle.
+// Leave returns the pass of an attempt that has ended, and reports the attempt's samples
+// to the limiter and the throttle.
 func (g *Gate) Leave(p Pass, limiter, throttle Sample) {
 	if !p.admitted {
 		return

@@ -98,8 +98,8 @@ type ThrottlePolicy struct {
 	// MinCalls is the minimum number of requests in the window for any of them to be
 	// refused. Zero means 20.
 	MinCalls int
-	// MaxShare is the greatest share of requests that is refused. The others detect when
-	// the service has recovered. Zero means 0.95.
+	// MaxShare is the greatest share of requests that is refused. The remaining requests
+	// show when the service has recovered. Zero means 0.95.
 	MaxShare float64
 	// Count lists the names of the classes of errors that an overloaded service returns.
 	// The default and the exceptions are the same as for the Count of a breaker.

@@ -54,7 +54,7 @@ func NewRate(p RatePolicy) *Rate {
 	return r
 }
 
-// A Remote is the state, in a store, of a rate that several processes share: see
+// A Remote is the stored state of a rate that several processes share: see
 // [NewSharedRate]. Its method may be called by multiple goroutines simultaneously.
 type Remote interface {
 	// Reserve takes the next slot with [RatePolicy.Reserve]. It returns how long the

@@ -15,13 +15,13 @@ var ErrAdaptive = errors.New("a limiter cannot begin or cease to adapt its limit
 // keep them, even if the limit falls below their number. Attempts that wait keep their
 // MaxWait. An adaptive limit keeps its current value, within Min and Max. Update returns
 // an error and changes nothing if [NewLimiter] would panic for p, if p has a different
-// Name, or if the limit would become adaptive or cease to be ([ErrAdaptive]). Update may
-// be called at any time, but not for the zero Limiter.
+// Name, or if the update would make a fixed limit adaptive or an adaptive limit fixed
+// ([ErrAdaptive]). Update may be called at any time, but not for the zero Limiter.
 func (l *Limiter) Update(p LimiterPolicy) error { return updateNow(l.PrepareUpdate(p)) }
 
 // PrepareUpdate returns a function that makes the update, or the error that
-// [Limiter.Update] would return. Code that makes several updates, all or none of them,
-// prepares them all first.
+// [Limiter.Update] would return. To make either all of several updates or none of them,
+// prepare all of them first.
 func (l *Limiter) PrepareUpdate(p LimiterPolicy) (update func(), err error) {
 	p = p.Effective()
 	old := l.Policy()
@@ -66,8 +66,8 @@ func (l *Limiter) resize(most, limit int) {
 	l.most.Store(uint64(most))
 }
 
-// ErrShared is the error of an update of a rate that several processes share: its
-// settings are in the store.
+// ErrShared is the error of an update of a rate that several processes share. The
+// settings of such a rate are in the store.
 var ErrShared = errors.New("a rate that processes share cannot change")
 
 // Update changes the rate's settings while calls use it. Slots that are taken stay taken:
@@ -78,8 +78,8 @@ var ErrShared = errors.New("a rate that processes share cannot change")
 func (r *Rate) Update(p RatePolicy) error { return updateNow(r.PrepareUpdate(p)) }
 
 // PrepareUpdate returns a function that makes the update, or the error that [Rate.Update]
-// would return. Code that makes several updates, all or none of them, prepares them all
-// first.
+// would return. To make either all of several updates or none of them, prepare all of
+// them first.
 func (r *Rate) PrepareUpdate(p RatePolicy) (update func(), err error) {
 	p = p.Effective()
 	if err := p.validate(); err != nil {
@@ -105,8 +105,8 @@ func (r *Rate) PrepareUpdate(p RatePolicy) (update func(), err error) {
 func (t *Throttle) Update(p ThrottlePolicy) error { return updateNow(t.PrepareUpdate(p)) }
 
 // PrepareUpdate returns a function that makes the update, or the error that
-// [Throttle.Update] would return. Code that makes several updates, all or none of them,
-// prepares them all first.
+// [Throttle.Update] would return. To make either all of several updates or none of them,
+// prepare all of them first.
 func (t *Throttle) PrepareUpdate(p ThrottlePolicy) (update func(), err error) {
 	e := p.Effective()
 	if err := e.validate(); err != nil {

@@ -34,8 +34,8 @@ import (
 // start is not recorded, such as executing a step with genapi.RecordFailures or without a
 // policy, or starting another run.
 //
-// Hold is an option of [Run] and [Handle]. It applies to executions in their process and
-// is not recorded. If it is passed to [Start], Start returns an error that matches
+// Hold is an option of [Run] and [Handle]. It applies only to executions in this process
+// and is not recorded. If it is passed to [Start], Start returns an error that matches
 // [ErrConflict].
 func Hold() RunOption { return func(o *runOptions) { o.hold = true } }
 

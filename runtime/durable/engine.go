@@ -88,7 +88,7 @@ func WithCodec(c Codec) Option {
 // OnEvent adds a function that is called for every event. It is called in the goroutine
 // that causes the event, with the context of the call, the run or the operation, which
 // may have ended. The function must not call methods of the engine. If OnEvent is used
-// several times, the functions are called in that order.
+// several times, the functions are called in the order in which they were added.
 func OnEvent(f func(context.Context, events.Event)) Option {
 	return func(e *Engine) error {
 		e.ns.OnEvent(f)
@@ -137,7 +137,7 @@ func (e *Engine) Admin() *admin.Client { return admin.ClientOf(e.ns) }
 // Close cancels the contexts of the runs and waits until their functions have returned.
 // Then it releases the lease. The state of the runs is kept in the store.
 //
-// If the store does not answer, the executions end a minute after ctx, as in
+// If the store does not answer, the executions end a minute after the end of ctx, as in
 // [Engine.Run]. Close returns an error at most 4/3 of a lease later, which is 100s after
 // the end of ctx by default. The lease then expires by itself.
 func (e *Engine) Close(ctx context.Context) error {

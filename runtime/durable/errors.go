@@ -25,8 +25,8 @@ var (
 	// ErrExpired is returned by a run that has ended and whose results have since been
 	// deleted: see [Retention] and [FailedRetention].
 	ErrExpired = errors.New("the run has ended; its results were deleted")
-	// ErrFenced is returned by a run that another engine, or another call of Run,
-	// has taken over.
+	// ErrFenced is returned by a run that was taken over by another engine or by another
+	// call to Run.
 	ErrFenced = errors.New("the run is executed elsewhere")
 	// ErrChanged matches a [*ChangedError].
 	ErrChanged = errors.New("a recorded step is called with different arguments, or by another function")

@@ -26,7 +26,7 @@ import (
 // to be started or a decision is due. In this case, return the error from GroupRuns.
 // Otherwise, GroupRuns waits. When the group ends, runs that have not ended are canceled.
 //
-// Retries of steps of these runs count against the group's budget. Events about the group
+// Retries of these runs' steps count against the group's budget. Events about the group
 // are reported by the engines that record the ends of its units.
 func GroupRuns[In, Out any](
 	ctx context.Context, g *job.Group, handler string, units []string, input func(unit string) In,

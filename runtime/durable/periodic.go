@@ -50,9 +50,9 @@ func (f periodicOption) periodic(o *periodicOptions) { f(o) }
 func (f RunOption) periodic(o *periodicOptions) { o.run = append(o.run, f) }
 
 // CatchUp makes workers start the latest n missed periods as soon as a worker is running
-// again. For an hourly report after a weekend without workers, 1 makes a single report,
-// and 24 makes one for each of the last 24 hours. The default is 0: missed periods are
-// skipped. CatchUp panics if n is negative or greater than 1000.
+// again. For an hourly report after a weekend without workers, CatchUp(1) results in a
+// single report, and CatchUp(24) in one for each of the last 24 hours. The default is 0:
+// missed periods are skipped. CatchUp panics if n is negative or greater than 1000.
 func CatchUp(n int) PeriodicOption {
 	if n < 0 || n > maxPeriods {
 		panic(fmt.Sprintf("durable: CatchUp(%d) is not between 0 and %d", n, maxPeriods))
@@ -94,9 +94,9 @@ type periodic struct {
 // [NoOverlap]. At most 1000 periods start at once. The store records the latest period of
 // each name, so a new schedule for the name does not repeat it.
 //
-// Times are passed to the schedule in UTC. A cron line of robfig/cron can begin with
-// another time zone, as in "CRON_TZ=Europe/Vienna 0 6 * * *". It then follows the rules
-// of this zone for daylight saving time.
+// Times are passed to the schedule in UTC. A cron line of robfig/cron can begin with a
+// different time zone, as in "CRON_TZ=Europe/Vienna 0 6 * * *". The schedule then follows
+// that zone's rules for daylight saving time.
 //
 // Periodic panics if [Handle] refuses the name, if the name and [Version] already have a
 // schedule, or if the schedule depends on the time at which it is evaluated, like "@every

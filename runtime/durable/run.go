@@ -63,7 +63,7 @@ func Timeout(d time.Duration) RunOption {
 }
 
 // Version records the version of a run's function. [Current] returns it, so a function
-// whose steps have changed can continue an older run with the steps with which it began.
+// whose steps have changed can continue an older run with the steps that it started with.
 func Version(n int) RunOption { return func(o *runOptions) { o.version = n } }
 
 // Retention sets how long the input, the results and the history of a run are kept after
@@ -142,8 +142,9 @@ func Budget(p job.BudgetPolicy) RunOption { return func(o *runOptions) { o.budge
 // within another run, that run is recorded as the parent.
 //
 // If ctx has ended and the store does not answer, Run tries for 30s to record the end of
-// an attempt, and for 30s to record the end of the run. Then it returns the store's
-// error. Nothing is acknowledged, and an attempt whose end was not recorded is in doubt.
+// an attempt, and for another 30s to record the end of the run. Then it returns the
+// store's error. Nothing is acknowledged, and an attempt whose end was not recorded is in
+// doubt.
 func (e *Engine) Run(ctx context.Context, id string, fn func(context.Context) error, options ...RunOption) error {
 	_, err := e.run(
 		ctx, id, func(ctx context.Context) (record.Payload, error) { return record.Payload{}, fn(ctx) }, options,

@@ -14,7 +14,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Sharded distributes runs over several stores, if there are more runs than one
+// A Sharded distributes runs over several stores, for programs with more runs than one
 // database can record. Each store is a shard, and has its own engine with its own leases,
 // workers and clock. A run and all its descendants are on the same shard, which is chosen
 // by a hash of their root. So no transaction needs two shards.
@@ -25,9 +25,9 @@ import (
 // postgres.OpenSharded refuses such a change.
 //
 // [genapi.StepPolicy.Breaker] and [genapi.StepPolicy.Budget] are records of one store,
-// which a transaction on another shard cannot reach. Steps that need them there return
-// [ErrShard]. Instead, set the step's Shared to a breaker and a shared.Budget that a
-// shared.Link connects to one store.
+// which a transaction on another shard cannot reach. A step that needs one of them on a
+// different shard returns [ErrShard]. Instead, set the step's Shared to a breaker and a
+// shared.Budget that a shared.Link connects to one store.
 type Sharded struct{ engines []*Engine }
 
 // ErrShard is returned for a call that needs records on a different shard: see [Sharded].

@@ -23,10 +23,10 @@ const sleepPark = time.Minute
 // running, the run continues after a random delay, which is at most the length of the
 // sleep and at most 30s.
 //
-// The name has the same meaning as in [Step], and the errors are the same. If the duration differs from the
-// recorded one, the error is a [*ChangedError]. A second call with the same name in one
-// execution needs a [Scope]. A sleep is not an attempt and cannot fail. Within a step,
-// the error matches [ErrConflict].
+// The name has the same meaning as in [Step], and the errors are also the same. If the
+// duration differs from the recorded one, the error is a [*ChangedError]. A second call
+// with the same name in one execution needs a [Scope]. A sleep is not an attempt and
+// cannot fail. Within a step, the error matches [ErrConflict].
 func Sleep(ctx context.Context, name string, d time.Duration) error {
 	end := func(now time.Time) time.Time { return now.Add(max(d, 0)) }
 	_, err := callPause(ctx, record.SleepFunction, name, genapi.Arguments("d", d), pausing{end: end})
@@ -53,9 +53,9 @@ func SleepUntil(ctx context.Context, name string, t time.Time) error {
 // signals are refused from then on. admin.Client.Requeue makes the step wait again. With
 // a timeout of 0, Wait returns a signal only if it was sent earlier.
 //
-// The name has the same meaning as in [Step], and the other errors are the same. If the timeout differs from
-// the recorded one, the error is a [*ChangedError]. Within a step, the error matches
-// [ErrConflict].
+// The name has the same meaning as in [Step], and so do the other errors. If the timeout
+// differs from the recorded one, the error is a [*ChangedError]. Within a step, the error
+// matches [ErrConflict].
 func Wait[T any](ctx context.Context, name string, timeout time.Duration) (T, error) {
 	var value T
 	end := func(now time.Time) time.Time { return now.Add(max(timeout, 0)) }

@@ -17,12 +17,12 @@ import (
 // StartTx does not commit the transaction and does not retry. If it returns an error,
 // roll the transaction back. If the run already exists with the same name and input,
 // StartTx does nothing. If another transaction has started the same run and has not
-// ended, StartTx waits for it. Transactions that start several of the same runs must
-// start them in the same order; otherwise they may deadlock.
+// ended, StartTx waits for it. Transactions that have several runs in common must start
+// them in the same order; otherwise they may deadlock.
 //
 // StartTx returns an error if it is called within a run of the engine, if the options
 // contain a [Budget], or if the transaction does not belong to the engine's store. The
-// run has no parent, and its only budget is that of its handler. StartTx does not report
+// run has no parent, and its only budget is its handler's budget. StartTx does not report
 // [events.EventCreated], because the transaction may be rolled back.
 func StartTx[In any](
 	ctx context.Context, e *Engine, tx storage.Transaction, name, id string, in In, options ...RunOption,

@@ -15,9 +15,9 @@ func HeldContext(ctx context.Context) context.Context {
 }
 
 // AsValue returns the first error of type *T or T in the tree of err. It looks for *T
-// first, because a type may have an As method that accepts *T, which is the target that
-// errors.As uses for a value, without setting it. An error type whose Error method has a
-// value receiver may occur in either form.
+// first. Otherwise, an As method might accept the target of type *T that errors.As passes
+// when it looks for a T, and not set it. An error type whose Error method has a value
+// receiver may occur in either form.
 func AsValue[T error, P interface {
 	*T
 	error

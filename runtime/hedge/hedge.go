@@ -56,8 +56,8 @@ func (h *Hedge) Update(p Policy) error {
 }
 
 // PrepareUpdate returns a function that makes the update, or the error that
-// [Hedge.Update] would return. Code that makes several updates, all or none of them,
-// prepares them all first.
+// [Hedge.Update] would return. To make either all of several updates or none of them,
+// prepare all of them first.
 func (h *Hedge) PrepareUpdate(p Policy) (update func(), err error) {
 	if err := p.validate(); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// NoRetries, as a number in a [BudgetPolicy], allows no retries.
+// NoRetries, as a limit in a [BudgetPolicy], allows no retries.
 const NoRetries int = -1
 
 // Defaults of the fields of [BudgetPolicy].
@@ -31,7 +31,7 @@ type BudgetPolicy struct {
 	Retries int
 	// PerUnit is the maximum number of retries of one unit. Zero means 3.
 	PerUnit int
-	// MaxRetries and MaxPerUnit are ceilings: [NewBudget] clamps greater numbers to them.
+	// MaxRetries and MaxPerUnit are ceilings: [NewBudget] clamps greater limits to them.
 	// Zero means 50 for MaxRetries and 5 for MaxPerUnit.
 	MaxRetries, MaxPerUnit int
 }
@@ -50,9 +50,9 @@ func (p BudgetPolicy) Effective() BudgetPolicy {
 	return p
 }
 
-// Request returns a copy of p with the numbers that a job asks for. For a number of 0 or
-// less, the number in p is kept. If p allows no retries, a job cannot get any:
-// [NewBudget] clamps such a number to 0.
+// Request returns a copy of p with the limits that a job asks for. If a requested limit
+// is 0 or less, the limit in p is kept. If p allows no retries, a job cannot get any:
+// [NewBudget] clamps the requested limit to 0.
 func (p BudgetPolicy) Request(retries, perUnit int) BudgetPolicy {
 	ask := func(n int, own, ceiling *int) {
 		if n <= 0 {
@@ -82,8 +82,8 @@ type Budget struct {
 	units    map[string]int // retries by unit
 }
 
-// NewBudget returns an unused budget. Numbers above a ceiling are clamped to it:
-// see [Budget.Clamped].
+// NewBudget returns an unused budget. Limits above a ceiling are clamped to it: see
+// [Budget.Clamped].
 func NewBudget(p BudgetPolicy) *Budget {
 	b := &Budget{policy: p.Effective(), units: map[string]int{}}
 	var notes []string
@@ -122,8 +122,8 @@ func (b *Budget) Policy() BudgetPolicy {
 	return b.policy
 }
 
-// Clamped describes the numbers that were above a ceiling, as in "retries 80 is clamped
-// to 50". It returns "" if there are none.
+// Clamped describes the limits that were above a ceiling, as in "retries 80 is clamped to
+// 50". It returns "" if there are none.
 func (b *Budget) Clamped() string {
 	if b == nil {
 		return ""
@@ -131,9 +131,9 @@ func (b *Budget) Clamped() string {
 	return b.clamped
 }
 
-// Withdraw takes one retry from the budget of the job and from that of a unit, in one
-// atomic step. A retry is never returned. If one of the two budgets is used up, Withdraw
-// takes nothing and returns a [*BudgetError].
+// Withdraw takes one retry from the job's budget and from a unit's budget, in one atomic
+// step. A retry is never returned. If one of the two budgets is used up, Withdraw takes
+// nothing and returns a [*BudgetError].
 func (b *Budget) Withdraw(unit string) error {
 	if b == nil {
 		return &BudgetError{Reason: ReasonNoBudget, Unit: unit}

@@ -50,8 +50,9 @@ func (g *Group) SetBudget(b *Budget) { g.budget = b }
 func (g *Group) SetBestEffort(b *BestEffort) { g.policy.BestEffort = b }
 
 // Observe adds a function that is called with the context of [Run] and each event of the
-// group. Because a retry is taken from the budget without a context, its event comes with
-// [context.Background]. The function may be called by multiple goroutines simultaneously.
+// group. Because a retry is taken from the budget without a context, the event for it is
+// reported with [context.Background]. The function may be called by multiple goroutines
+// simultaneously.
 func (g *Group) Observe(f func(context.Context, Event)) { g.observers = append(g.observers, f) }
 
 // Unit returns the retry budget of one unit, for [retry.Shared]. It is nil if

@@ -144,9 +144,9 @@ func (b BestEffort) Effective() BestEffort {
 	return b
 }
 
-// Request returns a copy of b with the settings that a job asks for. For a zero or
-// negative number, the number in b is kept. Deadlines above [MaxDeadline] are clamped to
-// it when the group runs.
+// Request returns a copy of b with the settings that a job asks for. If a requested
+// setting is zero or negative, the setting in b is kept. Deadlines above [MaxDeadline]
+// are clamped to it when the group runs.
 func (b BestEffort) Request(minSuccess int, deadline time.Duration) BestEffort {
 	b.MinSuccess = positiveOr(minSuccess, b.MinSuccess)
 	b.Deadline = positiveOr(deadline, b.Deadline)

@@ -16,7 +16,7 @@ const (
 	ReasonEnough                      // enough units have succeeded
 	ReasonDeadline                    // the deadline of best effort has passed
 
-	// Reasons of a [Decision] that the group's error policy has stopped the group.
+	// Reasons of a [Decision] to stop the group because of its error policy.
 	ReasonBreakerOpen // a unit failed while the group's breaker was open
 	ReasonMaxFailures // MaxFailures units have failed
 	ReasonFailureRate // the share of failed units is above FailureRate

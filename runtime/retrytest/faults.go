@@ -206,8 +206,8 @@ func (f *Faults) Begin(ctx context.Context, name string, args ...any) (before, a
 	}
 }
 
-// Op returns a function for [retry.Do] and for the generic functions of policies. The
-// function has the given name for f, and does only what f decides.
+// Op returns a function for [retry.Do] and for the generic functions of policies. f knows
+// the function by the given name, and the function does only what f decides.
 func (f *Faults) Op(name string) func(context.Context) (struct{}, error) {
 	return func(ctx context.Context) (struct{}, error) {
 		before, after := f.Begin(ctx, name)

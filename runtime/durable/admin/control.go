@@ -103,10 +103,10 @@ func (c *Client) hold(ctx context.Context, run string, h *record.Hold) error {
 
 // Resume continues a run that was paused with [Client.Pause], and the runs that were
 // paused with it. It does not change steps. Resume also continues a failed run of a
-// handler, and a run that was paused because it crashed too often without making progress.
-// Afterwards, let workers execute the run, or call Run. If the run also has steps in
-// doubt, it stays paused until they are resolved. The error matches [ErrNotFound], or
-// [ErrConflict] for a run in another state.
+// handler, and a run that was paused because it crashed too often without making
+// progress. Afterwards, let workers execute the run, or call Run. If the run also has
+// steps in doubt, it stays paused until they are resolved. The error matches
+// [ErrNotFound], or [ErrConflict] for a run in any other state.
 func (c *Client) Resume(ctx context.Context, run string, by ...events.Operator) error {
 	return c.resume(ctx, run, run, operator(by))
 }

@@ -24,12 +24,13 @@ type Eligibility string
 
 // The eligibilities.
 const (
-	// EligibleReprocess means that the cause of the failure may be gone: a timeout, a
-	// network or server error, a rate limit, a temporary problem, a lack of resources.
+	// EligibleReprocess means that the cause of the failure may be gone. Such causes are
+	// timeouts, network and server errors, rate limits, temporary problems, and a lack of
+	// resources.
 	EligibleReprocess Eligibility = "reprocess"
 	// EligibleReview means that a retry would fail again, or that the step may have taken
-	// effect: missing permission, access denied, invalid or corrupted data, a permanent
-	// error, a lost attempt.
+	// effect. Examples are missing permission, denied access, invalid or corrupted data,
+	// a permanent error, and a lost attempt.
 	EligibleReview Eligibility = "review"
 	// EligibleUnknown means any other failure.
 	EligibleUnknown Eligibility = "unknown"
@@ -261,11 +262,11 @@ func (b *bulkRequeue) leave(ctx context.Context) error {
 // Discard removes a step from the dead letters, so that it is no longer listed and no
 // longer keeps its run from being deleted. Calls to the step return the recorded error as
 // before. The history is kept until the run is deleted. It records who discarded the step
-// and why, so by must have a reason. A discarded step can still be requeued. Discard does
-// not change the state of the run, and an engine may be executing it.
+// and why, so by must include a reason. A discarded step can still be requeued. Discard
+// does not change the state of the run, and an engine may be executing it.
 //
 // In a run that was canceled or has timed out, a step in doubt can also be discarded. The
-// error matches [ErrNotFound], or [ErrConflict] if the step is in another state. It is
+// error matches [ErrNotFound], or [ErrConflict] if the step is in any other state. It is
 // not an error to discard a step twice.
 func (c *Client) Discard(ctx context.Context, run, step string, by events.Operator) error {
 	if by = operator([]events.Operator{by}); by.Reason == "" {

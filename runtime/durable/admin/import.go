@@ -15,7 +15,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// An ImportedStep is the state of a step that another system has recorded: see
+// An ImportedStep is the state of a step as recorded by another system: see
 // [Client.Import].
 type ImportedStep struct {
 	Name   string
@@ -57,7 +57,7 @@ type ImportConflict struct {
 	Text string // what differs, and which value is used
 }
 
-// Import records the steps of a run that another system has partly executed. The run
+// Import records the steps of a run that was partly executed by another system. The run
 // continues with their next attempts. If there are several entries for the same step, in
 // one import or in successive ones, they are merged as follows, regardless of their
 // order:

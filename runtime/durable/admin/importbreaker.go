@@ -9,8 +9,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// ImportBreaker records the state of a breaker that another system has recorded. Steps
-// and connected processes that use a breaker of this name continue from it. If the store
+// ImportBreaker records the state of a breaker from another system. Steps and connected
+// processes that use a breaker of this name continue from this state. If the store
 // already has the breaker, ImportBreaker does not change it and added is false, so
 // importing again has no effect.
 func (c *Client) ImportBreaker(

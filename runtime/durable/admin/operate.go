@@ -49,7 +49,7 @@ func Retry() Resolution { return Resolution{} }
 // execute the run, a parked run continues at once. A durable.Sleep can be skipped or
 // failed. A durable.Wait can be failed; to send it a value, use [Client.Signal].
 //
-// The error matches [ErrNotFound], or [ErrConflict] if the step is in another state, or
+// The error matches [ErrNotFound], or [ErrConflict] if the step is in any other state, or
 // if an engine is executing the run.
 func (c *Client) Resolve(ctx context.Context, run, step string, r Resolution, by ...events.Operator) error {
 	var result *record.Payload

@@ -34,7 +34,7 @@ func (c *Client) Outlook(ctx context.Context, runs []RunInfo) (o Outlook, err er
 // Executes reports whether a live engine is executing a run.
 func (o Outlook) Executes(r RunInfo) bool { return o.engines[r.Owner] }
 
-// Orphaned reports whether the engine that executed a run is dead.
+// Orphaned reports whether the engine that was executing a run is dead.
 func (o Outlook) Orphaned(r RunInfo) bool { return r.Owner != "" && !o.engines[r.Owner] }
 
 // NoWorker reports whether a run that is to continue, now or later, must wait until a

@@ -29,7 +29,7 @@ type StepInfo struct {
 	// requeued. Refusals by an open breaker count toward MaxAttempts, but are not
 	// attempts.
 	Failures, Lost, Refusals int
-	Interrupted              int           // interrupted attempts since one ended by itself
+	Interrupted              int           // interrupted attempts since the last attempt that ended by itself
 	Waited                   time.Duration // sum of the waits before all attempts
 	NextAt                   time.Time     // start of the next attempt, if the step waits for it
 	First                    time.Time     // start of the first attempt
@@ -101,8 +101,9 @@ type Filter struct {
 	DeadLetter  bool        // only dead letters, including requeued ones that have not succeeded since
 	Eligibility Eligibility // eligibility of dead letters
 
-	// AfterRun and AfterStep select the steps that follow this one in the order of runs
-	// and ids. To get the next page, set them to the last step of the current page.
+	// AfterRun and AfterStep name a step. Only the steps that follow it in the order of
+	// runs and ids are selected. To get the next page, set them to the last step of the
+	// current page.
 	AfterRun, AfterStep string
 	// Limit is the maximum number of steps or budgets to return. Zero means all.
 	Limit int

@@ -56,10 +56,10 @@ func (c *Client) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, er
 	return first(budgets, f.Limit)
 }
 
-// ResetBudget refills a budget. If name is "", this is the count budget of a run, and if
-// run is "", it is a ratio budget. Steps whose retries were refused stay failed until
-// they are requeued. The counts per unit are not reset. The error matches [ErrNotFound]
-// if the store does not have the budget.
+// ResetBudget refills a budget. If name is "", this is the count budget of a run. If run
+// is "", this is a ratio budget. Steps whose retries were refused stay failed until they
+// are requeued. The counts per unit are not reset. The error matches [ErrNotFound] if the
+// store does not have the budget.
 func (c *Client) ResetBudget(ctx context.Context, run, name string, by ...events.Operator) error {
 	key := c.ns.Key(storage.KindBudget, run, name)
 	if run == "" {
@@ -75,7 +75,7 @@ type BreakerInfo struct {
 }
 
 // Breakers returns the breakers of the namespace, ordered by name. A breaker that has
-// never seen a failure may not be in the store.
+// never seen a failure might not be in the store.
 func (c *Client) Breakers(ctx context.Context) iter.Seq2[BreakerInfo, error] {
 	q := storage.Query{Kind: storage.KindBreaker, Space: c.ns.Space}
 	return sequence(c.ns, ctx, q, func(r storage.Record) (BreakerInfo, bool, error) {

@@ -30,7 +30,7 @@ type RunInfo struct {
 	Ended      time.Time
 	Deadline   time.Time
 	Due        time.Time // when a parked run's wait ends, or when the results of an ended run are deleted
-	Recoveries int       // crashes since a step last made progress, which the run may have caused
+	Recoveries int       // crashes, possibly caused by the run, since a step last made progress
 	Error      string    // error of a failed run
 	// If the run's last crash was a panic of its function or of one of its steps, Panic
 	// is the text of that panic. Otherwise, and after a success, it is "".

@@ -23,7 +23,7 @@ type Cause string
 const (
 	CauseEnded     Cause = "ended"     // the run has ended
 	CauseExecuting Cause = "executing" // an engine is executing the run, so it is making progress
-	CauseOrphaned  Cause = "orphaned"  // the engine that executed the run is dead
+	CauseOrphaned  Cause = "orphaned"  // the engine that was executing the run is dead
 	CausePaused    Cause = "paused"    // an operator has paused the run, or it has crashed too often
 	CauseInDoubt   Cause = "in doubt"  // steps are waiting for someone to resolve them
 	CauseBudget    Cause = "budget"    // the same, because the budget for their retries is empty
@@ -53,9 +53,9 @@ type Standing struct {
 	// not continue when the wait is over.
 	NoWorker bool
 
-	// Limit is the limit that keeps the run waiting, either on runs of its handler or on
-	// starts in a period of Per. Executing is how many runs of the handler count toward
-	// it.
+	// Limit is the limit that keeps the run waiting. It applies either to the runs of the
+	// handler or to starts in a period of length Per. Executing is how many runs of the
+	// handler count toward it.
 	Executing, Limit int
 	Per              time.Duration
 }
@@ -79,8 +79,8 @@ func (s Standing) Lack() string {
 
 func (s *Standing) noWorker() string { return "no worker has the handler " + s.Handler + ": start one" }
 
-// Wait is like String, but does not mention a missing worker. To add Until, append it to
-// the text. For [CauseBreaker], insert the word until first.
+// Wait is like String, but does not mention a missing worker. To add the time Until,
+// append it to the text, for [CauseBreaker] after the word "until".
 func (s Standing) Wait() string {
 	switch s.Cause {
 	case CauseEnded:

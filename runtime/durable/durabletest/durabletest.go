@@ -23,8 +23,8 @@ import (
 
 // An Open opens the store in an existing folder that no other store uses. If the store
 // survives its process, Open is called again for the same folder after the store has been
-// closed. If the store can be shared, Open is also called while it is open. The
-// conformance test closes the returned store.
+// closed. If the store can be shared, Open is also called while the store is already
+// open. The conformance test closes the returned store.
 type Open func(t *testing.T, dir string) storage.Store
 
 // Run runs the conformance test of a store: each promise of [storage.Store] and of its

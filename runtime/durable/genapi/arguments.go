@@ -46,5 +46,5 @@ func Arguments(namesAndValues ...any) Digest {
 	return Digest{text: string(b)}
 }
 
-// Text returns the digests in the form in which a record keeps them.
+// Text returns the digests in the form in which they are recorded.
 func (d Digest) Text() (string, error) { return d.text, d.err }

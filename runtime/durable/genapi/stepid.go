@@ -32,8 +32,8 @@ const (
 // ID returns the id that consists of the given parts. A part is a string, an integer, a
 // boolean, a value of a type based on one of these, or an encoding.TextMarshaler.
 // Different parts always have different ids: ID("a/b", "c") is not ID("a", "b/c"). If a
-// part has another type, or its MarshalText fails, the call that uses the id returns an
-// error that matches durable.ErrID.
+// part has a different type, or its MarshalText fails, the call that uses the id returns
+// an error that matches durable.ErrID.
 func ID(parts ...any) StepID {
 	b := make([]byte, 0, 64)
 	for i, part := range parts {

@@ -24,7 +24,7 @@ type StepPolicy struct {
 	// the call does not return this function's recorded result but fails with a
 	// *durable.ChangedError.
 	Function string
-	// Policy decides about retries. Nil means that the step is executed once in each
+	// Policy defines the retries. Nil means that the step is executed once in each
 	// execution of its run until it succeeds, and that only the success is recorded.
 	Policy *retry.Policy
 	// Live, if set, replaces Policy with a policy that may change while the program runs.
@@ -37,9 +37,10 @@ type StepPolicy struct {
 	Idempotent bool
 	// OnLost defines what happens after an attempt that may have taken effect.
 	OnLost OnLost
-	// LostMax is the number of attempts, lost when their process died, after which the
-	// step is exhausted. Zero means [DefaultLostMax]. Attempts interrupted by the end of
-	// a context do not count, but 100 of them in a row also exhaust the step.
+	// LostMax is the number of lost attempts after which the step is exhausted. An
+	// attempt is lost if its process dies. Zero means [DefaultLostMax]. Attempts
+	// interrupted by the end of a context do not count, but 100 of them in a row also
+	// exhaust the step.
 	LostMax int
 	// ParkAfter is the longest wait during which the process is kept waiting: for a
 	// longer wait, the run is parked. Zero means that a run is parked only because of the
@@ -55,7 +56,7 @@ type StepPolicy struct {
 	// arguments.
 	OnChanged OnChanged
 
-	// Repeat reports that several calls in one execution of a run mean the same step.
+	// Repeat reports that several calls in one execution of a run refer to the same step.
 	// Each call then returns a copy of the step's result, and concurrent calls share one
 	// execution. Without Repeat, another call after a successful one returns an error
 	// that matches durable.ErrRepeated. The usual cause is a loop without a
@@ -96,9 +97,9 @@ const (
 	// idempotent. A second call in the same execution also executes it again, unless
 	// Repeat is set and the first call is still executing. If two such calls fail at the
 	// same time, the failure of one is recorded, and both return the result of its retry.
-	// A result that is not recorded is returned as the function returned it, without a
-	// copy. With a shared Breaker, whose permits are recorded, RecordFailures has the
-	// same effect as RecordAttempts.
+	// A result that is not recorded is returned exactly as the function returned it, not
+	// as a copy. With a shared Breaker, whose permits are recorded, RecordFailures has
+	// the same effect as RecordAttempts.
 	RecordFailures
 )
 

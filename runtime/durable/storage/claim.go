@@ -22,13 +22,13 @@ type NewlyClaimed struct {
 	Left bool
 }
 
-// A NewClaim is a claim to runs that nobody has claimed before. Such runs are due and
-// have StatusOpen, no Owner, no Body and Fence 0. If they have a Deadline, it has not
+// A NewClaim is a request to claim runs that nobody has claimed before. Such runs are due
+// and have StatusOpen, no Owner, no Body and Fence 0. If they have a Deadline, it has not
 // passed. A claimed run has the Owner and Fence 1. Its Claimed is the time of the claim,
 // and it has no Due.
 type NewClaim struct {
 	Owner Key       // record of the engine; if it does not exist, nothing is claimed
-	Of    []NewRuns // for different handlers
+	Of    []NewRuns // one for each handler
 	// Incarnation is the incarnation in the [Guarantee] that the caller has read. If it
 	// has changed since, nothing is claimed.
 	Incarnation string

@@ -38,7 +38,7 @@ func AfterCreated(created time.Time, run string) Cursor {
 	return Position{created, run, ""}.cursor()
 }
 
-// A Position identifies the record after which a query's [Cursor] is.
+// A Position identifies the record that a query's [Cursor] follows.
 type Position struct {
 	Time    time.Time // of creation, or Due with OrderDue; zero with OrderKey
 	Run, ID string

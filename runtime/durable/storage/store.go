@@ -47,7 +47,7 @@ type Key struct {
 	Kind  Kind
 	Space string // the namespace of the engine
 	Run   string // the run to which a record belongs, or ""
-	ID    string // of a step, an owner, a budget, a breaker or a limit within it
+	ID    string // of a step, an owner, a budget, a breaker or a limit within the run or the namespace
 }
 
 // Compare orders keys as stores lock them: by Kind, Space, Run and ID. Strings are
@@ -219,7 +219,7 @@ type Select struct {
 	Queries []Query
 }
 
-// A Tx contains the data on which an update decides.
+// A Tx contains the data on which an update bases its decision.
 type Tx struct {
 	Now time.Time // read when all locks are held; UTC
 	// Records contains the records of Select.Keys in their order, followed by the records
@@ -259,8 +259,9 @@ type Writes struct {
 	Add    []Entry
 	Delete []Key // deleting a step also deletes its entries
 	// Clear lists runs whose records of [ClearedKinds] are all deleted, together with
-	// their entries. The runs must be selected. The records need not be, because everyone
-	// who writes one selects its run. The update itself must not write any of them.
+	// their entries. The runs must be selected by the update. The records need not be
+	// selected, because every update that writes one of them selects its run. The update
+	// itself must not write any of them.
 	Clear []Key
 }
 

@@ -20,7 +20,7 @@ import (
 // A Size defines how much [Fill] creates.
 type Size struct {
 	Runs  int
-	Steps int // of all runs together; most runs have about the average
+	Steps int // of all runs together; most runs have about the average number
 	// Until is the time of the last run. Earlier runs are spread over the preceding
 	// months.
 	Until  time.Time

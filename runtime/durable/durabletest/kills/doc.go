@@ -16,7 +16,7 @@
 //     previous step;
 //   - a function that must not be repeated was called at most once, and is in doubt if
 //     its process was killed in the meantime;
-//   - the retries that budgets have counted are the ones in the histories.
+//   - the retries counted by budgets match the ones in the histories.
 //
 // The package works on Unix only. It is used by the tests of stores and by the program in
 // contrib/bench/kills.

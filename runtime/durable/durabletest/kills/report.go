@@ -18,7 +18,7 @@ type Report struct {
 	Paused         int // how often a run was paused and resumed
 	Steps          int
 	InDoubt        int // steps in doubt
-	Calls          int // calls of functions
+	Calls          int // calls to functions
 	Acknowledged   int // acknowledged successes
 
 	Attempts int                    // recorded attempts
@@ -28,7 +28,7 @@ type Report struct {
 	Repeated   int      // attempts that were called more than once
 	Uncounted  int      // attempts that were called but not recorded
 	Forgotten  int      // acknowledged successes that are not recorded
-	Violations []string // these, and anything else that a trial must not show
+	Violations []string // descriptions of these attempts and successes, and of all other violations
 }
 
 // executing is the outcome of an attempt whose end is not recorded, as of a run that was

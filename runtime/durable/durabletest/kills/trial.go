@@ -18,7 +18,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Trial kills workers.
+// A Trial repeatedly kills workers and checks what they leave in the store.
 type Trial struct {
 	// Store is the store in which the trial starts runs and which it checks. Only
 	// disturbances of the store itself affect it.
