@@ -18,16 +18,15 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// Budget returns a copy of p with the numbers from four environment variables:
+// Budget returns a copy of p with the limits that four environment variables set:
 //
 //   - RETRY_BUDGET_DEFAULT sets Retries, and RETRY_BUDGET_MAX sets MaxRetries;
 //   - RETRY_BUDGET_PER_WORKFLOW_DEFAULT sets PerUnit, and RETRY_BUDGET_PER_WORKFLOW_MAX
 //     sets MaxPerUnit.
 //
 // lookup is usually [os.LookupEnv]. A variable that is empty or not set changes nothing.
-// A number that is [job.NoRetries] always remains unchanged. If a variable is not a whole
-// number of at least 1, Budget returns p unchanged and an error that lists every such
-// variable.
+// A limit of [job.NoRetries] is never changed. If a variable is not a whole number of at
+// least 1, Budget returns p unchanged and an error that lists every such variable.
 func Budget(p job.BudgetPolicy, lookup func(string) (string, bool)) (job.BudgetPolicy, error) {
 	changed := p
 	err := read(lookup, []variable{
@@ -42,7 +41,8 @@ func Budget(p job.BudgetPolicy, lookup func(string) (string, bool)) (job.BudgetP
 	return changed, nil
 }
 
-// BestEffort returns a copy of b with the settings from four environment variables:
+// BestEffort returns a copy of b with the settings that four environment variables
+// contain:
 //
 //   - BEST_EFFORT_DEFAULT_MIN_DCS sets MinSuccess;
 //   - BEST_EFFORT_DEFAULT_DEADLINE_SECONDS sets Deadline, and

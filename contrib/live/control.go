@@ -75,7 +75,7 @@ type Change struct {
 	At       time.Time `json:"at"`
 	By       string    `json:"by"`                 // where it comes from: the path of a file, or the name of the sender
 	Settings []string  `json:"settings"`           // the differences, as in "policy read: max_attempts 3 → 5"; nil if none
-	Warnings []string  `json:"warnings,omitempty"` // those that the previous version did not have, each with its position
+	Warnings []string  `json:"warnings,omitempty"` // warnings that are new in this version, each with its position
 }
 
 // A Status describes the version of a policy file that is in force.
@@ -139,8 +139,8 @@ func newWarnings(warnings, before []policy.Problem) (texts []string) {
 	return texts
 }
 
-// Load puts a version of the policy file into force and returns the change. If it returns
-// an [*Error], nothing has changed. by describes where the version comes from.
+// Load activates a version of the policy file and returns the change. If it returns an
+// [*Error], nothing has changed. by describes where the version comes from.
 func (c *Control) Load(text []byte, by string) (Change, error) {
 	change, err := c.load(text, by)
 	switch {
@@ -190,7 +190,7 @@ func (c *Control) load(text []byte, by string) (Change, error) {
 	return change, nil
 }
 
-// Reset puts the compiled version, from which the package was generated, back into force.
+// Reset reactivates the compiled version, from which the package was generated.
 func (c *Control) Reset(by string) (Change, error) { return c.Load([]byte(c.pkg.Text), by) }
 
 // Status describes the version that is in force.
@@ -206,8 +206,8 @@ func (c *Control) Counts() (pkg string, accepted, refused int) {
 	return s.Package, s.Accepted, s.Refused
 }
 
-// Policies returns the policies that can change, in the form in which calls currently use
-// them.
+// Policies returns the policies that can change, with the settings that calls currently
+// use.
 func (c *Control) Policies() []*retry.Policy {
 	var list []*retry.Policy
 	for _, l := range c.pkg.Policies {

@@ -17,9 +17,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// An Authorize returns the name of the operator who has sent a request, for the log and
-// for other operators. If the request is not allowed, it returns an error. It must be
-// strict, because an operator can stop all calls of the program.
+// An Authorize returns the name of the operator who sent a request, for the log and for
+// other operators. If the request is not allowed, it returns an error. It must be strict,
+// because an operator can stop all calls of the program.
 type Authorize func(*http.Request) (who string, err error)
 
 // A Server answers operators' requests: see [Server.Handler].
@@ -119,7 +119,7 @@ type PackageOverview struct {
 	Breakers []BreakerOverview `json:"breakers,omitempty"`
 }
 
-// A PolicyOverview describes a policy in the form in which calls use it.
+// A PolicyOverview describes a policy with the settings that calls currently use.
 type PolicyOverview struct {
 	Name        string `json:"name"`
 	MaxAttempts int    `json:"max_attempts"` // 0 means no limit

@@ -28,9 +28,10 @@
 // has a child span "step NAME". A step that returns its recorded result has no span.
 //
 // The events of a step have names such as retry.attempt_started, retry.attempt_failed,
-// retry.attempt_lost, retry.step_in_doubt and retry.step_exhausted. The latter contains
-// the error of the last attempt. The events of groups and budgets have their names from
-// AD-44, such as RetryBudgetExhausted.
+// retry.attempt_lost, retry.step_in_doubt and retry.step_exhausted. The event
+// retry.step_exhausted contains the error of the last attempt. The names of the events of
+// groups and budgets, such as RetryBudgetExhausted, come from design AD-44 of the
+// hyperscale project.
 //
 // When a step fails for the first time, the W3C traceparent of its span is recorded as
 // the step's correlation id. If another execution continues the step, its span has a link
@@ -129,9 +130,9 @@ func New(o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// ObserveBreakers counts later changes of breakers and reports their states. Pass it what
-// the Breakers method of a generated Shared returns. If several breakers have the same
-// name, the metrics show the state of the one that changed last.
+// ObserveBreakers counts the state changes of breakers from now on and reports their
+// states. Pass it what the Breakers method of a generated Shared returns. If several
+// breakers have the same name, the metrics show the state of the one that changed last.
 func (t *Telemetry) ObserveBreakers(breakers ...*breaker.Breaker) {
 	measure.Breakers(&t.sink, breakers)
 }
@@ -147,9 +148,9 @@ func (t *Telemetry) ObserveJob(ctx context.Context, e job.Event) {
 
 type observedKey struct{ by *Telemetry }
 
-// Observe returns a copy of ctx with which wrapped calls are observed: their failed
-// attempts are counted and become events of the span that is current where the wrapper is
-// called. If ctx is already observed, Observe returns it unchanged.
+// Observe returns a copy of ctx. Wrapped calls with this context are observed: their
+// failed attempts are counted and become events of the span that is current where the
+// wrapper is called. If ctx is already observed, Observe returns it unchanged.
 func (t *Telemetry) Observe(ctx context.Context) context.Context {
 	if ctx.Value(observedKey{t}) != nil {
 		return ctx

@@ -18,9 +18,9 @@ import (
 // Each database remembers its position and the number of shards. OpenSharded returns an
 // error that matches [storage.ErrFormat] if the number or the order has changed, if the
 // databases belong to different programs, or if a database contains runs of a store that
-// was not sharded, because these runs would not be found. For a shard, [Open] returns the
-// same error. To change the number of shards, let all runs end, and start with empty
-// schemas.
+// was not sharded, because these runs would not be found. [Open] returns the same error
+// for a database that is a shard. To change the number of shards, let all runs end, and
+// start with empty schemas.
 //
 // The options apply to all databases, except [Listen], which has no effect because its
 // URL belongs to a single database.

@@ -18,14 +18,14 @@
 // reply to a commit was lost, the store does not repeat the update. It returns an error
 // that matches [storage.ErrUnknown], and the engine reads the records to find out.
 //
-// The store works with a pooler that may give each transaction another session, such as
-// PgBouncer in transaction mode, because prepared statements are its only state in a
+// The store works with a pooler that may give each transaction a different session, such
+// as PgBouncer in transaction mode, because prepared statements are its only state in a
 // session. If the pooler does not support prepared statements, add
 // default_query_exec_mode=cache_describe to the URL. If the pooler does not pass on
 // startup parameters, each transaction takes one more statement. Notifications need a
-// session: see [Listen].
+// connection that keeps its session: see [Listen].
 //
-// If a newer version of this module has written the schema, Open changes nothing and
+// If the schema was written by a newer version of this module, Open changes nothing and
 // returns an error that matches [storage.ErrFormat].
 package postgres
 
@@ -92,14 +92,14 @@ type options struct {
 func Schema(name string) Option { return func(o *options) { o.schema = name } }
 
 // Listen sets the URL of the connection that receives notifications. The default is the
-// store's URL. If this is the URL of a pooler that may give each transaction another
+// store's URL. If this is the URL of a pooler that may give each transaction a different
 // session, set the URL of the server itself.
 func Listen(url string) Option { return func(o *options) { o.listen = url } }
 
 // Existing makes [Open] return an error if the schema contains no tables of a store, or
 // if they have an older format. Open then neither creates nor migrates tables. The error
-// for missing tables matches [io/fs.ErrNotExist]. Use it in programs that read the store
-// of another program.
+// for missing tables matches [io/fs.ErrNotExist]. Use it in programs that read another
+// program's store.
 func Existing() Option { return func(o *options) { o.existing = true } }
 
 const (

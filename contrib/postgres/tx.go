@@ -14,15 +14,15 @@ import (
 )
 
 // Tx converts a pgx transaction for durable.StartTx. The transaction must be in the
-// store's database, which StartTx checks. It may belong to a different user, who needs
-// the privileges to use the schema, to read retry_meta, and to read and insert into
+// store's database, which StartTx checks. It may be run by a different database user, who
+// needs the privileges to use the schema, to read retry_meta, and to read and insert into
 // retry_run.
 //
 // The transaction's settings apply, including synchronous_commit. If its isolation level
 // is serializable or repeatable read, PostgreSQL may report a conflict. StartTx then
 // returns an error in which errors.As finds a *pgconn.PgError. Repeat the transaction.
 //
-// If tx is nil, Tx returns nil, for which StartTx returns an error.
+// If tx is nil, Tx returns nil, and StartTx then returns an error.
 func (s *Store) Tx(tx pgx.Tx) storage.Transaction {
 	if isNil(tx) {
 		return nil

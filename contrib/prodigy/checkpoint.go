@@ -43,7 +43,7 @@ type Command struct {
 	Output string // output of a successful step, or ""
 
 	LastAttempt   time.Time     // or zero
-	NextAttempt   time.Time     // or zero: at once; a time in the past is kept and means that the attempt is overdue
+	NextAttempt   time.Time     // zero means at once; a time in the past is kept and means that the attempt is overdue
 	Delay         time.Duration // wait before the next attempt, as computed
 	Waited        time.Duration // sum of the waits before the attempts made
 	BudgetExpires time.Time     // no retry is made after this time; or zero

@@ -24,7 +24,7 @@ type Step struct {
 	Scope []string      // names of its scopes, starting with the outermost one: see durable.Scope
 }
 
-// A Report describes what an import has recorded, and what it has not.
+// A Report describes what an import has recorded and what it has not.
 type Report struct {
 	Run   string
 	Steps []Imported // in the order of the commands
@@ -35,7 +35,7 @@ type Report struct {
 	// before, and which value is used.
 	Conflicts []Note
 
-	Added, Changed, Unchanged int // number of steps, compared with the recorded ones
+	Added, Changed, Unchanged int // numbers of steps that the import added, changed, and left unchanged
 }
 
 // An Imported is a command that has become a step.
@@ -48,10 +48,10 @@ type Imported struct {
 }
 
 // Import records the commands of a checkpoint as steps of a run. When durable.Engine.Run
-// is called, the run continues them with the next attempt, after the rest of its wait. An
-// overdue attempt is made at once, subject to the step's ResumeSpread. An exhausted
-// command becomes a failed step, and an item in the dead letter queue becomes a dead
-// letter. Both remain so until [admin.Client.Requeue].
+// is called, the run continues these steps with their next attempts, after the rest of
+// their waits. An overdue attempt is made at once, subject to the step's ResumeSpread. An
+// exhausted command becomes a failed step, and an item in the dead letter queue becomes a
+// dead letter. Both remain in this state until [admin.Client.Requeue] is called.
 //
 // A step's name is the command's ID unless the caller sets [Command.Step]. If the command
 // has succeeded, the step's result is [Command.Result]. The limits of the policy in the
@@ -64,10 +64,10 @@ type Imported struct {
 // next attempt has the next number.
 //
 // The checkpoints of several agents of a job may be merged first (see [Merge]), or
-// imported one after another in any order. Unless they contradict each other, the result
-// is the same. Importing a checkpoint twice changes nothing. The error matches
-// durable.ErrConflict if the run exists and was not imported, or if the import would
-// change a run that has ended or is being executed.
+// imported one after another in any order. Unless the checkpoints contradict each other,
+// the result is the same either way. Importing a checkpoint twice changes nothing. The
+// error matches durable.ErrConflict if the run exists and was not imported, or if the
+// import would change a run that has ended or is being executed.
 func Import(
 	ctx context.Context, e *admin.Client, run string, c *Checkpoint, by ...events.Operator,
 ) (Report, error) {

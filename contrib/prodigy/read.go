@@ -15,8 +15,8 @@ const maxVersion = 1
 
 // Read reads a checkpoint. path is its name in messages and in the result. The error is
 // an [*Error] if the text is not a checkpoint, or if this package cannot read the
-// checkpoint without losing a part of its retry state, because it is corrupt, newer, or
-// uses an unknown strategy.
+// checkpoint without losing a part of its retry state, because the checkpoint is corrupt,
+// comes from a newer version, or uses an unknown strategy.
 func Read(r io.Reader, path string) (*Checkpoint, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
 	if err != nil {

@@ -27,8 +27,8 @@
 //	retry_breaker_changes_total{breaker,to}   changes of the state, by the new state
 //	retry_breaker_state{breaker,state}        1 for the current state, 0 for the others
 //
-// When an open breaker's time has passed, it becomes half-open on the next call. Without
-// calls, the metric continues to show it as open.
+// An open breaker becomes half-open on the first call after its OpenFor has passed.
+// Without calls, the metric continues to show the breaker as open.
 //
 // The metrics of limits, rates, throttles, hedges and overrides are read on each scrape:
 //
@@ -43,9 +43,9 @@
 //	retry_policy_changes_total{package,outcome}   versions of policy files that were loaded: accepted or refused
 //	retry_overrides{action}                       overrides in force
 //
-// The label hedge is the name of the hedged function. The outcome of a second request is
-// refused if a limit, a rate, a throttle or an open breaker did not admit it. The outcome
-// is no_budget if the share of extra requests is used up.
+// The label hedge is the name of the hedged function. A second request has the outcome
+// refused if a limit, a rate, a throttle or an open breaker did not admit it, and the
+// outcome no_budget if the share of extra requests is used up.
 //
 // The metrics of groups, and of runs with a budget, are:
 //
@@ -130,9 +130,9 @@ func New(o Options) *Metrics {
 // ObserveCall counts an event of a wrapped call. Pass it to [retry.WithObserver].
 func (m *Metrics) ObserveCall(ctx context.Context, e retry.Event) { measure.Call(ctx, &m.sink, &e) }
 
-// ObserveBreakers counts later changes of breakers and reports their states. Pass it what
-// the Breakers method of a generated Shared returns. If several breakers have the same
-// name, the metrics show the state of the one that changed last.
+// ObserveBreakers counts the state changes of breakers from now on and reports their
+// states. Pass it what the Breakers method of a generated Shared returns. If several
+// breakers have the same name, the metrics show the state of the one that changed last.
 func (m *Metrics) ObserveBreakers(breakers ...*breaker.Breaker) { measure.Breakers(&m.sink, breakers) }
 
 // ObserveJob counts an event of a group. Pass it to [job.Group.Observe].

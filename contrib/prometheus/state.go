@@ -59,8 +59,9 @@ func (s *State) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends the values of all gauges. It reads the store, unless this was done a
-// short time ago. After a store error, it sends only the last two gauges.
+// Collect sends the values of all gauges. It reads the store, unless the last read is
+// more recent than StateOptions.Every. After a store error, it sends only
+// retry_durable_state_up and retry_durable_state_read_seconds.
 func (s *State) Collect(ch chan<- prometheus.Metric) {
 	s.state.Each(func(id measure.StateID, value float64, label string) {
 		var labels []string

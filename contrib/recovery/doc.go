@@ -44,6 +44,6 @@
 // Flows and steps may have any name: characters other than letters, digits, "_", "-" and
 // "." are escaped in file names.
 //
-// The files have the same names and fields as those of other agent orchestrators, so that
-// each can read the other's files.
+// The files have the same names and fields as the files that other agent orchestrators
+// write, so that each can read the other's files.
 package recovery

@@ -39,15 +39,15 @@ const defaultLimit = 10 * time.Second
 
 // A Step describes a step of a flow. Its functions are hooks, and may be nil. They are
 // called when a timeout is captured, in the goroutine of the call, after the attempt has
-// returned. If a step makes concurrent calls, its hooks may be called concurrently. Their
-// context does not end with the attempt. When it ends, they must return.
+// returned. If a step makes concurrent calls, its hooks may be called concurrently. The
+// hooks' context does not end with the attempt, but when it ends, the hooks must return.
 type Step struct {
 	// ID names the step in documents. Empty means the name of the policy.
 	ID string
 	// Agent is the key of the agent that executes the step.
 	Agent string
-	// Progress returns the phase, and a description of the step's progress or "". Nil
-	// means PhaseWork.
+	// Progress returns the phase and a description of the step's progress, which may be
+	// "". Nil means PhaseWork.
 	Progress func() (phase Phase, indicator string)
 	// Flush writes the buffered output of the step to its files.
 	Flush func(ctx context.Context) error

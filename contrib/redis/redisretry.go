@@ -66,8 +66,8 @@ func New(client redis.UniversalClient, prefix string) (*Store, error) {
 	return &Store{client: client, prefix: prefix}, nil
 }
 
-// Guarantee implements [shared.Store]. Any machine may share the store, but acknowledged
-// updates may be lost at any time.
+// Guarantee implements [shared.Store]. Processes on any machine may share the store, but
+// acknowledged updates may be lost at any time.
 func (s *Store) Guarantee() storage.Guarantee {
 	return storage.Guarantee{Shared: storage.SharedByCluster}
 }

@@ -26,14 +26,14 @@ var _ storage.Transaction = (*Tx)(nil)
 // that matches [storage.ErrUnknown] means that the commit may have happened.
 //
 // The program's tables are in the store's file. The names of the store's own tables begin
-// with retry_. Do not open the file with another handle or driver in the same process:
-// when that handle is closed, SQLite's locks on the file are released and the database
-// may be damaged.
+// with retry_. Do not open the file with a different handle or driver in the same
+// process: when that handle is closed, SQLite's locks on the file are released and the
+// database may be damaged.
 //
 // While f is running, all updates of the store wait, in all processes, including lease
-// renewals. So f must not take long. It must use the store only through the transaction,
-// and must not use an engine, because it would wait for itself. Transact waits for other
-// updates to finish, but no longer than until ctx ends.
+// renewals. So f must finish quickly. It must use the store only through the transaction,
+// and must not use an engine, because f would then wait for itself. Transact waits for
+// other updates to finish, but no longer than until ctx ends.
 func (s *Store) Transact(ctx context.Context, f func(*Tx) error) error {
 	if err := s.lock.acquire(ctx, s.closed); err != nil {
 		return s.waiting(err)

@@ -3,8 +3,8 @@
 // Package pgtest starts PostgreSQL servers for tests, and a proxy that can break
 // connections.
 //
-// The server's programs, initdb and postgres, are searched for in PATH and in the folder
-// of Debian's postgresql package. If root runs the test, they are executed as the user
+// The server's programs, initdb and postgres, are looked up in PATH and in the folder of
+// Debian's postgresql package. If the test runs as root, they are executed as the user
 // postgres or nobody. The test binary should contain
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

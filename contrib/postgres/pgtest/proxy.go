@@ -25,8 +25,9 @@ type Proxy struct {
 	all    sync.WaitGroup
 }
 
-// NewProxy starts a proxy for the server at rawURL, which runs until the test ends. It
-// returns the URL of the database through the proxy.
+// NewProxy starts a proxy for the server at rawURL. The proxy runs until the test ends.
+// NewProxy also returns the URL with which a client reaches the database through the
+// proxy.
 func NewProxy(t testing.TB, rawURL string) (*Proxy, string) {
 	t.Helper()
 	p, through, err := Listen(rawURL)

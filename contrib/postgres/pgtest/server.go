@@ -37,8 +37,8 @@ type Server struct {
 	output  buffer
 }
 
-// Start starts a server for one test, with settings such as "fsync=off", and waits
-// until it answers. It is removed when the test ends.
+// Start starts a server for one test, with settings such as "fsync=off", and waits until
+// it answers. The server is removed when the test ends.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	s, err := New(settings...)
@@ -64,8 +64,8 @@ func (s *Server) DatabaseURL(database string) string {
 // Address returns the host and the port of the server.
 func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// New starts a server for a program that is not a test, like [Start]. The server runs
-// until [Server.Remove].
+// New is like [Start], but for a program that is not a test. The server runs until
+// [Server.Remove].
 func New(settings ...string) (s *Server, err error) {
 	s = &Server{settings: settings}
 	if s.bin, err = findPrograms(); err != nil {
@@ -309,5 +309,5 @@ func (b *buffer) String() string {
 	return strings.TrimSpace(b.data.String())
 }
 
-// Log returns what the server has logged since it was started.
+// Log returns what the server has logged since it started.
 func (s *Server) Log() string { return s.output.String() }
