@@ -36,7 +36,7 @@ func isOurs(path string, text []byte) bool {
 // Commit writes the files that have changed, and sets Done for each file that is up to
 // date. It first writes temporary files in the same folders and then renames them, so a
 // reader always finds either the old text or the new one, even after a crash. It removes
-// temporary files that a killed run has left, and does not touch unchanged files. If a
+// the leftover temporary files of a killed run, and does not touch unchanged files. If a
 // file cannot be written, Commit still writes the others. The error lists all files that
 // failed.
 func (r *Result) Commit() error {

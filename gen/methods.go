@@ -26,7 +26,7 @@ type Coverage struct {
 	// methods are forwarded than retried. Methods that the policy file binds to none do
 	// not count.
 	Doubtful bool
-	Patterns bool // entries in the policy file are patterns, so nobody has chosen each method
+	Patterns bool // entries in the policy file are patterns, so nobody has chosen each method individually
 }
 
 // String returns a line such as "Store: 4 of 6 methods retried, 1 forwarded, 1

@@ -15,7 +15,8 @@ import (
 
 const retryablehttp = "github.com/hashicorp/go-retryablehttp"
 
-// BypassedRetry reports retrying clients of which only the inner client is used (RL204).
+// BypassedRetry reports retrying clients that are bypassed, because only their inner
+// client is used (RL204).
 var BypassedRetry = newRule("bypassedretry", runBypassedRetry, []string{"RL204"}, ssaForm)
 
 func runBypassedRetry(pass *analysis.Pass, r *report) {

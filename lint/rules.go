@@ -7,7 +7,7 @@ import (
 )
 
 // Rules lists the rules about Go code, ordered by id. An analyzer reports one rule, or
-// several that are decided together. Their pages are in package docs.
+// several that are checked together. Their pages are in package docs.
 var Rules = []rules.Rule{
 	{ID: "RL001", Severity: rules.Warning},
 	{ID: "RL002", Severity: rules.Warning},

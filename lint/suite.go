@@ -17,7 +17,8 @@ import (
 )
 
 // Suite contains all analyzers, in the order of the rules that they report. It must be
-// run as a whole, because Directives checks which suppressions the others have used.
+// run as a whole, because Directives checks which suppressions the other analyzers have
+// used.
 var Suite = append(slices.Clip(reporting), Directives)
 
 // reporting are the analyzers that directives are about.

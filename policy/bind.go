@@ -23,7 +23,7 @@ type Use struct {
 	Policy     string // if "", calls are passed through, or only Methods have policies
 	Idempotent rules.Idempotency
 	Fallback   Symbol // called with the same arguments and the error, or empty
-	Check      Symbol // called with the results, for which it returns an error or nil; or empty
+	Check      Symbol // called with the results; returns an error or nil; or empty
 	Release    Symbol // called with the results of a request if they are not used; or empty
 
 	// These fields are as written. [Binding.Step] resolves them.

@@ -317,7 +317,8 @@ func (d decoder) class(n *syntax.Node, key string) (class, bool) {
 // patternClass begins the name of a class that a list defines in place.
 const patternClass = "pattern:"
 
-// IsPattern reports whether a class is a pattern that is defined in a list itself.
+// IsPattern reports whether a class is a pattern that is written directly in a list of
+// classes.
 func IsPattern(c retry.Class) bool { return strings.HasPrefix(string(c), patternClass) }
 
 // isClass reports whether there is a class of that name.

@@ -15,11 +15,11 @@ type Client struct {
 	Name        string
 	Pos         Pos
 	Description string
-	Preset      bool     // it equals the preset of its name, except for its own keys
-	Methods     bool     // for a preset: the runtime also reads its errors, by their methods
+	Preset      bool     // the client equals the preset with the same name, except for its own keys
+	Methods     bool     // for a preset: the runtime also reads the client's errors, through their methods
 	Attempts    int      // number of attempts that the client itself makes; 0 if unknown
-	Off         string   // how to reduce that to one attempt, as text for people
-	Packages    []Symbol // import paths; calls to these packages and subpackages make Attempts; nil: packages of Types
+	Off         string   // how to reduce Attempts to one, as text for people
+	Packages    []Symbol // import paths; calls to them and subpackages make Attempts attempts; nil: packages of Types
 
 	// Tests of an error as a whole, in the order in which they are made. They are made
 	// before Types, and Text comes last.

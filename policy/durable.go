@@ -13,19 +13,20 @@ import (
 
 // A Step describes the durable step of a bound symbol, with every default set.
 type Step struct {
-	Name     Symbol   // its Pos is that of the key step or, without one, of the binding
-	Default  bool     // Name is the symbol, and the generator puts its package before it
+	Name     Symbol   // its Pos is the position of the key step or, if there is none, of the binding
+	Default  bool     // Name is the symbol, and the generator prepends its package
 	Formerly []Symbol // older names, under which runs may have recorded the step
-	ID       []Symbol // the parameters that identify it, in order; if empty, its name alone does
-	Repeat   bool     // another call in the same execution of a run returns the result again
+	ID       []Symbol // the parameters that identify it, in order; if empty, the name alone identifies it
+	Repeat   bool     // a repeated call in the same execution of a run returns the same result
 }
 
 // Step returns the durable step of a binding. If method is not "", this is the step of
 // the method, and otherwise the step of the function. The result is meaningful only if
 // the policy is durable.
 //
-// If the binding of a type has step or formerly, its value replaces the symbol as a
-// prefix for the names of the methods: with step pay, the method Charge is pay.Charge.
+// If the binding of a type has step or formerly, its value replaces the symbol as the
+// prefix of the methods' step names: with step: pay, the step of the method Charge is
+// named pay.Charge.
 func (b *Binding) Step(method string) Step {
 	s := Step{Name: Symbol{b.Symbol, b.Pos}, Default: true, Formerly: b.Formerly, ID: b.ID}
 	s.Repeat = b.Repeat != nil && *b.Repeat
@@ -161,7 +162,7 @@ func (d decoder) step(n *syntax.Node, u *Use) {
 	}
 }
 
-// ReceiverPrefix is the prefix, in id, of the name of a field of the receiver.
+// ReceiverPrefix precedes the name of a receiver's field in id.
 const ReceiverPrefix = "receiver."
 
 // isIDName reports whether a parameter, or a field of the receiver, can have the name.

@@ -126,9 +126,9 @@ func (r reporter) unused(ig *ignore) {
 }
 
 // Suppress returns those problems that no comment in the file ignores. The problems are
-// about bindings, for which the Go code is needed. If none of the remaining problems is
-// an error, Suppress adds a problem for each unused comment. It must not be called
-// concurrently for one File.
+// about bindings, and finding them requires the Go code. If none of the remaining
+// problems is an error, Suppress adds a problem for each unused comment. It must not be
+// called concurrently for one File.
 func (f *File) Suppress(problems []Problem) []Problem {
 	r := newReporter(f.Name, nil)
 	for _, p := range problems {

@@ -31,11 +31,11 @@ var samples = []sample{
 const maxPlayed = 1000
 
 // Plays returns what p promises for a call whose attempts all fail, for each kind of
-// failure: the number of attempts and how long the call takes. The numbers are those of
-// the schedule that [Policy.Explain] prints for this kind of failure, which is the
-// schedule of p or of an entry in per_error. A class that the file defines is represented
-// by its first status. There are no plays for durable calls, nor for failures that would
-// be retried very often.
+// failure: the number of attempts and how long the call takes. The numbers come from the
+// schedule that [Policy.Explain] prints for this kind of failure, which is the schedule
+// of p or of an entry in per_error. A class that the file defines is represented by its
+// first status. There are no plays for durable calls, nor for failures that would be
+// retried very often.
 //
 // A breaker, a budget or a limit may refuse attempts. If p has one of these, only the
 // maximum numbers are promised.

@@ -19,8 +19,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/hedge"
 )
 
-// A File is a resolved policy file. Its lists are in the order of the file. Methods
-// may be called concurrently, except Suppress.
+// A File is a resolved policy file. Its lists are in the order of the file. Methods may
+// be called concurrently, except Suppress and Ignores.
 type File struct {
 	Name        string
 	Scopes      []Scope
@@ -78,7 +78,7 @@ type Policy struct {
 	Hedge       *hedge.Policy       // nil means none; its Name is empty
 	PermitWait  time.Duration       // the longest time that an attempt waits for the rate and the concurrency limit
 	Durable     *rules.Durable      // nil means that calls are not steps of a durable run
-	Reload      bool                // whether its numbers may change while the program runs
+	Reload      bool                // whether its settings may change while the program runs
 	OnExhausted genapi.OnExhausted
 	OnChanged   genapi.OnChanged
 	Broken      bool // the policy, or an entry to which it refers, has an error

@@ -23,7 +23,7 @@ type Problem struct {
 	Rule     string // the id, such as P102
 	Severity rules.Severity
 	Text     string
-	Paste    string // lines of a policy file that the text offers for pasting, or ""
+	Paste    string // lines that the text suggests pasting into a policy file, or ""
 
 	Finding *rules.Finding `json:"-"` // for a policy file: the same problem as a finding, to express it in other words
 }

@@ -97,7 +97,7 @@ type Effect uint8
 
 // The effects.
 const (
-	Capacity Effect = iota // only the share Factor of a service's workers works
+	Capacity Effect = iota // only the share Factor of a service's workers is available
 	Slowness               // a service's requests take Factor times as long
 	Errors                 // the share Factor of a service's requests fails with an error of Class
 	Down                   // a service refuses all connections

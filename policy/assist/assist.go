@@ -115,7 +115,7 @@ func (d *Document) span(start, end int) Range { return Range{d.Place(start), d.P
 // A Lens is a fact about a policy that an editor shows above it.
 type Lens struct {
 	Policy string
-	At     Range // its name, as a range
+	At     Range // range of the policy's name
 	Text   string
 }
 

@@ -41,9 +41,9 @@ type Symbol struct {
 	IsWhole   bool       // it is a type whose methods are bound together
 }
 
-// Complete returns the completions at a position, which is between two characters, in the
-// order in which they are offered. symbols contains the symbols of the file's Go package,
-// or is nil. The text need not be valid YAML.
+// Complete returns the completions at a position between two characters, in the order in
+// which to offer them. symbols contains the symbols of the file's Go package, or is nil.
+// The text need not be valid YAML.
 func (d *Document) Complete(at policy.Pos, symbols []Symbol) []Completion {
 	c, ok := cursorAt(d.Text, d.Offset(at))
 	if !ok {

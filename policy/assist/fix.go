@@ -20,7 +20,7 @@ type Fix struct {
 	Edits []Edit
 }
 
-// Fix returns the correction that a problem's text suggests: it replaces a word by the
+// Fix returns the correction that a problem's text suggests: it replaces a word with the
 // intended one. There is no correction if it would create a duplicate key.
 func (d *Document) Fix(p policy.Problem) (Fix, bool) {
 	word := spelling.Suggested(p.Text)
@@ -64,11 +64,11 @@ func parts(text string) (list []part) {
 	return list
 }
 
-// Canonical returns the edits that change the file to its canonical spelling. If the
+// Canonical returns the edits that rewrite the file in its canonical spelling. If the
 // file's meaning is ambiguous, there are none.
 func (d *Document) Canonical() []Edit { return d.canonical() }
 
-// Respell returns the fix that changes the lines of a range to their canonical spelling.
+// Respell returns the fix that rewrites the lines of a range in their canonical spelling.
 // It returns false if they already have it or the file's meaning is ambiguous.
 func (d *Document) Respell(r Range) (Fix, bool) {
 	for _, e := range d.canonical() {
@@ -92,7 +92,7 @@ func title(text string) string {
 	return line
 }
 
-// Changes returns edits of whole lines that change the text to other.
+// Changes returns edits of whole lines that turn the text into other.
 func (d *Document) Changes(other []byte) (edits []Edit) {
 	before, after := bytes.SplitAfter(d.Text, []byte("\n")), bytes.SplitAfter(other, []byte("\n"))
 	i, j := 0, 0

@@ -23,7 +23,7 @@ import (
 // Formatting the result again changes nothing.
 //
 // If the meaning of the file is ambiguous, Source returns problems and no text. It
-// preserves a part that cannot be rewritten without a change of meaning, such as a part
+// preserves a part that cannot be rewritten without changing its meaning, such as a part
 // that an anchor shares with other parts. name is only used for positions.
 func Source(name string, text []byte) ([]byte, []policy.Problem) {
 	// An older key may hide one that << merges in, which the next pass rewrites.

@@ -331,7 +331,7 @@ func alone(rule string, f Finding, found bool) []Finding {
 }
 
 // MostInPeriod returns the maximum number of attempts that a rate allows to start in one
-// of its periods, or the maximum int.
+// of its periods, or the maximum int if the number is larger.
 func MostInPeriod(r capacity.RatePolicy) int {
 	if r.Events > 0 && r.Burst > math.MaxInt-r.Events {
 		return math.MaxInt

@@ -38,7 +38,7 @@ type File struct {
 	Policies          []Policy
 	Bindings          []Binding
 
-	// Partial lists the sections of which some entries are unknown.
+	// Partial lists the sections in which some entries are unknown.
 	Partial []string
 
 	// Indexes and caches of find, innermost and deciders.

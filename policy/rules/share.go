@@ -61,7 +61,7 @@ func notIdempotent(f *File, report report) {
 
 // Ambiguous returns the first class in retryOn for whose errors the work may already have
 // been done. If retryOn is empty, which means all errors, it returns "". unprocessed
-// reports whether the file excludes this for a class. If there is no such class,
+// reports whether the file rules this out for a class. If there is no such class,
 // Ambiguous returns false.
 func Ambiguous(retryOn []retry.Class, unprocessed func(retry.Class) bool) (retry.Class, bool) {
 	if len(retryOn) == 0 {
