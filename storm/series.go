@@ -107,8 +107,8 @@ func (s *System) capacities() []float64 {
 	return list
 }
 
-// Reasons returns the reasons why a load's calls failed in all runs, with the share of
-// the failed calls for each reason.
+// Reasons returns the reasons why a load's calls failed, over all runs, each with its
+// share of the failed calls.
 func (r *Result) Reasons(load int) map[string]float64 {
 	shares := map[string]float64{}
 	total := 0

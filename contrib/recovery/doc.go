@@ -33,8 +33,8 @@
 //
 // # Files
 //
-// The recorder writes these files below the run's folder, which other documents call
-// RUN_BASE:
+// The recorder writes these files below the run's folder. Paths inside the files refer to
+// this folder as RUN_BASE:
 //
 //	<flow>/timeouts.jsonl                      one [Row] for each timeout
 //	<flow>/receipts/<step>-timeout.json        the [Receipt]

@@ -21,8 +21,8 @@ type Words struct {
 	Field func(Field) (name string, settable bool)
 	// Class returns the name of a class. Nil means the name in policy files.
 	Class func(retry.Class) string
-	// Attempts converts a number of attempts to a value of max_attempts, as the other
-	// system counts it. Nil means that it counts all attempts.
+	// Attempts converts a value of max_attempts to the number that means the same in the
+	// other system. Nil means that the other system also counts all attempts.
 	Attempts func(int) int
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // A LivePackage contains the parts of a generated package that may change while the
-// program runs. The package's function LivePolicies returns it, for packages override and
+// program runs. The package's LivePolicies function returns it, for packages override and
 // live.
 type LivePackage struct {
 	Package  string        // import path
@@ -17,7 +17,7 @@ type LivePackage struct {
 	Text     string        // text of the policy file from which the package was generated
 	Policies []*retry.Live // in the order of the policy file, without those that cannot change
 	Steps    []*retry.Live // the same for durable steps, which overrides do not limit
-	Shared   []LiveShared  // shared values whose settings change with the file, in each of these
+	Shared   []LiveShared  // values that calls share; a change of the file changes the settings in all of them
 }
 
 // A LiveShared contains the values that calls share in a generated package.

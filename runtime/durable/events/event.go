@@ -104,7 +104,7 @@ type Event struct {
 	Total       time.Duration // EventSucceeded: time since the first attempt of the step
 	Reason      retry.Reason
 	Class       retry.Class
-	Correlation string // the same for all attempts of a step from its first failure on
+	Correlation string // the same for all attempts of a step, starting with its first failure
 	By          Operator
 	Err         error
 	Stack       string // EventPanicked: stack of the goroutine
