@@ -132,8 +132,9 @@ func (p *Policy) sample(b *breaker.Policy, failure *Failure) breaker.Sample {
 // Samples returns the samples of a failure for a limiter and for a throttle with policy
 // t. The limiter counts an error as overload if the service had no time for the request:
 // a timeout, a rate limit or status 503. Other errors may be returned quickly, so they
-// are neutral for the limiter. For the throttle, an error counts as an answer unless it
-// would count as a failure for a breaker with the same Count.
+// are neutral for the limiter. For the throttle, an error means that the service has
+// accepted the request, unless a breaker with the same Count would count the error as a
+// failure.
 func (p *Policy) Samples(t *capacity.ThrottlePolicy, f Failure) (limiter, throttle capacity.Sample) {
 	f.classify(p)
 	return p.samples(t, &f)

@@ -10,7 +10,8 @@ import (
 // Hand-written code calls [Do].
 
 // Resume returns a call under p that continues from s, a state returned by [Call.State]
-// or [Policy.Decide]. The call uses the breaker and the budget of shared.
+// or [Policy.Decide]. The call uses the breaker and the budget
+// in shared.
 func (p *Policy) Resume(s CallState, shared Shared) Call {
 	c := p.BeginWith(shared)
 	c.state, c.restored = s, true

@@ -115,9 +115,9 @@ const (
 // exist, Open creates them. If they have an older format, Open migrates them. Several
 // processes may call Open at the same time.
 //
-// pool_max_conns in the URL limits the store's connections. The default is 16. In
-// addition, there are two connections for lease renewals and for notifications, and
-// occasionally one for maintenance.
+// pool_max_conns in the URL limits the store's connections. The default is 16. The
+// store opens two more connections, one for lease renewals and one for notifications, and
+// occasionally a third one for maintenance.
 //
 // If the server does not answer, Open returns an error within about 20s, or when
 // ctx ends. The caller must call [Store.Close].

@@ -24,8 +24,8 @@ type Window struct {
 	InUse    int           // the most permits in use at a time
 }
 
-// IsOver reports whether a window of this length has enough attempts for a decision about
-// the limit.
+// IsOver reports whether the window, which has lasted for length, is long enough and
+// contains enough attempts to decide on the limit.
 func (w *Window) IsOver(length time.Duration) bool { return length >= window && w.Calls >= windowCalls }
 
 // Next returns the limit after a window, for a policy with a Target. The limit falls to

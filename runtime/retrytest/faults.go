@@ -155,7 +155,8 @@ func FromEnv() (*Faults, error) {
 // repeat them.
 func (f *Faults) Seed() uint64 { return f.seed }
 
-// Calls returns the number of calls of a function whose outcome f has decided.
+// Calls returns how many calls to the function called name have had their outcome decided
+// by f.
 func (f *Faults) Calls(name string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

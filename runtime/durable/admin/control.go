@@ -101,8 +101,8 @@ func (c *Client) hold(ctx context.Context, run string, h *record.Hold) error {
 	return c.eachChild(ctx, run, func(child string) error { return c.hold(ctx, child, h) })
 }
 
-// Resume continues a run that was paused with [Client.Pause], and the runs that were
-// paused with it. It does not change steps. Resume also continues a failed run of a
+// Resume continues a run that was paused with [Client.Pause], and its descendants that were
+// paused along with it. It does not change steps. Resume also continues a failed run of a
 // handler, and a run that was paused because it crashed too often without making
 // progress. Afterwards, let workers execute the run, or call Run. If the run also has
 // steps in doubt, it stays paused until they are resolved. The error matches

@@ -1,5 +1,5 @@
-// Package bigstore fills stores for tests and measurements with the records of months of
-// work: runs and steps in all states, with their histories.
+// Package bigstore fills stores with months' worth of records, for tests and measurements:
+// runs and steps in all states, with their histories.
 package bigstore
 
 import (

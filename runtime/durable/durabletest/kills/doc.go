@@ -5,12 +5,12 @@
 // stops others for longer than their lease, cancels, pauses and resumes runs, and makes
 // the store fail in ways that are typical of it, for example by breaking connections
 // after a commit. The workers print each function call before they make it, and each
-// acknowledged success. The trial keeps these lines as a ledger outside the store. In the
-// end
+// acknowledged success. The trial keeps these lines as a ledger outside the store. At the
+// end, it checks that
 //
 //   - every run that was started has ended with its result, or is canceled if the
 //     cancellation was acknowledged;
-//   - no attempt was called twice, and every attempt that was called is recorded;
+//   - no attempt was executed twice, and every attempt that was executed is recorded;
 //   - every acknowledged success is recorded under its attempt;
 //   - every step of a run with durable.Hold was called with a recorded result of the
 //     previous step;
