@@ -7,7 +7,6 @@ import (
 	"go/types"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/mod/module"
@@ -94,30 +93,12 @@ func (p *Package) object(from *Package, name, method string) (types.Object, erro
 	if full := p.fullSymbol(name, method); full != "" && from == p {
 		return nil, fmt.Errorf("package %s has no %s: write %s", p.Name, name, full)
 	}
-	if full := from.methodNamed(name, p); full != "" && method == "" {
-		return nil, fmt.Errorf("package %s has no %s: %s", from.Name, name, spelling.Question(full))
+	if method == "" {
+		if full := from.methodNamed(name, p); full != "" {
+			return nil, fmt.Errorf("package %s has no %s: %s", from.Name, name, spelling.Question(full))
+		}
 	}
 	return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.names(p)))
-}
-
-// methodNamed returns the symbol of a method that somebody may mean who has written only its
-// name, such as Client.Price, or "" if no type or more than one has such a method.
-func (p *Package) methodNamed(name string, home *Package) (symbol string) {
-	for _, typ := range p.names(home) {
-		declared, ok := p.types.Scope().Lookup(typ).(*types.TypeName)
-		if !ok || declared.IsAlias() {
-			continue
-		}
-		method, _, _ := types.LookupFieldOrMethod(declared.Type(), true, p.types, name)
-		if _, ok := method.(*types.Func); !ok {
-			continue
-		}
-		if symbol != "" {
-			return ""
-		}
-		symbol = typ + "." + name
-	}
-	return symbol
 }
 
 // Declares returns an error if p does not declare a bound symbol. It returns nil
@@ -442,20 +423,4 @@ func implementsContext(t types.Type) bool {
 		method("Value", []types.Type{empty}, empty),
 	}, nil)
 	return types.Implements(t, context.Complete())
-}
-
-// names returns the names of p to which code of the package home can refer.
-func (p *Package) names(home *Package) []string {
-	return slices.DeleteFunc(p.types.Scope().Names(), func(name string) bool {
-		return p != home && !token.IsExported(name)
-	})
-}
-
-// DidYouMean returns a suggestion of the candidate that is most similar to name,
-// such as ": did you mean Fetch?", or "" if none is similar.
-func DidYouMean(name string, candidates []string) string {
-	if best := spelling.Nearest(name, candidates); best != "" {
-		return ": " + spelling.Question(best)
-	}
-	return ""
 }

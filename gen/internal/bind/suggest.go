@@ -1,0 +1,45 @@
+package bind
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/retrygen/retrygen/internal/spelling"
+)
+
+// names returns the names of p to which code of the package home can refer.
+func (p *Package) names(home *Package) []string {
+	return slices.DeleteFunc(p.types.Scope().Names(), func(name string) bool {
+		return p != home && !token.IsExported(name)
+	})
+}
+
+// DidYouMean returns a suggestion of the candidate that is most similar to name,
+// such as ": did you mean Fetch?", or "" if none is similar.
+func DidYouMean(name string, candidates []string) string {
+	if best := spelling.Nearest(name, candidates); best != "" {
+		return ": " + spelling.Question(best)
+	}
+	return ""
+}
+
+// methodNamed returns the symbol of a method that somebody may mean who has written only its
+// name, such as Client.Price, or "" if no type or more than one has such a method.
+func (p *Package) methodNamed(name string, home *Package) (symbol string) {
+	for _, typ := range p.names(home) {
+		declared, ok := p.types.Scope().Lookup(typ).(*types.TypeName)
+		if !ok || declared.IsAlias() {
+			continue
+		}
+		method, _, _ := types.LookupFieldOrMethod(declared.Type(), true, p.types, name)
+		if _, ok := method.(*types.Func); !ok || p != home && !method.Exported() {
+			continue
+		}
+		if symbol != "" {
+			return ""
+		}
+		symbol = typ + "." + name
+	}
+	return symbol
+}
