@@ -107,7 +107,7 @@ func (s *session) moment(t time.Time) string {
 	return stamp(t).Text + " (" + s.distance(t) + ")"
 }
 
-// printRun prints a run without its steps, and why it does not go on.
+// printRun prints a run without its steps. why is why it does not continue.
 func (s *session) printRun(ctx context.Context, r admin.RunInfo, why admin.Standing) error {
 	d := s.details()
 	d.text("run", r.ID)
@@ -246,15 +246,15 @@ func (s *session) listSteps(ctx context.Context, f admin.Filter, limit int, next
 	return t.Flush()
 }
 
-// nextAttempt describes when the next attempt of a step starts. dead is whether the process
-// that owns its run has died.
+// nextAttempt describes when the next attempt of a step starts. dead is whether the
+// engine that owns its run is dead.
 func (s *session) nextAttempt(i admin.StepInfo, dead bool) term.Cell {
 	switch i.Status {
 	case storage.StatusWaiting:
 		return term.Text(waitsFor[i.Pause] + s.distance(i.NextAt))
 	case storage.StatusExecuting:
 		if dead {
-			return term.Cell{Text: "its process died", Style: term.Yellow}
+			return term.Cell{Text: "its engine is dead", Style: term.Yellow}
 		}
 		return term.Cell{Text: "for " + short(max(s.now.Sub(i.Started), 0)), Style: term.Blue}
 	case storage.StatusInDoubt, storage.StatusPaused:

@@ -44,12 +44,15 @@ func (s *session) describe(ctx context.Context, run, step string) (admin.StepInf
 	if _, err := s.runInfo(ctx, run); err != nil {
 		return i, err
 	}
+	const most = 1000 // steps of a run with more are not compared
 	var names []string
 	for other, err := range s.client.Steps(ctx, admin.Filter{Run: run}) {
 		if err != nil {
 			return i, err
 		}
-		names = append(names, other.Step)
+		if names = append(names, other.Step); len(names) > most {
+			break
+		}
 		if strings.HasSuffix(other.Step, "."+step) { // only its package is missing
 			return i, fmt.Errorf("%w; %s", missing, spelling.Question(other.Step))
 		}
