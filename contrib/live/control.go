@@ -129,7 +129,7 @@ func check(name string, text []byte) (file *policy.File, warnings []policy.Probl
 	return file, policy.AtLeast(rules.Warning, problems), nil
 }
 
-// newWarnings returns the warnings that were not there before, perhaps at another position.
+// newWarnings returns the warnings that are not in before, at whatever position.
 func newWarnings(warnings, before []policy.Problem) (texts []string) {
 	for _, w := range warnings {
 		if !slices.ContainsFunc(before, func(b policy.Problem) bool { return b.Rule == w.Rule && b.Text == w.Text }) {

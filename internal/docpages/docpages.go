@@ -135,8 +135,8 @@ const (
 	self   = "github.com/retrygen/retrygen"
 )
 
-// Foreign returns the folders of blocks whose Go files import another module than
-// this one, which is in root: also one that is nested in it.
+// Foreign returns the folders of blocks whose Go files import a module other than this
+// one. root is the folder of this one; the modules that are nested in it are others, too.
 func Foreign(root string, blocks []Block) (map[string]bool, error) {
 	folders := map[string]bool{}
 	for _, b := range blocks {
