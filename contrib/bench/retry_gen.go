@@ -52,8 +52,9 @@ func (s *Shared) Capacity() capacity.Set {
 	}
 }
 
-// DefaultShared is what all wrapped functions share, and all decorators that
-// were created with a nil Shared. A test may replace it before its first use.
+// DefaultShared contains the values that all wrapped functions share.
+// Decorators that were created with a nil Shared share these values too. A test
+// may replace DefaultShared before its first use.
 var DefaultShared = NewShared()
 
 // policyPlain makes up to 3 attempts and waits 100ms and 200ms between them.
@@ -331,8 +332,8 @@ var policyUnrecorded = retry.Policy{
 	RetryUnknown: true,
 }
 
-// Policies returns the policies that are in force, in the order of retry.yaml.
-// They must not be changed.
+// Policies returns the current policies, in the order of retry.yaml. They must
+// not be changed.
 func Policies() []*retry.Policy {
 	return []*retry.Policy{&policyPlain, &policyAtOnce, &policyNever, &policyLimited, &policyLimitedLong, &policyBreaks, &policyRates, &policyRatesSlow, &policyPays, &policyBoth, &policyPooled, &policyAll, policyLive.Load(), policyLiveBreaks.Load(), policyLiveLimited.Load(), &policyUnrecorded}
 }
@@ -780,8 +781,8 @@ var stepStepped = genapi.StepPolicy{
 // retryStepped calls stepped until it succeeds or policy unrecorded stops
 // retrying.
 //
-// It is the durable step bench.stepped of the run in ctx. Each in has a step of
-// its own.
+// It is the durable step bench.stepped of the run in ctx. Each in has its own
+// step.
 func retryStepped(ctx context.Context, in int) (int, error) {
 	first := genapi.First(ctx, &stepStepped, genapi.IntID(in))
 	if first != nil {

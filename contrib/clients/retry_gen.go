@@ -1185,8 +1185,8 @@ func grpcFacts(err error) (f retry.Facts) {
 }
 
 // policyRead makes up to 3 attempts and waits 10ms and 20ms between them. Full
-// jitter draws each wait from zero to that value. Of the text of an error, only
-// an HTTP status is read.
+// jitter draws each wait from zero to that value. Error texts are searched only
+// for an HTTP status.
 var policyRead = retry.Policy{
 	Name: "read",
 	Schedule: retry.Schedule{
@@ -1203,7 +1203,7 @@ var policyRead = retry.Policy{
 
 // policyStrict makes up to 3 attempts and waits 10ms and 20ms between them.
 // Full jitter draws each wait from zero to that value. Only transient errors
-// are retried. Of the text of an error, only an HTTP status is read.
+// are retried. Error texts are searched only for an HTTP status.
 var policyStrict = retry.Policy{
 	Name: "strict",
 	Schedule: retry.Schedule{
@@ -1221,7 +1221,7 @@ var policyStrict = retry.Policy{
 
 // policyThrottled makes up to 3 attempts and waits 10ms and 20ms between them.
 // Full jitter draws each wait from zero to that value. Only rate_limit errors
-// are retried. Of the text of an error, only an HTTP status is read.
+// are retried. Error texts are searched only for an HTTP status.
 var policyThrottled = retry.Policy{
 	Name: "throttled",
 	Schedule: retry.Schedule{

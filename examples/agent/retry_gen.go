@@ -53,8 +53,9 @@ func (s *Shared) Breakers() []*breaker.Breaker {
 	return []*breaker.Breaker{s.ModelBreaker}
 }
 
-// DefaultShared is what all wrapped functions share, and all decorators that
-// were created with a nil Shared. A test may replace it before its first use.
+// DefaultShared contains the values that all wrapped functions share.
+// Decorators that were created with a nil Shared share these values too. A test
+// may replace DefaultShared before its first use.
 var DefaultShared = NewShared()
 
 // policyFlow makes one attempt and never retries. The whole call may take at
@@ -107,8 +108,8 @@ var policyStep = retry.Policy{
 // most 30s. The whole call may take at most 2m. Only transient and overloaded
 // errors are retried. An error may ask for a wait of up to 1m. After a rate
 // limit that asks for no wait, the call waits at least 50ms. Errors of class
-// rate_limit have a schedule of their own. The call is retried even inside a
-// retry of another call. Its calls share breaker model and budget calls.
+// rate_limit have their own schedule. The call is retried even inside a retry
+// of another call. Its calls share breaker model and budget calls.
 //
 // One call of the model. Rate limits are retried after a wait, and escalated if they do not end.
 var policyAsk = retry.Policy{

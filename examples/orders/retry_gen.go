@@ -44,8 +44,9 @@ func (s *Shared) Breakers() []*breaker.Breaker {
 	return []*breaker.Breaker{s.OrdersBreaker}
 }
 
-// DefaultShared is what all wrapped functions share, and all decorators that
-// were created with a nil Shared. A test may replace it before its first use.
+// DefaultShared contains the values that all wrapped functions share.
+// Decorators that were created with a nil Shared share these values too. A test
+// may replace DefaultShared before its first use.
 var DefaultShared = NewShared()
 
 // policyRead makes up to 5 attempts and waits 20ms, 40ms, 80ms and 160ms

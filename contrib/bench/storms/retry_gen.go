@@ -55,8 +55,9 @@ func (s *Shared) Capacity() capacity.Set {
 	}
 }
 
-// DefaultShared is what all wrapped functions share, and all decorators that
-// were created with a nil Shared. A test may replace it before its first use.
+// DefaultShared contains the values that all wrapped functions share.
+// Decorators that were created with a nil Shared share these values too. A test
+// may replace DefaultShared before its first use.
 var DefaultShared = NewShared()
 
 // policyOnce makes one attempt and never retries. Each attempt may take at most

@@ -92,7 +92,7 @@ var stepClientRead = genapi.StepPolicy{
 // RetryRead returns the number of rows of a shard, such as south-17.
 //
 // Policy: read. It is the durable step database.import.Client.Read of the run
-// in ctx. Each shard has a step of its own.
+// in ctx. Each shard has its own step.
 func (c *Client) RetryRead(ctx context.Context, shard string) (int, error) {
 	return genapi.Call(ctx, &stepClientRead, genapi.StringID(shard), genapi.Arguments(),
 		func(ctx context.Context) (int, error) {
@@ -122,8 +122,8 @@ var stepClientWrite = genapi.StepPolicy{
 // RetryWrite stores the rows of a shard, and returns how many were stored.
 //
 // Policy: write. It is the durable step database.import.Client.Write of the run
-// in ctx. Each shard has a step of its own. If rows differs from the recorded
-// value, the call returns durable.ErrChanged.
+// in ctx. Each shard has its own step. If rows differs from the recorded value,
+// the call returns durable.ErrChanged.
 func (c *Client) RetryWrite(ctx context.Context, shard string, rows int) (int, error) {
 	return genapi.Call(ctx, &stepClientWrite, genapi.StringID(shard), genapi.Arguments("rows", rows),
 		func(ctx context.Context) (int, error) {

@@ -53,8 +53,8 @@ var stepBankCharge = genapi.StepPolicy{
 // than 200.
 //
 // Policy: charge. It is the durable step database.settle.Bank.Charge of the run
-// in ctx. Each orderID has a step of its own. If cents differs from the
-// recorded value, the call returns durable.ErrChanged.
+// in ctx. Each orderID has its own step. If cents differs from the recorded
+// value, the call returns durable.ErrChanged.
 func (b *Bank) RetryCharge(ctx context.Context, orderID string, cents int) (Receipt, error) {
 	return genapi.Call(ctx, &stepBankCharge, genapi.StringID(orderID), genapi.Arguments("cents", cents),
 		func(ctx context.Context) (Receipt, error) {

@@ -45,7 +45,7 @@ func (p printer) amplification(out *jen.File) {
 		return
 	}
 	p.comment(out,
-		wrap(AmplificationConst+" is the number of attempts to which retries inside of retries may multiply. "+
+		wrap(AmplificationConst+" is the maximum number of attempts that nested retries may add up to. "+
 			"retrylint reads it (RL401)."))
 	out.Const().Id(AmplificationConst).Op("=").Lit(p.file.Amplification).Line()
 	out.Const().Id("_").Op("=").Id(AmplificationConst).Line() // or linters report it as unused

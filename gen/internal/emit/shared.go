@@ -243,8 +243,8 @@ func (p printer) shared(out *jen.File) {
 
 	p.comment(out,
 		wrap(SharedDefault+
-			" is what all wrapped functions share, and all decorators that were created with a nil "+SharedType+
-			". A test may replace it before its first use."))
+			" contains the values that all wrapped functions share. Decorators that were created with a nil "+
+			SharedType+" share these values too. A test may replace "+SharedDefault+" before its first use."))
 	out.Var().Id(SharedDefault).Op("=").Id(SharedNew).Call().Line()
 }
 
@@ -317,7 +317,7 @@ func (p printer) policies(out *jen.File) {
 	for _, policy := range p.file.Policies {
 		list = append(list, policy.pointer())
 		if policy.Reload {
-			what = "the policies that are in force"
+			what = "the current policies"
 		}
 	}
 	policies := jen.Index().Op("*").Qual(RuntimePath, "Policy")

@@ -259,7 +259,7 @@ func stepDoc(fn bind.Func, use *Use, l locals) string {
 	}
 	doc := "It is the durable step " + use.Step.Name + " of the run in " + run
 	if len(id) > 0 {
-		doc += ". Each " + join(use.idTexts(id, l), " and ") + " has a step of its own"
+		doc += ". Each " + join(use.idTexts(id, l), " and ") + " has its own step"
 	}
 	doc += "."
 	if len(compared) > 0 {
@@ -270,7 +270,7 @@ func stepDoc(fn bind.Func, use *Use, l locals) string {
 		doc += " If " + join(names(compared), " or ") + " differs from the recorded value, " + what + "."
 	}
 	if len(ignored) > 0 {
-		doc += " Changes of " + join(ignored, " or ") + " are not noticed."
+		doc += " Changes to " + join(ignored, " or ") + " are not noticed."
 	}
 	return doc
 }

@@ -31,9 +31,9 @@ func words(variable string, p *retry.Policy) string {
 	text += classWords(p)
 	switch p.MatchText {
 	case retry.MatchStatus:
-		text += " Of the text of an error, only an HTTP status is read."
+		text += " Error texts are searched only for an HTTP status."
 	case retry.MatchNone:
-		text += " The text of an error is not read."
+		text += " Error texts are not searched."
 	}
 	if p.MaxAttempts != 1 {
 		text += retryAfterWords(p.RetryAfter)
@@ -43,7 +43,7 @@ func words(variable string, p *retry.Policy) string {
 		for _, o := range p.PerError {
 			classes = append(classes, o.Class)
 		}
-		text += " Errors of class " + classList(classes, " or ") + " have a schedule of their own."
+		text += " Errors of class " + classList(classes, " or ") + " have their own schedule."
 	}
 	if p.Nested {
 		text += " The call is retried even inside a retry of another call."

@@ -53,8 +53,9 @@ func (s *Shared) Capacity() capacity.Set {
 	}
 }
 
-// DefaultShared is what all wrapped functions share, and all decorators that
-// were created with a nil Shared. A test may replace it before its first use.
+// DefaultShared contains the values that all wrapped functions share.
+// Decorators that were created with a nil Shared share these values too. A test
+// may replace DefaultShared before its first use.
 var DefaultShared = NewShared()
 
 // policyOnce makes one attempt and never retries. Each attempt may take at most
@@ -146,8 +147,7 @@ var policyTimed = retry.Policy{
 
 // policyMixed makes up to 4 attempts and waits 100ms, 200ms and 400ms between
 // them. Each attempt may take at most 500ms. No retry starts later than 3s
-// after the first failure. Errors of class timeout have a schedule of their
-// own.
+// after the first failure. Errors of class timeout have their own schedule.
 var policyMixed = retry.Policy{
 	Name: "mixed",
 	Schedule: retry.Schedule{

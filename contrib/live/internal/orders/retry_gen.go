@@ -76,15 +76,16 @@ func (s *Shared) Hedges() []*hedge.Hedge {
 	return []*hedge.Hedge{s.FindHedge}
 }
 
-// DefaultShared is what all wrapped functions share, and all decorators that
-// were created with a nil Shared. A test may replace it before its first use.
+// DefaultShared contains the values that all wrapped functions share.
+// Decorators that were created with a nil Shared share these values too. A test
+// may replace DefaultShared before its first use.
 var DefaultShared = NewShared()
 
 // policyRead makes up to 3 attempts and waits 10ms and 20ms between them. Full
 // jitter draws each wait from zero to that value. The whole call may take at
 // most 30s. Only transient and busy errors are retried. Errors of class
-// rate_limit have a schedule of their own. The policy may change while the
-// program runs: see LivePolicies.
+// rate_limit have their own schedule. The policy may change while the program
+// runs: see LivePolicies.
 var policyRead = retry.NewLive(&retry.Policy{
 	Name: "read",
 	Schedule: retry.Schedule{
@@ -189,8 +190,8 @@ var policyFixed = retry.Policy{
 	Classes: errorClasses,
 }
 
-// Policies returns the policies that are in force, in the order of retry.yaml.
-// They must not be changed.
+// Policies returns the current policies, in the order of retry.yaml. They must
+// not be changed.
 func Policies() []*retry.Policy {
 	return []*retry.Policy{policyRead.Load(), policyQuick.Load(), policyStock.Load(), policyPartner.Load(), policyFind.Load(), &policyFixed}
 }
