@@ -40,8 +40,8 @@ import (
 
 // A Kind is a kind of document: the policies of one system.
 type Kind struct {
-	Name  string // on the command line, such as grpc
-	Title string // in messages, such as gRPC service config
+	Name  string // name on the command line, such as grpc
+	Title string // name in messages, such as gRPC service config
 
 	// recognize reports whether a document, which is a map, has policies of this kind. The
 	// document lacks the parts that a kind before this one in [Kinds] has converted.
@@ -61,8 +61,8 @@ type Kind struct {
 	encode func(e *encoder)
 }
 
-// Kinds returns all kinds. A document is searched for them in this order, and messages
-// list them in this order.
+// Kinds returns all kinds. A document is searched for policies of each kind in this
+// order. Messages list the kinds in the same order.
 func Kinds() []*Kind {
 	return []*Kind{
 		&grpcKind, &daprKind, &aslKind, &sqsKind, &temporalKind, &batchKind, &argoKind, &tektonKind, &istioKind,

@@ -30,7 +30,7 @@ import (
 const (
 	SourceName = "retry.yaml"
 	OutputName = "retry_gen.go"
-	Misnamed   = "retry.yml" // a common misspelling: not read, but reported in Result.Misnamed
+	Misnamed   = "retry.yml" // a common misspelling; such a file is reported in Result.Misnamed, but not read
 )
 
 // A Config describes what to generate.
@@ -41,14 +41,14 @@ type Config struct {
 	Strict   bool     // treat warnings as errors
 	List     bool     // fill Result.Bound; packages are then always loaded
 	Tests    bool     // also write TestsName; an existing file is always kept up to date
-	Faults   bool     // the same for FaultsName
+	Faults   bool     // also write FaultsName; an existing file is always kept up to date
 	Cache    string   // folder for the records of earlier runs; empty means no cache
 
 	Progress func(step string) // called before each step of a run; may be nil
 }
 
 // A Result contains the files that a run would write, and the problems that it has found.
-// It is plain data: nothing in it refers to the run.
+// It is plain data, and nothing in it refers to the run.
 type Result struct {
 	Dir      string            // Config.Dir
 	Problems []policy.Problem  // sorted

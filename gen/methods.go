@@ -18,13 +18,13 @@ type Coverage struct {
 	Symbol    string // the type, as named in the policy file
 	Methods   int
 	Retried   int // methods with a policy
-	Forwarded int // methods that are called unchanged: bound to none, or no result indicates a failure
+	Forwarded int // methods called without a policy: bound to none, or without a result that indicates a failure
 	Refused   int // methods with a problem
 
-	// Doubtful reports whether the user may expect more methods to be retried: some
-	// methods are refused, some are forwarded although they take a context, or more
-	// methods are forwarded than retried. Methods that the policy file binds to none do
-	// not count.
+	// Doubtful reports whether the user may expect more methods to be retried. This is
+	// the case if some methods are refused, if some are forwarded although they take a
+	// context, or if more methods are forwarded than retried. Methods that the policy
+	// file binds to none do not count.
 	Doubtful bool
 	Patterns bool // entries in the policy file are patterns, so nobody has chosen each method individually
 }

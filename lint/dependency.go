@@ -7,10 +7,10 @@ import (
 )
 
 // Dependencies makes the analyzers also analyze the modules that the main module
-// requires. By default, they do not: the functions of such modules are known from tables,
-// and a driver that asks for facts about all imported packages would have to analyze
-// their source code. Programs that choose the packages themselves set Dependencies before
-// they run the suite.
+// requires. By default, the analyzers skip these modules. Tables describe the functions
+// of known modules, and a driver that asks for facts about all imported packages would
+// have to analyze their source code. Programs that choose the packages themselves set
+// Dependencies before they run the suite.
 var Dependencies bool
 
 // isDependency reports whether a package is of the standard library, which has no retry that is

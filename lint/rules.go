@@ -57,8 +57,8 @@ func RuleByID(id string) *rules.Rule {
 	return rules.ByID(id)
 }
 
-// SeverityOf returns the severity of a rule's findings in Go code. Any finding fails a
-// run.
+// SeverityOf returns the severity of a rule's findings in Go code. A finding of any
+// severity fails a run.
 func SeverityOf(rule string) rules.Severity {
 	if rule == "P302" {
 		return rules.Info // many attempts under a budget are an idiom

@@ -26,7 +26,7 @@ type Use struct {
 	Check      Symbol // called with the results; returns an error or nil; or empty
 	Release    Symbol // called with the results of a request if they are not used; or empty
 
-	// These fields are as written. [Binding.Step] resolves them.
+	// These fields have the values written in the file. [Binding.Step] resolves them.
 	ID       []Symbol // parameters; nil if not written
 	StepName Symbol   // or empty
 	Formerly []Symbol // nil if not written

@@ -15,7 +15,7 @@ import (
 type Breaker struct {
 	Pos Pos
 	breaker.Policy
-	Store    bool   // whether its state is in a store instead of the process
+	Store    bool   // whether its state is kept in a store instead of in the process
 	process  bool   // the file says that its state is in the process
 	From     Symbol // the Go variable that contains the breaker and its settings, or empty
 	patterns []class

@@ -22,11 +22,11 @@ type Limiter struct {
 	at       syntax.Span // of adaptive
 }
 
-// A Rate is a limit, shared by calls, on the attempts in a period.
+// A Rate limits the attempts that the calls sharing it may start in a period.
 type Rate struct {
 	Pos Pos
 	capacity.RatePolicy
-	Store bool   // whether its state is in a store instead of the process
+	Store bool   // whether its state is kept in a store instead of in the process
 	From  Symbol // the Go variable that contains the rate and its settings, or empty
 }
 

@@ -16,7 +16,7 @@ type Client struct {
 	Pos         Pos
 	Description string
 	Preset      bool     // the client equals the preset with the same name, except for its own keys
-	Methods     bool     // for a preset: the runtime also reads the client's errors, through their methods
+	Methods     bool     // for a preset: whether the runtime also reads the client's errors through their methods
 	Attempts    int      // number of attempts that the client itself makes; 0 if unknown
 	Off         string   // how to reduce Attempts to one, as text for people
 	Packages    []Symbol // import paths; calls to them and subpackages make Attempts attempts; nil: packages of Types

@@ -149,7 +149,7 @@ func (p *Policy) exceeded(waited time.Duration) (rules.Field, time.Duration) {
 
 // A Worst is the worst case of one call.
 type Worst struct {
-	Calls int           // 0 means unlimited
+	Calls int           // maximum number of attempts; 0 means unlimited
 	Waits time.Duration // the longest sum of waits, if Calls is not 0
 	Total time.Duration // the longest duration of the call; 0 if nothing limits the time inside an attempt
 

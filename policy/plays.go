@@ -30,15 +30,15 @@ var samples = []sample{
 // maxPlayed is the greatest number of calls that a play makes.
 const maxPlayed = 1000
 
-// Plays returns what p promises for a call whose attempts all fail, for each kind of
-// failure: the number of attempts and how long the call takes. The numbers come from the
-// schedule that [Policy.Explain] prints for this kind of failure, which is the schedule
-// of p or of an entry in per_error. A class that the file defines is represented by its
-// first status. There are no plays for durable calls, nor for failures that would be
-// retried very often.
+// Plays returns what p promises for a call whose attempts all fail. For each kind of
+// failure, it returns the number of attempts and the duration of the call. The values
+// come from the schedule that [Policy.Explain] prints for this kind of failure, which is
+// the schedule of p or of an entry in per_error. A class that the file defines is
+// represented by its first status. There are no plays for durable calls, nor for failures
+// that would be retried very often.
 //
 // A breaker, a budget or a limit may refuse attempts. If p has one of these, only the
-// maximum numbers are promised.
+// maximum values are promised.
 func (p *Policy) Plays() (plays []retrytest.Play) {
 	if p.Durable != nil {
 		return nil

@@ -32,7 +32,8 @@ func Presets() (names []string) {
 	return names
 }
 
-// Preset returns the preset with the given name, or nil. It has no positions.
+// Preset returns the preset with the given name, or nil if there is none. The settings of
+// a preset have no positions.
 func Preset(name string) *Client {
 	c, problems := readPreset(name)
 	if len(problems) > 0 {

@@ -25,7 +25,7 @@ type Problem struct {
 	Text     string
 	Paste    string // lines that the text suggests pasting into a policy file, or ""
 
-	Finding *rules.Finding `json:"-"` // for a policy file: the same problem as a finding, to express it in other words
+	Finding *rules.Finding `json:"-"` // set for a policy file: the finding from which Text was written
 }
 
 // String returns the problem as file:line:col: severity: text [rule].

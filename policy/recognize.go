@@ -18,8 +18,8 @@ var (
 
 // Recognize reports whether a text is a policy file, whatever its name: either a comment
 // for editors refers to the schema of policy files, or the text contains version: 1
-// together with policies or bind. A single one of these keys is not enough, because it
-// occurs in many other files.
+// together with policies or bind. One of these keys alone is not enough, because many
+// other files contain it.
 func Recognize(text []byte) bool {
 	if m := schemaComment.FindSubmatch(text); m != nil {
 		return strings.Contains(string(m[1]), "retrygen") || path.Base(string(m[1])) == "policy.schema.json"

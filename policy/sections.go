@@ -26,7 +26,7 @@ type Budget struct {
 	Pos   Pos
 	Ratio *budget.Policy    // retries as a share of successes
 	Count *job.BudgetPolicy // retries of one job
-	Store bool              // whether the Ratio is in a store instead of the process
+	Store bool              // whether the budget with the Ratio is kept in a store instead of in the process
 	From  Symbol            // the Go variable that contains the budget, or empty
 }
 

@@ -12,8 +12,8 @@ import (
 // Retries reports whether p retries err, provided that no limit ends the call. It returns
 // false for nil.
 //
-// The classes of err decide. Errors of the following types in the tree of err belong to
-// built-in classes:
+// The result depends on the classes of err. Errors of the following types in the tree of
+// err belong to built-in classes:
 //
 //   - [ClassRateLimit]: errors from [After], status 429, and throttling codes;
 //   - [ClassServerError]: statuses 500 to 599 except 501 and 505;
@@ -28,17 +28,18 @@ import (
 //   - [ClassBreakerOpen], [ClassLimited], [ClassRateLimited], [ClassThrottled]:
 //     [ErrBreakerOpen], [ErrLimited], [ErrRateLimited], [ErrThrottled].
 //
-// These methods of an error are read as well. Each of them has the same meaning in every
-// known client that defines it:
+// Retries also calls the following methods of an error. Each of them has the same meaning
+// in every known client library that defines it:
 //
 //   - StatusCode() int, HTTPStatusCode() int and HTTPCode() int return the HTTP status.
 //     Results outside 100 to 599 mean that there is no status.
-//   - ErrorCode() string, and Code() string next to OrigErr() error, return an AWS error
-//     code. Throttling codes take precedence over the status, which is often 400.
+//   - ErrorCode() string returns an AWS error code, and so does Code() string if the
+//     error also has the method OrigErr() error. Throttling codes take precedence over
+//     the status, which is often 400.
 //   - SQLState() string returns an SQLSTATE code, as defined by ISO/IEC 9075 and
 //     PostgreSQL.
 //   - HasErrorLabel(string) bool reports whether the error has a MongoDB error label.
-//   - SafeToRetry() bool reports, if true, that nothing was sent.
+//   - If SafeToRetry() bool returns true, nothing was sent.
 //   - Retryable() bool, RetryableError() bool, NonRetryable() bool and NonRetriable()
 //     report whether the client considers the error retryable.
 //   - If Timeout() bool and Temporary() bool both return false, the same call would fail
@@ -57,8 +58,9 @@ import (
 //   - [ClassServerError]: server error;
 //   - [ClassRateLimit]: rate limit, too many requests.
 //
-// The text is not searched if a test Is or As in Classes holds. The texts of this
-// package's own errors are never searched, and other texts only up to 16 KiB.
+// The text is not searched if an Is or As test in Classes holds. The texts of this
+// package's own errors are never searched. Only the first 16 KiB of any other text are
+// searched.
 //
 // An error belongs to a class in Classes if one of the tests of that class holds. An
 // error that belongs to no class is of [ClassUnknown].
@@ -71,8 +73,8 @@ import (
 //   - errors with the status 400, 401, 403, 404 or 422, unless their Action is
 //     [ActionRetry] or the callee has marked them with [After];
 //   - other errors that show that the same call would fail again. The same two exceptions
-//     apply, and there is a third one: RetryOn contains a class, defined in Classes, to
-//     which the error belongs;
+//     apply. As a third exception, the error is retried if it belongs to a class that
+//     Classes defines and RetryOn contains;
 //   - refusals that come from a breaker, limiter, rate or throttle inside the called
 //     function, unless RetryOn contains their class;
 //   - errors of ClassUnknown, unless RetryUnknown is set or RetryOn contains

@@ -110,10 +110,10 @@ func (p *Policy) once(ctx context.Context) Reason {
 }
 
 // AttemptNumber returns the number of the attempt to which ctx was passed, starting at 1.
-// A wrapped call inside a retry is attempted once, as part of that attempt and with its
-// number. If the inner and the outer call each allow three attempts, there are thus 5
-// calls, not 9. A call whose policy has Nested set counts its own attempts. If ctx does
-// not come from a wrapped call, the number is 1.
+// A wrapped call that is made during a retry is attempted only once, and its attempt has
+// the same number as the retry. If the inner and the outer call each allow three
+// attempts, there are thus 5 calls, not 9. A call whose policy has Nested set counts its
+// own attempts. If ctx does not come from a wrapped call, the number is 1.
 func AttemptNumber(ctx context.Context) int {
 	if c, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
 		return c.number

@@ -83,7 +83,7 @@ type Inputs struct {
 	// Now is the current time. It may be zero if neither the policy nor the
 	// caller limits time.
 	Now      time.Time
-	Sample   float64   // from [0, 1); used for jitter
+	Sample   float64   // random number from [0, 1), used for jitter
 	Deadline time.Time // deadline of the caller's context, or zero
 	Ended    Reason    // ErrCanceled or ErrDeadline once the caller's context has ended
 	Cause    error     // the cause of the context's end
@@ -112,19 +112,19 @@ type Verdict struct {
 	Granted  time.Duration // the part of Asked that the schedule allows
 	Escalate bool          // whether the call's error matches ErrEscalated, if this ends the call
 
-	// Limit is the limit that Asked exceeds if the Reason is ErrRetryAfter: ErrDeadline,
-	// ErrElapsed or ErrDelayBudget, or ErrRetryAfter for the Max of [RetryAfter]. Allowed
-	// is the longest wait that the limit allows.
+	// If the Reason is ErrRetryAfter, Limit is the limit that Asked exceeds. It is
+	// ErrDeadline, ErrElapsed or ErrDelayBudget, or ErrRetryAfter for the Max of
+	// [RetryAfter]. Allowed is the longest wait that the limit allows.
 	Limit   Reason
 	Allowed time.Duration
 }
 
 // Decide returns the state of a call after a failure, and decides whether and when
-// another attempt follows. The result depends only on the arguments, so Decide may be
-// repeated, and a restored call decides like the original. Decide makes the checks listed
-// in the package documentation, in that order, except for the shared budget. The caller
-// checks the budget afterwards. If the budget refuses, the caller sets the Reason and
-// Cause of the verdict.
+// another attempt follows. The result depends only on the arguments. So a repeated call
+// to Decide gives the same result, and a restored call makes the same decisions as the
+// original call. Decide makes the checks listed in the package documentation, in that
+// order, except for the shared budget. The caller checks the budget afterwards. If the
+// budget refuses, the caller sets the Reason and Cause of the verdict.
 //
 // With the zero Failure, Decide reports whether an interrupted call may make its next
 // attempt now. In this case, it returns s unchanged.

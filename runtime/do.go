@@ -12,7 +12,7 @@ import (
 // Shared holds the values that all calls to one service share. Any field may be zero.
 type Shared struct {
 	Breaker *breaker.Breaker // asked for permission before every attempt; nil admits all
-	Budget  Budget           // provides every retry; nil means no limit
+	Budget  Budget           // limits the retries; nil means no limit
 	Gate    capacity.Gate    // admits every attempt; the zero Gate admits all at once
 }
 

@@ -99,9 +99,9 @@
 // # Stored calls
 //
 // A [CallState] is the state of a call between two attempts, as plain data.
-// [Policy.Decide] decides what the call does next. The caller passes it the time and the
-// random number. Packages that store calls use these two and the other parts of
-// [Call.Next]: see [Policy.Resume].
+// [Policy.Decide] decides what the call does next. The caller passes the time and a
+// random number to Decide. Packages that store calls use CallState, Decide and the other
+// parts of [Call.Next]: see [Policy.Resume].
 //
 // # What it costs
 //

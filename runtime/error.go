@@ -20,7 +20,7 @@ const (
 	ErrAttempts     Reason = "attempts exhausted"     // MaxAttempts is reached
 	ErrDelayBudget  Reason = "delay budget exhausted" // the wait would exceed DelayBudget
 	ErrElapsed      Reason = "max elapsed exceeded"   // the wait would exceed MaxElapsed
-	ErrDeadline     Reason = "deadline too near"      // the caller's deadline or Timeout has passed, or would pass first
+	ErrDeadline     Reason = "deadline too near"      // the deadline or Timeout has passed, or would pass during the wait
 	ErrCanceled     Reason = "canceled"               // the caller's context was canceled
 	ErrRetryAfter   Reason = "retry-after too long"   // the wait that the error asks for exceeds a limit
 	ErrBreakerOpen  Reason = "breaker open"           // the breaker admits no attempt
@@ -33,7 +33,7 @@ const (
 	ErrSpent        Reason = "argument used up"       // an argument cannot be rewound; Cause has the reason
 	ErrLost         Reason = "attempts lost"          // Inputs.LostMax is reached
 
-	ErrWithoutRetries Reason = "retries switched off" // the context allows none: see WithoutRetries
+	ErrWithoutRetries Reason = "retries switched off" // the context allows no retries: see WithoutRetries
 )
 
 // reasonOf returns the reason for a refusal by a budget: the [Reason] in the
@@ -106,23 +106,23 @@ func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeou
 // An error on which the policy had no effect is returned unchanged, without an Error.
 // This happens only on the first attempt, in one of these cases: the error is permanent
 // or unclassified; the policy allows only one attempt; the error shows that the caller's
-// context has ended; or the error already is an Error of an inner call that stopped for
-// the same reason as this call: it was escalated, its deadline was too near, or it was
-// asked to wait too long.
+// context has ended; or the error is already an Error of an inner call that stopped for
+// the same reason as this call. Such a reason is an escalation, a deadline that is too
+// near, or a requested wait that is too long.
 type Error struct {
 	Policy     string        // name of the policy
 	Reason     Reason        // why there was no further attempt
 	Attempts   int           // attempts made, including lost ones but not refused ones
-	Waited     time.Duration // sum of the waits between them
+	Waited     time.Duration // sum of the waits between the attempts
 	RetryAfter time.Duration // the wait that the last error asked for, or 0
 	Escalated  bool          // the error matches ErrEscalated
-	Err        error         // error of the last attempt; the refusal if all were refused; or nil
+	Err        error         // error of the last attempt; the refusal if all attempts were refused; or nil
 	// Cause explains why the context ended or an argument cannot be rewound. If the last
 	// attempt was refused or the next one would be, Cause is the refusal: a [Refusal] by
 	// the breaker, or a [capacity.Refusal]. Otherwise it is nil.
 	Cause error
 
-	// Limit is the limit that RetryAfter exceeds if the Reason is ErrRetryAfter:
+	// If the Reason is ErrRetryAfter, Limit is the limit that RetryAfter exceeds. It is
 	// ErrDeadline, ErrElapsed or ErrDelayBudget, or ErrRetryAfter for the Max of
 	// [RetryAfter]. Allowed is the longest wait that the limit allowed.
 	Limit   Reason

@@ -41,7 +41,7 @@ func (l *Live) Policy() *Policy {
 }
 
 // Store replaces the policy for calls that begin from now on. p must not be changed
-// afterwards. A limit set by [Live.Limit] remains in force.
+// afterwards. A limit set by [Live.Limit] remains in effect.
 func (l *Live) Store(p *Policy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

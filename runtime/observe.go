@@ -17,7 +17,7 @@ const (
 	EventRetry          EventKind = iota // an attempt failed; another one follows after Wait
 	EventStop                            // an attempt failed or was refused, and none follows; Reason says why
 	EventTimeoutClamped                  // a timeout exceeded the hard limit; reported before the first attempt
-	EventCapture                         // a timeout was captured before the retry or stop; Err: what was not captured
+	EventCapture                         // a timeout was captured; Err describes what was not captured
 	EventHedge                           // a second request of an attempt has returned, with Err or an answer
 )
 
@@ -46,7 +46,7 @@ type Event struct {
 	Reason     Reason        // EventStop: why no attempt follows
 
 	Breaker      string        // name of the breaker, or empty
-	BreakerState breaker.State // after the attempt
+	BreakerState breaker.State // state of the breaker after the attempt
 	// AdmitsIn is the time after which an open breaker may admit attempts. It is set if
 	// the breaker has refused this attempt or is the reason why no further attempt
 	// follows.

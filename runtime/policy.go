@@ -131,7 +131,7 @@ type ErrorClass struct {
 	Is      []error            // errors.Is finds one of these in the error
 	As      []func(error) bool // one of these functions returns true: see [As]
 	HTTP    [][2]int           // the status is in one of these ranges, which include both ends
-	Pattern *regexp.Regexp     // matches the first 16 KiB of the text; nil means no test
+	Pattern *regexp.Regexp     // is matched against the first 16 KiB of the text; nil means no test
 	Action  Action             // overrides RetryOn and AbortOn for these errors
 }
 
@@ -172,8 +172,8 @@ type RetryAfter struct {
 	// requested waits.
 	Max time.Duration
 	// Default is the wait after errors of class [ClassRateLimit] that do not request a
-	// wait. Zero means 60s for a request that could not be parsed (see [After]), and no
-	// wait for errors without a request.
+	// wait. Zero means 60s if the requested wait could not be parsed (see [After]), and
+	// no wait if the error requests none.
 	Default time.Duration
 	// FailOver stops retrying with [ErrRetryAfter] if the requested wait exceeds
 	// Max. Otherwise the wait is Max.
@@ -199,8 +199,7 @@ type Schedule struct {
 	Increment time.Duration
 	// Delays are the delays of [BackoffCustom].
 	Delays []time.Duration
-	// MaxDelay caps every delay, jitter included. Zero means 30s; [None] lifts
-	// the cap.
+	// MaxDelay caps every delay, including jitter. Zero means 30s; [None] lifts the cap.
 	MaxDelay time.Duration
 
 	// Jitter is the mode. The zero value is [JitterNone].
@@ -235,18 +234,18 @@ type Policy struct {
 	// Schedule applies to all errors without a schedule in PerError.
 	Schedule
 
-	// DelayBudget limits the sum of the waits of one call, jitter included. The
-	// time spent inside attempts does not count. A wait that would exceed the
-	// budget is not started. Zero means no limit.
+	// DelayBudget limits the sum of the waits of one call, including jitter. The time
+	// spent inside attempts does not count. A wait that would exceed the budget is not
+	// started. Zero means no limit.
 	DelayBudget time.Duration
-	// MaxElapsed limits the time since the first failure, or the first refusal
-	// by a breaker: no wait may end later. Zero means no limit.
+	// MaxElapsed limits the time since the first failure, or the first refusal by a
+	// breaker. A wait that would end later is not started. Zero means no limit.
 	MaxElapsed time.Duration
 	// AttemptTimeout limits each attempt through its context. Zero means no
 	// limit.
 	AttemptTimeout time.Duration
-	// Timeout limits the call: all attempts and waits together. Zero means no
-	// limit.
+	// Timeout limits the duration of the whole call, including all attempts and waits.
+	// Zero means no limit.
 	Timeout time.Duration
 	// Scope names the level of the timeout hierarchy that the calls belong to.
 	Scope string
@@ -265,8 +264,8 @@ type Policy struct {
 	RetryUnknown bool
 	// AbortOn lists classes that are never retried, even if RetryOn contains them.
 	AbortOn []Class
-	// Classes defines additional classes. The first one that matches an error and has an
-	// [Action] decides.
+	// Classes defines additional classes. The first class that matches an error and has
+	// an [Action] decides what happens.
 	Classes []ErrorClass
 	// Facts returns what is known about an error, or false if the error does not come
 	// from one of the clients that the call uses. Generated code sets it for the clients

@@ -17,12 +17,12 @@ import (
 //	}
 type Refusal struct {
 	Breaker string        // name of the breaker
-	State   breaker.State // when the breaker refused the attempt
+	State   breaker.State // state of the breaker when it refused the attempt
 	// AdmitsAt is the time after which an open breaker may admit an attempt. It is zero
 	// in the other states, in which the breaker may admit an attempt at any time or
 	// admits none before Reset.
 	AdmitsAt time.Time
-	AdmitsIn time.Duration // from the refusal to AdmitsAt, or 0
+	AdmitsIn time.Duration // time from the refusal to AdmitsAt, or 0
 }
 
 // RefusalBy returns the refusal by the breaker name in state s, for [Inputs.Refusal].

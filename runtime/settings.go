@@ -345,7 +345,7 @@ func (s Settings) Schedule() string {
 }
 
 // Changes returns the differences between before and s, as in "max_attempts 3 → 5",
-// ordered by setting name. It returns nil if either of them is unknown.
+// ordered by setting name. It returns nil if either before or s is unknown.
 func (s Settings) Changes(before Settings) (list []string) {
 	if !s.Known() || !before.Known() {
 		return nil

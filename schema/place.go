@@ -13,7 +13,7 @@ type Place struct {
 	Doc      string // Markdown
 	Default  string // as written in a file, or ""
 	Examples []string
-	Instead  string   // for a deprecated spelling: what to write
+	Instead  string   // what to write instead of a deprecated spelling
 	Keys     []string // keys of a map, sorted
 	Words    []string // all values that are not numbers, durations or names
 	IsMap    bool     // whether a map may be written here

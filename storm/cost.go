@@ -9,7 +9,7 @@ import (
 // A Cost is an estimate of the worst-case cost of a simulation, in which every call makes
 // all the attempts that its policy allows.
 type Cost struct {
-	Time  time.Duration // on the given number of processors
+	Time  time.Duration // estimated time on the given number of processors
 	Bytes int64
 }
 

@@ -31,7 +31,7 @@
 //
 // By default, a service continues to serve requests whose callers have gone. A service
 // with Notices drops such a request instead of serving it, and ends the calls that it is
-// making for it. It never interrupts a worker.
+// making for the request. It never interrupts a worker.
 //
 // # Not modeled
 //

@@ -31,9 +31,9 @@ var remedies = []struct {
 }
 
 // Remedies tries changes with which the load with the given index may recover. It returns
-// the changes with which the load recovers in every run, and no more of them than most.
-// It tries each change in fewer runs than o specifies, because the result is only advice.
-// If the simulation of a change reaches a limit, the change is not a remedy.
+// at most the given number of changes with which the load recovers in every run. It tries
+// each change in fewer runs than o specifies, because the result is only advice. If the
+// simulation of a change reaches a limit, the change is not a remedy.
 func Remedies(sys *System, load, most int, o Options) (list []Remedy) {
 	const runs = 2
 	o.Seeds, o.Progress = runs, nil

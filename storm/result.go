@@ -18,10 +18,10 @@ type Options struct {
 	// Progress, if not nil, is called with the share of all seconds that have been
 	// simulated. Multiple goroutines may call it.
 	Progress func(done float64)
-	// MaxEvents limits the number of events in a run: if a run has more, Simulate returns
-	// an error. 0 means no limit. Simulate also returns an error if a run has more than
-	// ten million simultaneous calls and requests, for which few machines have enough
-	// memory.
+	// MaxEvents limits the number of events in a run. If a run has more events, Simulate
+	// returns an error. 0 means no limit. Simulate also returns an error if a run has
+	// more than ten million simultaneous calls and requests, for which few machines have
+	// enough memory.
 	MaxEvents int
 }
 
@@ -86,13 +86,13 @@ func Simulate(sys *System, o Options) (*Result, error) {
 type Outcome struct {
 	Harmed    bool          // calls were lost at any time
 	Recovered bool          // as many calls succeed as before, until the end
-	After     time.Duration // time from the end of the last event until then
+	After     time.Duration // time from the end of the last event to the recovery
 	Calls     int
 	Failed    int
 	Lost      float64 // how many seconds of normal traffic the failed calls amount to
 	// Amplification is the greatest number of requests per call that a service receives
-	// in any window, as a multiple of that number before the first event. The calls are
-	// those of the loads.
+	// in any window, divided by the same number before the first event. Only the calls of
+	// the loads are counted.
 	Amplification float64
 	Amplified     string // the service that receives these requests
 	Peak          int    // the second in which this window begins
@@ -133,8 +133,9 @@ func (v *Verdict) Harmed() bool {
 	return slices.ContainsFunc(v.Outcomes, func(o Outcome) bool { return o.Harmed })
 }
 
-// Worst returns the outcome of the worst run, which is the one that recovers last or, if
-// some do not recover, the one of these that loses the most calls.
+// Worst returns the outcome of the worst run. If some runs do not recover, the worst run
+// is the one of them that loses the most calls. Otherwise, it is the run that recovers
+// last.
 func (v *Verdict) Worst() Outcome { return v.Outcomes[v.worst()] }
 
 // worst returns the index of the run of Worst.

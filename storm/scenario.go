@@ -22,7 +22,7 @@ const afterEvents = 90 * time.Second
 const longest = 24 * time.Hour
 
 // Read reads a scenario from text. name is used only for positions. open returns the
-// policy file with a path that the scenario contains. If the scenario has problems, Read
+// policy file at a path that the scenario contains. If the scenario has problems, Read
 // returns them, sorted, and no system. If open returns an error, Read returns it, wrapped
 // with the position of the policy.
 func Read(name string, text []byte, open func(path string) (*policy.File, error)) (*System, []policy.Problem, error) {

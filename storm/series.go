@@ -38,7 +38,7 @@ type RouteSeries struct {
 }
 
 // Series returns the measurements for each second, averaged over all runs. The services
-// are in the order of the system, and so are the routes, with those of loads at the end.
+// are in the order of the system, and so are the routes. The routes of loads come last.
 func (r *Result) Series() (services []ServiceSeries, routes []RouteSeries) {
 	capacities := r.System.capacities()
 	for i := range r.System.Services {

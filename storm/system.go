@@ -30,7 +30,7 @@ type Service struct {
 	Workers   int   // workers of each instance; 0 means 1
 	Time      Times // service time of a request, without the calls that it makes
 	Queue     int   // number of requests that may wait for a worker in each instance; or Unlimited
-	Notices   bool  // whether it drops the requests of callers that have gone
+	Notices   bool  // whether the service drops requests whose callers have gone
 	Calls     []Target
 	Parallel  bool // whether a request makes all Calls at once, instead of one after another
 }
@@ -60,7 +60,7 @@ type Client struct {
 	Throttle *capacity.ThrottlePolicy // nil means none
 
 	// BreakerStore, BudgetStore and RateStore report whether all processes share a single
-	// one.
+	// breaker, budget or rate.
 	BreakerStore, BudgetStore, RateStore bool
 	// Patience limits an attempt for which the policy sets no limit. Zero means that the
 	// caller waits forever.
@@ -83,7 +83,7 @@ type Load struct {
 	Target  Target
 	Clients int // processes, each with its own breakers and budgets; 0 means 1
 
-	// Rate is the number of calls per second of an open load: calls begin at random
+	// Rate is the number of calls per second of an open load. Calls begin at random
 	// times, however long other calls take. Rate and Users are mutually exclusive.
 	Rate float64
 	// Users is the number of users. A user makes calls one after another, with a random
@@ -112,7 +112,7 @@ type Event struct {
 	Load    string        // or ""
 	Effect  Effect
 	Factor  float64
-	Class   retry.Class // class of Errors
+	Class   retry.Class // class of the errors, for the effect Errors
 }
 
 // end returns when the event ends.

@@ -8,33 +8,33 @@ import (
 // Call is one protected call, ready to be timed.
 type Call func(ctx context.Context, in int) (int, error)
 
-// A Subject is one library. What it cannot do is nil.
+// A Subject is one library. A field is nil if the library does not have the feature.
 //
-// Its functions are called outside of the timer: they prepare whatever calls
-// may share. What must be new for every call, by the library's documentation,
-// is made by the Call that they return.
+// The functions of a Subject are called before the timer starts. They prepare everything
+// that calls may share. The Call that a function returns creates everything that calls
+// must not share according to the library's documentation.
 type Subject struct {
 	Name string
 
-	// Retry is up to three attempts with exponential delays; the first
+	// Retry makes up to three attempts with exponential delays. The first attempt
 	// succeeds.
 	Retry func() Call
-	// Guarded is Retry under a closed breaker and a budget of retries, both
-	// shared.
+	// Guarded is Retry with a closed breaker and a retry budget, both of which calls
+	// share.
 	Guarded func() Call
-	// FailOnce fails, then succeeds, with the shortest delay that there is.
+	// FailOnce fails once and then succeeds, with the shortest delay that the library
+	// allows.
 	FailOnce func() Call
 	// Permanent fails with an error that is not retried.
 	Permanent func() Call
-	// Timeout gives each attempt of f a limit, either attemptTimeout or
-	// longTimeout; there is no retry.
+	// Timeout limits each attempt of f to attemptTimeout or longTimeout, without retries.
 	Timeout func(f Call, limit time.Duration) Call
 	// Breaker is a success through a closed breaker.
 	Breaker func() Call
-	// FailureRate is a success through a closed breaker that opens when half of
-	// the attempts in 10s have failed, and at least 20 were made.
+	// FailureRate is a success through a closed breaker that opens when at least 20
+	// attempts were made in 10s and half of them have failed.
 	FailureRate func() Call
-	// Budget is Retry with a budget of retries.
+	// Budget is Retry with a retry budget.
 	Budget func() Call
 	// Full is Guarded with a limit on each attempt.
 	Full func() Call

@@ -1,5 +1,5 @@
-// Package bench measures what resilience costs: the libraries that a Go user
-// can pick, what retrygen generates, and the plain call, side by side.
+// Package bench measures the cost of resilience. It compares Go libraries, the code that
+// retrygen generates, and direct calls.
 //
 // Each library has a file subject_<name>.go and a line in subjects.
 package bench

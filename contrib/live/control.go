@@ -73,16 +73,16 @@ type Change struct {
 	Package  string    `json:"package"`
 	File     string    `json:"file"`
 	At       time.Time `json:"at"`
-	By       string    `json:"by"`                 // where it comes from: the path of a file, or the name of the sender
+	By       string    `json:"by"`                 // source of the version: the path of a file, or the name of the sender
 	Settings []string  `json:"settings"`           // the differences, as in "policy read: max_attempts 3 → 5"; nil if none
 	Warnings []string  `json:"warnings,omitempty"` // warnings that are new in this version, each with its position
 }
 
-// A Status describes the version of a policy file that is in force.
+// A Status describes the active version of a policy file.
 type Status struct {
 	Package  string    `json:"package"`
 	File     string    `json:"file"`
-	Text     string    `json:"-"`                     // text of the policy file that is in force
+	Text     string    `json:"-"`                     // text of the active policy file
 	Since    time.Time `json:"since,omitzero"`        // when it took effect; zero for the compiled version
 	Accepted int       `json:"accepted"`              // number of changes
 	Refused  int       `json:"refused"`               // number of versions with problems
@@ -193,7 +193,7 @@ func (c *Control) load(text []byte, by string) (Change, error) {
 // Reset reactivates the compiled version, from which the package was generated.
 func (c *Control) Reset(by string) (Change, error) { return c.Load([]byte(c.pkg.Text), by) }
 
-// Status describes the version that is in force.
+// Status describes the active version.
 func (c *Control) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -130,7 +130,7 @@ type PolicyOverview struct {
 type BreakerOverview struct {
 	Name  string        `json:"name"`
 	State breaker.State `json:"state"`
-	Until time.Time     `json:"until,omitzero"` // set if it is open
+	Until time.Time     `json:"until,omitzero"` // set if the breaker is open
 }
 
 // Overview returns the current policies, breakers and overrides.

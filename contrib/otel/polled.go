@@ -13,15 +13,15 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// ObserveCapacity adds metrics of concurrency limits, rates and throttles. Pass it what
-// the Capacity method of a generated Shared returns. The values are read when metrics are
-// collected, so they cost nothing in a call. If several limits have the same name, the
-// metrics contain the sum of their values or, for throttles, the greatest share.
+// ObserveCapacity adds metrics of concurrency limits, rates and throttles. Pass it the
+// result of the Capacity method of a generated Shared. The values are read when metrics
+// are collected, so they cost nothing in a call. If several limits have the same name,
+// the metrics contain the sum of their values or, for throttles, the greatest share.
 func (t *Telemetry) ObserveCapacity(sets ...capacity.Set) { t.polled.Add(sets...) }
 
 // ObserveHedges adds metrics of hedges, which are read like the metrics of
-// [Telemetry.ObserveCapacity]. Pass it what the Hedges method of a generated Shared
-// returns.
+// [Telemetry.ObserveCapacity]. Pass it the result of the Hedges method of a generated
+// Shared.
 func (t *Telemetry) ObserveHedges(hedges ...*hedge.Hedge) { t.polled.AddHedges(hedges) }
 
 // ObserveChanges adds counters for the versions of policy files that were accepted and
@@ -34,7 +34,7 @@ func (t *Telemetry) ObserveChanges(controls ...interface {
 	}
 }
 
-// ObserveOverrides adds a gauge for the overrides in force.
+// ObserveOverrides adds a gauge for the active overrides.
 func (t *Telemetry) ObserveOverrides(sets ...*override.Set) { t.polled.AddOverrides(sets) }
 
 // registerPolled makes the instruments that ask c when they are

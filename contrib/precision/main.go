@@ -4,7 +4,8 @@
 //
 //	go run . [-confidence proven|library|named] [-enable RL109] dir...
 //
-// Test files are left out. If go.mod needs changes, run it with GOFLAGS=-mod=mod.
+// Test files are left out. If go.mod needs changes, run the program with
+// GOFLAGS=-mod=mod.
 package main
 
 import (

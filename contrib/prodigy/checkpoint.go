@@ -34,7 +34,7 @@ type Command struct {
 	Text string
 
 	Attempts    int // attempts made
-	MaxAttempts int // the limit that was in force, including the first attempt; 0 if unknown
+	MaxAttempts int // Prodigy's limit on attempts, including the first one; 0 if unknown
 	Succeeded   bool
 	DeadLetter  bool // whether Prodigy has moved the item to its dead letter queue
 	// Lost reports that the last attempt began but that its end was not recorded because
@@ -42,11 +42,11 @@ type Command struct {
 	Lost   bool   `json:",omitempty"`
 	Output string // output of a successful step, or ""
 
-	LastAttempt   time.Time     // or zero
-	NextAttempt   time.Time     // zero means at once; a time in the past is kept and means that the attempt is overdue
-	Delay         time.Duration // wait before the next attempt, as computed
+	LastAttempt   time.Time     // time of the last attempt, or zero
+	NextAttempt   time.Time     // zero means at once; a time in the past means that the attempt is overdue
+	Delay         time.Duration // wait before the next attempt, as Prodigy computed it
 	Waited        time.Duration // sum of the waits before the attempts made
-	BudgetExpires time.Time     // no retry is made after this time; or zero
+	BudgetExpires time.Time     // the time after which no retry is made, or zero
 
 	Correlation string // correlation id, or ""
 	History     []Attempt
@@ -74,8 +74,8 @@ type Command struct {
 
 // An Attempt is an attempt recorded by Prodigy.
 type Attempt struct {
-	Number   int       // starting at 1
-	Started  time.Time // or zero in older checkpoints
+	Number   int       // number of the attempt, starting at 1
+	Started  time.Time // start of the attempt; zero in older checkpoints
 	Duration time.Duration
 	Success  bool
 	Error    string // includes the command's exit code, if known

@@ -9,15 +9,15 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// ObserveCapacity adds metrics of concurrency limits, rates and throttles. Pass it what
-// the Capacity method of a generated Shared returns. The values are read when metrics are
-// collected, so they cost nothing in a call. If several limits have the same name, the
-// metrics contain the sum of their values or, for throttles, the greatest share.
+// ObserveCapacity adds metrics of concurrency limits, rates and throttles. Pass it the
+// result of the Capacity method of a generated Shared. The values are read when metrics
+// are collected, so they cost nothing in a call. If several limits have the same name,
+// the metrics contain the sum of their values or, for throttles, the greatest share.
 func (m *Metrics) ObserveCapacity(sets ...capacity.Set) { m.polled.Add(sets...) }
 
 // ObserveHedges adds metrics of hedges, which are read like the metrics of
-// [Metrics.ObserveCapacity]. Pass it what the Hedges method of a generated Shared
-// returns.
+// [Metrics.ObserveCapacity]. Pass it the result of the Hedges method of a generated
+// Shared.
 func (m *Metrics) ObserveHedges(hedges ...*hedge.Hedge) { m.polled.AddHedges(hedges) }
 
 // ObserveChanges adds counters for the versions of policy files that were accepted and
@@ -30,7 +30,7 @@ func (m *Metrics) ObserveChanges(controls ...interface {
 	}
 }
 
-// ObserveOverrides adds a gauge for the overrides in force.
+// ObserveOverrides adds a gauge for the active overrides.
 func (m *Metrics) ObserveOverrides(sets ...*override.Set) { m.polled.AddOverrides(sets) }
 
 // polledDescs are the descriptions of the metrics that are read when they are collected.

@@ -131,7 +131,7 @@ func New(o Options) *Metrics {
 func (m *Metrics) ObserveCall(ctx context.Context, e retry.Event) { measure.Call(ctx, &m.sink, &e) }
 
 // ObserveBreakers counts the state changes of breakers from now on and reports their
-// states. Pass it what the Breakers method of a generated Shared returns. If several
+// states. Pass it the result of the Breakers method of a generated Shared. If several
 // breakers have the same name, the metrics show the state of the one that changed last.
 func (m *Metrics) ObserveBreakers(breakers ...*breaker.Breaker) { measure.Breakers(&m.sink, breakers) }
 

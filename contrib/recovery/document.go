@@ -66,7 +66,7 @@ type ResumeContext struct {
 	// JSON, means that they are unknown, because the process ended before they were
 	// listed or because listing them failed.
 	Changes    []string `json:"uncommitted_changes"`
-	Transcript string   `json:"transcript_path"` // "" if there is none
+	Transcript string   `json:"transcript_path"` // path of the transcript, or ""
 }
 
 // A Row is one line of timeouts.jsonl.
@@ -78,7 +78,7 @@ type Row struct {
 	Scope     string    `json:"scope"`
 	TimeoutMS int64     `json:"timeout_ms"`
 	ElapsedMS int64     `json:"elapsed_ms"`
-	Retries   int       `json:"retry_count"`   // retries made before
+	Retries   int       `json:"retry_count"`   // retries made before the timeout
 	Action    Action    `json:"final_action"`  // decision of the policy
 	Path      string    `json:"recovery_path"` // path of the receipt, see [Locate]; "" if it was not written
 }
@@ -90,7 +90,7 @@ type Action string
 const (
 	ActionRetry    Action = "retry"    // another attempt follows
 	ActionFail     Action = "fail"     // the call fails
-	ActionEscalate Action = "escalate" // the call fails, and a person has to look at it
+	ActionEscalate Action = "escalate" // the call fails, and a person has to deal with it
 )
 
 // A Timestamp is a time that is written as RFC 3339 in UTC. The malformed suffix

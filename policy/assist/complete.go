@@ -27,7 +27,7 @@ type Completion struct {
 	Kind   Kind
 	Detail string // one line, or ""
 	Doc    string // Markdown, or ""
-	Insert string // replaces Range
+	Insert string // the text that replaces Range
 	Range  Range
 }
 
@@ -38,7 +38,7 @@ type Symbol struct {
 	Doc       string
 	File      string
 	At        policy.Pos // position of its name
-	IsWhole   bool       // it is a type whose methods are bound together
+	IsWhole   bool       // whether the symbol is a type whose methods are bound together
 }
 
 // Complete returns the completions at a position between two characters, in the order in

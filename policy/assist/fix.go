@@ -20,8 +20,9 @@ type Fix struct {
 	Edits []Edit
 }
 
-// Fix returns the correction that a problem's text suggests: it replaces a word with the
-// intended one. There is no correction if it would create a duplicate key.
+// Fix returns the correction that a problem's text suggests. The correction replaces a
+// word with the intended one. If this would create a duplicate key, there is no
+// correction.
 func (d *Document) Fix(p policy.Problem) (Fix, bool) {
 	word := spelling.Suggested(p.Text)
 	if word == "" || p.Line < 1 || p.Line > len(d.lines) {
@@ -69,7 +70,8 @@ func parts(text string) (list []part) {
 func (d *Document) Canonical() []Edit { return d.canonical() }
 
 // Respell returns the fix that rewrites the lines of a range in their canonical spelling.
-// It returns false if they already have it or the file's meaning is ambiguous.
+// It returns false if the lines already have the canonical spelling or the file's meaning
+// is ambiguous.
 func (d *Document) Respell(r Range) (Fix, bool) {
 	for _, e := range d.canonical() {
 		if e.Range.Start.Line <= r.End.Line && r.Start.Line <= max(e.Range.Start.Line, e.Range.End.Line-1) {
@@ -92,7 +94,7 @@ func title(text string) string {
 	return line
 }
 
-// Changes returns edits of whole lines that turn the text into other.
+// Changes returns edits of whole lines that change the text into other.
 func (d *Document) Changes(other []byte) (edits []Edit) {
 	before, after := bytes.SplitAfter(d.Text, []byte("\n")), bytes.SplitAfter(other, []byte("\n"))
 	i, j := 0, 0

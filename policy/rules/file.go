@@ -28,8 +28,8 @@ type File struct {
 	BreakersInGo      []string           // names of the breakers whose settings are in Go variables
 	BreakersInProcess []string           // names of the breakers with shared: process
 	Budgets           []string           // names of all budgets
-	Buckets           []budget.Policy    // budgets of calls
-	Counts            []job.BudgetPolicy // budgets of jobs
+	Buckets           []budget.Policy    // policies of the budgets for calls
+	Counts            []job.BudgetPolicy // policies of the budgets for jobs
 	Limiters          []capacity.LimiterPolicy
 	Rates             []capacity.RatePolicy
 	Throttles         []capacity.ThrottlePolicy
@@ -96,9 +96,9 @@ type Binding struct {
 	Idempotent     Idempotency
 	Group          string
 
-	// For a durable step.
+	// These fields are for durable steps.
 	HasID    bool     // whether the method or its symbol has an id
-	Step     string   // name of the step; "" for a pattern, which has several
+	Step     string   // name of the step; "" for a pattern, which has several names
 	Formerly []string // older names of the step
 	Written  []Field  // which of id, step, formerly and repeat are in the entry
 }

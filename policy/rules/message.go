@@ -41,7 +41,8 @@ func className(c retry.Class) string { return "`" + classMark + string(c) + "`" 
 // attempts returns the argument of a message for a value of max_attempts.
 func attempts(n int) string { return "`" + attemptsMark + strconv.Itoa(n) + "`" }
 
-// In returns the text of the finding, expressed in other words.
+// In returns the text of the finding, with the names from w instead of the names used in
+// policy files.
 func (f Finding) In(w Words) string {
 	if f.message == "" {
 		return f.Text

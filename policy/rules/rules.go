@@ -31,7 +31,7 @@ func (s Severity) String() string {
 // A Field names a setting of a policy by its canonical key in policy files.
 type Field string
 
-// A Finding is a problem of one policy or of another entry in a file.
+// A Finding is a problem with a policy or with another entry in a file.
 type Finding struct {
 	Rule     string // the id, such as P300
 	Severity Severity
@@ -50,7 +50,7 @@ type Finding struct {
 // this type.
 type Rule struct {
 	ID       string
-	Severity Severity // of the example on the page; rules with Info are off by default
+	Severity Severity // severity of the example on the rule's page; a rule with Info is off by default
 	Reads    []Field  // the fields that affect the result of check
 
 	// check returns the finding about one policy, without Rule and Policy, or

@@ -59,10 +59,10 @@ func notIdempotent(f *File, report report) {
 	}
 }
 
-// Ambiguous returns the first class in retryOn for whose errors the work may already have
-// been done. If retryOn is empty, which means all errors, it returns "". unprocessed
-// reports whether the file rules this out for a class. If there is no such class,
-// Ambiguous returns false.
+// Ambiguous returns the first class in retryOn whose errors can occur after the service
+// has done the work. It returns false if retryOn contains no such class. An empty retryOn
+// means all errors, so Ambiguous then returns "" and true. unprocessed reports whether
+// the file states that the work was not done when an error of the given class occurs.
 func Ambiguous(retryOn []retry.Class, unprocessed func(retry.Class) bool) (retry.Class, bool) {
 	if len(retryOn) == 0 {
 		return "", true

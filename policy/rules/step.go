@@ -10,11 +10,11 @@ import (
 // with every default set.
 type Durable struct {
 	Record       genapi.Recording
-	OnLost       genapi.OnLost // for OnLostDefault, see [Durable.Lost]
+	OnLost       genapi.OnLost // [Durable.Lost] resolves OnLostDefault
 	LostMax      int           // number of attempts that may be lost before the step is exhausted
 	Result       string        // how results are recorded, such as json
-	ParkAfter    time.Duration // longer waits park the run; 0 means that no wait does
-	ResumeSpread time.Duration // for overdue waits; 0 means the delay, but at most 30s; retry.None means none
+	ParkAfter    time.Duration // a longer wait parks the run; 0 means that no wait parks it
+	ResumeSpread time.Duration // see genapi.StepPolicy
 }
 
 // Lost returns what happens after a lost attempt of a call with the given idempotency.

@@ -11,12 +11,12 @@ import (
 // closed and has the zero [Policy], with its defaults. A Breaker must not be copied after
 // first use.
 //
-// A breaker without rates that is closed and has seen no failure since the last success
-// costs one atomic load before an attempt and one after it. With a FailureRate, a success
-// also costs a clock reading and an atomic addition, and with a SlowRate one more clock
-// reading. With WindowCalls, a FailureRate needs no clock reading. Once the last
-// WindowCalls attempts have all succeeded, the breaker costs no more than without rates.
-// A breaker starts no timers or goroutines.
+// If a breaker has no rates, is closed and has seen no failure since the last success, it
+// costs one atomic load before each attempt and one after it. With a FailureRate, a
+// success also costs a clock reading and an atomic addition, and with a SlowRate one more
+// clock reading. With WindowCalls, a FailureRate needs no clock reading. Once the last
+// WindowCalls attempts have all succeeded, the breaker costs no more than a breaker
+// without rates. A breaker starts no timers or goroutines.
 type Breaker struct {
 	// word contains the generation and the bits below, for the fast path. It is
 	// written under mu. The word of the zero Breaker has no bit set.
@@ -214,8 +214,8 @@ func (b *Breaker) Save() Snapshot {
 // Restore sets the breaker to a state that [Breaker.Save] returned, with an empty window.
 // An open breaker whose OpenUntil has passed becomes half-open. Even if the state was
 // saved with a different clock, the breaker does not stay open longer than if it had
-// opened now. A State that is not one of the constants means closed, and negative counts
-// mean 0.
+// opened now. Restore treats a State that is not one of the constants as closed, and a
+// negative count as 0.
 func (b *Breaker) Restore(s Snapshot) {
 	b.lock()
 	defer b.unlock()

@@ -14,7 +14,7 @@ type Snapshot struct {
 	Failures  int       `json:"failures"`            // consecutive, including half-open attempts
 	OpenUntil time.Time `json:"open_until,omitzero"` // set only in state Open
 	// Reopened is how many times in a row the breaker has opened again from the half-open
-	// state. It is counted only as long as it lengthens the open time: see MaxOpenFor.
+	// state. Reopened stops growing once the open time has reached MaxOpenFor.
 	Reopened int `json:"reopened,omitzero"`
 
 	// The fields below are zero in a snapshot that Breaker.Save returned.
@@ -55,7 +55,7 @@ func (s *Snapshot) WindowCounts() (calls, failed, slow int64) {
 // permits nothing.
 type Permit struct {
 	Generation uint64    `json:"generation"`       // of the breaker when it admitted the attempt
-	Probe      uint64    `json:"probe,omitzero"`   // number in a half-open breaker, starting at 1; otherwise 0
+	Probe      uint64    `json:"probe,omitzero"`   // number of the probe, starting at 1; 0 for other attempts
 	Started    time.Time `json:"started,omitzero"` // when the attempt started; may be zero if SlowCall is not set
 }
 
@@ -90,9 +90,9 @@ func (p Policy) Record(s *Snapshot, permit Permit, sample Sample, now time.Time)
 	*s = m.snapshot()
 }
 
-// Calm reports whether another success would change nothing: the breaker is closed,
-// nothing has failed since the last success, and either no rate is set or the last
-// WindowCalls attempts have all succeeded.
+// Calm reports whether another success would leave the breaker unchanged. This is the
+// case if the breaker is closed, no attempt has failed since the last success, and either
+// no rate is set or the last WindowCalls attempts have all succeeded.
 func (p Policy) Calm(s Snapshot) bool {
 	return s.State == Closed && s.Failures == 0 &&
 		(!p.hasRate() || p.WindowCalls > 0 && p.SlowRate == 0 && len(s.Calls) >= p.WindowCalls &&

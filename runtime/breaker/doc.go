@@ -4,12 +4,12 @@
 // A [Breaker] records a sample of each attempt: [Success], [Failure] or [Neutral]. At
 // first it is closed and admits all attempts. After three failures in a row, or when
 // another condition of its [Policy] is met, it opens and refuses all attempts for 30
-// seconds. Then it is half-open: it admits one attempt, a probe, and the result of the
-// probe closes the breaker or opens it again.
+// seconds. Then it becomes half-open and admits one attempt, which is called a probe. The
+// result of the probe closes the breaker or opens it again.
 //
 // Calls under a retry.Policy share a breaker through retry.Shared. They ask the breaker
-// before every attempt, and derive the sample from the error of the attempt. Generated
-// code does the same with the breakers of a policy file:
+// for permission before every attempt, and derive the sample from the error of the
+// attempt. Generated code does the same with the breakers of a policy file:
 //
 //	var up = breaker.New(breaker.Policy{Name: "up", Failures: 5, OpenFor: 10 * time.Second})
 //
@@ -52,6 +52,6 @@
 //
 // A closed breaker without rates costs an atomic load before an attempt and another one
 // after a success. It takes no lock, allocates nothing and reads no clock. For the cost
-// of rates, see [Breaker]. There are no timers and no goroutines: an open breaker becomes
-// half-open when it is used.
+// of rates, see [Breaker]. A breaker uses no timers and no goroutines. Once OpenFor has
+// passed, an open breaker becomes half-open the next time it is used.
 package breaker

@@ -21,8 +21,8 @@ func (b *Breaker) HoldOpen(until time.Time) { b.hold(Open, until) }
 
 // HoldClosed makes the breaker admit all attempts in this process until the given time,
 // whatever its state. Use it if you know that the failures do not matter or that the
-// breaker is too strict. In the meantime, the state changes as usual. Afterwards, it
-// takes effect again. See [Breaker.HoldOpen].
+// breaker is too strict. During the hold, the breaker's state changes as usual. After the
+// hold, the state takes effect again. See [Breaker.HoldOpen].
 func (b *Breaker) HoldClosed(until time.Time) { b.hold(Closed, until) }
 
 // EndHold ends the effect of HoldOpen or HoldClosed, if any.

@@ -78,10 +78,10 @@ type Policy struct {
 	// neutral. The breaker itself does not see errors; Policy.Sample of package retry
 	// reads the list.
 	//
-	// If Count is empty, every error that the call's policy retries counts, and so do
-	// errors of class transient that it does not retry. Errors of class canceled do not
-	// count, and neither do errors with a status that blames the request or its sender,
-	// such as 409.
+	// If Count is empty, the breaker counts every error that the call's policy retries,
+	// and errors of class transient even if the policy does not retry them. It does not
+	// count errors of class canceled, or errors whose status blames the request or its
+	// sender, such as 409.
 	Count []string
 }
 

@@ -13,7 +13,8 @@ type Remote interface {
 	// state of the shared copy.
 	Record(Permit, Sample) (Snapshot, error)
 	// Changed reports that the breaker has opened, was forced open or was reset by this
-	// process. Changed must not wait, because [Breaker.Sync] follows.
+	// process. Changed must not block. The new state is transferred later, by
+	// [Breaker.Sync].
 	Changed()
 }
 
@@ -155,9 +156,10 @@ func answered(s Sample, after State) ChangeReason {
 	return ChangeProbeFailed
 }
 
-// Set merges the state of another copy of the breaker into the snapshot. A closed
-// snapshot becomes open, with the greater number of failures. If the other copy was reset
-// or forced open, so is the snapshot.
+// Set merges the state of another copy of the breaker into the snapshot. If the other
+// copy is open or escalated, a closed snapshot becomes open and takes the larger of the
+// two failure counts. If the other copy is closed or forced open, the snapshot is reset
+// or forced open as well.
 func (p Policy) Set(s *Snapshot, copied Snapshot, now time.Time) {
 	m := p.load(s, now)
 	switch {

@@ -29,8 +29,8 @@ type Policy struct {
 	// With a negative ratio, a ratio below one millionth or NaN, a success adds nothing.
 	Ratio float64
 	// MinPerSecond is the number of tokens added per second regardless of
-	// successes. Zero means 10; [NoRefill], any other negative number and NaN
-	// mean none.
+	// successes. Zero means 10. [NoRefill], any other negative number and NaN mean that
+	// no tokens are added.
 	MinPerSecond float64
 	// Burst is the capacity of the bucket. Zero means 100. A number below 1, or NaN,
 	// allows no retry. The maximum capacity is 4·10¹².

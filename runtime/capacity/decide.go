@@ -19,13 +19,13 @@ const (
 // 250ms and at least 10 attempts that ended in that time.
 type Window struct {
 	Calls    int           // attempts that ended
-	Overload int           // those with the sample Overload
-	Mean     time.Duration // mean duration of the others
-	InUse    int           // the most permits in use at a time
+	Overload int           // attempts with the sample Overload
+	Mean     time.Duration // mean duration of the other attempts
+	InUse    int           // the largest number of permits in use at the same time
 }
 
-// IsOver reports whether the window, which has lasted for length, is long enough and
-// contains enough attempts to decide on the limit.
+// IsOver reports whether the window is long enough and contains enough attempts to decide
+// on the limit. length is the time for which the window has lasted.
 func (w *Window) IsOver(length time.Duration) bool { return length >= window && w.Calls >= windowCalls }
 
 // Next returns the limit after a window, for a policy with a Target. The limit falls to
@@ -33,9 +33,9 @@ func (w *Window) IsOver(length time.Duration) bool { return length >= window && 
 // more than 2 % of the attempts show overload. It rises by 0.2·√limit if neither is the
 // case and at least half of the permits were in use.
 //
-// The limit is not based on a comparison of durations with earlier ones. So even a long
-// overload does not become the normal state, and a service that becomes slower but stays
-// below the Target still receives all its calls.
+// Next does not compare durations with earlier durations. So even a long overload does
+// not become the normal state, and a service that becomes slower but stays below the
+// Target still receives all its calls.
 func (p LimiterPolicy) Next(limit float64, w Window) float64 {
 	p = p.Effective()
 	switch {

@@ -103,10 +103,10 @@ func (g *Gate) waitForPermit(ctx context.Context, deadline time.Time) error {
 	return g.Limiter.wait(ctx)
 }
 
-// TryEnter admits the second request of a hedged attempt, without waiting, and reports
-// whether it did. No second request is admitted while the throttle refuses any attempts.
-// A second request that is not admitted does not count as a refusal, because the caller
-// did not ask for it.
+// TryEnter tries to admit the second request of a hedged attempt without waiting, and
+// reports whether the request was admitted. No second request is admitted while the
+// throttle refuses any attempts. A second request that is not admitted does not count as
+// a refusal, because the caller did not ask for it.
 func (g *Gate) TryEnter() (Pass, bool) {
 	if g.Throttle != nil && g.Throttle.Share() > 0 {
 		return Pass{}, false

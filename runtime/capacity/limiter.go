@@ -19,11 +19,11 @@ import (
 //	}
 //	defer limiter.Release()
 //
-// While permits are free, taking and returning one costs an atomic operation each. If no
-// permit is free, an attempt waits for up to MaxWait. Attempts are admitted in the order
-// of their arrival: a new attempt never overtakes a waiting one. At most Queue attempts
-// wait; any further attempt is refused at once. This keeps waits short during a long
-// overload, when some attempts have to be refused in any case.
+// While permits are free, taking a permit costs one atomic operation, and so does
+// returning it. If no permit is free, an attempt waits for up to MaxWait. Attempts are
+// admitted in the order of their arrival: a new attempt never overtakes a waiting one. At
+// most Queue attempts wait; any further attempt is refused at once. This keeps waits
+// short during a long overload, when some attempts have to be refused in any case.
 //
 // The zero Limiter has no permits and refuses every attempt. A Limiter must not be copied
 // after first use. It starts only short-lived goroutines, which refuse attempts that have

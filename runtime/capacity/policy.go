@@ -34,12 +34,12 @@ type LimiterPolicy struct {
 	// MaxWait is how long an attempt waits for a permit. Zero means 500ms; with [NoWait],
 	// it is refused at once.
 	MaxWait time.Duration
-	// Queue is how many attempts may wait. Others are refused at once. Zero means the
-	// number of permits.
+	// Queue is how many attempts may wait. Any further attempt is refused at once. Zero
+	// means the number of permits.
 	Queue int
-	// Target makes the limit adaptive: it falls while attempts take longer than the
-	// target on average, and rises while they do not and most permits are in use. Zero
-	// means that the limit does not change.
+	// Target makes the limit adaptive. The limit falls while attempts take longer than
+	// the target on average. It rises while attempts are faster and at least half of the
+	// permits are in use. Zero means that the limit does not change.
 	Target time.Duration
 	// Min and Max bound an adaptive limit. Zero means 2 for Min and 1000 for Max.
 	Min, Max int

@@ -15,8 +15,8 @@ type Info struct {
 	Attempt int    // number of the attempt, starting at 1 and including lost ones; 0 outside steps
 	Version int    // version of the run: see [Version]
 	// Fence is a number that increases with each claim of the run. A system that
-	// remembers the greatest fence it has seen can refuse requests from an engine that
-	// has lost the run.
+	// remembers the highest fence it has seen can refuse requests from an engine that has
+	// lost the run.
 	Fence uint64
 	// Key is the idempotency key of the step. It is the same for all attempts on all
 	// machines. Outside steps, it is empty.

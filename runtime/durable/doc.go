@@ -63,7 +63,7 @@
 //   - A wait survives a restart and does not become longer.
 //   - After a store error, nothing is executed or acknowledged.
 //
-// In short: accounting is exactly-once, and there is at most one execution per attempt
-// number. Side effects are not exactly-once: if a server does not recognize the
-// idempotency key, it may receive a request twice.
+// In short, accounting is exactly-once, and each attempt number is executed at most once.
+// Side effects are not exactly-once. A server that does not recognize the idempotency key
+// may carry out a request twice.
 package durable

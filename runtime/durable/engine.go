@@ -86,9 +86,9 @@ func WithCodec(c Codec) Option {
 }
 
 // OnEvent adds a function that is called for every event. It is called in the goroutine
-// that causes the event, with the context of the call, the run or the operation, which
-// may have ended. The function must not call methods of the engine. If OnEvent is used
-// several times, the functions are called in the order in which they were added.
+// that causes the event, with the context of the call, the run or the operation. This
+// context may have ended. The function must not call methods of the engine. If OnEvent is
+// used several times, the functions are called in the order in which they were added.
 func OnEvent(f func(context.Context, events.Event)) Option {
 	return func(e *Engine) error {
 		e.ns.OnEvent(f)
@@ -97,10 +97,10 @@ func OnEvent(f func(context.Context, events.Event)) Option {
 }
 
 // Redact adds a function that reports which parts of inputs and results must be hidden
-// from people: [admin.Client.Values] returns "[redacted]" in their place. The recorded
-// values are not changed. The path of a part consists of the names of the members that
-// lead to it, starting with the outermost one. The elements of an array have the array's
-// path.
+// from people. [admin.Client.Values] returns "[redacted]" in place of these parts. The
+// recorded values are not changed. The path of a part consists of the names of the
+// members that lead to it, starting with the outermost one. The elements of an array have
+// the array's path.
 //
 // Members whose names look like secrets, such as password, access_token or Authorization,
 // are always redacted. To redact other names, see [admin.Named].
@@ -139,7 +139,7 @@ func (e *Engine) Admin() *admin.Client { return admin.ClientOf(e.ns) }
 //
 // If the store does not answer, the executions end a minute after the end of ctx, as in
 // [Engine.Run]. Close returns an error at most 4/3 of a lease later, which is 100s after
-// the end of ctx by default. The lease then expires by itself.
+// the end of ctx by default. The lease then expires on its own.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if e.closed {

@@ -34,8 +34,8 @@ var (
 	// after the first call has succeeded: see genapi.StepPolicy.Repeat.
 	ErrRepeated = errors.New("the step has been called before in this execution")
 	// ErrResult matches the error for a value that cannot be encoded or decoded. The
-	// value is the result of a step or a run, in which case the error is a
-	// [*ResultError], or the input of a run.
+	// value is the input of a run, or the result of a run or a step. For a result, the
+	// error is a [*ResultError].
 	ErrResult = fault.ErrResult
 	// ErrID matches the error for an id that is empty, too long, or not UTF-8.
 	ErrID = fault.ErrID
@@ -79,8 +79,8 @@ type PausedError struct {
 	// Steps are the ids of the steps to resolve: see admin.Client.Resolve.
 	Steps []string
 	// Held reports that the run was paused with admin.Client.Pause, and By names the
-	// caller. If Held is false and Steps is empty, the run has crashed too often without
-	// progress. In both cases, call admin.Client.Resume.
+	// operator who paused it. If Held is false and Steps is empty, the run has crashed
+	// too often without progress. In both cases, call admin.Client.Resume.
 	Held bool
 	By   events.Operator
 }
@@ -152,8 +152,8 @@ func (e *UnfinishedError) Unwrap() error { return ErrUnfinished }
 
 // A ChangedError reports that a recorded step was called with arguments that differ from
 // the recorded ones, or by a different function. Nothing was executed. Do not try to fix
-// the run by adding the argument to the binding's id: a call with a different id is a
-// different step, which would be executed.
+// the run by adding the argument to the binding's id. A call with a different id is a
+// different step, so it would be executed.
 type ChangedError struct {
 	Run, Step string
 	// Recorded and Called are the functions, if they differ: see

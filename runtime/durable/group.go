@@ -13,10 +13,11 @@ import (
 
 // Group is like [job.Run], but keeps the state of the group in the store of the run in
 // ctx. It calls op for each unit, and returns when the group ends according to its
-// policy. The state survives any restart: which units have ended, their results, the
-// deadline and the timeout, the budget, and whether the provisional result was passed on.
+// policy. The following state survives any restart: which units have ended, their
+// results, the deadline and the timeout, the budget, and whether the provisional result
+// was passed on.
 //
-// Each unit is a scope, so each unit has its own steps for the durable calls in op. The
+// Each unit is a scope, so the durable calls in op are different steps for each unit. The
 // end of a unit is recorded once, together with the group's counters. Results are
 // recorded like the results of steps, and errors as [*UnitError]. If the process dies
 // before a unit has ended, the unit is executed again, and its finished steps return
@@ -28,9 +29,9 @@ import (
 // are executed and removed units are reported in [job.Outcome.Removed]. If a removed unit
 // had ended, its result is still part of the outcome.
 //
-// provisional is called once, or again if the process dies before it has returned. If
-// Group is called within a step, the group is part of the step and nothing is recorded
-// for it. Without a run in ctx, the error matches [ErrNoRun].
+// provisional is called once. If the process dies before provisional has returned, it is
+// called again. If Group is called within a step, the group is part of the step and
+// nothing is recorded for it. Without a run in ctx, the error matches [ErrNoRun].
 func Group[T any](
 	ctx context.Context, g *job.Group, units []string,
 	op func(ctx context.Context, unit string) (T, error), provisional func(job.Outcome[T]),

@@ -36,7 +36,7 @@ func (h *handler) adopt(r *storage.Record, b *record.Run) {
 // The function executes the runs that [Start] creates with this name and version. It is
 // called by [Engine.Work] in any process that has registered it. The other options apply
 // to all these runs, whichever process starts them, unless Start has set the same option.
-// The first worker that claims a run adds them to it.
+// The first worker that claims a run adds these options to the run.
 //
 // Handle panics if [Concurrency] or [StartRate] allows no run to start, if the name is
 // empty or contains characters other than letters, digits and ".-_", or if it is already

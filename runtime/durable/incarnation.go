@@ -10,9 +10,9 @@ import (
 )
 
 // ErrIncarnation is returned for a run that cannot be claimed because the store may have
-// lost acknowledged updates: its incarnation has changed, as happens after a failover or
-// when a backup is restored. Some attempts may no longer be recorded although they were
-// made. Compare the records with the systems that they describe, and call
+// lost acknowledged updates. The store's incarnation has changed, as happens after a
+// failover or when a backup is restored. Some attempts may no longer be recorded although
+// they were made. Compare the records with the systems that they describe, and call
 // admin.Client.Accept. In the meantime, runs that were already claimed continue, because
 // their engines know what they have executed.
 var ErrIncarnation = errors.New("the store may have lost updates, as after a failover: check it, then call Accept")

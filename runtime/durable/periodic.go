@@ -61,10 +61,10 @@ func CatchUp(n int) PeriodicOption {
 }
 
 // NoOverlap skips a period if the schedule's latest run has not ended when the period
-// begins: it is waiting for a worker, being executed, parked or paused. A failed run has
-// ended. Without NoOverlap, a period starts in any case. If several periods could start
-// at once, as with [CatchUp], only the latest one starts. With NoOverlap, a CatchUp of
-// more than 1 therefore has the effect of 1.
+// begins. Such a run is waiting for a worker, being executed, parked or paused. A failed
+// run has ended. Without NoOverlap, a period starts in any case. If several periods could
+// start at once, as with [CatchUp], only the latest one starts. With NoOverlap, a CatchUp
+// of more than 1 therefore has the effect of 1.
 func NoOverlap() PeriodicOption {
 	return periodicOption(func(o *periodicOptions) { o.noOverlap = true })
 }

@@ -53,7 +53,7 @@ func (o *runOptions) adopt(r *storage.Record, b *record.Run) {
 }
 
 // Timeout limits the time from the creation of a run, or from its start with [StartAt],
-// to its end, downtime included. The contexts of its steps end at that time. If the run
+// to its end, including downtime. The contexts of its steps end at that time. If the run
 // is parked then, it becomes due, and it ends as soon as a worker or Run picks it up. The
 // time during which a run is paused counts as well. However, a paused run does not end
 // until its next execution, so that its steps can still be resolved. The error is
@@ -88,8 +88,8 @@ func FailedRetention(d time.Duration) RunOption {
 // n is not between -32768 and 32767.
 //
 // Runs with a high priority can keep the others waiting forever. If Priority is an option
-// of [Handle], a process that has not registered the handler does not know it. In such a
-// process, pass it to [Start].
+// of [Handle], a process that has not registered the handler does not know the priority.
+// In such a process, pass Priority to [Start].
 func Priority(n int) RunOption { return func(o *runOptions) { o.priority = &n } }
 
 // check returns an error for options with which no run can be created.
@@ -152,8 +152,8 @@ func (e *Engine) Run(ctx context.Context, id string, fn func(context.Context) er
 	return err
 }
 
-// Run is [Engine.Run] for a function with a result. The result is recorded, so for a run
-// that has already succeeded, Run returns it without calling fn.
+// Run is [Engine.Run] for a function with a result. The result is recorded. For a run
+// that has already succeeded, Run returns the recorded result without calling fn.
 func Run[T any](
 	ctx context.Context, e *Engine, id string, fn func(context.Context) (T, error), options ...RunOption,
 ) (T, error) {

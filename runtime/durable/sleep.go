@@ -16,17 +16,17 @@ import (
 const sleepPark = time.Minute
 
 // Sleep waits for d as a step of the run in ctx. The end of the wait is recorded once, by
-// the store's clock: after a crash, Sleep waits for the remainder, and a later execution
-// of the run does not wait again. Sleep parks the run if the wait does not fit within the
-// deadline of ctx, or if it is longer than a minute and a worker executes the run. In
-// this case, return the error from Sleep. If the wait has ended while no process was
-// running, the run continues after a random delay, which is at most the length of the
-// sleep and at most 30s.
+// the store's clock. After a crash, Sleep waits only for the remaining time. Once the
+// wait has ended, later executions of the run do not wait again. Sleep parks the run if
+// the wait does not fit within the deadline of ctx, or if it is longer than a minute and
+// a worker executes the run. In this case, return the error from Sleep. If the wait has
+// ended while no process was running, the run continues after a random delay, which is at
+// most the length of the sleep and at most 30s.
 //
 // The name has the same meaning as in [Step], and the errors are also the same. If the
 // duration differs from the recorded one, the error is a [*ChangedError]. A second call
 // with the same name in one execution needs a [Scope]. A sleep is not an attempt and
-// cannot fail. Within a step, the error matches [ErrConflict].
+// cannot fail. If Sleep is called within a step, the error matches [ErrConflict].
 func Sleep(ctx context.Context, name string, d time.Duration) error {
 	end := func(now time.Time) time.Time { return now.Add(max(d, 0)) }
 	_, err := callPause(ctx, record.SleepFunction, name, genapi.Arguments("d", d), pausing{end: end})
@@ -43,10 +43,11 @@ func SleepUntil(ctx context.Context, name string, t time.Time) error {
 }
 
 // Wait waits until admin.Client.Signal sends a value to the step, and returns the value.
-// A signal that was sent earlier is kept. If there is none, the run is parked, without a
-// process, until the signal arrives or the timeout has passed. In this case, return the
-// error from Wait, a [*ParkedError]. When the signal arrives, a worker continues the run
-// at once. A run that [Engine.Run] executes continues when Run is called again.
+// A signal that was sent earlier is kept. Without an earlier signal, the run is parked,
+// and needs no process until a signal arrives or the timeout has passed. In this case,
+// return the error from Wait, which is a [*ParkedError]. When the signal arrives, a
+// worker continues the run at once. A run that [Engine.Run] executes continues when Run
+// is called again.
 //
 // After the timeout, the error is a [*StepError] that matches [ErrNoSignal]. It is
 // recorded like the value, so that later executions of the run take the same branch, and
@@ -54,8 +55,8 @@ func SleepUntil(ctx context.Context, name string, t time.Time) error {
 // a timeout of 0, Wait returns a signal only if it was sent earlier.
 //
 // The name has the same meaning as in [Step], and so do the other errors. If the timeout
-// differs from the recorded one, the error is a [*ChangedError]. Within a step, the error
-// matches [ErrConflict].
+// differs from the recorded one, the error is a [*ChangedError]. If Wait is called within
+// a step, the error matches [ErrConflict].
 func Wait[T any](ctx context.Context, name string, timeout time.Duration) (T, error) {
 	var value T
 	end := func(now time.Time) time.Time { return now.Add(max(timeout, 0)) }

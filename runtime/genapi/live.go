@@ -16,7 +16,7 @@ type LivePackage struct {
 	File     string        // name of the policy file
 	Text     string        // text of the policy file from which the package was generated
 	Policies []*retry.Live // in the order of the policy file, without those that cannot change
-	Steps    []*retry.Live // the same for durable steps, which overrides do not limit
+	Steps    []*retry.Live // policies of durable steps, which overrides do not limit, in the same order
 	Shared   []LiveShared  // values that calls share; a change of the file changes the settings in all of them
 }
 

@@ -15,8 +15,8 @@ func HeldContext(ctx context.Context) context.Context {
 }
 
 // AsValue returns the first error of type *T or T in the tree of err. It looks for *T
-// first. Otherwise, an As method might accept the target of type *T that errors.As passes
-// when it looks for a T, and not set it. An error type whose Error method has a value
+// first. If it looked for T first, errors.As would pass a target of type *T, which an As
+// method might accept without setting it. An error type whose Error method has a value
 // receiver may occur in either form.
 func AsValue[T error, P interface {
 	*T

@@ -21,7 +21,7 @@ type Policy struct {
 	// After is how long the first request may take before a second one starts.
 	After time.Duration
 	// Quantile is the share of first requests, between 0 and 1, that should end before a
-	// second one starts: with 0.95, the slowest 5 % are hedged. Nothing is hedged until
+	// second one starts. With 0.95, the slowest 5 % are hedged. Nothing is hedged until
 	// the durations of 64 requests are known.
 	Quantile float64
 	// AtLeast is the minimum delay when Quantile is used. Zero means 1ms.

@@ -37,8 +37,8 @@ const (
 // context of the other one ends. The race ends when both have returned. No goroutine
 // outlives the race, and no argument is used after it.
 //
-// Generated code uses a Race, and so does code whose results must be released; other
-// code calls [Do]. The zero Race is ready for one use:
+// A Race is for generated code, and for code that has to release results. Other code
+// calls [Do]. The zero Race is ready for one use:
 //
 //	var race struct { // in one allocation, for both requests
 //		hedge.Race
@@ -174,8 +174,8 @@ func (r *Race) End(err error) Outcome {
 }
 
 // Close ends a race whose first request has not returned, because it panicked or called
-// [runtime.Goexit]: it cancels the second request and waits until it has returned. After
-// End, it does nothing. Defer it.
+// [runtime.Goexit]. Close cancels the second request and waits until that request has
+// returned. After End, Close does nothing. Defer the call to Close.
 func (r *Race) Close() {
 	if r.timer != nil && !r.over.Load() {
 		r.settle(true)

@@ -43,7 +43,7 @@ type Event struct {
 	Kind     EventKind
 	Group    string    // name of the group's policy
 	JobID    string    // name of the job
-	Unit     string    // of EventBudgetConsumed, EventBudgetExhausted and EventLateResult
+	Unit     string    // unit of EventBudgetConsumed, EventBudgetExhausted and EventLateResult
 	Reason   Reason    // why it happened; not set for EventFailures
 	Decision Decision  // set for EventCompletion and EventRatio
 	Err      error     // the [*BudgetError] of EventBudgetExhausted, or the error of a late result

@@ -42,9 +42,10 @@ type GroupPolicy struct {
 	// MinUnits is the number of units that must have ended before FailureRate is checked.
 	// Zero or a negative number means 10.
 	MinUnits int
-	// Breaker stops the group when a unit fails while it is open. Each unit that ends is
-	// one sample. Each job has its own breaker. The breaker never refuses a unit, so
-	// SlowCall, SlowRate, HalfOpenCalls and Count have no effect. Nil means no breaker.
+	// Breaker stops the group when a unit fails while the breaker is open. Each unit that
+	// ends is one sample. Each job has its own breaker. The breaker never refuses a unit,
+	// so SlowCall, SlowRate, HalfOpenCalls and Count have no effect. Nil means no
+	// breaker.
 	Breaker *breaker.Policy
 	// Collect defines which of the units' errors the outcome contains.
 	Collect Collect

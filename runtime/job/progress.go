@@ -57,8 +57,8 @@ func (p Progress) Add(units int) Progress {
 // Report returns the state after a unit's status has changed, and the resulting decision.
 // policy is the policy of the group, and elapsed is the time since its start.
 //
-// After the group has ended, a report changes nothing unless after is [UnitPending]: a
-// requeued unit reopens the group.
+// After the group has ended, a report changes nothing unless after is [UnitPending],
+// because a requeued unit reopens the group.
 func (p Progress) Report(
 	policy *GroupPolicy, before, after UnitStatus, elapsed time.Duration,
 ) (Progress, Decision) {

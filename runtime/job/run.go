@@ -46,7 +46,7 @@ func newRun[T any](g *Group, units []string, op func(context.Context, string) (T
 	return r
 }
 
-// ErrGoexit is the error of a unit that ended its goroutine.
+// ErrGoexit is the error of a unit that ended its goroutine with runtime.Goexit.
 var ErrGoexit = errors.New("the unit called runtime.Goexit")
 
 // start starts the next unit, if there is one. Its goroutine starts another one at

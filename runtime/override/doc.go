@@ -19,7 +19,7 @@
 // operators store with retryctl override. Each of these takes effect within about a
 // second.
 //
-// A Set adds one atomic load to each successful call, whether an override is in force or
+// A Set adds one atomic load to each successful call, whether an override is active or
 // not.
 //
 // Overrides do not change the attempts of durable steps, because a temporary limit must

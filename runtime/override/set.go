@@ -80,9 +80,9 @@ func (e *TargetError) Error() string {
 
 // Put adds an override and returns it with its ID. A policy override applies to calls that
 // begin from now on, and a breaker override to attempts that begin from now on. If several
-// overrides apply to one policy, the lowest limit counts. If several hold the same breaker,
-// open takes precedence over closed. Put returns the error of [Override.Validate], a
-// [*TargetError], [ErrClosed], or [ErrManyOverrides].
+// overrides apply to one policy, the lowest limit counts. If several overrides hold the
+// same breaker, open takes precedence over closed. Put returns the error of
+// [Override.Validate], a [*TargetError], [ErrClosed], or [ErrManyOverrides].
 func (s *Set) Put(o Override) (Override, error) {
 	now := time.Now()
 	if err := o.Validate(now); err != nil {
@@ -155,8 +155,8 @@ func (s *Set) Remove(id string) bool {
 
 // Follow replaces the overrides that come from a store. An override with a given ID never
 // changes. Overrides that select nothing in this program are ignored, because they are
-// meant for other programs. So are overrides without an ID, and overrides that
-// [Override.Validate] does not accept.
+// meant for other programs. Overrides without an ID, and overrides that
+// [Override.Validate] does not accept, are ignored as well.
 func (s *Set) Follow(list []Override) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

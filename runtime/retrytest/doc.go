@@ -2,9 +2,9 @@
 // for tests, and for staging builds that inject faults. It does not import package
 // testing.
 //
-//   - A [Faults] decides what each call does, either as a script such as "503 503 300ms
-//     ok" says or at random. The decorators that retrygen -faults generates use a Faults,
-//     and your own fakes can do the same.
+//   - A [Faults] decides what each call does, either according to a script such as "503
+//     503 300ms ok" or at random. The decorators that retrygen -faults generates use a
+//     Faults, and your own fakes can do the same.
 //   - A [Recorder] records the attempts, waits and stops of calls made with its context,
 //     and [Expect] compares them with the expected sequence.
 //   - A [Play] is a script together with the sequence that a policy promises for it. The

@@ -155,8 +155,8 @@ func FromEnv() (*Faults, error) {
 // repeat them.
 func (f *Faults) Seed() uint64 { return f.seed }
 
-// Calls returns how many calls to the function called name have had their outcome decided
-// by f.
+// Calls returns the number of calls to the function with the given name whose outcomes f
+// has decided.
 func (f *Faults) Calls(name string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -68,7 +68,7 @@ type Error struct {
 	Name    string // name of the outcome, as in the script
 	Attempt int    // number of the attempt: see [retry.AttemptNumber]
 	Status  int    // the HTTP status, or 0
-	Err     error  // the error that makes it belong to its class, or nil
+	Err     error  // the wrapped error, which determines the class, or nil
 }
 
 // Error describes the error. The text does not contain Func, because the runtime could

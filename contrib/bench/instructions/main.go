@@ -1,6 +1,6 @@
-// Instructions counts the instructions of a successful call by callgrind, which
-// other work on the machine does not disturb, and fails when a wrapper takes
-// more of them on top of the direct call than it may.
+// Instructions counts the instructions of a successful call with callgrind, whose results
+// do not depend on other work on the machine. It fails if a wrapper adds more
+// instructions to a direct call than its limit allows.
 //
 //	go run ./instructions
 package main

@@ -1,18 +1,19 @@
 //go:build unix
 
-// Kills kills processes that execute runs over PostgreSQL or SQLite, a thousand times if
-// need be, and checks that the store has recorded what they have done.
+// Kills repeatedly kills processes that execute runs on PostgreSQL or SQLite, and checks
+// that the store has recorded what the processes have done.
 //
 //	go run ./kills -on sqlite -n 1000
 //	go run ./kills -on postgres -n 1000
 //
-// It prints what it has counted, and ends with status 1 if a promise is broken: see package
-// runtime/durable/durabletest/kills, which has the runs, the workers and the promises.
+// It prints its counts, and exits with status 1 if a promise is broken. Package
+// runtime/durable/durabletest/kills contains the runs and the workers, and lists the
+// promises.
 //
-// On PostgreSQL, it starts a server, which it kills, too, and the workers reach that through
-// a proxy that cuts connections, some after a commit and before its reply, and passes nothing
-// on for longer than a lease. On two busy processors, -n 1000 takes two minutes on SQLite and
-// eight on PostgreSQL.
+// On PostgreSQL, it starts a server, and also kills this server. The workers reach the
+// server through a proxy. The proxy cuts connections, sometimes between a commit and its
+// reply, and sometimes passes nothing on for longer than a lease. On two busy processors,
+// -n 1000 takes two minutes on SQLite and eight on PostgreSQL.
 package main
 
 import (

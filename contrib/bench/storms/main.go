@@ -5,9 +5,9 @@
 //	go run ./storms                   all scenarios, a few at a time: 3 minutes
 //	go run ./storms -only plain/open  one of them
 //
-// For each scenario it prints, from the simulation and from the processes, whether the
-// clients recover and when, and the most load. The exit status is 1 if a verdict differs,
-// or a number by more than the tolerance.
+// For each scenario, it prints the results of the simulation and of the processes:
+// whether the clients recover, when they recover, and the maximum load. The exit status
+// is 1 if a verdict differs, or if a number differs by more than the tolerance.
 package main
 
 import (

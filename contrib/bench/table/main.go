@@ -1,4 +1,4 @@
-// Table makes the table of the README from the output of the benchmarks.
+// Table generates the README's table from the output of the benchmarks.
 //
 //	go test -run - -bench . -count 5 . | go run ./table
 package main

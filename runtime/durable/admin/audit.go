@@ -13,8 +13,9 @@ import (
 )
 
 // By names the person who makes a change, and the reason. It is an option of
-// [Client.Cancel] and the other methods for operators. Both texts are kept with the
-// change: in the step's history if a step was changed, and otherwise for [Client.Audit].
+// [Client.Cancel] and the other methods for operators. Both texts are stored with the
+// change. If a step was changed, they are in the step's history. For all other changes,
+// [Client.Audit] returns them.
 func By(name, reason string) events.Operator { return events.Operator{Name: name, Reason: reason} }
 
 // operator returns the last of some options, as a record keeps it.
@@ -36,9 +37,9 @@ const (
 	ActionResumed  Action = "resumed"
 	ActionReset    Action = "reset"
 	ActionForced   Action = "forced open"
-	ActionExpired  Action = "expired"  // before its retention had passed: see [Client.Expire]
-	ActionImported Action = "imported" // steps recorded by another system: see [Client.Import]
-	ActionAccepted Action = "accepted" // the store's incarnation: see [Client.Accept]
+	ActionExpired  Action = "expired"  // the run was deleted before its retention period had passed: see [Client.Expire]
+	ActionImported Action = "imported" // steps from another system were imported: see [Client.Import]
+	ActionAccepted Action = "accepted" // the store's incarnation was accepted: see [Client.Accept]
 
 	ActionOverrode Action = "overrode"          // see [Client.Override]
 	ActionEnded    Action = "ended an override" // see [Client.EndOverride]
@@ -48,7 +49,7 @@ const (
 // the whole store.
 type AuditEntry struct {
 	Kind   storage.Kind // KindRun, KindBudget, KindBreaker, KindIncarnation or KindOverrides
-	Run    string       // id of the run, or "" for what runs share
+	Run    string       // id of the run, or "" for something that runs share
 	Name   string       // name of the budget or the breaker
 	Action Action
 	Detail string // what an override does
@@ -57,9 +58,9 @@ type AuditEntry struct {
 }
 
 // Audit returns the changes that operators have made to a run, a budget or a breaker,
-// oldest first. name is "" for a run and for a run's budget. run is "" for what runs
-// share. Both are "" for [storage.KindIncarnation] and [storage.KindOverrides]. Changes
-// to a step are in its history: see [Client.Attempts].
+// oldest first. name is "" for a run and for a run's budget. run is "" for a budget or a
+// breaker that runs share. Both are "" for [storage.KindIncarnation] and
+// [storage.KindOverrides]. Changes to a step are in its history: see [Client.Attempts].
 func (c *Client) Audit(ctx context.Context, kind storage.Kind, run, name string) iter.Seq2[AuditEntry, error] {
 	return func(yield func(AuditEntry, error) bool) {
 		for entry, err := range c.ns.Entries(ctx, c.ns.Key(kind, run, name)) {

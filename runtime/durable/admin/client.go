@@ -51,11 +51,11 @@ func OnEvent(f func(context.Context, events.Event)) Option {
 }
 
 // Redact adds a function that reports which parts of inputs and results must be hidden
-// from people: [Client.Values] returns "[redacted]" in their place. The path of a part
-// consists of the names of the members that lead to it, starting with the outermost one.
-// The elements of an array have the array's path. Members whose names look like secrets,
-// such as password, access_token or Authorization, are always redacted. To redact other
-// names, see [Named].
+// from people. [Client.Values] returns "[redacted]" in place of these parts. The path of
+// a part consists of the names of the members that lead to it, starting with the
+// outermost one. The elements of an array have the array's path. Members whose names look
+// like secrets, such as password, access_token or Authorization, are always redacted. To
+// redact other names, see [Named].
 func Redact(hidden func(path []string) bool) Option {
 	return func(n *namespace.Namespace) error {
 		n.Hidden = append(n.Hidden, hidden)

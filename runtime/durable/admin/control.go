@@ -61,9 +61,9 @@ func (c *Client) cancel(ctx context.Context, run, root string, by events.Operato
 // engine that is executing the run starts no further attempts. This happens at once in
 // this process. In other processes, it happens as soon as they ask the store, and at the
 // latest at the next lease renewal. Attempts in progress may finish and are recorded. Run
-// then returns a *durable.PausedError, and workers do not claim the run. The error
-// matches [ErrConflict] if the run has ended, unless it has failed. It is not an error to
-// pause a run twice.
+// then returns a *durable.PausedError, and workers do not claim the run. A failed run can
+// be paused. If the run has ended in any other way, the error matches [ErrConflict]. It
+// is not an error to pause a run twice.
 func (c *Client) Pause(ctx context.Context, run string, by ...events.Operator) error {
 	return c.hold(ctx, run, &record.Hold{By: operator(by), Root: run})
 }
@@ -105,8 +105,9 @@ func (c *Client) hold(ctx context.Context, run string, h *record.Hold) error {
 // paused along with it. It does not change steps. Resume also continues a failed run of a
 // handler, and a run that was paused because it crashed too often without making
 // progress. Afterwards, let workers execute the run, or call Run. If the run also has
-// steps in doubt, it stays paused until they are resolved. The error matches
-// [ErrNotFound], or [ErrConflict] for a run in any other state.
+// steps in doubt, it stays paused until they are resolved. If the run does not exist, the
+// error matches [ErrNotFound]. If it is in any other state, the error matches
+// [ErrConflict].
 func (c *Client) Resume(ctx context.Context, run string, by ...events.Operator) error {
 	return c.resume(ctx, run, run, operator(by))
 }

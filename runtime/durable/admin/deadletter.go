@@ -101,15 +101,15 @@ func RequeueRate(perSecond float64) RequeueOption {
 	return func(q *requeue) { q.rate = perSecond }
 }
 
-// Only restricts [Client.RequeueDead] to those of the selected dead letters for which f
-// returns true.
+// Only restricts [Client.RequeueDead] to the selected dead letters for which f returns
+// true.
 func Only(f func(StepInfo) bool) RequeueOption {
 	return func(q *requeue) { q.only = f }
 }
 
 // A Requeued describes what [Client.RequeueDead] did with one dead letter.
 type Requeued struct {
-	Letter StepInfo // as it was listed
+	Letter StepInfo // the dead letter as it was listed
 	// Err is the reason why the dead letter was not requeued, or nil. It matches
 	// [ErrConflict] if an engine is executing the run or the run has ended permanently,
 	// and [ErrNotFound] if the step has been deleted in the meantime.
@@ -125,14 +125,14 @@ var errNotDead = fmt.Errorf("the step is not a dead letter: %w", fault.ErrConfli
 // requeued or skipped. To stop, break out of the loop. The sequence ends at the first
 // store error and when ctx ends.
 //
-// The dead letters of a run are requeued as one operation: workers execute the run after
-// the last of them. The operation may end early because the process dies, the store
-// fails, or the loop pauses for longer than a lease (see durable.Lease). In this case,
-// workers execute the run one lease after the last requeued step. The other steps remain
-// dead letters.
+// The dead letters of a run are requeued as one operation. Workers execute the run after
+// its last dead letter has been requeued. The operation may end early because the process
+// dies, the store fails, or the loop pauses for longer than a lease (see durable.Lease).
+// In this case, workers execute the run one lease after the last requeued step. The other
+// steps remain dead letters.
 //
-// RequeueDead may be called again, also by several programs at once. A requeued dead
-// letter is not requeued a second time unless its attempts are exhausted again. To
+// RequeueDead may be called again, even by several programs at the same time. A requeued
+// dead letter is not requeued a second time unless its attempts are exhausted again. To
 // continue after the last reported dead letter, set AfterRun and AfterStep in the filter.
 func (c *Client) RequeueDead(ctx context.Context, f Filter, options ...RequeueOption) iter.Seq2[Requeued, error] {
 	f.Status, f.DeadLetter = []storage.Status{storage.StatusDead}, true
@@ -263,11 +263,12 @@ func (b *bulkRequeue) leave(ctx context.Context) error {
 // longer keeps its run from being deleted. Calls to the step return the recorded error as
 // before. The history is kept until the run is deleted. It records who discarded the step
 // and why, so by must include a reason. A discarded step can still be requeued. Discard
-// does not change the state of the run, and an engine may be executing it.
+// does not change the state of the run. It may be called while an engine is executing the
+// run.
 //
-// In a run that was canceled or has timed out, a step in doubt can also be discarded. The
-// error matches [ErrNotFound], or [ErrConflict] if the step is in any other state. It is
-// not an error to discard a step twice.
+// In a run that was canceled or has timed out, a step in doubt can also be discarded. If
+// the step does not exist, the error matches [ErrNotFound]. If it is in any other state,
+// the error matches [ErrConflict]. It is not an error to discard a step twice.
 func (c *Client) Discard(ctx context.Context, run, step string, by events.Operator) error {
 	if by = operator([]events.Operator{by}); by.Reason == "" {
 		return fmt.Errorf("discarding step %q of run %q: say why, as in By(name, reason)", step, run)

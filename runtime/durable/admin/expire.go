@@ -14,9 +14,9 @@ import (
 
 // Expire deletes the inputs, the results and the history of all runs that have ended and
 // whose retention period has passed: see durable.Retention and durable.FailedRetention.
-// Engines also do this each time they renew their lease. If before is not zero, the runs
-// that ended before that time are also deleted, regardless of their retention, and by is
-// recorded in their audit. Runs with dead letters or steps in doubt are kept. Expire
+// Engines also do this each time they renew their lease. If before is not zero, Expire
+// also deletes the runs that ended before that time, regardless of their retention, and
+// records by in their audit. Runs with dead letters or steps in doubt are kept. Expire
 // deletes many runs in one transaction, and then returns their ids. To stop, break out of
 // the loop. An error ends the sequence.
 func (c *Client) Expire(ctx context.Context, before time.Time, by ...events.Operator) iter.Seq2[string, error] {

@@ -15,10 +15,10 @@ import (
 type GroupInfo struct {
 	Run, Group string // Group is the id: the name of the group's policy, preceded by the scopes of the call
 	JobID      string
-	Policy     job.GroupPolicy // with which the group was last called
+	Policy     job.GroupPolicy // policy with which the group was last called
 	Began      time.Time
 	Progress   job.Progress
-	Decision   job.Decision // that has ended the group, or its provisional result, if any
+	Decision   job.Decision // decision that ended the group or led to its provisional result, if any
 	Ended      bool
 	TimedOut   bool // whether the group's timeout has ended it
 	Retries    int  // retries granted by its budget

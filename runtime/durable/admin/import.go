@@ -31,15 +31,15 @@ type ImportedStep struct {
 	// Result is the result of a step that has succeeded. Nil means that the result is
 	// unknown. A call to the step then returns an error that matches [ErrResult].
 	Result      any
-	State       retry.CallState // not including the wait that ends at NextAt
+	State       retry.CallState // state of the call; Waited does not include the wait that ends at NextAt
 	Attempts    int             // number of the last attempt, including lost ones
-	MaxAttempts int             // the limit that was in force; 0 if unknown
-	Started     time.Time       // start of the last attempt, with StatusExecuting
+	MaxAttempts int             // the limit on attempts in the other system; 0 if unknown
+	Started     time.Time       // start of the last attempt, if the Status is StatusExecuting
 	NextAt      time.Time
 	Delay       time.Duration // length of the wait that ends at NextAt, and its upper limit; zero if unknown
 	Reason      retry.Reason  // why a failed step was not retried further
 	Correlation string
-	History     []AttemptInfo // Run and Step are ignored
+	History     []AttemptInfo // the attempts of the step; their Run and Step are ignored
 
 	result *record.Payload // the encoded Result
 }
@@ -62,10 +62,10 @@ type ImportConflict struct {
 // one import or in successive ones, they are merged as follows, regardless of their
 // order:
 //
-//   - The number of attempts is the greatest one, never the sum, and the limit is the
-//     least one.
-//   - If one entry is a success, the step has succeeded. Otherwise, if one is a dead
-//     letter, so is the step. Otherwise, if one has failed, the step has failed.
+//   - The largest number of attempts applies, never the sum. The smallest limit applies.
+//   - If the step has succeeded in any entry, it has succeeded. Otherwise, if it is a
+//     dead letter in any entry, it is a dead letter. Otherwise, if it has failed in any
+//     entry, it has failed.
 //   - In all other cases, the latest next attempt and the earliest end of a budget apply.
 //
 // Importing the same entries again changes nothing, even if the run has been executed in

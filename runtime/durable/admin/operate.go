@@ -49,8 +49,8 @@ func Retry() Resolution { return Resolution{} }
 // execute the run, a parked run continues at once. A durable.Sleep can be skipped or
 // failed. A durable.Wait can be failed; to send it a value, use [Client.Signal].
 //
-// The error matches [ErrNotFound], or [ErrConflict] if the step is in any other state, or
-// if an engine is executing the run.
+// If the step does not exist, the error matches [ErrNotFound]. If the step is in any
+// other state, or if an engine is executing the run, the error matches [ErrConflict].
 func (c *Client) Resolve(ctx context.Context, run, step string, r Resolution, by ...events.Operator) error {
 	var result *record.Payload
 	if r.outcome == events.OutcomeSucceeded {
@@ -127,16 +127,17 @@ func newRequeue(options []RequeueOption) requeue {
 // Requeue allows a failed step, such as a dead letter, to be executed again. The policy
 // counts the step's attempts from zero, but the attempt numbers continue and the history
 // is kept. The run is open again, even if it had ended: call Run, or let workers execute
-// it. This execution runs the step again, and uses the recorded results of the others. A
-// dead letter is listed until its step has succeeded. A run that was paused with
+// it. This execution runs the step again, and uses the recorded results of the other
+// steps. A dead letter is listed until its step has succeeded. A run that was paused with
 // [Client.Pause] stays paused.
 //
 // A unit of a group is requeued together with its failed steps, and a step of a unit is
 // requeued together with the unit. When the group is called again, it counts the unit
 // again.
 //
-// The error matches [ErrNotFound], or [ErrConflict] if the state of the step does not
-// allow it, or if an engine is executing the run.
+// If the step does not exist, the error matches [ErrNotFound]. If the state of the step
+// does not allow the operation, or if an engine is executing the run, the error matches
+// [ErrConflict].
 func (c *Client) Requeue(ctx context.Context, run, step string, options ...RequeueOption) error {
 	_, err := c.requeue(ctx, run, step, newRequeue(options))
 	return err

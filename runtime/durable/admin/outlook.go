@@ -9,7 +9,8 @@ import (
 
 // An Outlook reports facts about listed runs that their own records do not contain:
 // whether an engine is executing them, whether a worker has their handler, and whether
-// they are kept for a person to look at. For more about a single run, use [Client.Why].
+// they are kept until a person has dealt with them. For more about a single run, use
+// [Client.Why].
 type Outlook struct {
 	engines, handlers map[string]bool // of live engines
 	kept              map[string]bool // runs
@@ -37,15 +38,15 @@ func (o Outlook) Executes(r RunInfo) bool { return o.engines[r.Owner] }
 // Orphaned reports whether the engine that was executing a run is dead.
 func (o Outlook) Orphaned(r RunInfo) bool { return r.Owner != "" && !o.engines[r.Owner] }
 
-// NoWorker reports whether a run that is to continue, now or later, must wait until a
-// worker with its handler starts, because no live worker has that handler.
+// NoWorker reports whether no live worker has the handler that a run needs to continue.
+// Such a run waits until a worker with this handler starts.
 func (o Outlook) NoWorker(r RunInfo) bool {
 	goesOn := r.Status == storage.StatusOpen || r.Status == storage.StatusParked
 	return goesOn && r.Handler != "" && !o.Executes(r) && !o.handlers[r.Handler]
 }
 
-// Kept reports whether a run that has ended is kept beyond its Due, until a person has
-// dealt with its dead letters and its steps in doubt.
+// Kept reports whether a run that has ended is kept after its Due time, until a person
+// has dealt with its dead letters and its steps in doubt.
 func (o Outlook) Kept(r RunInfo) bool { return o.kept[r.ID] }
 
 // deletion reports whether Due is when the results of the run are deleted.

@@ -29,7 +29,7 @@ type StepInfo struct {
 	// requeued. Refusals by an open breaker count toward MaxAttempts, but are not
 	// attempts.
 	Failures, Lost, Refusals int
-	Interrupted              int           // interrupted attempts since the last attempt that ended by itself
+	Interrupted              int           // interrupted attempts since the last attempt that ended on its own
 	Waited                   time.Duration // sum of the waits before all attempts
 	NextAt                   time.Time     // start of the next attempt, if the step waits for it
 	First                    time.Time     // start of the first attempt
@@ -42,11 +42,11 @@ type StepInfo struct {
 	Class       retry.Class // class of the last error
 	Error       string
 	Correlation string
-	Retries     int    // retries granted by budgets; for a unit, to all its steps
+	Retries     int    // retries that budgets granted; for a unit, the retries of all its steps
 	Key         string // idempotency key, or "" as long as the id is unknown
 	// If the step records the end of a group's unit, Group is the id of the group and
-	// Unit is the name of the unit. Otherwise, as in the steps that the unit calls, both
-	// are "".
+	// Unit is the name of the unit. For all other steps, including the steps that the
+	// unit calls, both are "".
 	Group, Unit string
 	Child       string // the run that the step has started, or ""
 	// DeadLetter is the time when the step became a dead letter, or zero. A requeued step
@@ -69,7 +69,7 @@ type AttemptInfo struct {
 	Duration    time.Duration
 	Class       retry.Class
 	Error       string
-	Wait        time.Duration // before the next attempt, as decided
+	Wait        time.Duration // wait before the next attempt, as it was decided
 	Reason      retry.Reason  // why there was no next attempt
 	Owner       string        // the engine that made the attempt
 	Fence       uint64
@@ -82,8 +82,8 @@ type AttemptInfo struct {
 	// had claimed the run. It can help you decide how to call [Client.Resolve].
 	Late bool
 	// For an entry with OutcomeResolved, OutcomeRequeued or OutcomeDiscarded, By is the
-	// operator who made the change, and Started is when. Such entries are not attempts.
-	// They follow the attempt with the same number.
+	// operator who made the change, and Started is the time of the change. Such entries
+	// are not attempts. They follow the attempt with the same number.
 	By events.Operator
 }
 
@@ -91,12 +91,12 @@ type AttemptInfo struct {
 type Filter struct {
 	Run       string
 	Name      string           // name of the step, without the values that identify its calls
-	Status    []storage.Status // any of these
-	Class     []retry.Class    // class of the last error, or of an attempt's error: any of these
-	Attention bool             // only what needs the attention of a person or of a resumed run
+	Status    []storage.Status // selects any of these statuses
+	Class     []retry.Class    // selects any of these classes, of the last error or of an attempt's error
+	Attention bool             // only steps that need attention from a person or a resumed run
 	Group     string           // only steps that are units of the group with this id
-	Since     time.Time        // ended (or began, if it has not ended) at this time or later
-	Until     time.Time        // and earlier than this time
+	Since     time.Time        // selects what ended at this time or later, or what began then and has not ended
+	Until     time.Time        // selects what ended, or began, before this time
 
 	DeadLetter  bool        // only dead letters, including requeued ones that have not succeeded since
 	Eligibility Eligibility // eligibility of dead letters
@@ -430,8 +430,8 @@ type Pause string
 
 // The pauses.
 const (
-	PauseSleep  Pause = "sleep"  // until a time: see [durable.Sleep] and [durable.SleepUntil]
-	PauseSignal Pause = "signal" // for a signal: see [durable.Wait]
+	PauseSleep  Pause = "sleep"  // waits until a time: see [durable.Sleep] and [durable.SleepUntil]
+	PauseSignal Pause = "signal" // waits for a signal: see [durable.Wait]
 )
 
 // pauses are the pauses by the functions that are called.

@@ -20,21 +20,21 @@ type BudgetInfo struct {
 	Run  string // id of the run, or "" for a ratio budget
 	Name string // name of a ratio budget, id of a group, or ""
 
-	// For a count budget.
+	// These fields are set for a count budget.
 	Retries, PerUnit int // the limits
 	Consumed         int // retries granted
 	Refused          int // retries refused
 
-	// For a ratio budget.
+	// These fields are set for a ratio budget.
 	Tokens   float64   // tokens that were left at Refilled and not leased
 	Leased   float64   // maximum number of tokens that processes have leased: see shared.Link.Connect
 	Refilled time.Time // zero if the budget is full
 }
 
 // Budgets returns the budgets of the run that the filter names, or of the whole
-// namespace, ordered by run and name. Ratio budgets have no run and come first. Of the
-// filter, only Run, Limit, AfterRun and AfterStep are used; AfterStep is the name of a
-// budget. A ratio budget that has never been used is not in the store.
+// namespace, ordered by run and name. Ratio budgets have no run and come first. The only
+// fields of the filter that are used are Run, Limit, AfterRun and AfterStep. AfterStep is
+// the name of a budget. A ratio budget that has never been used is not in the store.
 func (c *Client) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, error] {
 	f = Filter{Run: f.Run, AfterRun: f.AfterRun, AfterStep: f.AfterStep, Limit: f.Limit}
 	q := f.query(c.ns.Space)
@@ -56,10 +56,10 @@ func (c *Client) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, er
 	return first(budgets, f.Limit)
 }
 
-// ResetBudget refills a budget. If name is "", this is the count budget of a run. If run
-// is "", this is a ratio budget. Steps whose retries were refused stay failed until they
-// are requeued. The counts per unit are not reset. The error matches [ErrNotFound] if the
-// store does not have the budget.
+// ResetBudget refills a budget. If name is "", it refills the count budget of a run. If
+// run is "", it refills a ratio budget. Steps whose retries were refused stay failed
+// until they are requeued. The counts per unit are not reset. The error matches
+// [ErrNotFound] if the store does not have the budget.
 func (c *Client) ResetBudget(ctx context.Context, run, name string, by ...events.Operator) error {
 	key := c.ns.Key(storage.KindBudget, run, name)
 	if run == "" {
@@ -94,8 +94,9 @@ func (c *Client) ResetBreaker(ctx context.Context, name string, by ...events.Ope
 }
 
 // ForceOpenBreaker opens a breaker until [Client.ResetBreaker], as
-// [breaker.Breaker.ForceOpen] does. The breaker need not be in the store yet: steps and
-// connected processes with a breaker of this name will use the record.
+// [breaker.Breaker.ForceOpen] does. If the store does not have the breaker yet,
+// ForceOpenBreaker adds it. Steps and connected processes use the stored breaker with
+// this name.
 func (c *Client) ForceOpenBreaker(ctx context.Context, name string, by ...events.Operator) error {
 	o := sharedChange{ActionForced, events.EventForcedOpen, operator(by)}
 	force := func(r *storage.Record, s *breaker.Snapshot, now time.Time) error {
@@ -154,8 +155,8 @@ func changeShared[B any](
 }
 
 // Accept allows all engines of the namespace to claim runs again after
-// durable.ErrIncarnation, until the store's incarnation changes again. It does not wait:
-// workers ask the store at their next poll.
+// durable.ErrIncarnation, until the store's incarnation changes again. It does not wait
+// for the workers, which ask the store at their next poll.
 func (c *Client) Accept(ctx context.Context, by ...events.Operator) error {
 	return c.ns.Update(ctx, []storage.Key{c.ns.IncarnationKey()}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(c.ns.IncarnationKey())

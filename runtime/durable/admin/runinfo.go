@@ -24,7 +24,7 @@ type RunInfo struct {
 	Handler    string // name of the function that workers call, or ""
 	Priority   int    // see durable.Priority
 	Version    int
-	Parent     string // the run that has started this one, or ""
+	Parent     string // the run that started this run, or ""
 	Created    time.Time
 	Claimed    time.Time // when the last owner claimed the run
 	Ended      time.Time
@@ -41,8 +41,9 @@ type RunInfo struct {
 	Policies map[string][]retry.Settings
 }
 
-// Failure returns the error of the run. If there is none, Failure returns "panic: " and
-// the panic, or "".
+// Failure returns the error of the run. If the run has no error, but its last crash was a
+// panic, Failure returns "panic: " followed by the text of the panic. Otherwise it
+// returns "".
 func (r *RunInfo) Failure() string {
 	if r.Error == "" && r.Panic != "" {
 		return "panic: " + r.Panic
@@ -60,7 +61,7 @@ var runStatuses = []storage.Status{
 // order is by id. The client sets the query's Kind and Space. An error ends the sequence.
 //
 // With [storage.OrderNewest] and [storage.OrderOldest], finding a page takes the same
-// time for any number of runs, also with Status or Handlers. Runs created in the meantime
+// time for any number of runs, even with Status or Handlers. Runs created in the meantime
 // do not change the pages after a [storage.Cursor].
 func (c *Client) List(ctx context.Context, q storage.Query) iter.Seq2[RunInfo, error] {
 	q.Kind, q.Space = storage.KindRun, c.ns.Space
@@ -145,8 +146,8 @@ func runInfo(r storage.Record) (RunInfo, bool, error) {
 }
 
 // Settings returns the settings of the policy that was last used for a step of the run.
-// It returns "" if they are unknown: the step has no policy, was imported, or was
-// recorded by an older version of this module.
+// It returns "" if the settings are unknown because the step has no policy, was imported,
+// or was recorded by an older version of this module.
 func (r *RunInfo) Settings(s *StepInfo) retry.Settings {
 	if s.Policy == "" || s.imported {
 		return ""

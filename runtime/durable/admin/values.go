@@ -19,7 +19,7 @@ type Values struct {
 // A Value is a recorded value in a form that people may see.
 type Value struct {
 	Size int             // size of the encoded value in bytes
-	JSON json.RawMessage // the value, redacted, or nil if it cannot be shown
+	JSON json.RawMessage // the redacted value, or nil if it cannot be shown
 	Note string          // why the value cannot be shown, otherwise ""
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Violation is something in a store that no program of this module would write: it is
-// due to a bug or to a change by someone else.
+// A Violation is a state of a store that no program of this module would write. Its cause
+// is a bug, or a change to the store by someone else.
 type Violation struct {
 	Kind storage.Kind // kind of the record, or 0 for the store itself
 	Run  string       // id of the run, or ""
@@ -31,13 +31,14 @@ func (v Violation) String() string {
 
 // Verify checks the records of the namespace, including the history of each step. If the
 // store is a [storage.Checker], it also checks the store. It returns everything that
-// contradicts the guarantees: an attempt number that is used twice or not counted, two
-// engines with the same fence, an overspent budget, a wait that is longer than decided, a
-// run that has succeeded despite an unfinished step, a body that cannot be read.
+// contradicts the guarantees. Examples are an attempt number that is used twice or not
+// counted, two engines with the same fence, an overspent budget, a wait that is longer
+// than decided, a run that has succeeded despite an unfinished step, and a body that
+// cannot be read.
 //
-// Engines may be active in the meantime: anything that seems wrong is read again before
-// it is reported. progress, if any, is called from time to time with the number of steps
-// checked so far. An error ends the sequence.
+// Engines may be active in the meantime. Verify reads anything that seems wrong a second
+// time before it reports a violation. progress, if any, is called from time to time with
+// the number of steps checked so far. An error ends the sequence.
 func (c *Client) Verify(ctx context.Context, progress ...func(steps int)) iter.Seq2[Violation, error] {
 	return func(yield func(Violation, error) bool) {
 		v := &verifier{n: c.ns, ctx: ctx, yield: yield, progress: progress, histories: newHistories(c.ns)}

@@ -26,15 +26,15 @@ const (
 	CauseOrphaned  Cause = "orphaned"  // the engine that was executing the run is dead
 	CausePaused    Cause = "paused"    // an operator has paused the run, or it has crashed too often
 	CauseInDoubt   Cause = "in doubt"  // steps are waiting for someone to resolve them
-	CauseBudget    Cause = "budget"    // the same, because the budget for their retries is empty
+	CauseBudget    Cause = "budget"    // like CauseInDoubt, because the budget for retries is empty
 	CauseStart     Cause = "start"     // the run starts later: see [durable.StartAt]
 	CauseStep      Cause = "step"      // a step is waiting for its next attempt, a time or a signal
 	CauseBreaker   Cause = "breaker"   // an open breaker has refused the next attempt of a step
 	CauseRuns      Cause = "runs"      // the run is waiting for other runs
-	CauseWorker    Cause = "worker"    // no worker has its handler
+	CauseWorker    Cause = "worker"    // no worker has the run's handler
 	CauseFull      Cause = "full"      // the handler already executes as many runs as it may: see [durable.Concurrency]
 	CauseRate      Cause = "rate"      // the handler may not start another run yet: see [durable.StartRate]
-	CauseDue       Cause = "due"       // a worker will execute it soon
+	CauseDue       Cause = "due"       // a worker will execute the run soon
 	CauseCaller    Cause = "caller"    // the run has no handler: it continues when Run is called
 )
 
@@ -46,9 +46,9 @@ type Standing struct {
 	Handler string          // handler of the run, or ""
 	Owner   string          // the engine that is or was executing the run
 	By      events.Operator // who has paused the run
-	Root    string          // the run that was paused or canceled, if it is not this one
-	Steps   []StepInfo      // steps that it waits for, at most 10; with CauseBreaker, steps that the breaker has refused
-	Runs    []string        // runs that it waits for
+	Root    string          // the ancestor that was paused or canceled, or "" if it is the run itself
+	Steps   []StepInfo      // steps that the run waits for, or with CauseBreaker, that the breaker has refused; at most 10
+	Runs    []string        // runs that this run waits for
 	// NoWorker reports that no worker has the handler of a waiting run, so the run will
 	// not continue when the wait is over.
 	NoWorker bool
@@ -68,8 +68,7 @@ func (s Standing) String() string {
 	return s.Wait()
 }
 
-// Lack describes the worker that a run is missing in addition to what it is waiting for.
-// It returns "" if no worker is missing.
+// Lack describes the missing worker if NoWorker is set. Otherwise it returns "".
 func (s Standing) Lack() string {
 	if !s.NoWorker {
 		return ""
@@ -80,7 +79,7 @@ func (s Standing) Lack() string {
 func (s *Standing) noWorker() string { return "no worker has the handler " + s.Handler + ": start one" }
 
 // Wait is like String, but does not mention a missing worker. To add the time Until,
-// append it to the text, for [CauseBreaker] after the word "until".
+// append it to the text. For [CauseBreaker], insert the word "until" before the time.
 func (s Standing) Wait() string {
 	switch s.Cause {
 	case CauseEnded:

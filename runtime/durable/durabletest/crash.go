@@ -32,8 +32,8 @@ type Faulty struct {
 // CrashAt returns a store that fails at point n and afterwards, as if the process had
 // died there. Points are numbered from 1. There are two points for each commit: an odd
 // one before it, and an even one after it. The owners that the store holds are released,
-// as when a process dies. In a test, use it for n = 1, 2, … until [Faulty.Failed] returns
-// false, and each time continue with the underlying store.
+// as when a process dies. In a test, call CrashAt with n = 1, 2, … until [Faulty.Failed]
+// returns false. After each crash, continue with the underlying store.
 func CrashAt(s storage.Store, n int) *Faulty { return failAt(s, n, ErrCrashed) }
 
 // LoseReply returns a store that loses the reply to one update, as if a connection had
@@ -88,8 +88,8 @@ func (f *Faulty) Failed() bool {
 	return f.failed
 }
 
-// Context returns a context that ends when parent ends, or when the store crashes, in
-// which case the cause is [ErrCrashed]. Use it for everything that ends with the process.
+// Context returns a context that ends when parent ends or the store crashes. After a
+// crash, the cause is [ErrCrashed]. Use it for everything that ends with the process.
 func (f *Faulty) Context(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	f.atEnd(func() { cancel(ErrCrashed) })

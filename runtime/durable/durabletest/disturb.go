@@ -17,7 +17,7 @@ type Stopped struct {
 	until time.Time
 }
 
-// Stop stops the process for d.
+// Stop delays updates for d, as if the process were stopped.
 func (s *Stopped) Stop(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

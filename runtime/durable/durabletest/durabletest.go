@@ -27,10 +27,10 @@ import (
 // open. The conformance test closes the returned store.
 type Open func(t *testing.T, dir string) storage.Store
 
-// Run runs the conformance test of a store: each promise of [storage.Store] and of its
-// [storage.Guarantee] is a subtest. They take a few seconds. Later subtests rely on
-// earlier ones, so use go test -failfast and fix the first failure. The subtest of an
-// optional interface, such as [storage.Notifier], is skipped if the store does not
+// Run runs the conformance test of a store, in which each promise of [storage.Store] and
+// of its [storage.Guarantee] is a subtest. The test takes a few seconds. Later subtests
+// rely on earlier ones, so use go test -failfast and fix the first failure. The subtest
+// of an optional interface, such as [storage.Notifier], is skipped if the store does not
 // implement it.
 func Run(t *testing.T, open Open) {
 	for _, test := range []func(*testing.T, *place){

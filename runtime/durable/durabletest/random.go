@@ -17,8 +17,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// RandomHistory executes one run in several simulated processes. They die, stop, lose
-// replies from the store and are canceled, while the store's clock is changed.
+// RandomHistory executes one run in several simulated processes. The processes die, stop,
+// lose replies from the store and are canceled, and the store's clock is changed.
 // RandomHistory reports an error if anything happened that the guarantees exclude. If the
 // seed is odd, workers execute the run; otherwise, calls to Run do. The result reports
 // whether the run has succeeded.

@@ -21,10 +21,10 @@ const (
 	EventRunFailed                   // the run's function has returned an error
 	EventParked                      // a run is waiting without a process
 	EventPaused                      // a run is waiting for a person
-	EventUnpaused                    // an operator has ended the wait
+	EventUnpaused                    // an operator has resumed a paused run
 	EventReleased                    // an execution has ended, but the run stays open
 	EventPanicked                    // the run's function has panicked, but the run stays open: see Err and Stack
-	EventFenced                      // an execution has ended because the run is executed elsewhere
+	EventFenced                      // an execution has ended because another one has taken over the run
 	EventRunCanceled                 // a run was canceled
 	EventTimedOut                    // the run's timeout has passed
 	EventExpired                     // the run's results were deleted
@@ -36,7 +36,7 @@ const (
 	EventSucceeded     // a step has succeeded
 	EventFailed        // an attempt failed or was refused; the next one follows after Wait
 	EventExhausted     // a step is not retried further; Reason says why
-	EventDeadLetter    // the same, and the step is a dead letter
+	EventDeadLetter    // a step is not retried further and becomes a dead letter
 	EventLost          // the end of an attempt is unknown; the next one follows
 	EventInterrupted   // an attempt was interrupted; the next one follows
 	EventInDoubt       // an attempt may have taken effect, and someone has to resolve the step
@@ -44,7 +44,7 @@ const (
 	EventRefused       // the end of an attempt was refused because another engine had claimed the run
 	EventAbandoned     // a run has succeeded although a step that it had begun is unfinished
 	EventChanged       // a recorded step was called with different arguments
-	EventPolicyChanged // a run continues under a changed policy; Err names the changes; once per run
+	EventPolicyChanged // a run continues under a changed policy, reported once; Err names the changes
 	EventResolved      // an operator has resolved a step in doubt
 	EventRequeued      // an operator has requeued a step
 	EventDiscarded     // an operator has discarded a dead letter
@@ -53,7 +53,7 @@ const (
 	EventSignaled      // a value was sent to a Wait: see admin.Client.Signal
 
 	EventUnitSucceeded // a unit of a group has succeeded; Step is the id of its record
-	EventUnitFailed    // a unit of a group has failed; EventDeadLetter if it is a dead letter
+	EventUnitFailed    // a unit of a group has failed; for a dead letter, EventDeadLetter is reported instead
 	EventUnitRemoved   // a unit of an earlier execution is no longer in the list of its group
 
 	EventJob // a decision about a group, or about a retry from a run's budget: see Job
@@ -99,7 +99,7 @@ type Event struct {
 
 	Attempt     int           // number of the attempt, starting at 1
 	Outcome     Outcome       // outcome that was refused
-	Wait        time.Duration // before the next attempt
+	Wait        time.Duration // wait before the next attempt
 	Duration    time.Duration // duration of the attempt
 	Total       time.Duration // EventSucceeded: time since the first attempt of the step
 	Reason      retry.Reason

@@ -12,11 +12,11 @@ const (
 	// shutdown or by the panic of another run. The attempt may have taken effect.
 	OutcomeInterrupted Outcome = "interrupted"
 	OutcomeLost        Outcome = "lost"      // the process died or lost the run: the attempt may have taken effect
-	OutcomeWithdrawn   Outcome = "withdrawn" // withdrawn before the call: not executed
-	OutcomeRefused     Outcome = "refused"   // refused by a breaker: not executed
-	OutcomeResolved    Outcome = "resolved"  // by an operator who knew the outcome: see admin.Client.Resolve
-	OutcomeRequeued    Outcome = "requeued"  // by an operator: see admin.Client.Requeue
-	OutcomeDiscarded   Outcome = "discarded" // by an operator: see admin.Client.Discard
+	OutcomeWithdrawn   Outcome = "withdrawn" // withdrawn before the call, so not executed
+	OutcomeRefused     Outcome = "refused"   // refused by a breaker, so not executed
+	OutcomeResolved    Outcome = "resolved"  // recorded by an operator who knew the outcome: see admin.Client.Resolve
+	OutcomeRequeued    Outcome = "requeued"  // requeued by an operator: see admin.Client.Requeue
+	OutcomeDiscarded   Outcome = "discarded" // discarded by an operator: see admin.Client.Discard
 	OutcomeSignaled    Outcome = "signaled"  // not an attempt: a value was sent, see admin.Client.Signal
 )
 

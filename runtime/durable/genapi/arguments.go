@@ -15,7 +15,7 @@ type Digest struct {
 }
 
 // Arguments returns the digests of a step's arguments, keyed by parameter name. It takes
-// names and values in turn:
+// alternating names and values:
 //
 //	genapi.Arguments("amount", amount, "tags", tags)
 //

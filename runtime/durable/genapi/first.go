@@ -31,9 +31,9 @@ type FirstAttempt interface {
 	End()
 }
 
-// First starts the first attempt of a step of the run in ctx. It returns nil if the
-// engine has to do more than make the attempt: the step is already recorded, its starts
-// must be recorded, the run does not continue, or ctx has ended.
+// First starts the first attempt of a step of the run in ctx. It returns nil if the step
+// is already recorded, if the starts of its attempts must be recorded, if the run does
+// not continue, or if ctx has ended.
 func First(ctx context.Context, s *StepPolicy, id StepID) FirstAttempt {
 	if s.Record != RecordFailures || id.err != nil {
 		return nil

@@ -42,9 +42,9 @@ type StepPolicy struct {
 	// interrupted by the end of a context do not count, but 100 of them in a row also
 	// exhaust the step.
 	LostMax int
-	// ParkAfter is the longest wait during which the process is kept waiting: for a
-	// longer wait, the run is parked. Zero means that a run is parked only because of the
-	// context's deadline.
+	// ParkAfter is the longest wait for which the process itself waits. A longer wait
+	// parks the run. Zero means that a run is parked only because of the context's
+	// deadline.
 	ParkAfter time.Duration
 	// Retries that became due while no process was running are spread over the time
 	// ResumeSpread. Zero means the retry's delay, but at most 30s; [retry.None] means
@@ -93,13 +93,13 @@ const (
 	// RecordAttempts records the start and the end of every attempt.
 	RecordAttempts Recording = iota
 	// RecordFailures records nothing until the first attempt fails. A step that succeeds
-	// at once costs nothing, but it is executed again when its run is, so it must be
-	// idempotent. A second call in the same execution also executes it again, unless
-	// Repeat is set and the first call is still executing. If two such calls fail at the
-	// same time, the failure of one is recorded, and both return the result of its retry.
-	// A result that is not recorded is returned exactly as the function returned it, not
-	// as a copy. With a shared Breaker, whose permits are recorded, RecordFailures has
-	// the same effect as RecordAttempts.
+	// at once costs nothing. However, it is executed again whenever its run is executed
+	// again, so it must be idempotent. A second call in the same execution also executes
+	// it again, unless Repeat is set and the first call is still executing. If two such
+	// calls fail at the same time, the failure of one is recorded, and both return the
+	// result of its retry. A result that is not recorded is returned exactly as the
+	// function returned it, not as a copy. With a shared Breaker, whose permits are
+	// recorded, RecordFailures has the same effect as RecordAttempts.
 	RecordFailures
 )
 
@@ -119,7 +119,8 @@ const (
 	OnLostPause                 // the run is paused until someone calls admin.Client.Resolve
 )
 
-// String returns the value's name in a policy file, which has no name for the default.
+// String returns the value's name in a policy file. The default has no name in policy
+// files.
 func (o OnLost) String() string {
 	return [...]string{"by idempotency", "retry", "fail", "pause"}[min(o, OnLostPause)]
 }
@@ -128,9 +129,9 @@ func (o OnLost) String() string {
 type OnExhausted uint8
 
 const (
-	ExhaustedFail       OnExhausted = iota // its error is recorded; a run returns it again until admin.Client.Requeue
-	ExhaustedEscalate                      // the same, and the error matches retry.ErrEscalated
-	ExhaustedDeadLetter                    // the same, and the step is listed as a dead letter
+	ExhaustedFail       OnExhausted = iota // the error is recorded, and later calls return it until the step is requeued
+	ExhaustedEscalate                      // like ExhaustedFail, and the error matches retry.ErrEscalated
+	ExhaustedDeadLetter                    // like ExhaustedFail, and the step is listed as a dead letter
 	ExhaustedPause                         // the run is paused
 )
 
@@ -144,7 +145,7 @@ func (o OnExhausted) String() string {
 type OnChanged uint8
 
 const (
-	ChangedFail   OnChanged = iota // a *ChangedError
+	ChangedFail   OnChanged = iota // the call returns a *durable.ChangedError
 	ChangedReport                  // the recorded result is used, and EventChanged reports the difference
 )
 

@@ -49,7 +49,7 @@ type Link struct {
 	Forgetful bool
 	// Overrides, if not nil, follows the overrides that operators store with retryctl
 	// override. Each override takes effect within about a second. If the store fails,
-	// overrides stay in force until they end.
+	// overrides remain active until they end.
 	Overrides *override.Set
 	// OnEvent, if not nil, is called for every [events.EventStoreError], whose Name is
 	// the name of the breaker or the budget. It may be called by multiple goroutines, and
@@ -255,9 +255,9 @@ func (c *Connection) follow(ctx context.Context, r storage.Record) {
 
 // Close returns the process's shares of the budgets to the store and disconnects
 // everything. Afterwards, the breakers belong to this process alone, the budgets refuse
-// all retries, the rates refuse all attempts, and the store's overrides end. ctx limits
-// the time that Close takes. If the store does not take a share back, Close returns the
-// store's error, and the lease of the share ends by itself.
+// all retries, the rates refuse all attempts, and overrides from the store no longer
+// apply. ctx limits the time that Close takes. If the store does not take a share back,
+// Close returns the store's error, and the lease of the share expires on its own.
 func (c *Connection) Close(ctx context.Context) error {
 	var errs []error
 	c.once.Do(func() {

@@ -24,7 +24,7 @@ import (
 // tokenLeaseTime is the time for which a process has a part of a budget.
 const tokenLeaseTime = 30 * time.Second
 
-// A RatioBudget is a ratio budget in a transaction.
+// A RatioBudget is a ratio budget that a transaction reads and changes.
 type RatioBudget struct {
 	record storage.Record
 	body   record.RatioBudget
@@ -98,8 +98,8 @@ func (b *RatioBudget) add(tokens float64) {
 	}
 }
 
-// Withdraw takes one retry from the part that is not leased, and reports whether there
-// was one.
+// Withdraw takes one retry from the part of the budget that is not leased, and reports
+// whether a retry was left.
 func (b *RatioBudget) Withdraw() bool {
 	if !(b.body.Tokens >= 1) {
 		return false

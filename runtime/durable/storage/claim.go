@@ -6,7 +6,7 @@ import (
 )
 
 // A Claimer is a store that can claim new runs in one statement, without locking and
-// reading them first. These are runs for which there is nothing to decide.
+// reading them first. Claiming such a run requires no decision.
 type Claimer interface {
 	// ClaimNew claims runs for an engine. An error that matches [ErrUnknown] means that
 	// some runs may have been claimed.
@@ -15,8 +15,8 @@ type Claimer interface {
 
 // NewlyClaimed is the result of a [NewClaim].
 type NewlyClaimed struct {
-	Runs []Record  // as stored by the claim
-	Now  time.Time // by the store's clock
+	Runs []Record  // the claimed runs, as the claim has stored them
+	Now  time.Time // time of the claim, by the store's clock
 	// Left reports that due runs were not claimed because they are not new, or that there
 	// may be due runs that were not examined.
 	Left bool
@@ -34,15 +34,15 @@ type NewClaim struct {
 	Incarnation string
 }
 
-// NewRuns describes the runs of one handler that are to be claimed. The claim looks at
+// NewRuns describes the runs of one handler that are to be claimed. The claim examines
 // the runs that are due, whether open or parked. Runs with the highest Priority come
 // first and, at equal priority, those that have been due longest. A run that another
 // update has locked is skipped.
 type NewRuns struct {
 	Handler string
 	// Limit is the number of runs that the claim examines. It claims the new ones among
-	// them. So a claim takes no longer if many due runs are not new, and it does not
-	// prefer new runs to others.
+	// them. So a claim does not take longer if many due runs are not new, and new runs
+	// have no advantage over other runs.
 	Limit int
 	// Timeout sets the Deadline of runs that have none, counted from their creation. Runs
 	// whose timeout has already passed are skipped. Zero sets no Deadline.
@@ -50,8 +50,8 @@ type NewRuns struct {
 	Body    []byte // Body of the claimed runs; nil means none
 }
 
-// Claim returns the record of a run after it has been claimed for an engine at a time,
-// and reports whether the run is claimed. It defines what the fields of a claim mean.
+// Claim returns the record of a run that is claimed for an engine at the time now, and
+// reports whether the run can be claimed. It defines what the fields of a claim mean.
 func (n *NewRuns) Claim(owner Key, r Record, now time.Time) (Record, bool) {
 	if r.Deadline.IsZero() && n.Timeout > 0 {
 		r.Deadline = r.Created.Add(n.Timeout)

@@ -40,7 +40,7 @@ func AfterCreated(created time.Time, run string) Cursor {
 
 // A Position identifies the record that a query's [Cursor] follows.
 type Position struct {
-	Time    time.Time // of creation, or Due with OrderDue; zero with OrderKey
+	Time    time.Time // time of creation, or Due with OrderDue; zero with OrderKey
 	Run, ID string
 }
 

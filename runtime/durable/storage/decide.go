@@ -8,7 +8,7 @@ import (
 )
 
 // Decide calls decide with tx and returns its writes, with the new versions of the
-// records. Stores call it, so that all of them accept the same writes.
+// records. Stores call Decide, so that all stores accept the same writes.
 //
 // An error from decide is returned unchanged. The error matches [ErrStore] if decide
 // panics, writes a record that is not in tx, writes a record twice, writes a record that
@@ -82,7 +82,7 @@ func checkClear(w Writes, find func(Key) int) error {
 }
 
 // Notifies returns the namespaces in which w makes a run without an owner due, or ends a
-// run that is Awaited. This is what a [Notifier] reports. Each namespace is returned
+// run that is Awaited. A [Notifier] reports these namespaces. Each namespace is returned
 // once. The method is for stores.
 func (tx Tx) Notifies(w Writes) (spaces []string) {
 	var find func(Key) int

@@ -11,8 +11,8 @@ type Inserter interface {
 	// Insert creates the runs that do not exist yet, and reports which ones it has
 	// created. If they are due, everyone who waits for due runs is notified once. An
 	// error that matches [ErrUnknown] means that runs may have been created; after any
-	// other error, none were. A store may also create no runs and return no error, if an
-	// update is needed to find out why.
+	// other error, none were. A store may also create no runs and return no error. The
+	// caller then needs an update to find out why.
 	Insert(ctx context.Context, n Insertion) (inserted []bool, err error)
 }
 
@@ -20,9 +20,9 @@ type Inserter interface {
 type Insertion struct {
 	Space, Handler string
 	Priority       int16
-	Start          time.Time     // when they are due; if zero or in the past, at once
+	Start          time.Time     // when the runs are due; zero or a time in the past means at once
 	Timeout        time.Duration // sets the Deadline, counted from Start or the creation; zero means none
-	Body           []byte        // or nil
+	Body           []byte        // body of the runs, or nil
 	Runs           []NewRun      // at least one; no id may occur twice
 }
 

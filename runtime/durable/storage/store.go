@@ -47,7 +47,7 @@ type Key struct {
 	Kind  Kind
 	Space string // the namespace of the engine
 	Run   string // the run to which a record belongs, or ""
-	ID    string // of a step, an owner, a budget, a breaker or a limit within the run or the namespace
+	ID    string // id of a step, an owner, a budget, a breaker or a limit within the run or the namespace
 }
 
 // Compare orders keys as stores lock them: by Kind, Space, Run and ID. Strings are
@@ -76,7 +76,7 @@ func (k Key) String() string {
 type Record struct {
 	Key     Key
 	Version uint64 // 1 for the first version; 0 means that the record does not exist
-	Status  Status // of a run or a step, indexed for queries; 0 for other records
+	Status  Status // status of a run or a step, indexed for queries; 0 for other records
 
 	Owner   string    // of a run: id of the engine that is executing it, or ""
 	Fence   uint64    // of a run: incremented by each claim; of a step: the run's fence at the last write
@@ -90,8 +90,8 @@ type Record struct {
 	// events that have not happened.
 	Created, Claimed, Ended, Deadline time.Time
 
-	// Attention marks records that a person or a resumed run has to look at: steps that
-	// are unfinished, in doubt or dead letters.
+	// Attention marks records that need attention from a person or a resumed run: paused
+	// runs, and steps that are unfinished, in doubt or dead letters.
 	Attention bool
 	// Awaited reports that someone is waiting for the end of the run: see [Tx.Notifies].
 	Awaited bool
@@ -121,7 +121,7 @@ type Entry struct {
 	At      time.Time // when the entry was written, by the store's clock
 	Bucket  time.Time // the Bucket of the step's record
 	Body    []byte    // JSON
-	Result  []byte    // or nil
+	Result  []byte    // encoded result, or nil
 }
 
 // Compare orders the entries of a record by Attempt and Part.
@@ -136,19 +136,19 @@ type Query struct {
 	Space     string
 	Run       string
 	Runs      []string // any of these
-	FromRun   string   // the Run is this or follows it bytewise
-	BeforeRun string   // the Run precedes this bytewise
+	FromRun   string   // the Run is at least this, compared bytewise
+	BeforeRun string   // the Run is less than this, compared bytewise
 	Owner     string
 	Handlers  []string  // any of these
 	Status    []Status  // any of these
 	DueBy     time.Time // due at this time or earlier
 	Attention bool      // only records with Attention
-	Label     string    // the Label is this; an index finds such records in the order of their keys
-	FromID    string    // the ID is this or follows it bytewise
-	BeforeID  string    // the ID precedes this bytewise
+	Label     string    // only records with this Label; an index finds them in the order of their keys
+	FromID    string    // the ID is at least this, compared bytewise
+	BeforeID  string    // the ID is less than this, compared bytewise
 
 	CreatedFrom   time.Time // created at this time or later
-	CreatedBefore time.Time // created earlier than this
+	CreatedBefore time.Time // created before this time
 
 	// Order is the order of the results of [Store.List]. [OrderNewest] and [OrderOldest]
 	// select only records with a time of creation, which are runs. The runs are indexed
@@ -156,14 +156,14 @@ type Query struct {
 	// of each. [OrderDue] selects only records that are due at some time. For runs that
 	// have ended, such a query reads no more than its page.
 	Order Order
-	From  Cursor // where the previous page ended, or ""
-	Limit int    // of the page: from 1 to 1000; 0 means 1000
+	From  Cursor // the position at which the previous page ended, or ""
+	Limit int    // size of the page, from 1 to 1000; 0 means 1000
 	// Brief asks [Store.List] only for the Key, Version, Status and Body of the records.
 	// A store may omit the other fields, which takes less time. Updates ignore it.
 	Brief bool
 }
 
-// Prefix returns a query for those records of q whose Run begins with prefix.
+// Prefix returns a query for the records that q selects and whose Run begins with prefix.
 func (q Query) Prefix(prefix string) Query {
 	q.FromRun, q.BeforeRun = prefix, ""
 	for prefix != "" && q.BeforeRun == "" {
@@ -208,7 +208,7 @@ const MaxPage = 1000
 // A Select names the records that an update works on. It must contain at least one key or
 // query.
 type Select struct {
-	// Keys are records whose locks the update waits for. They need not be sorted or
+	// Keys name the records whose locks the update waits for. They need not be sorted or
 	// distinct.
 	Keys []Key
 	// Queries select further records while the locks of Keys are held. Each query selects
@@ -221,7 +221,7 @@ type Select struct {
 
 // A Tx contains the data on which an update bases its decision.
 type Tx struct {
-	Now time.Time // read when all locks are held; UTC
+	Now time.Time // the store's time in UTC, read when all locks are held
 	// Records contains the records of Select.Keys in their order, followed by the records
 	// of each query. The records of a query with DueBy are ordered by descending
 	// Priority, then by Due, then by key. The records of other queries are ordered by
@@ -231,8 +231,8 @@ type Tx struct {
 	find func(Key) int // the index of a record, or -1: see Decide
 }
 
-// Record returns the selected record with a key. If no such record was selected, Record
-// panics and [Tx.Decide] returns an error, because this is a bug in the decision.
+// Record returns the selected record with the given key. If no such record was selected,
+// Record panics and [Tx.Decide] returns an error, because this is a bug in the decision.
 func (tx Tx) Record(key Key) Record {
 	r, ok := tx.Lookup(key)
 	if !ok {
@@ -273,9 +273,10 @@ var ClearedKinds = []Kind{KindGroup, KindStep, KindBudget}
 type Store interface {
 	// Update locks the records, calls decide through [Tx.Decide], and commits all of the
 	// returned writes or none. After a conflict, it calls decide again with fresh
-	// records, so decide must be pure. It must not write a record that was not selected.
-	// An error from decide is returned unchanged. An error that matches [ErrUnknown]
-	// means that the commit may have happened. ctx limits the wait before the commit.
+	// records, so decide must be pure. The writes must not contain a record that was not
+	// selected. An error from decide is returned unchanged. An error that matches
+	// [ErrUnknown] means that the commit may have happened. ctx limits the wait before
+	// the commit.
 	Update(ctx context.Context, sel Select, decide func(Tx) (Writes, error)) error
 	// Get returns the records of keys, in their order.
 	Get(ctx context.Context, keys []Key) ([]Record, error)
@@ -286,8 +287,8 @@ type Store interface {
 	// Entries returns the entries that follow the entry after, which need not exist,
 	// across all records of its Kind and Space. They are ordered by Step, Attempt and
 	// Part. An Attempt of -1 precedes the entries of its record. At most limit entries
-	// are returned, and at most MaxPage. If there are fewer, these are the last ones.
-	// Their Result is nil. Entries without a record may be missing.
+	// are returned, and at most MaxPage. If fewer entries are returned, they are the last
+	// ones. The Result of each entry is nil. Entries without a record may be missing.
 	Entries(ctx context.Context, after Entry, limit int) ([]Entry, error)
 	// Guarantee returns what the store survives and who may share it.
 	Guarantee() Guarantee
@@ -341,9 +342,9 @@ const (
 
 // A Guarantee is what a store promises about acknowledged updates.
 type Guarantee struct {
-	SurvivesProcess bool // the end of the process
-	SurvivesPower   bool // a power failure
-	SurvivesNode    bool // the loss of the machine
+	SurvivesProcess bool // updates survive the end of the process
+	SurvivesPower   bool // updates survive a power failure
+	SurvivesNode    bool // updates survive the loss of the machine
 	Shared          Sharing
 	// Incarnation changes when the store may have lost acknowledged updates, for example
 	// after a failover. It is empty if the store cannot detect this.
@@ -358,7 +359,7 @@ var (
 	// ErrFormat means that a store was written by a newer version of this module or is
 	// not a store of this module. Nothing is read or written.
 	ErrFormat = errors.New("unknown format of the store")
-	// ErrStore matches every other store error: nothing was committed.
+	// ErrStore matches every other store error. Nothing was committed.
 	ErrStore = errors.New("the store failed")
 )
 
@@ -369,11 +370,11 @@ type Status uint8
 // StatusDead, StatusAbandoned or StatusDiscarded.
 const (
 	StatusOpen      Status = iota + 1 // a run that may be continued; a step that is to be executed
-	StatusWaiting                     // a step waits for its next attempt
-	StatusExecuting                   // an attempt has started
-	StatusInDoubt                     // an attempt may have taken effect: see admin.Client.Resolve
+	StatusWaiting                     // a step that is waiting for its next attempt
+	StatusExecuting                   // a step whose attempt has started
+	StatusInDoubt                     // a step whose attempt may have taken effect: see admin.Client.Resolve
 	StatusParked                      // a run that is waiting without a process
-	StatusPaused                      // a run until someone resumes it or resolves its steps; also such a step
+	StatusPaused                      // a run or a step that waits until someone resumes the run or resolves its steps
 	StatusSucceeded                   // finished, with a result
 	StatusFailed                      // finished, with an error; a failed run may be continued
 	StatusDead                        // a dead letter: an exhausted step that is kept for admin.Client.Requeue
@@ -381,7 +382,7 @@ const (
 	StatusTimedOut                    // a run whose Timeout has passed
 	StatusAbandoned                   // an unfinished step of a run that has succeeded without it
 	StatusExpired                     // a run whose results were deleted: see durable.Retention
-	StatusDiscarded                   // a dead letter that nobody will requeue: see admin.Client.Discard
+	StatusDiscarded                   // a dead letter that was discarded: see admin.Client.Discard
 )
 
 var statuses = [...]string{

@@ -24,8 +24,8 @@ type Swapper interface {
 	Swap(ctx context.Context, now time.Time, runs []Record) (swapped []bool, err error)
 }
 
-// Swaps reports whether a [Swapper] may replace one run record by another: the fields
-// that it does not write are the same in both.
+// Swaps reports whether a [Swapper] may replace one run record by another. This is the
+// case if the fields that the Swapper does not write are equal in both.
 func Swaps(before, after *Record) bool {
 	return before.Key == after.Key && before.Key.Kind == KindRun && before.Handler == after.Handler &&
 		before.Priority == after.Priority && before.Label == after.Label && before.Created.Equal(after.Created) &&

@@ -1,5 +1,5 @@
-// Package bigstore fills stores with months' worth of records, for tests and measurements:
-// runs and steps in all states, with their histories.
+// Package bigstore fills stores with months' worth of records, for tests and measurements.
+// The records are runs and steps in all states, with their histories.
 package bigstore
 
 import (
@@ -20,11 +20,11 @@ import (
 // A Size defines how much [Fill] creates.
 type Size struct {
 	Runs  int
-	Steps int // of all runs together; most runs have about the average number
+	Steps int // number of steps of all runs together; most runs have about the average number
 	// Until is the time of the last run. Earlier runs are spread over the preceding
 	// months.
 	Until  time.Time
-	Months int // zero means six
+	Months int // number of months; zero means six
 	// Progress is called after each batch with the numbers of records so far. It may
 	// be nil.
 	Progress func(runs, steps int)

@@ -23,12 +23,12 @@ type Report struct {
 
 	Attempts int                    // recorded attempts
 	Outcomes map[events.Outcome]int // outcomes of the attempts
-	Uncalled int                    // recorded attempts without a call, because the process died in between
+	Uncalled int                    // recorded attempts without a call, because the process died between the two
 
 	Repeated   int      // attempts that were called more than once
 	Uncounted  int      // attempts that were called but not recorded
 	Forgotten  int      // acknowledged successes that are not recorded
-	Violations []string // descriptions of these attempts and successes, and of all other violations
+	Violations []string // descriptions of the attempts and successes above, and of all other violations
 }
 
 // executing is the outcome of an attempt whose end is not recorded, as of a run that was

@@ -20,16 +20,16 @@ import (
 
 // A Trial repeatedly kills workers and checks what they leave in the store.
 type Trial struct {
-	// Store is the store in which the trial starts runs and which it checks. Only
-	// disturbances of the store itself affect it.
+	// Store is the store in which the trial starts runs and which it checks. Disturbances
+	// of the workers' connections do not affect Store.
 	Store storage.Store
 	// Worker returns a command that calls [Work] with its standard output and the same
 	// store.
 	Worker func() *exec.Cmd
 	// Kills is how often a worker is killed with SIGKILL.
 	Kills int
-	// Disturb lists other disturbances of the store or of the workers' connections. In
-	// every fourth iteration, the next of these functions is called.
+	// Disturb lists other disturbances of the store or of the workers' connections. Every
+	// fourth iteration calls the next of these functions.
 	Disturb []func() error
 }
 
