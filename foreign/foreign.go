@@ -3,16 +3,16 @@
 //
 // For each system, there is one source file in this package. It defines how a document is
 // recognized, what its fields mean in the policy language, and which fields have no
-// equivalent. A field without an equivalent becomes a [Loss] with its position; nothing
+// equivalent. A field without an equivalent becomes a [Loss] with its position. Nothing
 // is ignored. The converted policies are checked with the rules for policy files.
 // Problems are reported with their positions in the foreign file and use the names of its
 // fields.
 //
 // A file consists of documents. A document, such as a ConfigMap, may contain texts that
-// are files themselves. These texts are also read, with their positions in the outer
-// file. A document may contain policies of several systems. Each part is converted by the
-// first kind that recognizes it. A patch or a template does not contain all settings, so
-// the rules do not check settings that are missing from it.
+// are files themselves. These texts are read as well, and keep their positions in the
+// outer file. A document may contain policies of several systems. Each part is converted
+// by the first kind that recognizes it. A patch or a template does not contain all
+// settings, so the rules do not check settings that are missing from it.
 //
 // To add a system, write a source file with its [Kind], list the kind in [Kinds], and put
 // sample documents into testdata/NAME. The results are written by go test -update.
@@ -38,7 +38,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A Kind is a kind of document: the policies of one system.
+// A Kind is a kind of document, which contains the policies of one system.
 type Kind struct {
 	Name  string // name on the command line, such as grpc
 	Title string // name in messages, such as gRPC service config
@@ -90,7 +90,7 @@ type File struct {
 	Name     string
 	Kinds    []*Kind // kinds of its documents, without duplicates
 	Policies []*Policy
-	Losses   []Loss // sorted by position, including the losses of policies
+	Losses   []Loss // losses sorted by position, including the losses of policies
 	// Unread contains the reasons why some documents cannot be read. Such documents may
 	// not contain policies at all.
 	Unread []policy.Problem
@@ -145,9 +145,9 @@ type Options struct {
 	Patch *Patch
 }
 
-// Read reads the policies of a file of another system. The problems are sorted. They
-// include values that the other system refuses. The reasons why documents cannot be read
-// are not included; they are in Unread.
+// Read reads the policies of a file of another system. The problems are sorted. The
+// problems include values that the other system refuses. The reasons why documents cannot
+// be read are in the Unread field of the File.
 func Read(name string, text []byte, o Options) (*File, []policy.Problem) {
 	r := newReader(&File{Name: name})
 	r.read(name, syntax.File(text), o.From, o.Patch)

@@ -10,7 +10,7 @@ import (
 // The names of the files that are generated on request: see Config.
 const (
 	TestsName  = "retry_gen_test.go" // test doubles of the bound types, and tests of the policies
-	FaultsName = "retry_faults.go"   // the same doubles, for builds with the tag retryfaults
+	FaultsName = "retry_faults.go"   // test doubles of the bound types, for builds with the tag retryfaults
 )
 
 // FaultsTag is the build tag of FaultsName.

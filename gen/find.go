@@ -169,7 +169,7 @@ func dirsOf(ctx context.Context, config Config, patterns []string, dirs map[stri
 type NoPackageError struct {
 	Path   string
 	Folder bool   // whether a folder with that name exists
-	Reason string // as reported by the go command
+	Reason string // the reason that the go command reported
 }
 
 // Error returns the reason and, for a folder, the pattern to use instead.

@@ -4,7 +4,7 @@
 // bound symbols to plain data, and renders the data as generated files. [Result.Commit]
 // writes these files. Generate itself does not write to the disk.
 //
-// If a policy file or its package has a problem, nothing is generated from that file; the
+// If a policy file or its package has a problem, nothing is generated from that file. The
 // other files are not affected. If nothing has changed since an earlier call, Generate
 // returns without loading any package.
 package gen
@@ -50,8 +50,8 @@ type Config struct {
 // A Result contains the files that a run would write, and the problems that it has found.
 // It is plain data, and nothing in it refers to the run.
 type Result struct {
-	Dir      string            // Config.Dir
-	Problems []policy.Problem  // sorted
+	Dir      string            // the Dir of the Config
+	Problems []policy.Problem  // problems of the policy files, sorted
 	Policies int               // number of policy files
 	Failed   []string          // policy files from which nothing is generated because of their problems
 	Misnamed []string          // files named retry.yml, which are not read
@@ -92,7 +92,7 @@ type Bound struct {
 	Symbol   string // the bound symbol, as in the policy file; empty for a generic function
 	Policy   string // name of its policy; empty if the symbol is called unchanged
 	Step     string // name of the durable step; empty if calls are not durable
-	Wrapper  string // such as RetryFetch, Client.RetryFetch, RetryStore.Get
+	Wrapper  string // name of the wrapper, such as RetryFetch, Client.RetryFetch or RetryStore.Get
 	At       string // position in the policy file
 	Declared string // position of the declaration of Symbol; empty for a generic function
 }

@@ -18,7 +18,7 @@ type Coverage struct {
 	Symbol    string // the type, as named in the policy file
 	Methods   int
 	Retried   int // methods with a policy
-	Forwarded int // methods called without a policy: bound to none, or without a result that indicates a failure
+	Forwarded int // methods called without a policy, because they are bound to none or cannot report a failure
 	Refused   int // methods with a problem
 
 	// Doubtful reports whether the user may expect more methods to be retried. This is

@@ -23,7 +23,7 @@ import (
 // A request is a question. Each method reads the fields that it needs.
 type request struct {
 	Method string `json:"method"`
-	Name   string `json:"name"` // of the file; its extension may say which format the text has
+	Name   string `json:"name"` // name of the file; its extension may say which format the text has
 	Text   string `json:"text"`
 	Policy string `json:"policy"` // "": the first one
 	Kind   string `json:"kind"`   // to which the file is exported

@@ -10,7 +10,7 @@ import (
 
 // A Binding is an entry in the section bind. It applies policies to calls of a Go symbol.
 type Binding struct {
-	Symbol string // as go doc writes it: F, T.M, T, example.com/pkg.T.M
+	Symbol string // symbol as go doc writes it: F, T.M, T or example.com/pkg.T.M
 	Pos    Pos
 	Use
 	Group   Symbol // the group in which each call is one unit, or empty
@@ -20,17 +20,17 @@ type Binding struct {
 
 // A Use contains the policy and the options of a bound symbol or method.
 type Use struct {
-	Policy     string // if "", calls are passed through, or only Methods have policies
+	Policy     string // name of the policy; if "", calls are passed through, or only Methods have policies
 	Idempotent rules.Idempotency
-	Fallback   Symbol // called with the same arguments and the error, or empty
-	Check      Symbol // called with the results; returns an error or nil; or empty
-	Release    Symbol // called with the results of a request if they are not used; or empty
+	Fallback   Symbol // function that is called with the same arguments and the error, or empty
+	Check      Symbol // function that is called with the results and returns an error or nil, or empty
+	Release    Symbol // function that is called with the results of a request if they are not used, or empty
 
 	// These fields have the values written in the file. [Binding.Step] resolves them.
 	ID       []Symbol // parameters; nil if not written
-	StepName Symbol   // or empty
-	Formerly []Symbol // nil if not written
-	Repeat   *bool    // nil if not written
+	StepName Symbol   // name of the step, or empty
+	Formerly []Symbol // older names of the step; nil if not written
+	Repeat   *bool    // whether the step may be called repeatedly; nil if not written
 }
 
 var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60=]+/)?[\pL_][\pL_\p{Nd}\-]*(?:\.[\pL_\p{Nd}\-]+)*$`)

@@ -19,7 +19,7 @@ type Client struct {
 	Methods     bool     // for a preset: whether the runtime also reads the client's errors through their methods
 	Attempts    int      // number of attempts that the client itself makes; 0 if unknown
 	Off         string   // how to reduce Attempts to one, as text for people
-	Packages    []Symbol // import paths; calls to them and subpackages make Attempts attempts; nil: packages of Types
+	Packages    []Symbol // paths of packages whose functions make Attempts attempts; nil means the packages of Types
 
 	// Tests of an error as a whole, in the order in which they are made. They are made
 	// before Types, and Text comes last.
@@ -34,7 +34,7 @@ type Client struct {
 // methods without arguments, as in Response.StatusCode. An empty path is absent.
 type Reader struct {
 	Pos        Pos
-	Type       Symbol // such as *example.com/api.Error
+	Type       Symbol // the type, such as *example.com/api.Error
 	Status     Symbol // path of an HTTP status
 	Response   Symbol // path of an *http.Response
 	GRPC       Symbol // path of a gRPC code
@@ -46,7 +46,7 @@ type Reader struct {
 
 // A Match is an outcome and the values that lead to it.
 type Match struct {
-	Outcome Symbol // see [Outcomes]
+	Outcome Symbol // name of the outcome: see [Outcomes]
 	Values  []Symbol
 }
 

@@ -45,7 +45,7 @@ var Language = []rules.Rule{
 }
 
 // IsNote reports whether the findings of a rule are notes that the generator prints when
-// its output changes. Notes have the severity Info; other findings with this severity are
+// its output changes. Notes have the severity Info. Other findings with this severity are
 // printed only on request.
 func IsNote(rule string) bool { return rule == "P921" }
 

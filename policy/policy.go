@@ -67,17 +67,17 @@ func (f *File) Policy(name string) *Policy {
 // every field has its effective value.
 type Policy struct {
 	Name        string
-	Pos         Pos // position of its name
+	Pos         Pos // position of the policy's name
 	Description string
 	Places      map[rules.Field]Pos // where each field is written; fields with their default are absent
-	Breaker     string              // "" means none
-	Budget      string              // "" means none
-	Concurrency string              // "" means no limit
-	Rate        string              // "" means no limit
-	Throttle    string              // "" means none
-	Hedge       *hedge.Policy       // nil means none; its Name is empty
+	Breaker     string              // name of the breaker, or ""
+	Budget      string              // name of the budget, or ""
+	Concurrency string              // name of the concurrency limit, or ""
+	Rate        string              // name of the rate, or ""
+	Throttle    string              // name of the throttle, or ""
+	Hedge       *hedge.Policy       // settings of the hedge, without a Name; nil means no hedge
 	PermitWait  time.Duration       // the longest time that an attempt waits for the rate and the concurrency limit
-	Durable     *rules.Durable      // nil means that calls are not steps of a durable run
+	Durable     *rules.Durable      // durable settings; nil means that calls are not steps of a durable run
 	Reload      bool                // whether its settings may change while the program runs
 	OnExhausted genapi.OnExhausted
 	OnChanged   genapi.OnChanged
@@ -85,9 +85,9 @@ type Policy struct {
 	retry.Policy
 }
 
-// OnlyTypes reports whether the policy classifies errors only by their types: it does not
-// search their text, uses no class defined in the file, and does not retry unknown
-// errors.
+// OnlyTypes reports whether the policy classifies errors only by their types. Such a
+// policy does not search error texts, uses no class defined in the file, and does not
+// retry unknown errors.
 func (p *Policy) OnlyTypes() bool {
 	return p.MatchText == retry.MatchNone && len(p.Classes) == 0 && !p.RetryUnknown &&
 		!slices.Contains(p.RetryOn, retry.ClassAny) && p.MaxAttempts != 1
@@ -128,8 +128,8 @@ func Check(name string, text []byte) (*File, []Problem) {
 }
 
 // Read reads a policy file like Check, but returns a File even if some problems are
-// errors. The File then contains everything that could be read; it is nil if text is not
-// YAML. The spellings are for package policy/format.
+// errors. The File then contains everything that could be read. The File is nil if text
+// is not YAML. The spellings are for package policy/format.
 func Read(name string, text []byte) (file *File, problems []Problem, spellings *syntax.Spellings) {
 	d := newDecoder(name)
 	if root := syntax.Parse(text, d.unparsed); root != nil {

@@ -13,7 +13,7 @@ import (
 type Scope struct {
 	Name      string
 	Pos       Pos
-	Timeout   time.Duration // of policies without their own timeout; 0 means none
+	Timeout   time.Duration // timeout of policies without their own timeout; 0 means none
 	HardLimit time.Duration // the longest timeout that a policy may have; 0 means none
 	Within    string        // the outer scope, or ""
 	Capture   bool          // whether the state of calls that time out is captured

@@ -13,7 +13,7 @@ import (
 // as the original call would. A CallState is for generated code and for packages that
 // store calls; hand-written code calls [Do]. In JSON, durations are nanoseconds.
 type CallState struct {
-	Attempts int           `json:"attempts,omitzero"` // failed attempts
+	Attempts int           `json:"attempts,omitzero"` // number of failed attempts
 	Refusals int           `json:"refusals,omitzero"` // refused attempts, if the policy retries refusals
 	Lost     int           `json:"lost,omitzero"`     // attempts whose result is unknown
 	Waited   time.Duration `json:"waited,omitzero"`   // sum of the waits, including the one before the next attempt
@@ -41,7 +41,7 @@ func (s *CallState) attemptsMade() int { return s.Attempts + s.Lost }
 type Failure struct {
 	Err     error // error of the attempt; the refusal (ErrBreakerOpen or a capacity.Refusal) if refused; nil if lost
 	Refused bool  // no attempt was made
-	Lost    bool  // the result of the attempt is unknown: it may have succeeded
+	Lost    bool  // the result of the attempt is unknown, so the attempt may have succeeded
 
 	policy  *Policy // the policy that classified Err, or nil
 	facts   facts
@@ -107,7 +107,7 @@ type Verdict struct {
 	Cause    error         // why the context ended or the attempt cannot be repeated, or nil
 	Refusal  Refusal       // the breaker's refusal, if it has refused the attempt or will refuse the next one
 	Ended    bool          // the caller's context had ended when the attempt failed
-	Wait     time.Duration // before the next attempt; included in Waited of the new state
+	Wait     time.Duration // wait before the next attempt; included in Waited of the new state
 	Asked    time.Duration // the wait that the error asked for
 	Granted  time.Duration // the part of Asked that the schedule allows
 	Escalate bool          // whether the call's error matches ErrEscalated, if this ends the call

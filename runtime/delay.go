@@ -33,7 +33,7 @@ func (s *Schedule) delay(k int, previous time.Duration, u float64) time.Duration
 
 // Bounds returns the least, the base and the greatest wait before retry k. The first
 // retry is 1, and a lower k counts as 1. The base is the delay of the strategy without
-// jitter, capped at MaxDelay; least and greatest are the bounds with jitter. previous is
+// jitter, capped at MaxDelay. least and greatest are the bounds with jitter. previous is
 // the greatest wait before retry k−1, which matters only for [JitterDecorrelated]. If
 // previous is zero, Bounds computes it from s.
 func (s *Schedule) Bounds(k int, previous time.Duration) (least, base, greatest time.Duration) {

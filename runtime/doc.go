@@ -32,9 +32,9 @@
 //
 // Any number of goroutines may use them at the same time.
 //
-// Each attempt asks for permission in this order: first the breaker, which refuses if it
-// is open; then the gate's throttle, rate and limiter, where the attempt may have to
-// wait; and then the breaker again, for a permit. After that, the attempt and its
+// Each attempt first asks the breaker for permission, which refuses if it is open. Then
+// the attempt asks the gate's throttle, rate and limiter, where it may have to wait.
+// Finally, it asks the breaker again, for a permit. After that, the attempt and its
 // AttemptTimeout begin. The waits count against Timeout and the caller's deadline.
 //
 // If an attempt is refused, no request is made, and the refusal is not a failure of the

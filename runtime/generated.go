@@ -28,7 +28,7 @@ func (p *Policy) BeginAdmitted(s Shared, pass breaker.Pass) Call {
 }
 
 // Spend makes the failed attempt the last one, because it has used up an argument of the
-// call. cause explains why the argument cannot be restored; if it is nil, Spend does
+// call. cause explains why the argument cannot be restored. If cause is nil, Spend does
 // nothing. If the policy would have retried the call, [Call.Next] returns an [*Error]
 // with [ErrSpent] and the cause.
 func (c *Call) Spend(cause error) {

@@ -128,11 +128,11 @@ func (m MatchText) String() string {
 // any of the tests Is, As, HTTP and Pattern.
 type ErrorClass struct {
 	Class   Class
-	Is      []error            // errors.Is finds one of these in the error
-	As      []func(error) bool // one of these functions returns true: see [As]
-	HTTP    [][2]int           // the status is in one of these ranges, which include both ends
-	Pattern *regexp.Regexp     // is matched against the first 16 KiB of the text; nil means no test
-	Action  Action             // overrides RetryOn and AbortOn for these errors
+	Is      []error            // errors that errors.Is looks for
+	As      []func(error) bool // functions that return true for errors of the class: see [As]
+	HTTP    [][2]int           // ranges of statuses, including both ends
+	Pattern *regexp.Regexp     // pattern for the first 16 KiB of the text; nil means no test
+	Action  Action             // action for errors of the class, which overrides RetryOn and AbortOn
 }
 
 // As reports whether errors.As finds an E in the tree of err. As[E] is a test for the As
@@ -214,7 +214,7 @@ type Schedule struct {
 	Escalate bool
 }
 
-// An Override is the schedule for errors of one class. It is complete: a zero field means
+// An Override is the schedule for errors of one class. It is complete. A zero field means
 // the field's default, not the policy's value.
 type Override struct {
 	Class Class
@@ -222,7 +222,7 @@ type Override struct {
 }
 
 // A Policy defines how often, how fast and for how long one call is retried. It is plain
-// data: generated code contains it as a literal, and retrylint reads that literal. The
+// data. Generated code contains it as a literal, and retrylint reads that literal. The
 // zero value of every field but Name means the field's default.
 //
 // A Policy must not be changed after its first use. It may be used by multiple

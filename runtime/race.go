@@ -31,10 +31,11 @@ func (c *Call) Race(ctx context.Context, r *Race, h *hedge.Hedge, again func()) 
 	return r.race.Begin(c.Attempt(ctx), h, again)
 }
 
-// Again makes the second request by calling request, unless the race is over, the request
-// would exceed the extra load of the hedge, the breaker is not closed, or the gate does
-// not admit it at once. A second request is never used to probe a half-open breaker,
-// because the breaker would learn nothing more from it.
+// Again makes the second request by calling request. It does not call request if the race
+// is over, if the request would exceed the extra load of the hedge, if the breaker is not
+// closed, or if the gate does not admit the request at once. A second request is never
+// used to probe a half-open breaker, because the breaker would learn nothing more from
+// it.
 func (r *Race) Again(request func(context.Context) error) {
 	r.race.Again(func(ctx context.Context) error {
 		if r.breaker != nil && !r.breaker.IsClosed() {

@@ -10,8 +10,8 @@ import (
 
 // A Place describes what the schema allows at one position in a policy file.
 type Place struct {
-	Doc      string // Markdown
-	Default  string // as written in a file, or ""
+	Doc      string // documentation in Markdown
+	Default  string // the default as it is written in a file, or ""
 	Examples []string
 	Instead  string   // what to write instead of a deprecated spelling
 	Keys     []string // keys of a map, sorted

@@ -21,7 +21,8 @@ var text []byte
 //go:embed scenario.schema.json
 var scenarioText []byte
 
-// ID is the $id of the schema of policy files: the URL at which it is published.
+// ID is the $id of the schema of policy files, which is the URL at which the schema is
+// published.
 const ID = "https://raw.githubusercontent.com/retrygen/retrygen/main/schema/policy.schema.json"
 
 // ScenarioID is the $id of the schema of scenarios.

@@ -15,7 +15,7 @@
 //
 // A [System] is plain data: [Service]s, [Load]s and [Event]s. [Simulate] executes it once
 // for each seed. A [Run] contains the measurements for each second, and a [Result]
-// summarizes the runs. The package does no I/O. All its functions are deterministic: the
+// summarizes the runs. The package does no I/O. All its functions are deterministic. The
 // same system and seed result in the same run on every machine.
 //
 // # Services
@@ -37,6 +37,6 @@
 //
 // The network takes no time and loses nothing. There are no connection pools, caches,
 // garbage collections, autoscaling, health checks or load balancing policies. In the
-// simulation, hedges make no second requests; in production, they add at most the share
+// simulation, hedges make no second requests. In production, they add at most the share
 // of load that their policy allows.
 package storm

@@ -120,7 +120,7 @@ func (h *histogram) reset() {
 // A Run contains the measurements of one execution of a system.
 type Run struct {
 	Seed     uint64
-	Services []ServiceRun // in the order of the system
+	Services []ServiceRun // services in the order of the system
 	Routes   []RouteRun   // routes of services, in the order of the system, followed by routes of loads
 	Events   int          // number of events that the engine processed
 	Took     time.Duration

@@ -10,7 +10,7 @@ import (
 
 // A Remedy is a change to a system that was tried in a simulation.
 type Remedy struct {
-	Change  string // such as "a budget of 10 %"
+	Change  string // description of the change, such as "a budget of 10 %"
 	Verdict Verdict
 }
 

@@ -85,7 +85,7 @@ func Simulate(sys *System, o Options) (*Result, error) {
 // An Outcome describes what a run means for a load.
 type Outcome struct {
 	Harmed    bool          // calls were lost at any time
-	Recovered bool          // as many calls succeed as before, until the end
+	Recovered bool          // as many calls succeed as before the event, until the end of the run
 	After     time.Duration // time from the end of the last event to the recovery
 	Calls     int
 	Failed    int
@@ -103,13 +103,13 @@ type Outcome struct {
 // A Multiplier is the route that makes the most attempts for each of its calls.
 type Multiplier struct {
 	From, To string
-	Attempts float64 // per call
+	Attempts float64 // attempts per call
 }
 
 // A Verdict describes what the runs of a system mean for a load.
 type Verdict struct {
 	Load, Policy string
-	Outcomes     []Outcome // one for each run
+	Outcomes     []Outcome // the outcomes, one for each run
 }
 
 // window is the time over which successes are compared with those before.

@@ -15,7 +15,7 @@ import (
 
 // A Sweep is a setting in a file that is varied, and the values to try.
 type Sweep struct {
-	Path   string // such as budgets.calls.ratio
+	Path   string // path of the setting, such as budgets.calls.ratio
 	Values []string
 }
 

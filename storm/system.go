@@ -29,7 +29,7 @@ type Service struct {
 	Instances int   // processes, each with its own breakers and budgets; 0 means 1
 	Workers   int   // workers of each instance; 0 means 1
 	Time      Times // service time of a request, without the calls that it makes
-	Queue     int   // number of requests that may wait for a worker in each instance; or Unlimited
+	Queue     int   // number of requests that may wait for a worker in each instance, or Unlimited
 	Notices   bool  // whether the service drops requests whose callers have gone
 	Calls     []Target
 	Parallel  bool // whether a request makes all Calls at once, instead of one after another
@@ -52,12 +52,12 @@ type Target struct {
 // process uses for them.
 type Client struct {
 	Policy  retry.Policy
-	Breaker *breaker.Policy // nil means none
-	Budget  *budget.Policy  // nil means none
+	Breaker *breaker.Policy // nil means no breaker
+	Budget  *budget.Policy  // nil means no budget
 
-	Limiter  *capacity.LimiterPolicy  // nil means none
-	Rate     *capacity.RatePolicy     // nil means none
-	Throttle *capacity.ThrottlePolicy // nil means none
+	Limiter  *capacity.LimiterPolicy  // nil means no concurrency limit
+	Rate     *capacity.RatePolicy     // nil means no rate
+	Throttle *capacity.ThrottlePolicy // nil means no throttle
 
 	// BreakerStore, BudgetStore and RateStore report whether all processes share a single
 	// breaker, budget or rate.
@@ -108,8 +108,8 @@ const (
 // An Event disturbs a service or a load for some time.
 type Event struct {
 	At, For time.Duration // For is 0 with Restart
-	Service string        // or ""
-	Load    string        // or ""
+	Service string        // name of the disturbed service, or ""
+	Load    string        // name of the disturbed load, or ""
 	Effect  Effect
 	Factor  float64
 	Class   retry.Class // class of the errors, for the effect Errors

@@ -43,7 +43,7 @@ type Subject struct {
 // A Scenario is one column of the table.
 type Scenario struct {
 	Name string
-	Of   func(Subject) func() Call // or nil
+	Of   func(Subject) func() Call // returns the function to measure, or nil
 }
 
 // Scenarios are the columns.

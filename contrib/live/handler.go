@@ -122,7 +122,7 @@ type PackageOverview struct {
 // A PolicyOverview describes a policy with the settings that calls currently use.
 type PolicyOverview struct {
 	Name        string `json:"name"`
-	MaxAttempts int    `json:"max_attempts"` // 0 means no limit
+	MaxAttempts int    `json:"max_attempts"` // limit on attempts; 0 means no limit
 	Schedule    string `json:"schedule"`
 }
 

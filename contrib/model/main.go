@@ -31,7 +31,7 @@
 //     lost is returned together with the start of its attempt.
 //   - Operators who cancel, pause and resume runs, and callers who wait for the end of a
 //     run.
-//   - The store's clock, which is also set forward and back.
+//   - The store's clock, which is sometimes set forward or back.
 //
 // # What is not modeled
 //

@@ -41,9 +41,9 @@
 // # Attributes
 //
 // The attribute error.type is the class that the policy assigns to the error, or the type
-// of the error if it has no class. It is set together with the status, and only if the
-// call, the run or the step has failed. A retried error is only an event, and a parked
-// run has not failed. The other attributes, with durations in seconds, are retry.policy,
+// of the error if it has no class. The attribute and the status are set only if the call,
+// the run or the step has failed. A retried error is only an event, and a parked run has
+// not failed. The other attributes, with durations in seconds, are retry.policy,
 // retry.call, retry.attempt, retry.attempts, retry.wait, retry.reason, retry.timeout,
 // retry.run, retry.fence, retry.handler, retry.step, retry.step.name, retry.correlation,
 // retry.outcome, retry.breaker, retry.breaker.state, retry.breaker.admits_in and

@@ -22,7 +22,7 @@ AND NOT EXISTS (SELECT FROM SCHEMA.retry_run AS r
 	WHERE r.kind = e.kind AND r.space = e.space AND r.run = e.run AND r.id = e.id)
 GROUP BY e.kind, e.space, e.run, e.id LIMIT 100`
 
-// Check implements [storage.Checker]: it checks that each entry belongs to a record. To
+// Check implements [storage.Checker]. It checks that each entry belongs to a record. To
 // check the database files, use pg_amcheck and the server's checksums.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
 	text := strings.ReplaceAll(orphansSQL, "SCHEMA", pgx.Identifier{s.schema}.Sanitize())

@@ -23,11 +23,11 @@ const (
 	undoTimeout   = 5 * time.Second  // for that to a rollback
 )
 
-// Update implements [storage.Store]. It takes two round trips: the first one locks and
-// reads the records, and the second one writes and commits. It waits up to 10s for a
-// lock. After a conflict, a lost connection or a server restart, it repeats the update.
-// If the commit had already been sent, it returns an error that matches
-// [storage.ErrUnknown] instead.
+// Update implements [storage.Store]. It takes two round trips. The first one locks and
+// reads the records. The second one writes and commits. It waits up to 10s for a lock.
+// After a conflict, a lost connection or a server restart, it repeats the update. If the
+// commit had already been sent, it returns an error that matches [storage.ErrUnknown]
+// instead.
 func (s *Store) Update(
 	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),
 ) error {

@@ -12,11 +12,11 @@ import (
 
 // A Checkpoint is the retry state in a checkpoint of Prodigy.
 type Checkpoint struct {
-	File     string    // as given to Read
+	File     string    // name of the file, as given to Read
 	Workflow string    // id of the workflow, or ""
 	Name     string    // name of the workflow, or ""
 	Taken    time.Time // when the checkpoint was written, or zero
-	Commands []Command // in the order of their ids
+	Commands []Command // the commands in the order of their ids
 	Notes    []Note    // what was interpreted differently from what the file says, and what was not read
 
 	global    *config // or nil
@@ -33,7 +33,7 @@ type Command struct {
 	// Text describes what a step executes, as in "shell: make test". It may be "".
 	Text string
 
-	Attempts    int // attempts made
+	Attempts    int // number of attempts made
 	MaxAttempts int // Prodigy's limit on attempts, including the first one; 0 if unknown
 	Succeeded   bool
 	DeadLetter  bool // whether Prodigy has moved the item to its dead letter queue
@@ -110,8 +110,8 @@ func (c *Checkpoint) Command(id string) *Command {
 // with the same strategy, delays, limits, jitter, delay budget and error classes. If
 // there is no configuration, or if a policy cannot express it, the error is an [*Error].
 //
-// The jitter is the one that Prodigy documents: the delay ± factor × delay. Prodigy's
-// code uses only half of this range.
+// The jitter is the range that Prodigy documents, which is the delay ± factor × delay.
+// Prodigy's code uses only half of this range.
 func (c *Checkpoint) Policy(command string) (*retry.Policy, error) {
 	found, attempts := c.global, 0
 	if cmd := c.Command(command); cmd != nil {

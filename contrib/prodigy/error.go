@@ -8,9 +8,9 @@ import (
 
 // An Error reports that a checkpoint is refused. Nothing from it is imported.
 type Error struct {
-	File   string // as given to Read
+	File   string // name of the file, as given to Read
 	Line   int    // line in the file, starting at 1; 0 if the error has no position
-	Column int    // in bytes, starting at 1
+	Column int    // column in bytes, starting at 1
 	Path   string // path of the value, as in a.b["c"][0]; "" if the text is not JSON
 	Text   string // what is wrong, and what to do
 }
@@ -30,8 +30,8 @@ func (e *Error) Error() string {
 // A Note describes something in a checkpoint that was interpreted differently from what
 // the file says, or that was not read because it is not retry state.
 type Note struct {
-	File string // as given to Read
-	Path string // as in [Error]
+	File string // name of the file, as given to Read
+	Path string // path of the value, as in [Error]
 	Text string
 }
 

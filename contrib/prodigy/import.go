@@ -27,7 +27,7 @@ type Step struct {
 // A Report describes what an import has recorded and what it has not.
 type Report struct {
 	Run   string
-	Steps []Imported // in the order of the commands
+	Steps []Imported // the recorded steps in the order of the commands
 	// Notes contains the notes of the checkpoint, and the facts in it that a run does not
 	// record.
 	Notes []Note
@@ -43,7 +43,7 @@ type Imported struct {
 	Command  string // ID of the command
 	Step     string // name of the step
 	Status   storage.Status
-	Attempts int       // attempts made; the next attempt has the next number
+	Attempts int       // number of attempts made; the next attempt gets the next number
 	NextAt   time.Time // time of the next attempt; zero means at once, or that there is none
 }
 

@@ -15,8 +15,8 @@ var errMerge = errors.New("prodigy: no checkpoint to merge")
 // Merge combines the checkpoints of a job's agents. For a command that is in several
 // checkpoints
 //
-//   - the largest number of attempts applies, never the sum, and the smallest limit
-//     applies;
+//   - the number of attempts is the largest number in any checkpoint, never the sum, and
+//     the limit is the smallest one;
 //   - the latest next attempt, with its wait, and the earliest end of a budget apply;
 //   - a success of one agent counts as a success;
 //   - the last attempt is lost unless an agent has recorded its end.

@@ -81,7 +81,7 @@
 // policy, and in retry_durable_failures_total by step.
 //
 // The number of time series is limited. No label contains the id of a call, a run, a step
-// or a job, unless [Options] adds job_id. A label has at most 1000 values; any further
+// or a job, unless [Options] adds job_id. A label has at most 1000 values. Any further
 // values are counted as "other".
 package promretry
 

@@ -28,7 +28,7 @@ type Event struct {
 // A TimeoutEvent describes the time limit that has passed.
 type TimeoutEvent struct {
 	Timestamp Timestamp `json:"timestamp"`
-	Scope     string    `json:"scope"`      // as in the policy file, for example step, flow, llm_call or tool
+	Scope     string    `json:"scope"`      // scope as in the policy file, for example step, flow, llm_call or tool
 	TimeoutMS int64     `json:"timeout_ms"` // the limit, in milliseconds
 	ElapsedMS int64     `json:"elapsed_ms"` // duration of the attempt or the call, in milliseconds
 }
@@ -63,8 +63,8 @@ type ResumeContext struct {
 	// Checkpoint is the last step that has succeeded, or "" if none has.
 	Checkpoint string `json:"last_successful_checkpoint"`
 	// Changes lists the paths of files with uncommitted changes. Nil, which is null in
-	// JSON, means that they are unknown, because the process ended before they were
-	// listed or because listing them failed.
+	// JSON, means that the changes are unknown. Either the process ended before it could
+	// list the changes, or listing them failed.
 	Changes    []string `json:"uncommitted_changes"`
 	Transcript string   `json:"transcript_path"` // path of the transcript, or ""
 }

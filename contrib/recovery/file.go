@@ -24,9 +24,9 @@ const runBase = "RUN_BASE"
 // inRun returns the path of a file of the run as documents contain it.
 func inRun(elements ...string) string { return path.Join(append([]string{runBase}, elements...)...) }
 
-// Locate returns the path of the file that a document of the run in the folder base
-// refers to as name. A name that begins with "RUN_BASE/" is below base; any other name is
-// returned unchanged. If a name leads out of base, Locate returns an error.
+// Locate returns the path of the file to which a document refers as name. base is the
+// folder of the document's run. A name that begins with "RUN_BASE/" is below base. Any
+// other name is returned unchanged. If a name leads out of base, Locate returns an error.
 func Locate(base, name string) (string, error) {
 	rest, below := strings.CutPrefix(name, runBase+"/")
 	if !below {

@@ -38,7 +38,7 @@ import (
 // Each record is a hash with a single key, so a Store works with a single server, with
 // Sentinel and with a cluster. An update reads the record and the server's time, decides,
 // and writes the record. If another process has written the record in the meantime, the
-// update starts again. Reading and writing take one script and one round trip each.
+// update starts again. Reading takes one script and one round trip, and so does writing.
 type Store struct {
 	client redis.UniversalClient
 	prefix string

@@ -1,4 +1,4 @@
-// Release prepares a release: all published modules of this repository get the same
+// Release prepares a release. All published modules of this repository get the same
 // version and are tagged on the same commit.
 //
 //	go run . [-tag] v0.1.0     in contrib/release, on a clean checkout

@@ -17,7 +17,7 @@ const mostProblems = 100
 const orphansSQL = `SELECT kind, run, id, count(*) FROM retry_entry AS e WHERE NOT EXISTS (SELECT 1 FROM retry_record AS r
 WHERE r.kind = e.kind AND r.space = e.space AND r.run = e.run AND r.id = e.id) GROUP BY kind, space, run, id LIMIT ?`
 
-// Check implements [storage.Checker]: it checks the pages and the indexes of the
+// Check implements [storage.Checker]. It checks the pages and the indexes of the
 // database, and that each entry belongs to a record. It reads the whole file on a
 // separate connection.
 func (s *Store) Check(ctx context.Context) (problems []string, err error) {

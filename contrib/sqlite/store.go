@@ -8,10 +8,10 @@
 //	defer store.Close()
 //	engine, err := durable.New(store)
 //
-// When an update has returned nil, it is on disk: the database is in WAL mode with
-// synchronous=FULL. Any number of processes on one machine may open the same file. A lock
-// on the file with the suffix -lock admits one update at a time. Reads do not wait for
-// updates. When a process dies, its locks are released at once.
+// When an update has returned nil, it is on disk, because the database is in WAL mode
+// with synchronous=FULL. Any number of processes on one machine may open the same file. A
+// lock on the file with the suffix -lock admits one update at a time. Reads do not wait
+// for updates. When a process dies, its locks are released at once.
 //
 // If the file is damaged, belongs to another program or was written by a newer version of
 // this module, Open returns an error that matches storage.ErrFormat. It does not change the

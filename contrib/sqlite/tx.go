@@ -27,7 +27,7 @@ var _ storage.Transaction = (*Tx)(nil)
 //
 // The program's tables are in the store's file. The names of the store's own tables begin
 // with retry_. Do not open the file with a different handle or driver in the same
-// process: when that handle is closed, SQLite's locks on the file are released and the
+// process. When that handle is closed, SQLite's locks on the file are released and the
 // database may be damaged.
 //
 // While f is running, all updates of the store wait, in all processes, including lease

@@ -35,7 +35,7 @@ type reading struct {
 }
 
 // New returns a document with a copy of text. The first method that has to parse the
-// policy file takes longer than the others, which then use the result.
+// policy file takes longer than the other methods, which then use the result.
 func New(name string, text []byte) *Document {
 	d := &Document{Name: name, Text: bytes.Clone(text), lines: []int{0}}
 	for i, c := range d.Text {

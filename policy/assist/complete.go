@@ -25,7 +25,7 @@ const (
 type Completion struct {
 	Label  string
 	Kind   Kind
-	Detail string // one line, or ""
+	Detail string // description in one line, or ""
 	Doc    string // Markdown, or ""
 	Insert string // the text that replaces Range
 	Range  Range
@@ -33,7 +33,7 @@ type Completion struct {
 
 // A Symbol is a function, a method or a type in the Go package of a policy file.
 type Symbol struct {
-	Name      string // as go doc writes it: F, T.M, T
+	Name      string // name as go doc writes it: F, T.M or T
 	Signature string
 	Doc       string
 	File      string

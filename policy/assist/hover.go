@@ -12,12 +12,13 @@ import (
 // A Hover describes what is written at a position.
 type Hover struct {
 	Range Range
-	Text  string // Markdown
+	Text  string // text in Markdown
 }
 
 // Hover describes the key, the value or the name at a position. For a policy, it shows
-// the schedule and the worst case; for a key, the default; for a bound symbol, the
-// signature. symbols contains the symbols of the file's Go package, or is nil.
+// the schedule and the worst case. For a key, it shows the default. For a bound symbol,
+// it shows the signature. symbols contains the symbols of the file's Go package, or is
+// nil.
 func (d *Document) Hover(at policy.Pos, symbols []Symbol) (Hover, bool) {
 	it, inKey := d.outline().find(d.Offset(at))
 	if it == nil {

@@ -16,10 +16,10 @@ var shortUnits = map[time.Duration]string{
 // other words, and for months and years, which have no canonical name.
 func Unit(name string) string { return shortUnits[units[name]] }
 
-// Canonical returns the canonical spelling of a duration: no spaces, short units, no
-// redundant zeros. If possible, it keeps numbers and units: 90 min becomes 90m, and 1h
-// 30m becomes 1h30m. If text is not a duration, or contains months or years, whose length
-// is ambiguous, Canonical returns it unchanged.
+// Canonical returns the canonical spelling of a duration, which has short units and
+// neither spaces nor redundant zeros. If possible, it keeps numbers and units: 90 min
+// becomes 90m, and 1h 30m becomes 1h30m. If text is not a duration, or contains months or
+// years, whose length is ambiguous, Canonical returns it unchanged.
 func Canonical(text string) string {
 	value, err := Parse(text)
 	if err != nil || CalendarUnit(text) != "" {

@@ -50,9 +50,9 @@ func cutRate(text string) (events, period string, ok bool) {
 	return events, period, period != ""
 }
 
-// CanonicalRate returns the canonical spelling of a rate: no spaces, short units, and no
-// number before the unit if the period is one unit. If text is not a rate, CanonicalRate
-// returns it unchanged.
+// CanonicalRate returns the canonical spelling of a rate, which has no spaces and short
+// units. If the period is one unit, the spelling has no number before the unit. If text
+// is not a rate, CanonicalRate returns it unchanged.
 func CanonicalRate(text string) string {
 	events, _, err := ParseRate(text)
 	if err != nil {

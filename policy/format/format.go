@@ -1,6 +1,6 @@
 // Package format rewrites policy files in the canonical spelling of the language, as
-// gofmt does for Go. Package policy records the spellings that a file uses; this package
-// defines the canonical ones.
+// gofmt does for Go. Package policy records the spellings that a file uses. Package
+// format defines the canonical spellings.
 package format
 
 import (

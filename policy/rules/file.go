@@ -66,7 +66,7 @@ type ErrorClass struct {
 	GRPC        []uint32 // gRPC codes
 	Unprocessed bool
 	InGo        bool // some of its tests are Go symbols
-	Unknown     bool // only the name is known: it may contain any error and have any action
+	Unknown     bool // only the class's name is known, so the class may contain any error and have any action
 
 	set *codes // the result of codes, once computed
 }
@@ -80,9 +80,9 @@ type Policy struct {
 	// Names of the limits on its attempts, or "".
 	Concurrency, Rate, Throttle string
 
-	Hedge       *hedge.Policy // nil means none
+	Hedge       *hedge.Policy // settings of the hedge; nil means no hedge
 	Extends     string        // the policy that it extends, or ""
-	Durable     *Durable      // nil means that its calls are not durable
+	Durable     *Durable      // durable settings; nil means that the calls are not durable
 	OnExhausted genapi.OnExhausted
 	OnChanged   genapi.OnChanged
 	Written     func(Field) bool // whether a field is set in the policy itself, not inherited

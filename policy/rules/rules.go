@@ -41,13 +41,13 @@ type Finding struct {
 	Else     Field  // where it is reported if Field is not written; "" means at the entry
 	Text     string // what is wrong and how to fix it, with the names used in policy files
 
-	Class   retry.Class // for P410: the class whose schedule breaks a rule
-	Broken  string      // for P410: the id of that rule
+	Class   retry.Class // class whose schedule breaks a rule, for P410
+	Broken  string      // id of the rule that the schedule breaks, for P410
 	message string      // the Text with marks
 }
 
-// A Rule is a check. Its page in docs/rules describes it. Rules about Go code also have
-// this type.
+// A Rule is a check. Its page in docs/rules describes it. A rule about Go code is also a
+// Rule.
 type Rule struct {
 	ID       string
 	Severity Severity // severity of the example on the rule's page; a rule with Info is off by default

@@ -14,7 +14,7 @@ type Durable struct {
 	LostMax      int           // number of attempts that may be lost before the step is exhausted
 	Result       string        // how results are recorded, such as json
 	ParkAfter    time.Duration // a longer wait parks the run; 0 means that no wait parks it
-	ResumeSpread time.Duration // see genapi.StepPolicy
+	ResumeSpread time.Duration // see the field of genapi.StepPolicy with this name
 }
 
 // Lost returns what happens after a lost attempt of a call with the given idempotency.

@@ -22,7 +22,7 @@ type Snapshot struct {
 	// Generation is incremented by each state change. The result of an attempt counts
 	// only in the generation that admitted it.
 	Generation uint64   `json:"generation,omitzero"`
-	Successes  int      `json:"successes,omitzero"`  // while half-open
+	Successes  int      `json:"successes,omitzero"`  // successful attempts in the half-open state
 	Probes     []Permit `json:"probes,omitzero"`     // the attempts in progress that a half-open breaker admitted
 	LastProbe  uint64   `json:"last_probe,omitzero"` // the highest probe number
 	// WindowFrom is the start of the current tenth of the window. It is set only
@@ -54,7 +54,7 @@ func (s *Snapshot) WindowCounts() (calls, failed, slow int64) {
 // A Permit is a breaker's permission for one attempt. It is plain data. The zero Permit
 // permits nothing.
 type Permit struct {
-	Generation uint64    `json:"generation"`       // of the breaker when it admitted the attempt
+	Generation uint64    `json:"generation"`       // the breaker's generation when it admitted the attempt
 	Probe      uint64    `json:"probe,omitzero"`   // number of the probe, starting at 1; 0 for other attempts
 	Started    time.Time `json:"started,omitzero"` // when the attempt started; may be zero if SlowCall is not set
 }
@@ -73,8 +73,9 @@ const (
 // breaker refuses the attempt. It updates *s. The policy must be valid for [New].
 //
 // Admit and Record depend only on their arguments and never change a slice of *s in
-// place, so a transaction may repeat them on a copy. Even if s was written by a machine
-// with a different clock, an open breaker stays open for at most OpenFor.
+// place, so a transaction may repeat either of them on a copy of the snapshot. Even if s
+// was written by a machine with a different clock, an open breaker stays open for at most
+// OpenFor.
 func (p Policy) Admit(s *Snapshot, now time.Time) (Permit, bool) {
 	m := p.load(s, now)
 	permit, ok := m.admit(now)

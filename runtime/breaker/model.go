@@ -2,7 +2,7 @@ package breaker
 
 import "time"
 
-// A Model is a breaker for simulations: its caller supplies the time. It makes the same
+// A Model is a breaker for simulations. Its caller supplies the time. It makes the same
 // decisions as a [Breaker], and as [Policy.Admit] and [Policy.Record], but takes no lock
 // and does not copy its state on each call. A Model must not be used by multiple
 // goroutines simultaneously, and time must not go backwards.
@@ -26,6 +26,6 @@ func (m *Model) Admit(now time.Time) (Permit, bool) { return m.admit(now) }
 func (m *Model) Record(p Permit, s Sample, now time.Time) { m.record(p, s, now) }
 
 // State returns the state, and the end of OpenFor if the breaker is open. The state
-// changes only when a method is called: an open breaker becomes half-open when Admit is
+// changes only when a method is called. An open breaker becomes half-open when Admit is
 // called after OpenFor.
 func (m *Model) State() (State, time.Time) { return m.s.State, m.s.OpenUntil }

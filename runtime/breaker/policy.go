@@ -73,7 +73,7 @@ type Policy struct {
 	EscalateAfter int
 
 	// Count lists the names of the classes of errors that count as failures, such as
-	// server_error. Other errors are neutral: they neither count as failures nor
+	// server_error. Other errors are neutral. They neither count as failures nor
 	// interrupt a sequence of failures. The end of the caller's context is always
 	// neutral. The breaker itself does not see errors; Policy.Sample of package retry
 	// reads the list.
@@ -170,7 +170,8 @@ func (p *Policy) validate() error {
 	return nil
 }
 
-// A State is the state of a breaker. Its text form is the result of [State.String].
+// A State is the state of a breaker. The text form of a State is the result of
+// [State.String].
 type State uint8
 
 // The states.

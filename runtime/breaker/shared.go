@@ -42,7 +42,7 @@ type sharing struct {
 // processes. The processes also share the probes, which the remote admits. If the remote
 // fails, the breaker decides alone until the remote answers again.
 //
-// Share is for packages that store breakers; programs call the Connect method of a
+// Share is for packages that store breakers. Programs call the Connect method of a
 // shared.Link.
 func (b *Breaker) Share(r Remote) {
 	b.lock()

@@ -13,7 +13,7 @@ type Change struct {
 	Why       ChangeReason
 	When      time.Time
 	Failures  int       // consecutive, including half-open attempts; 0 if To is Closed
-	OpenUntil time.Time // zero unless To is Open
+	OpenUntil time.Time // end of the open state; zero unless To is Open
 }
 
 // A ChangeReason is the reason why a breaker's state changed.
@@ -28,10 +28,10 @@ const (
 	ChangeProbeFailed     ChangeReason = "probe failed"         // an attempt of a half-open breaker failed
 	ChangeProbeSlow       ChangeReason = "probe slow"           // a probe succeeded, but took longer than SlowCall
 	ChangeProbesSucceeded ChangeReason = "probes succeeded"     // Successes attempts of a half-open breaker succeeded
-	ChangeForced          ChangeReason = "forced open"          // by Breaker.ForceOpen
-	ChangeReset           ChangeReason = "reset"                // by Breaker.Reset
-	ChangeRestored        ChangeReason = "restored"             // by Breaker.Restore
-	ChangeHeld            ChangeReason = "held"                 // by Breaker.HoldOpen or Breaker.HoldClosed
+	ChangeForced          ChangeReason = "forced open"          // Breaker.ForceOpen was called
+	ChangeReset           ChangeReason = "reset"                // Breaker.Reset was called
+	ChangeRestored        ChangeReason = "restored"             // Breaker.Restore was called
+	ChangeHeld            ChangeReason = "held"                 // Breaker.HoldOpen or Breaker.HoldClosed was called
 	ChangeHoldEnded       ChangeReason = "hold ended"           // the hold expired or was ended by Breaker.EndHold
 	ChangeShared          ChangeReason = "shared store"         // by another process or an operator: see Breaker.Share
 )
@@ -44,9 +44,9 @@ type watching struct {
 	notifying bool     // a goroutine reports them
 }
 
-// Observe adds a function that is called for each later state change: when the breaker
-// opens, becomes half-open, closes or escalates, for whatever reason. It is not called if
-// nothing changes, for example if Reset is called on a closed breaker.
+// Observe adds a function that is called for each later state change. The state changes
+// when the breaker opens, becomes half-open, closes or escalates, for whatever reason. It
+// is not called if nothing changes, for example if Reset is called on a closed breaker.
 //
 // Changes are reported in order and one at a time, by a goroutine that uses the breaker.
 // f delays that goroutine's call, and may use the breaker. A breaker has no timer, so it

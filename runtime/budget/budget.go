@@ -25,8 +25,9 @@ const NoRefill float64 = -1
 type Policy struct {
 	// Name of the budget in errors and events.
 	Name string
-	// Ratio is the number of tokens that a success adds; a retry takes 1. Zero means 0.2.
-	// With a negative ratio, a ratio below one millionth or NaN, a success adds nothing.
+	// Ratio is the number of tokens that a success adds. A retry takes 1 token. Zero
+	// means 0.2. With a negative ratio, a ratio below one millionth or NaN, a success
+	// adds nothing.
 	Ratio float64
 	// MinPerSecond is the number of tokens added per second regardless of
 	// successes. Zero means 10. [NoRefill], any other negative number and NaN mean that
@@ -127,7 +128,7 @@ func tokens(n float64) int64 {
 	return 0
 }
 
-// Deposit reports that a call has succeeded: it adds Ratio tokens, up to Burst.
+// Deposit reports that a call has succeeded. It adds Ratio tokens, up to Burst.
 func (b *Budget) Deposit() {
 	if b.missing.Load() != 0 {
 		b.deposit()

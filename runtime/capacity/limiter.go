@@ -21,8 +21,8 @@ import (
 //
 // While permits are free, taking a permit costs one atomic operation, and so does
 // returning it. If no permit is free, an attempt waits for up to MaxWait. Attempts are
-// admitted in the order of their arrival: a new attempt never overtakes a waiting one. At
-// most Queue attempts wait; any further attempt is refused at once. This keeps waits
+// admitted in the order of their arrival. A new attempt never overtakes a waiting one. At
+// most Queue attempts wait. Any further attempt is refused at once. This keeps waits
 // short during a long overload, when some attempts have to be refused in any case.
 //
 // The zero Limiter has no permits and refuses every attempt. A Limiter must not be copied

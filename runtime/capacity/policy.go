@@ -31,8 +31,8 @@ type LimiterPolicy struct {
 	// Limit is the number of permits. If Target is set, it is only the initial number,
 	// and zero means 20. Without a Target, Limit must be set.
 	Limit int
-	// MaxWait is how long an attempt waits for a permit. Zero means 500ms; with [NoWait],
-	// it is refused at once.
+	// MaxWait is how long an attempt waits for a permit. Zero means 500ms. With [NoWait],
+	// an attempt that cannot start immediately is refused.
 	MaxWait time.Duration
 	// Queue is how many attempts may wait. Any further attempt is refused at once. Zero
 	// means the number of permits.
@@ -68,8 +68,8 @@ type RatePolicy struct {
 	// Burst is how many attempts may start at once after a pause. Zero means 1. In any
 	// period of length T, at most Burst + Events·T/Per attempts start.
 	Burst int
-	// MaxWait is how long an attempt waits for its turn. Zero means 500ms; with [NoWait],
-	// it is refused at once.
+	// MaxWait is how long an attempt waits for its turn. Zero means 500ms. With [NoWait],
+	// an attempt that cannot start immediately is refused.
 	MaxWait time.Duration
 }
 
@@ -88,7 +88,7 @@ type ThrottlePolicy struct {
 	// Name of the throttle in errors and events.
 	Name string
 	// K is how many requests may be made for each request that the service accepts. The
-	// others are refused: if requests and accepts are the counts of the Window, the share
+	// others are refused. If requests and accepts are the counts of the Window, the share
 	// of refused requests is (requests − K·accepts)/(requests + 1). Zero means 2. See
 	// "Handling Overload" in Beyer et al., Site Reliability Engineering (2016).
 	K float64

@@ -93,7 +93,7 @@ func NewSharedRate(p RatePolicy) *Rate {
 }
 
 // Share connects a rate that was returned by [NewSharedRate]. If remote is nil, Share
-// disconnects the rate. Share is for packages that store rates; programs call the Connect
+// disconnects the rate. Share is for packages that store rates. Programs call the Connect
 // method of a shared.Link.
 func (r *Rate) Share(remote Remote) {
 	if remote == nil {
@@ -156,8 +156,8 @@ func (r *Rate) Queued() int {
 // exceeded MaxWait.
 func (r *Rate) Refused() uint64 { return r.refused.Load() }
 
-// Save returns the state of the rate, which [Rate.Restore] accepts in another process:
-// see [RatePolicy.Take].
+// Save returns the state of the rate. [Rate.Restore] accepts this state in another
+// process: see [RatePolicy.Take].
 func (r *Rate) Save() time.Time { return r.begun.Add(time.Duration(r.state.Load())) }
 
 // Restore sets the rate to a state that [Rate.Save] returned. If the state comes from a

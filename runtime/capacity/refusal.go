@@ -67,5 +67,5 @@ type Sample uint8
 const (
 	Neutral  Sample = iota // shows nothing: canceled, or an error unrelated to load
 	Success                // the service has answered
-	Overload               // the service is overloaded: a timeout, a refusal
+	Overload               // the service is overloaded, as shown by a timeout or a refusal
 )

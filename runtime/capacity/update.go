@@ -70,8 +70,8 @@ func (l *Limiter) resize(most, limit int) {
 // settings of such a rate are in the store.
 var ErrShared = errors.New("a rate that processes share cannot change")
 
-// Update changes the rate's settings while calls use it. Slots that are taken stay taken:
-// the time at which all slots are free again stays the same, but is at most Burst intervals
+// Update changes the rate's settings while calls use it. Slots that are taken stay taken.
+// The time at which all slots are free again stays the same, but is at most Burst intervals
 // from now. Waiting attempts move up if the rate rises. Update returns an error and changes
 // nothing if [NewRate] would panic for p, if p has a different Name, or if several
 // processes share the rate ([ErrShared]). Update may be called at any time.

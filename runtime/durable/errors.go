@@ -57,7 +57,7 @@ var (
 // execute the run, call Run again at the time Until.
 type ParkedError struct {
 	Run    string
-	Until  time.Time // by the store's clock; zero if the run awaits another run
+	Until  time.Time // end of the wait by the store's clock; zero if the run awaits another run
 	Worker bool      // a worker will continue the run
 }
 

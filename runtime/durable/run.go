@@ -13,8 +13,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// A RunOption changes a default of a run. Options are recorded when the run is created;
-// the options of later calls are ignored.
+// A RunOption changes a default of a run. Options are recorded when the run is created.
+// The options of later calls are ignored.
 type RunOption func(*runOptions)
 
 type runOptions struct {
@@ -122,7 +122,7 @@ func (o *runOptions) rank(inherited int16) int16 {
 // afterwards.
 func Budget(p job.BudgetPolicy) RunOption { return func(o *runOptions) { o.budget = &p } }
 
-// Run executes a run: it calls fn with a context, and durable calls that use this context
+// Run executes a run. It calls fn with a context, and durable calls that use this context
 // are steps of the run. The id identifies the run permanently. What Run does depends on
 // the state of the run in the store:
 //

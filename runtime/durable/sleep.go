@@ -23,10 +23,10 @@ const sleepPark = time.Minute
 // ended while no process was running, the run continues after a random delay, which is at
 // most the length of the sleep and at most 30s.
 //
-// The name has the same meaning as in [Step], and the errors are also the same. If the
-// duration differs from the recorded one, the error is a [*ChangedError]. A second call
-// with the same name in one execution needs a [Scope]. A sleep is not an attempt and
-// cannot fail. If Sleep is called within a step, the error matches [ErrConflict].
+// The name and the errors have the same meaning as in [Step]. If the duration differs
+// from the recorded one, the error is a [*ChangedError]. A second call with the same name
+// in one execution needs a [Scope]. A sleep is not an attempt and cannot fail. If Sleep
+// is called within a step, the error matches [ErrConflict].
 func Sleep(ctx context.Context, name string, d time.Duration) error {
 	end := func(now time.Time) time.Time { return now.Add(max(d, 0)) }
 	_, err := callPause(ctx, record.SleepFunction, name, genapi.Arguments("d", d), pausing{end: end})

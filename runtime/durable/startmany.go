@@ -11,8 +11,8 @@ import (
 // StartMany is [Start] for many runs of one function. It takes their ids and inputs from
 // a sequence, and returns how many runs it has created. If the runs have no [Budget] and
 // the store is a [storage.Inserter], such as the PostgreSQL store, one statement creates
-// up to 5,000 runs. Otherwise, and within a run, one transaction creates up to 1,000
-// runs.
+// up to 5,000 runs. In all other cases, and within a run, each transaction creates up to
+// 1,000 runs.
 //
 // Runs that already exist with the same name and input are skipped, so StartMany can be
 // called again with the same sequence after it has stopped. If some runs exist with a

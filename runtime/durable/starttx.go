@@ -9,16 +9,16 @@ import (
 )
 
 // StartTx is [Start] within a transaction of your program, in the store's database. If
-// the transaction commits, the run exists; if it is rolled back, the run does not exist.
-// A program can thus change its tables and start a run atomically, without an outbox.
-// Workers see the run and are notified when the transaction commits. postgres.Store.Tx
-// and SQLTx, and sqlite.Store.Transact return such transactions.
+// the transaction commits, the run exists. If the transaction is rolled back, the run
+// does not exist. A program can thus change its tables and start a run atomically,
+// without an outbox. Workers see the run and are notified when the transaction commits.
+// postgres.Store.Tx and SQLTx, and sqlite.Store.Transact return such transactions.
 //
-// StartTx does not commit the transaction and does not retry. If it returns an error,
-// roll the transaction back. If the run already exists with the same name and input,
-// StartTx does nothing. If another transaction has started the same run and has not
-// ended, StartTx waits for it. Transactions that have several runs in common must start
-// them in the same order; otherwise they may deadlock.
+// StartTx does not commit the transaction and does not retry. If StartTx returns an
+// error, roll the transaction back. If the run already exists with the same name and
+// input, StartTx does nothing. If another transaction has started the same run and has
+// not ended, StartTx waits for it. Transactions that have several runs in common must
+// start them in the same order. Otherwise the transactions may deadlock.
 //
 // StartTx returns an error if it is called within a run of the engine, if the options
 // contain a [Budget], or if the transaction does not belong to the engine's store. The

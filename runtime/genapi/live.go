@@ -12,10 +12,10 @@ import (
 // program runs. The package's LivePolicies function returns it, for packages override and
 // live.
 type LivePackage struct {
-	Package  string        // import path
+	Package  string        // import path of the package
 	File     string        // name of the policy file
 	Text     string        // text of the policy file from which the package was generated
-	Policies []*retry.Live // in the order of the policy file, without those that cannot change
+	Policies []*retry.Live // policies in the order of the policy file, without policies that cannot change
 	Steps    []*retry.Live // policies of durable steps, which overrides do not limit, in the same order
 	Shared   []LiveShared  // values that calls share; a change of the file changes the settings in all of them
 }

@@ -60,7 +60,7 @@ const (
 // All methods except Again must be called by the goroutine that has called Begin.
 type Race struct {
 	// Release, if not nil, is called if the second request has succeeded but its result
-	// is not used. The call is made before End returns or, after a panic of the first
+	// is not used. Release is called before End returns or, after a panic of the first
 	// request, before Close returns.
 	Release func()
 
@@ -110,9 +110,9 @@ func (r *Race) Begin(ctx context.Context, h *Hedge, again func()) context.Contex
 	return (*firstContext)(r)
 }
 
-// Again makes the second request by calling request, unless the race is over or the
-// request would exceed the extra load that the policy admits. request returns nil if it
-// has an answer, and [ErrRefused] if it has made no request.
+// Again makes the second request by calling request. It does not call request if the race
+// is over or the request would exceed the extra load that the policy admits. request
+// returns nil if it has an answer, and [ErrRefused] if it has made no request.
 func (r *Race) Again(request func(context.Context) error) {
 	ctx, ok := r.start()
 	if !ok {
@@ -150,8 +150,8 @@ func (r *Race) finish(err error) {
 }
 
 // End ends the race after the first request has returned err. If err is nil, End cancels
-// the second request. Otherwise it waits for the answer of the second one. If both have
-// failed, the outcome is First. Either way, End returns when both have returned.
+// the second request. Otherwise End waits for the answer of the second request. If both
+// have failed, the outcome is First. Either way, End returns when both have returned.
 //
 // Pass nil for an error that is an answer, such as "not found", because the second
 // request would get the same answer.

@@ -9,8 +9,8 @@ import (
 // A GroupPolicy defines when work that fans out over units ends, and what happens
 // when a unit fails. It is plain data.
 //
-// The group's error policy is applied to each failed unit that is not retried: first,
-// Breaker, MaxFailures and FailureRate may stop the group; then OnUnitFailure applies. A
+// The group's error policy is applied to each failed unit that is not retried. First,
+// Breaker, MaxFailures and FailureRate may stop the group. Then OnUnitFailure applies. A
 // group that is stopped cancels its running units and starts no others. If none of these
 // fields is set, no failure stops the group.
 type GroupPolicy struct {
@@ -105,8 +105,8 @@ type Collect int
 
 // The values of Collect, in addition to positive numbers.
 const (
-	CollectAll   Collect = 0  // the default
-	CollectFirst Collect = -1 // and every other negative number
+	CollectAll   Collect = 0  // keeps all errors; the default
+	CollectFirst Collect = -1 // keeps the first error; other negative numbers have the same meaning
 )
 
 // MaxDeadline is the maximum Deadline of a [BestEffort].

@@ -17,9 +17,9 @@ const (
 	UnitFailed                      // the unit has failed and is not retried
 )
 
-// A Progress is the state of a group: its counts and its decisions. It is plain data that
-// can be stored, for example as JSON. The statuses of the units are not part of it, so
-// its size does not depend on the number of units.
+// A Progress is the state of a group. It consists of counts and decisions. It is plain
+// data that can be stored, for example as JSON. The statuses of the units are not part of
+// it, so its size does not depend on the number of units.
 //
 // The methods depend only on their arguments and return the next state. They do not
 // change any state in place, so a transaction may repeat them. Each takes constant time.

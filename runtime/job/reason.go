@@ -26,7 +26,7 @@ const (
 	ReasonAllowed    // the retry is granted
 	ReasonJobBudget  // the job has used up its retries
 	ReasonUnitBudget // the unit has used up its retries
-	ReasonNoBudget   // the *Budget is nil: the job is unknown
+	ReasonNoBudget   // the *Budget is nil, so the job is unknown
 
 	// Reasons of a late result.
 	ReasonLogged  // the result was dropped

@@ -36,7 +36,7 @@ type Set struct {
 const lookEvery = time.Minute
 
 // NewSet returns a set without overrides for generated packages. Pass it the results of
-// their LivePolicies functions. Do not give a package to more than one set: a set
+// their LivePolicies functions. Do not give a package to more than one set, because a set
 // controls all policy limits and all breaker holds of its packages.
 func NewSet(packages ...genapi.LivePackage) *Set {
 	return &Set{packages: packages, own: map[string]Override{}, followed: map[string]Override{}}

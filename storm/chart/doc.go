@@ -14,11 +14,11 @@ type Page struct {
 
 // A Section is one simulation.
 type Section struct {
-	Title   string   // such as "read, storm capacity"
+	Title   string   // title, such as "read, storm capacity"
 	Group   string   // sections of the same group have axes of the same length, for comparison
-	Verdict string   // such as "recovers after 25s"
+	Verdict string   // verdict, such as "recovers after 25s"
 	Good    bool     // whether the verdict is a good one
-	Why     []string // sentences
+	Why     []string // sentences that explain the verdict
 	System  []string // the assumptions, one per line
 	Result  *storm.Result
 }

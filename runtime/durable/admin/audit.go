@@ -41,8 +41,8 @@ const (
 	ActionImported Action = "imported" // steps from another system were imported: see [Client.Import]
 	ActionAccepted Action = "accepted" // the store's incarnation was accepted: see [Client.Accept]
 
-	ActionOverrode Action = "overrode"          // see [Client.Override]
-	ActionEnded    Action = "ended an override" // see [Client.EndOverride]
+	ActionOverrode Action = "overrode"          // an override was stored: see [Client.Override]
+	ActionEnded    Action = "ended an override" // an override was ended: see [Client.EndOverride]
 )
 
 // An AuditEntry describes a change that an operator made to a run, a budget, a breaker or

@@ -9,10 +9,10 @@
 //     explains why a run is not making progress.
 //   - To change a whole run, use [Client.Pause], [Client.Resume], [Client.Cancel] and
 //     [Client.Expire].
-//   - To change one step, use [Client.Resolve], which records what a person knows about
-//     it; [Client.Requeue], which allows it to be executed again; [Client.Discard], which
-//     removes it from the dead letters; or [Client.Signal], which sends it the value that
-//     it is waiting for.
+//   - To change one step, use one of four methods. [Client.Resolve] records what a person
+//     knows about the step. [Client.Requeue] allows the step to be executed again.
+//     [Client.Discard] removes it from the dead letters. [Client.Signal] sends a waiting
+//     step the value that it needs.
 //   - To change what runs share, use [Client.ResetBudget], [Client.ResetBreaker] and
 //     [Client.ForceOpenBreaker].
 //   - For the store as a whole, use [Client.Verify], [Client.Accept] and [Client.Import].

@@ -13,7 +13,7 @@ import (
 
 // A GroupInfo describes a group.
 type GroupInfo struct {
-	Run, Group string // Group is the id: the name of the group's policy, preceded by the scopes of the call
+	Run, Group string // Group is the group's id: the name of its policy, preceded by the scopes of the call
 	JobID      string
 	Policy     job.GroupPolicy // policy with which the group was last called
 	Began      time.Time

@@ -46,7 +46,7 @@ type ImportedStep struct {
 
 // An ImportReport describes what [Client.Import] has done.
 type ImportReport struct {
-	Added, Changed, Unchanged int // steps
+	Added, Changed, Unchanged int // numbers of steps
 	Conflicts                 []ImportConflict
 }
 
@@ -62,7 +62,8 @@ type ImportConflict struct {
 // one import or in successive ones, they are merged as follows, regardless of their
 // order:
 //
-//   - The largest number of attempts applies, never the sum. The smallest limit applies.
+//   - The number of attempts is the largest number in any entry, never the sum. The limit
+//     is the smallest limit in any entry.
 //   - If the step has succeeded in any entry, it has succeeded. Otherwise, if it is a
 //     dead letter in any entry, it is a dead letter. Otherwise, if it has failed in any
 //     entry, it has failed.

@@ -47,7 +47,7 @@ func Retry() Resolution { return Resolution{} }
 // due now. [Succeeded] skips the step and gives it a result. [Failed] ends the step as a
 // permanent error would, whatever the policy does when attempts are exhausted. If workers
 // execute the run, a parked run continues at once. A durable.Sleep can be skipped or
-// failed. A durable.Wait can be failed; to send it a value, use [Client.Signal].
+// failed. A durable.Wait can be failed. To send it a value, use [Client.Signal].
 //
 // If the step does not exist, the error matches [ErrNotFound]. If the step is in any
 // other state, or if an engine is executing the run, the error matches [ErrConflict].

@@ -20,7 +20,7 @@ import (
 
 // A StepInfo describes a step.
 type StepInfo struct {
-	Run, Step string // Step is the id; for the first attempt of a durable.Job, it may be the name
+	Run, Step string // Step is the step's id, or possibly its name during the first attempt of a durable.Job
 	Name      string
 	Policy    string // name of the policy
 	Status    storage.Status
@@ -52,7 +52,7 @@ type StepInfo struct {
 	// DeadLetter is the time when the step became a dead letter, or zero. A requeued step
 	// remains a dead letter until it has succeeded.
 	DeadLetter  time.Time
-	Eligibility Eligibility // for a dead letter, otherwise ""
+	Eligibility Eligibility // eligibility of a dead letter; "" for other steps
 	Pause       Pause       // what the step waits for if it calls no function, otherwise ""
 
 	operated bool // by a person
@@ -75,7 +75,7 @@ type AttemptInfo struct {
 	Fence       uint64
 	Correlation string
 	// Timeouts contains the rows that package recovery captured during the attempt, one
-	// per line. Its function ParseRows parses them. At most 100 rows are kept here; the
+	// per line. Its function ParseRows parses them. At most 100 rows are kept here. The
 	// file timeouts.jsonl contains all of them.
 	Timeouts string
 	// Late reports that the end of the attempt was not accepted, because another engine

@@ -21,14 +21,14 @@ type BudgetInfo struct {
 	Name string // name of a ratio budget, id of a group, or ""
 
 	// These fields are set for a count budget.
-	Retries, PerUnit int // the limits
-	Consumed         int // retries granted
-	Refused          int // retries refused
+	Retries, PerUnit int // limits on the retries
+	Consumed         int // number of retries that were granted
+	Refused          int // number of retries that were refused
 
 	// These fields are set for a ratio budget.
 	Tokens   float64   // tokens that were left at Refilled and not leased
 	Leased   float64   // maximum number of tokens that processes have leased: see shared.Link.Connect
-	Refilled time.Time // zero if the budget is full
+	Refilled time.Time // time when tokens were last added; zero if the budget is full
 }
 
 // Budgets returns the budgets of the run that the filter names, or of the whole

@@ -22,7 +22,7 @@ type RunInfo struct {
 	Owner      string // the engine that is executing the run, or ""
 	Fence      uint64 // number of claims so far
 	Handler    string // name of the function that workers call, or ""
-	Priority   int    // see durable.Priority
+	Priority   int    // priority of the run: see durable.Priority
 	Version    int
 	Parent     string // the run that started this run, or ""
 	Created    time.Time

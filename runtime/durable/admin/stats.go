@@ -16,9 +16,9 @@ import (
 
 // Stats summarizes the records in a store, across all executions and engines.
 type Stats struct {
-	Runs  map[storage.Status]int // by status
-	Steps map[storage.Status]int // by status, including steps in doubt, dead letters and exhausted steps
-	Units map[storage.Status]int // units of groups, by status; not included in Steps
+	Runs  map[storage.Status]int // number of runs by status
+	Steps map[storage.Status]int // number of steps by status, including steps in doubt, dead letters and exhausted steps
+	Units map[storage.Status]int // number of units of groups by status; the units are not included in Steps
 
 	Attempts    int // attempts made, including lost ones
 	Retries     int // attempts that were not the first of their step
@@ -34,7 +34,7 @@ type Stats struct {
 	Success Durations
 
 	// Patterns groups the failures by class and normalized text, most frequent first. At
-	// most 1000 patterns are distinguished; all others have the text "…".
+	// most 1000 patterns are distinguished. All others have the text "…".
 	Patterns []Pattern
 }
 

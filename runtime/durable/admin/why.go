@@ -35,7 +35,7 @@ const (
 	CauseFull      Cause = "full"      // the handler already executes as many runs as it may: see [durable.Concurrency]
 	CauseRate      Cause = "rate"      // the handler may not start another run yet: see [durable.StartRate]
 	CauseDue       Cause = "due"       // a worker will execute the run soon
-	CauseCaller    Cause = "caller"    // the run has no handler: it continues when Run is called
+	CauseCaller    Cause = "caller"    // the run has no handler, so it continues when Run is called
 )
 
 // A Standing describes why a run is not making progress: see [Client.Why].
@@ -47,10 +47,10 @@ type Standing struct {
 	Owner   string          // the engine that is or was executing the run
 	By      events.Operator // who has paused the run
 	Root    string          // the ancestor that was paused or canceled, or "" if it is the run itself
-	Steps   []StepInfo      // steps that the run waits for, or with CauseBreaker, that the breaker has refused; at most 10
+	Steps   []StepInfo      // at most 10 steps that the run waits for or, with CauseBreaker, that the breaker has refused
 	Runs    []string        // runs that this run waits for
 	// NoWorker reports that no worker has the handler of a waiting run, so the run will
-	// not continue when the wait is over.
+	// not continue when its wait ends.
 	NoWorker bool
 
 	// Limit is the limit that keeps the run waiting. It applies either to the runs of the

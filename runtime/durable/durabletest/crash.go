@@ -30,15 +30,16 @@ type Faulty struct {
 }
 
 // CrashAt returns a store that fails at point n and afterwards, as if the process had
-// died there. Points are numbered from 1. There are two points for each commit: an odd
-// one before it, and an even one after it. The owners that the store holds are released,
-// as when a process dies. In a test, call CrashAt with n = 1, 2, … until [Faulty.Failed]
-// returns false. After each crash, continue with the underlying store.
+// died there. Points are numbered from 1. There are two points for each commit. The point
+// before the commit is odd, and the point after it is even. The owners that the store
+// holds are released, as when a process dies. In a test, call CrashAt with n = 1, 2, …
+// until [Faulty.Failed] returns false. After each crash, continue with the underlying
+// store.
 func CrashAt(s storage.Store, n int) *Faulty { return failAt(s, n, ErrCrashed) }
 
 // LoseReply returns a store that loses the reply to one update, as if a connection had
 // broken. At point n, Update returns [storage.ErrUnknown]. Points are numbered from 1. At
-// an odd point, nothing was committed; at an even point, everything was.
+// an odd point, nothing was committed. At an even point, everything was committed.
 func LoseReply(s storage.Store, n int) *Faulty { return failAt(s, n, storage.ErrUnknown) }
 
 // failAt returns a store that fails with err at one point.

@@ -25,9 +25,9 @@ import (
 //
 // Histories with different seeds use different namespaces, so they may be executed in the
 // same store at the same time. A history takes about ten seconds. In a testing/synctest
-// bubble, with a store that uses the bubble's clock, it takes no time. Goroutines of
-// processes that died continue for at most a minute afterwards. A failure names the seed,
-// but the seed does not determine the order of goroutines.
+// bubble, with a store that uses the bubble's clock, a history takes no time. Goroutines
+// of processes that died continue for at most a minute afterwards. A failure names the
+// seed, but the seed does not determine the order of goroutines.
 func RandomHistory(t *testing.T, s storage.Store, seed uint64) bool {
 	w := newWorld(t, s, seed)
 	w.live()

@@ -29,8 +29,9 @@ const (
 	EventTimedOut                    // the run's timeout has passed
 	EventExpired                     // the run's results were deleted
 
-	// EventWaiting: a step continues a wait that began in an earlier execution (Attempt
-	// is the next attempt), or a Sleep or Wait begins or continues.
+	// EventWaiting means that a step continues a wait that began in an earlier execution,
+	// or that a Sleep or Wait begins or continues. In the first case, Attempt is the next
+	// attempt.
 	EventWaiting
 	EventStarted       // an attempt starts
 	EventSucceeded     // a step has succeeded
@@ -104,7 +105,7 @@ type Event struct {
 	Total       time.Duration // EventSucceeded: time since the first attempt of the step
 	Reason      retry.Reason
 	Class       retry.Class
-	Correlation string // the same for all attempts of a step, starting with its first failure
+	Correlation string // correlation id, the same for all attempts of a step, starting with its first failure
 	By          Operator
 	Err         error
 	Stack       string // EventPanicked: stack of the goroutine

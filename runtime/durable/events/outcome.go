@@ -11,7 +11,7 @@ const (
 	// OutcomeInterrupted means that the attempt was ended by the end of its context, by a
 	// shutdown or by the panic of another run. The attempt may have taken effect.
 	OutcomeInterrupted Outcome = "interrupted"
-	OutcomeLost        Outcome = "lost"      // the process died or lost the run: the attempt may have taken effect
+	OutcomeLost        Outcome = "lost"      // the process died or lost the run, so the attempt may have taken effect
 	OutcomeWithdrawn   Outcome = "withdrawn" // withdrawn before the call, so not executed
 	OutcomeRefused     Outcome = "refused"   // refused by a breaker, so not executed
 	OutcomeResolved    Outcome = "resolved"  // recorded by an operator who knew the outcome: see admin.Client.Resolve

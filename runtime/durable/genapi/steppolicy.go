@@ -46,9 +46,9 @@ type StepPolicy struct {
 	// parks the run. Zero means that a run is parked only because of the context's
 	// deadline.
 	ParkAfter time.Duration
-	// Retries that became due while no process was running are spread over the time
-	// ResumeSpread. Zero means the retry's delay, but at most 30s; [retry.None] means
-	// that they are due at once.
+	// ResumeSpread is the period over which retries are spread that became due while no
+	// process was running. Zero means the retry's delay, but at most 30s; [retry.None]
+	// means that they are due at once.
 	ResumeSpread time.Duration
 	// OnExhausted defines what happens to a step that is not retried further.
 	OnExhausted OnExhausted
@@ -108,8 +108,8 @@ func (r Recording) String() string {
 	return [...]string{"attempts", "failures"}[min(r, RecordFailures)]
 }
 
-// An OnLost defines what happens after an attempt that may have taken effect: its process
-// died, or its context was canceled during the call.
+// An OnLost defines what happens after an attempt that may have taken effect, because its
+// process died or its context was canceled during the call.
 type OnLost uint8
 
 const (
@@ -152,6 +152,6 @@ const (
 // String returns the value's name in a policy file.
 func (o OnChanged) String() string { return [...]string{"fail", "report"}[min(o, ChangedReport)] }
 
-// DefaultLostMax is the default of StepPolicy.LostMax: a third crash in the same call is
+// DefaultLostMax is the default of StepPolicy.LostMax. A third crash in the same call is
 // unlikely to be a coincidence.
 const DefaultLostMax = 3

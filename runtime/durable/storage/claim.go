@@ -28,9 +28,9 @@ type NewlyClaimed struct {
 // and it has no Due.
 type NewClaim struct {
 	Owner Key       // record of the engine; if it does not exist, nothing is claimed
-	Of    []NewRuns // one for each handler
-	// Incarnation is the incarnation in the [Guarantee] that the caller has read. If it
-	// has changed since, nothing is claimed.
+	Of    []NewRuns // the runs to claim, with one element for each handler
+	// Incarnation is the incarnation in the [Guarantee] that the caller has read. If the
+	// store's incarnation has changed since then, nothing is claimed.
 	Incarnation string
 }
 

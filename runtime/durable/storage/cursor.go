@@ -14,18 +14,19 @@ type Order uint8
 // The orders. Records with the same time are ordered by key, and with OrderNewest in
 // reverse order of their keys.
 const (
-	OrderKey    Order = iota // by Run and ID, bytewise
-	OrderOldest              // by time of creation, oldest first
+	OrderKey    Order = iota // by Run and then by ID, compared bytewise
+	OrderOldest              // by time of creation, with the oldest record first
 	OrderNewest              // the reverse of OrderOldest
-	OrderDue                 // by Due, earliest first
+	OrderDue                 // by Due, with the earliest time first
 )
 
 // ByCreation reports whether o orders by time of creation.
 func (o Order) ByCreation() bool { return o == OrderOldest || o == OrderNewest }
 
 // A Cursor is a position in the results of a query or in a history. As an argument, an
-// empty cursor means the start; as a result, it means the end. [After] and [AfterCreated]
-// return cursors for [Store.List]. The cursors of [Store.History] are opaque.
+// empty cursor means the start. As a result, an empty cursor means the end. [After] and
+// [AfterCreated] return cursors for [Store.List]. The cursors of [Store.History] are
+// opaque.
 type Cursor string
 
 // After returns the position in [OrderKey] after the record with the given run and id,

@@ -10,9 +10,9 @@ import (
 type Inserter interface {
 	// Insert creates the runs that do not exist yet, and reports which ones it has
 	// created. If they are due, everyone who waits for due runs is notified once. An
-	// error that matches [ErrUnknown] means that runs may have been created; after any
-	// other error, none were. A store may also create no runs and return no error. The
-	// caller then needs an update to find out why.
+	// error that matches [ErrUnknown] means that runs may have been created. After any
+	// other error, no run was created. A store may also create no runs and return no
+	// error. The caller then needs an update to find out why.
 	Insert(ctx context.Context, n Insertion) (inserted []bool, err error)
 }
 
@@ -23,7 +23,7 @@ type Insertion struct {
 	Start          time.Time     // when the runs are due; zero or a time in the past means at once
 	Timeout        time.Duration // sets the Deadline, counted from Start or the creation; zero means none
 	Body           []byte        // body of the runs, or nil
-	Runs           []NewRun      // at least one; no id may occur twice
+	Runs           []NewRun      // the new runs, at least one, with distinct ids
 }
 
 // A NewRun is a run of an [Insertion].

@@ -19,7 +19,7 @@ type Kind uint8
 const (
 	KindOwner       Kind = iota + 1 // an engine and its lease
 	KindRun                         // a run: its owner and its status
-	KindGroup                       // a group: the units that a run fans out to
+	KindGroup                       // a group, which contains the units that a run fans out to
 	KindStep                        // a step of a run
 	KindBudget                      // a budget that engines share
 	KindBreaker                     // a breaker that engines share
@@ -78,10 +78,10 @@ type Record struct {
 	Version uint64 // 1 for the first version; 0 means that the record does not exist
 	Status  Status // status of a run or a step, indexed for queries; 0 for other records
 
-	Owner   string    // of a run: id of the engine that is executing it, or ""
-	Fence   uint64    // of a run: incremented by each claim; of a step: the run's fence at the last write
-	Handler string    // of a run: name of the function that executes it, or ""
-	Due     time.Time // of a run: when it is started, continued or deleted next; zero means never
+	Owner   string    // for a run: id of the engine that is executing it, or ""
+	Fence   uint64    // for a run: incremented by each claim; for a step: the run's fence at the last write
+	Handler string    // for a run: name of the function that executes it, or ""
+	Due     time.Time // for a run: when it is started, continued or deleted next; zero means never
 	// Priority orders the due runs of a handler: those with a higher priority are claimed
 	// first.
 	Priority int16
@@ -120,7 +120,7 @@ type Entry struct {
 	Part    int       // distinguishes the entries of an attempt
 	At      time.Time // when the entry was written, by the store's clock
 	Bucket  time.Time // the Bucket of the step's record
-	Body    []byte    // JSON
+	Body    []byte    // encoded as JSON
 	Result  []byte    // encoded result, or nil
 }
 
@@ -142,7 +142,7 @@ type Query struct {
 	Handlers  []string  // any of these
 	Status    []Status  // any of these
 	DueBy     time.Time // due at this time or earlier
-	Attention bool      // only records with Attention
+	Attention bool      // only records whose Attention is set
 	Label     string    // only records with this Label; an index finds them in the order of their keys
 	FromID    string    // the ID is at least this, compared bytewise
 	BeforeID  string    // the ID is less than this, compared bytewise
@@ -337,7 +337,7 @@ type Sharing uint8
 const (
 	SharedByProcess Sharing = iota // a single process
 	SharedByHost                   // the processes of one machine
-	SharedByCluster                // any machine
+	SharedByCluster                // processes on any number of machines
 )
 
 // A Guarantee is what a store promises about acknowledged updates.
