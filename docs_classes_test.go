@@ -33,12 +33,12 @@ var builtinClasses = []struct {
 	{
 		retry.ClassNetwork,
 		[]sample{
-			{"temporary errors of package `net`", &net.DNSError{Err: "server misbehaving", IsTemporary: true}},
-			{"connection errors of the operating system", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
+			{"temporary errors from package `net`", &net.DNSError{Err: "server misbehaving", IsTemporary: true}},
+			{"connection errors from the operating system", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
 			{"`io.ErrUnexpectedEOF`", io.ErrUnexpectedEOF},
 			{"`io.EOF` inside a `net.Error`", &url.Error{Op: "Get", Err: io.EOF}},
-			{"`driver.ErrBadConn` of `database/sql`", driver.ErrBadConn},
-			{"errors of HTTP/2 streams and connections, and GOAWAY", nil}, // tested with real connections in package retry
+			{"`driver.ErrBadConn` from `database/sql`", driver.ErrBadConn},
+			{"HTTP/2 stream and connection errors, including GOAWAY", nil}, // tested with real connections in package retry
 		},
 		[]string{"network", "connection", "refused", "unreachable"},
 	},

@@ -21,9 +21,9 @@ import (
 //     context.DeadlineExceeded, the gRPC code DEADLINE_EXCEEDED, and an [*Error] of a
 //     call that was ended by a time limit (it also belongs to the classes of its last
 //     error);
-//   - [ClassNetwork]: connection errors of the operating system, errors of an HTTP/2
-//     stream or connection, io.ErrUnexpectedEOF, io.EOF inside a net.Error, other
-//     temporary errors of package net, and the gRPC code UNAVAILABLE;
+//   - [ClassNetwork]: connection errors from the operating system, HTTP/2 stream and
+//     connection errors, io.ErrUnexpectedEOF, io.EOF inside a net.Error, other
+//     temporary errors from package net, and the gRPC code UNAVAILABLE;
 //   - [ClassCanceled]: context.Canceled, and the gRPC code CANCELLED;
 //   - [ClassBreakerOpen], [ClassLimited], [ClassRateLimited], [ClassThrottled]:
 //     [ErrBreakerOpen], [ErrLimited], [ErrRateLimited], [ErrThrottled].

@@ -94,8 +94,8 @@ type periodic struct {
 // [NoOverlap]. At most 1000 periods start at once. The store records the latest period of
 // each name, so a new schedule for the name does not repeat it.
 //
-// Times are passed to the schedule in UTC. A cron line of robfig/cron can begin with a
-// different time zone, as in "CRON_TZ=Europe/Vienna 0 6 * * *". The schedule then follows
+// Times are passed to the schedule in UTC. A cron expression for robfig/cron can begin with
+// its own time zone, as in "CRON_TZ=Europe/Vienna 0 6 * * *". The schedule then follows
 // that zone's rules for daylight saving time.
 //
 // Periodic panics if [Handle] refuses the name, if the name and [Version] already have a

@@ -50,7 +50,8 @@ type Recorder struct {
 
 type recorderKey struct{}
 
-// Context returns a copy of ctx with which r records calls.
+// Context returns a copy of ctx. The recorder r records the calls that are made with the
+// copy.
 func (r *Recorder) Context(ctx context.Context) context.Context {
 	return retry.WithObserver(context.WithValue(ctx, recorderKey{}, r), r.observe)
 }

@@ -425,7 +425,7 @@ func (c *Client) Owners(ctx context.Context) iter.Seq2[OwnerInfo, error] {
 	})
 }
 
-// A Pause is the kind of wait in a step that calls no function.
+// A Pause is the reason why a step waits, if the step only waits and calls no function.
 type Pause string
 
 // The pauses.
