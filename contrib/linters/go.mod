@@ -31,7 +31,6 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/retrygen/retrygen/contrib/golangci v0.0.0-00010101000000-000000000000
 	github.com/sethvargo/go-retry v0.5.0
-	golang.org/x/tools v0.52.0
 	google.golang.org/grpc v1.85.0
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.0
@@ -269,6 +268,7 @@ require (
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
+	golang.org/x/tools v0.52.0 // indirect
 	google.golang.org/api v0.307.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b // indirect
 	google.golang.org/protobuf v1.36.12 // indirect

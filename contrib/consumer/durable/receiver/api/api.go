@@ -1,0 +1,9 @@
+// Package api is somebody else's.
+package api
+
+import "context"
+
+// A Conn is a connection to a host.
+type Conn struct{ Host string }
+
+func (c Conn) Exec(ctx context.Context) (string, error) { return c.Host, nil }

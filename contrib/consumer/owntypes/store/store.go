@@ -1,0 +1,33 @@
+package store
+
+import "context"
+
+type Store interface {
+	Get(ctx context.Context) error
+}
+
+type Pool struct{ made bool }
+
+// Do does.
+func (p *Pool) Do() error { return nil }
+
+func NewPool(s *RetryStore, shared *Shared, m PoolMethods) (*Pool, error) {
+	if s == nil || shared == nil {
+		panic("nothing given")
+	}
+	return &Pool{true}, nil
+}
+
+type Cache[K comparable, V any] interface{ Load(K) (V, error) }
+
+func Warm[K comparable](c *RetryCache[K, string], k K) (*RetryCache[string, []K], error) {
+	return nil, nil
+}
+
+// A Unit works.
+type Unit interface{ Import() (*Import, error) }
+
+func RunUnit(name string, s ...*RetryStore) error { return nil }
+
+// Embedding has the method Get of what is generated.
+type Embedding struct{ *RetryStore }

@@ -1,0 +1,43 @@
+package api
+
+import "context"
+
+// A Response is that of resty.
+type Response struct{ status int }
+
+func (r *Response) StatusCode() int { return r.status }
+func (r *Response) IsError() bool   { return r.status >= 400 }
+
+// A Request counts its calls.
+type Request struct{ Calls int }
+
+func (r *Request) Context() context.Context { return context.Background() }
+
+func (r *Request) Get(url string) (*Response, error) {
+	if r.Calls++; r.Calls < 3 {
+		return &Response{503}, nil
+	}
+	return &Response{200}, nil
+}
+
+// A Plain response is that of sendgrid.
+type Plain struct {
+	StatusCode int
+	Body       string
+}
+
+func Send(ctx context.Context, text string) (*Plain, error) { return nil, nil }
+
+// A Filled response is that of fasthttp.
+type Filled struct{ status int }
+
+func (f *Filled) StatusCode() int          { return f.status }
+func (f *Filled) SetStatusCode(status int) { f.status = status }
+
+func Fill(url string, resp *Filled) error { return nil }
+
+type Judged struct{}
+
+func (*Judged) IsError() bool { return false }
+
+func Judge(ctx context.Context) (*Judged, error) { return nil, nil }
