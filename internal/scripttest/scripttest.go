@@ -4,22 +4,17 @@
 package scripttest
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/mod/module"
-	"golang.org/x/mod/zip"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
@@ -43,29 +38,25 @@ func Run(t *testing.T, env ...string) {
 		t.Fatal(err)
 	}
 	// Scripts use the caches of the user who runs the test.
-	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "CGO_ENABLED", "GOPROXY").Output()
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "CGO_ENABLED").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(string(out), "\n")
-	cache, modules, cgo, proxy := lines[0], lines[1], lines[2] == "1", lines[3]
+	cache, modules, cgo := lines[0], lines[1], lines[2] == "1"
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await,
-			"publish": publisher(root)},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"await": await},
 		Condition: func(name string) (bool, error) {
-			switch name {
-			case "cgo":
+			if name == "cgo" {
 				return cgo, nil
-			case "race":
-				return raceEnabled(), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off", "PROXY="+proxy,
+			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off",
 				"GOFLAGS=-mod=mod",
 				// The go command takes half of the time, and a seventh of that to collect garbage.
 				"GOGC=400")
@@ -73,12 +64,6 @@ func Run(t *testing.T, env ...string) {
 			return os.WriteFile(filepath.Join(e.WorkDir, "go.mod"), []byte(strings.ReplaceAll(consumerMod, "ROOT", root)), 0o666)
 		},
 	})
-}
-
-// raceEnabled reports whether this test was built with the race detector.
-func raceEnabled() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // await implements the command await FILE REGEXP: it waits up to a minute until the
@@ -96,28 +81,4 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("%s does not match %s:\n%s", args[0], args[1], text)
-}
-
-// publisher returns the command publish FOLDER VERSION. It writes the module at
-// root to the folder, in the layout of a module proxy.
-func publisher(root string) func(ts *testscript.TestScript, neg bool, args []string) {
-	return func(ts *testscript.TestScript, neg bool, args []string) {
-		if neg || len(args) != 2 {
-			ts.Fatalf("usage: publish folder version")
-		}
-		v := module.Version{Path: "github.com/retrygen/retrygen", Version: args[1]}
-		dir := filepath.Join(ts.MkAbs(args[0]), v.Path, "@v")
-		ts.Check(os.MkdirAll(dir, 0o777))
-		mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-		ts.Check(err)
-		write := func(name, text string) {
-			ts.Check(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
-		}
-		write("list", v.Version+"\n")
-		write(v.Version+".mod", string(mod))
-		write(v.Version+".info", fmt.Sprintf(`{"Version":%q}`, v.Version))
-		f, err := os.Create(filepath.Join(dir, v.Version+".zip"))
-		ts.Check(err)
-		ts.Check(errors.Join(zip.CreateFromDir(f, v, root), f.Close()))
-	}
 }
