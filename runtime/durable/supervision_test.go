@@ -193,7 +193,7 @@ func TestRestartsDuringWait(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := memory.New()
 				var j journal
-				job := oneStep(idempotent("wait", 3, 24*time.Hour), failing(&j, 1))
+				job := oneStep(idempotent("wait", 3, 2*time.Hour), failing(&j, 1))
 				start := func() (*process, chan error) {
 					p := startProcess(t, m)
 					done := make(chan error, 1)
@@ -215,7 +215,7 @@ func TestRestartsDuringWait(t *testing.T) {
 					<-done
 				}
 				p, _ := start()
-				time.Sleep(25 * time.Hour)
+				time.Sleep(3 * time.Hour)
 				wantRun(t, p.Engine, "one", storage.StatusSucceeded)
 				j.want(t, "wait", 1, 2)
 				p.kill()
