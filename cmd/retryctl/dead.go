@@ -129,13 +129,13 @@ func deadShow(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	s.jsonFlag(flags)
 	return s.do(2, 2, "dead show takes the ids of a run and of a step", func(ctx context.Context, args []string) error {
-		i, err := s.describe(ctx, args[0], args[1])
-		if err == nil && i.DeadLetter.IsZero() {
-			err = fmt.Errorf("step %q of run %q is %v and no dead letter: use retryctl step: %w",
-				i.Step, i.Run, i.Status, durable.ErrNotFound)
-		}
+		i, err := s.client.Describe(ctx, args[0], args[1])
 		if err != nil {
-			return err
+			return s.suggest(ctx, args[0], args[1], err)
+		}
+		if i.DeadLetter.IsZero() {
+			return fmt.Errorf("step %q of run %q is %v and no dead letter: use retryctl step: %w",
+				i.Step, i.Run, i.Status, durable.ErrNotFound)
 		}
 		return s.printStep(ctx, i)
 	})
@@ -232,7 +232,7 @@ func (c *deadCommand) change(ctx context.Context, args []string, change deadChan
 	}
 	if one {
 		if err := change.one(); err != nil {
-			return err
+			return c.suggest(ctx, args[0], args[1], err)
 		}
 		fmt.Fprintln(c.stdout, c.done, term.Clean(args[1]))
 		return nil

@@ -113,7 +113,7 @@ func resolve(flags *flag.FlagSet) cli.Run {
 			return err
 		}
 		if err := s.client.Resolve(ctx, args[0], args[1], r, by); err != nil {
-			return err
+			return s.suggest(ctx, args[0], args[1], err)
 		}
 		fmt.Fprintf(s.stdout, "resolved %s: %s\n", term.Clean(args[1]), text)
 		return nil

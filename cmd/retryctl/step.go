@@ -26,41 +26,41 @@ func showStep(flags *flag.FlagSet) cli.Run {
 	s.jsonFlag(flags)
 	s.valueFlags.flags(flags)
 	return s.do(2, 2, "step takes the ids of a run and of a step", func(ctx context.Context, args []string) error {
-		i, err := s.describe(ctx, args[0], args[1])
+		i, err := s.client.Describe(ctx, args[0], args[1])
 		if err != nil {
-			return err
+			return s.suggest(ctx, args[0], args[1], err)
 		}
 		return s.printStep(ctx, i)
 	})
 }
 
-// describe returns a step. The error for one that does not exist matches
-// [durable.ErrNotFound], and says which one may be meant.
-func (s *session) describe(ctx context.Context, run, step string) (admin.StepInfo, error) {
-	i, missing := s.client.Describe(ctx, run, step)
-	if !errors.Is(missing, durable.ErrNotFound) {
-		return i, missing
+// suggest returns err. If err matches [durable.ErrNotFound], suggest adds which step of
+// the run, or which runs, the user may mean.
+func (s *session) suggest(ctx context.Context, run, step string, err error) error {
+	if !errors.Is(err, durable.ErrNotFound) {
+		return err
 	}
+	missing := err
 	if _, err := s.runInfo(ctx, run); err != nil {
-		return i, err
+		return err
 	}
 	const most = 1000 // steps of a run with more are not compared
 	var names []string
 	for other, err := range s.client.Steps(ctx, admin.Filter{Run: run}) {
 		if err != nil {
-			return i, err
+			return err
 		}
 		if names = append(names, other.Step); len(names) > most {
 			break
 		}
 		if strings.HasSuffix(other.Step, "."+step) { // only its package is missing
-			return i, fmt.Errorf("%w; %s", missing, spelling.Question(other.Step))
+			return fmt.Errorf("%w; %s", missing, spelling.Question(other.Step))
 		}
 	}
 	if nearest := spelling.Nearest(step, names); nearest != "" {
-		return i, fmt.Errorf("%w; %s", missing, spelling.Question(nearest))
+		return fmt.Errorf("%w; %s", missing, spelling.Question(nearest))
 	}
-	return i, fmt.Errorf("%w; see retryctl run %s", missing, quote(run))
+	return fmt.Errorf("%w; see retryctl run %s", missing, quote(run))
 }
 
 // printStep prints a step with every attempt.
