@@ -11,8 +11,8 @@ type Call func(ctx context.Context, in int) (int, error)
 // A Subject is one library. A field is nil if the library does not have the feature.
 //
 // The functions of a Subject are called before the timer starts. They prepare everything
-// that calls may share. The Call that a function returns creates everything that calls
-// must not share according to the library's documentation.
+// that calls may share. If the library's documentation says that something must not be
+// shared, the Call that the function returns creates it for each call.
 type Subject struct {
 	Name string
 

@@ -178,8 +178,8 @@ func (f *Faults) total() (n int) {
 // calling the function. Otherwise it calls the function. If the function has succeeded
 // and after is not nil, the decorator returns after.
 //
-// If the function has no context, pass context.Background(). A call that hangs then never
-// returns.
+// If the function has no context, pass context.Background(). In that case, a call that
+// hangs never returns.
 func (f *Faults) Begin(ctx context.Context, name string, args ...any) (before, after error) {
 	if f == nil {
 		return nil, nil
