@@ -22,6 +22,16 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
+// A slowBug is a panic value that is printed slowly. The Go runtime asks for its text after
+// the deferred functions have run, and ends the process afterward. Whatever a deferred
+// function has woken up can go on until then.
+type slowBug struct{}
+
+func (slowBug) Error() string {
+	time.Sleep(100 * time.Millisecond)
+	return "a bug"
+}
+
 // childSupervise works. It prints what happens to runs and steps, and dies of the
 // run "crash".
 func childSupervise(args []string) {
@@ -52,7 +62,7 @@ func childSupervise(args []string) {
 			os.Exit(3)
 		case "unit": // in a goroutine of its own
 			g := job.NewGroup(job.GroupPolicy{Name: "group"}, "job")
-			_, err := durable.Group(ctx, g, []string{"a"}, func(context.Context, string) (int, error) { panic("a bug") }, nil)
+			_, err := durable.Group(ctx, g, []string{"a"}, func(context.Context, string) (int, error) { panic(slowBug{}) }, nil)
 			return 0, err
 		}
 		panic("a bug")
