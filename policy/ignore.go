@@ -52,9 +52,9 @@ func suppress(r reporter, root *syntax.Node, text []byte) (withGo []*ignore) {
 	return inPolicyFiles.suppress(r, ignores)
 }
 
-// SuppressForeign returns those problems of another system's file that no comment in the
-// file ignores, and the problems of the comments themselves. In JSON, comments begin with
-// //.
+// SuppressForeign removes the problems that comments in another system's file ignore. It
+// returns the other problems, and any problems with the comments themselves. In JSON,
+// comments begin with //.
 func SuppressForeign(name string, text []byte, problems []Problem) []Problem {
 	if !bytes.Contains(text, []byte("retrygen:ignore")) {
 		return problems

@@ -16,10 +16,10 @@ var (
 	sectionLine   = regexp.MustCompile(`(?m)^(?:policies|bind):`)
 )
 
-// Recognize reports whether a text is a policy file, whatever its name: either a comment
-// for editors refers to the schema of policy files, or the text contains version: 1
-// together with policies or bind. One of these keys alone is not enough, because many
-// other files contain it.
+// Recognize reports whether text is the content of a policy file. The name of the file
+// does not matter. In a policy file, either a comment for editors refers to the schema of
+// policy files, or version: 1 occurs together with policies or bind. One of these keys
+// alone is not enough, because many other files contain it.
 func Recognize(text []byte) bool {
 	if m := schemaComment.FindSubmatch(text); m != nil {
 		return strings.Contains(string(m[1]), "retrygen") || path.Base(string(m[1])) == "policy.schema.json"

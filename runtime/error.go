@@ -81,7 +81,7 @@ const (
 // Error returns the text of the reason.
 func (r Reason) Error() string { return string(r) }
 
-// Is reports whether target is the error of package context that corresponds to the
+// Is reports whether target is the error from package context that corresponds to the
 // reason. Some code, such as net/http, returns the cause of a context instead of its
 // error. With this method, such errors match context.DeadlineExceeded and
 // context.Canceled.

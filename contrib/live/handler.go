@@ -17,9 +17,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// An Authorize returns the name of the operator who sent a request, for the log and for
-// other operators. If the request is not allowed, it returns an error. It must be strict,
-// because an operator can stop all calls of the program.
+// An Authorize function returns the name of the operator who sent a request. The name is
+// written to the log and shown to other operators. If the request is not allowed, the
+// function returns an error. It must be strict, because an operator can stop all calls of
+// the program.
 type Authorize func(*http.Request) (who string, err error)
 
 // A Server answers operators' requests: see [Server.Handler].

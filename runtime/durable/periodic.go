@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A Schedule determines when periods begin. [Every] returns one. A cron.Schedule of
-// github.com/robfig/cron/v3, as cron.ParseStandard returns it for a cron line, also
-// implements this interface.
+// A Schedule determines when periods begin. [Every] returns one. A cron.Schedule from
+// github.com/robfig/cron/v3 also implements this interface. The function cron.ParseStandard
+// returns one for a cron expression.
 type Schedule interface {
 	// Next returns the start of the first period that begins after t, or the zero time if
 	// there is none. Its result must depend only on t, so that all workers agree.

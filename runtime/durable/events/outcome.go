@@ -20,8 +20,8 @@ const (
 	OutcomeSignaled    Outcome = "signaled"  // not an attempt: a value was sent, see admin.Client.Signal
 )
 
-// An Operator is the name of a person who changes runs and steps, and the reason for the
-// change: see admin.By.
+// An Operator identifies the person who has changed a run or a step, and gives the reason
+// for the change: see admin.By.
 type Operator struct {
 	Name   string `json:"name,omitempty"`
 	Reason string `json:"reason,omitempty"`
