@@ -125,7 +125,11 @@ func (m *runCache) sum(dirs []string, outputs []Output) (sum string, newest time
 		served[dir] = true
 		s.file(source)
 		if outputs == nil {
-			text, err := os.ReadFile(filepath.Join(dir, OutputName))
+			output := filepath.Join(dir, OutputName)
+			text, err := os.ReadFile(output)
+			if err == nil && linksOutside(output) {
+				err = errOutside // which a run reports
+			}
 			if err != nil {
 				return "", newest, err
 			}

@@ -247,6 +247,23 @@ func TestUnchangedTouched(t *testing.T) {
 	}
 }
 
+// TestUnchangedLink replaces the output by a link to a file that has the same text in
+// another folder.
+func TestUnchangedLink(t *testing.T) {
+	m := newModule(t, shop)
+	m.run(Config{})
+	output, target := filepath.Join(m.dir, OutputName), filepath.Join(t.TempDir(), "output")
+	if err := os.Rename(output, target); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, output); err != nil {
+		t.Fatal(err)
+	}
+	if r, loaded := m.run(Config{}); !loaded || len(r.Failed) != 1 || !strings.Contains(r.Problems[0].Text, "link") {
+		t.Errorf("packages were loaded: %v; got problems %v, want one about the link", loaded, r.Problems)
+	}
+}
+
 // TestLineEnds finds its output checked out with other line ends.
 func TestLineEnds(t *testing.T) {
 	m := newModule(t, shop)
