@@ -14,7 +14,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// Export converts a policy file to a document of another system. The losses are the
+// Export converts a policy file to a document for another system. The losses are the
 // settings that have no equivalent in the system, with their positions in the policy
 // file. If the file has errors or contains no policies, or if [Check] finds an error in
 // the document, Export returns these problems and no document.

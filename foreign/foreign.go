@@ -8,11 +8,11 @@
 // Problems are reported with their positions in the foreign file and use the names of its
 // fields.
 //
-// A file consists of documents. A document, such as a ConfigMap, may contain texts that
-// are files themselves. These texts are read as well, and keep their positions in the
-// outer file. A document may contain policies of several systems. Each part is converted
-// by the first kind that recognizes it. A patch or a template does not contain all
-// settings, so the rules do not check settings that are missing from it.
+// A file consists of documents. A document, such as a ConfigMap, may contain strings that
+// are files themselves. These strings are read as well, and their positions are those in
+// the outer file. A document may contain policies of several systems. Each part is
+// converted by the first kind that recognizes it. A patch or a template does not contain
+// all settings, so the rules do not check settings that are missing from it.
 //
 // To add a system, write a source file with its [Kind], list the kind in [Kinds], and put
 // sample documents into testdata/NAME. The results are written by go test -update.
@@ -38,7 +38,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A Kind is a kind of document, which contains the policies of one system.
+// A Kind is a kind of document that contains one system's policies.
 type Kind struct {
 	Name  string // name on the command line, such as grpc
 	Title string // name in messages, such as gRPC service config
@@ -85,7 +85,7 @@ func ByName(name string) *Kind {
 	return Kinds()[i]
 }
 
-// A File contains the policies in a file of another system.
+// A File contains the policies in another system's file.
 type File struct {
 	Name     string
 	Kinds    []*Kind // kinds of its documents, without duplicates
@@ -94,7 +94,7 @@ type File struct {
 	// Unread contains the reasons why some documents cannot be read. Such documents may
 	// not contain policies at all.
 	Unread []policy.Problem
-	// Template reports that one of these documents is a Helm template.
+	// Template reports whether one of these documents is a Helm template.
 	Template bool
 
 	scopes    []*section
@@ -145,9 +145,9 @@ type Options struct {
 	Patch *Patch
 }
 
-// Read reads the policies of a file of another system. The problems are sorted. The
-// problems include values that the other system refuses. The reasons why documents cannot
-// be read are in the Unread field of the File.
+// Read reads the policies in another system's file. The problems are sorted. The problems
+// include values that the other system refuses. The reasons why documents cannot be read
+// are in the Unread field of the File.
 func Read(name string, text []byte, o Options) (*File, []policy.Problem) {
 	r := newReader(&File{Name: name})
 	r.read(name, syntax.File(text), o.From, o.Patch)
@@ -176,7 +176,7 @@ var hints = [][]byte{
 	[]byte("backoff"), []byte("deadline"), []byte("redrive"), []byte("next_upstream"),
 }
 
-// MayHavePolicies reports whether a text may contain policies. It is much faster than
+// MayHavePolicies reports whether text may contain policies. It is much faster than
 // [Read].
 func MayHavePolicies(text []byte) bool {
 	lower := bytes.ToLower(text)

@@ -11,7 +11,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// Check reads a file of another system and checks its policies with the rules for policy
+// Check reads another system's file and checks its policies with the rules for policy
 // files. Problems have positions in the file and use the names of its fields. Losses are
 // problems of severity Info. The problems are sorted. They do not include the reasons why
 // documents cannot be read, which are in the Unread field of the File.

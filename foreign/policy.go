@@ -15,7 +15,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
-// A Policy is a policy of a foreign document, expressed in the terms of this module. A
+// A Policy is a policy from a foreign document, expressed in the terms of this module. A
 // zero field means the default of the policy language.
 type Policy struct {
 	retry.Policy          // its Name is valid in a policy file

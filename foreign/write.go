@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 )
 
-// PolicyFile returns the policies of files as a single policy file. It is formatted like
+// PolicyFile returns the policies in files as a single policy file. It is formatted like
 // the output of retrygen fmt and contains a comment for each loss. The same files always
 // result in the same text.
 func PolicyFile(files ...*File) []byte {

@@ -26,7 +26,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// The names of the policy file and of the generated file of a package.
+// The names of a package's policy file and its generated file.
 const (
 	SourceName = "retry.yaml"
 	OutputName = "retry_gen.go"
@@ -39,7 +39,7 @@ type Config struct {
 	Patterns []string // package patterns, as for go build; none means ./...
 	Tags     string   // build tags, as for go build
 	Strict   bool     // treat warnings as errors
-	List     bool     // fill Result.Bound; packages are then always loaded
+	List     bool     // fill Result.Bound; this always loads the packages
 	Tests    bool     // also write TestsName; an existing file is always kept up to date
 	Faults   bool     // also write FaultsName; an existing file is always kept up to date
 	Cache    string   // folder for the records of earlier runs; empty means no cache
@@ -55,7 +55,7 @@ type Result struct {
 	Policies int               // number of policy files
 	Failed   []string          // policy files from which nothing is generated because of their problems
 	Misnamed []string          // files named retry.yml, which are not read
-	Sources  map[string][]byte // texts of the files with problems, keyed by path, to print excerpts
+	Sources  map[string][]byte // contents of the files with problems, keyed by path, for printing excerpts
 	Files    []Output          // outputs of all policy files that have not failed, whether changed or not
 	Bound    []Bound           // the generated wrappers and functions, in the order of the policy files
 	Coverage []Coverage        // coverage of bound types; empty if nothing has changed since an earlier run

@@ -23,8 +23,8 @@ const (
 	hedgePath    = runtimePath + "/hedge"
 )
 
-// CapacityLiteral reports limits that cannot work (RL513). It also reports the P rules
-// about a single rate, throttle or hedge.
+// CapacityLiteral reports limits that cannot work (RL513). It also reports violations of
+// the P rules about a single rate, throttle or hedge.
 var CapacityLiteral = newRule("capacityliteral", runCapacityLiteral, []string{"RL513"}, inspect.Analyzer)
 
 // A limitKind is a kind of policy in Go code, and what is made of it.

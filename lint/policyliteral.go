@@ -19,7 +19,7 @@ import (
 
 const runtimePath = "github.com/retrygen/retrygen/runtime"
 
-// PolicyLiteral reports the P rules, for policies and for gRPC service configs.
+// PolicyLiteral reports violations of the P rules in policies and gRPC service configs.
 var PolicyLiteral = &analysis.Analyzer{
 	Name: "policyliteral",
 	Doc: `policyliteral: report retry.Policy literals that break a rule of policy files

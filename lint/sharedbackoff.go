@@ -11,7 +11,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// SharedBackOff reports backoffs with state that calls share (RL208).
+// SharedBackOff reports stateful backoffs that calls share (RL208).
 var SharedBackOff = newRule("sharedbackoff", runSharedBackOff, []string{"RL208"}, ssaForm)
 
 func runSharedBackOff(pass *analysis.Pass, r *report) {

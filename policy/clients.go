@@ -18,14 +18,14 @@ type Client struct {
 	Preset      bool     // the client equals the preset with the same name, except for its own keys
 	Methods     bool     // for a preset: whether the runtime also reads the client's errors through their methods
 	Attempts    int      // number of attempts that the client itself makes; 0 if unknown
-	Off         string   // how to reduce Attempts to one, as text for people
+	Off         string   // how to reduce Attempts to one, for people to read
 	Packages    []Symbol // paths of packages whose functions make Attempts attempts; nil means the packages of Types
 
 	// Tests of an error as a whole, in the order in which they are made. They are made
 	// before Types, and Text comes last.
 	Is   []Match // variables, for errors.Is
 	Test []Match // functions of type func(error) bool
-	Text []Match // parts of the text of an error
+	Text []Match // parts of an error's text
 
 	Types []Reader // the first reader that knows anything about an error decides
 }
@@ -39,7 +39,7 @@ type Reader struct {
 	Response   Symbol // path of an *http.Response
 	GRPC       Symbol // path of a gRPC code
 	RetryAfter Symbol // path of a wait
-	Code       Symbol // path of a text or a number that Codes classifies; "self" is the error itself
+	Code       Symbol // path of a string or a number that Codes classifies; "self" is the error itself
 	Codes      []Match
 	Class      Symbol // the outcome for every error of the type, or empty
 }

@@ -44,10 +44,10 @@ func (p *Policy) explainHedges(w io.Writer) {
 		percent(p.Hedge.Extra), most)
 }
 
-// ExplainCapacity describes the order in which the limits apply to an attempt of p, and
-// then the concurrency limit, the rate and the throttle. file is the name of the policy
-// file to print. For a policy without any of these limits, it writes nothing. Errors from
-// w are ignored.
+// ExplainCapacity describes the order in which the limits apply to an attempt of p. It
+// also describes the concurrency limit, the rate and the throttle. file is the name of
+// the policy file to print. For a policy without any of these limits, it writes nothing.
+// Errors from w are ignored.
 func (f *File) ExplainCapacity(w io.Writer, file string, p *Policy) {
 	if p.Concurrency == "" && p.Rate == "" && p.Throttle == "" && p.Hedge == nil {
 		return

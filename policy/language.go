@@ -49,8 +49,8 @@ var Language = []rules.Rule{
 // printed only on request.
 func IsNote(rule string) bool { return rule == "P921" }
 
-// Rules returns all rules about policy files: Language, then the rules of package rules,
-// each ordered by id.
+// Rules returns all rules about policy files: the rules in Language, followed by the
+// rules in package rules, each list ordered by id.
 func Rules() []rules.Rule { return slices.Concat(Language, rules.All) }
 
 // RuleByID returns the rule with the given id, such as "P102", or nil.

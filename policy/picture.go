@@ -26,8 +26,8 @@ type start struct{ least, base, greatest time.Duration }
 
 // Picture draws the schedule as an SVG image. It contains one row for each attempt, with
 // the earliest, the base and the latest time at which the attempt begins if attempts take
-// no time, and the limits that end the call. The image contains no scripts and does not
-// refer to other files. Picture returns the first error from w.
+// no time. It also shows the limits that end the call. The image contains no scripts and
+// does not refer to other files. Picture returns the first error from w.
 func (p *Policy) Picture(w io.Writer) error {
 	starts := p.starts()
 	limits := p.timeLimits()

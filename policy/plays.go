@@ -34,7 +34,7 @@ const maxPlayed = 1000
 // failure, it returns the number of attempts and the duration of the call. The values
 // come from the schedule that [Policy.Explain] prints for this kind of failure, which is
 // the schedule of p or of an entry in per_error. A class that the file defines is
-// represented by its first status. There are no plays for durable calls, nor for failures
+// represented by its first status. There are no plays for durable calls or for failures
 // that would be retried very often.
 //
 // A breaker, a budget or a limit may refuse attempts. If p has one of these, only the

@@ -128,7 +128,7 @@ func Check(name string, text []byte) (*File, []Problem) {
 }
 
 // Read reads a policy file like Check, but returns a File even if some problems are
-// errors. The File then contains everything that could be read. The File is nil if text
+// errors. In this case, the File contains whatever could be read. The File is nil if text
 // is not YAML. The spellings are for package policy/format.
 func Read(name string, text []byte) (file *File, problems []Problem, spellings *syntax.Spellings) {
 	d := newDecoder(name)

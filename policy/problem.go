@@ -51,7 +51,7 @@ func Sort(problems []Problem) {
 
 // Print prints each problem with its source line, carets under the position, and the
 // lines to paste. It uses terminal colors if color is set. sources maps file names to
-// their texts. For a file that is not in sources, Print omits the source line. Errors
+// their contents. For a file that is not in sources, Print omits the source line. Errors
 // from w are ignored.
 func Print(w io.Writer, problems []Problem, sources map[string][]byte, color bool) {
 	out := diagnostic.Printer{W: w, Color: color, Source: func(file string) []byte { return sources[file] }}

@@ -47,11 +47,11 @@ type Call struct {
 	beforeWait func() // or nil
 }
 
-// Attempt returns the context for the next attempt. Its deadline is the earliest of the
-// deadlines that ctx, Timeout and AttemptTimeout set. For a retry, it also carries the
-// number of the attempt (see [AttemptNumber]). If the attempt needs neither a deadline
-// nor a number, Attempt returns ctx itself. A context limited by AttemptTimeout ends when
-// [Call.Next] starts to wait. [Call.End] ends every derived context.
+// Attempt returns the context for the next attempt. Its deadline is the earliest of those
+// set by ctx, Timeout and AttemptTimeout. For a retry, it also carries the number of the
+// attempt (see [AttemptNumber]). If the attempt needs neither a deadline nor a number,
+// Attempt returns ctx itself. A context limited by AttemptTimeout ends when [Call.Next]
+// starts to wait. [Call.End] ends every derived context.
 func (c *Call) Attempt(ctx context.Context) context.Context {
 	p := c.policy
 	if p.AttemptTimeout <= 0 && p.Timeout <= 0 && p.HardLimit <= 0 {

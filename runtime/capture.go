@@ -35,7 +35,8 @@ type captureFunc = func(context.Context, Timeout) error
 // next one. f runs in the goroutine of the call, so it delays the call. The observers of
 // ctx receive the result as an [EventCapture].
 //
-// Package recovery provides such a function, so few programs call WithCapture themselves.
+// Package recovery provides such a function, so few programs need to call WithCapture
+// themselves.
 func WithCapture(ctx context.Context, f func(context.Context, Timeout) error) context.Context {
 	return context.WithValue(ctx, captureKey{}, f)
 }

@@ -58,9 +58,9 @@ import (
 //   - [ClassServerError]: server error;
 //   - [ClassRateLimit]: rate limit, too many requests.
 //
-// The text is not searched if an Is or As test in Classes holds. The texts of this
-// package's own errors are never searched. Only the first 16 KiB of any other text are
-// searched.
+// The text is not searched if an Is or As test in Classes holds. The text of this
+// package's own errors is never searched. For all other errors, only the first 16 KiB of
+// the text are searched.
 //
 // An error belongs to a class in Classes if one of the tests of that class holds. An
 // error that belongs to no class is of [ClassUnknown].
@@ -132,11 +132,10 @@ func (p *Policy) sample(b *breaker.Policy, failure *Failure) breaker.Sample {
 }
 
 // Samples returns the samples of a failure for a limiter and for a throttle with policy
-// t. The limiter counts an error as overload if the service had no time for the request:
-// a timeout, a rate limit or status 503. Other errors may be returned quickly, so they
-// are neutral for the limiter. For the throttle, an error means that the service has
-// accepted the request, unless a breaker with the same Count would count the error as a
-// failure.
+// t. The limiter counts a timeout, a rate limit and status 503 as overload, because the
+// service had no time for the request. Other errors may be returned quickly, so they are
+// neutral for the limiter. For the throttle, an error means that the service has accepted
+// the request, unless a breaker with the same Count would count the error as a failure.
 func (p *Policy) Samples(t *capacity.ThrottlePolicy, f Failure) (limiter, throttle capacity.Sample) {
 	f.classify(p)
 	return p.samples(t, &f)

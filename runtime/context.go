@@ -83,15 +83,14 @@ func (c *singleContext) Value(key any) any {
 
 // WithoutRetries returns a copy of ctx that limits wrapped calls to one attempt each. The
 // error of that attempt is returned unchanged, and observers receive the reason
-// [ErrWithoutRetries]. Use it if the caller itself retries, or if a late answer is
+// [ErrWithoutRetries]. Use it if the caller itself retries, or if a late response is
 // useless. Breakers, budgets and time limits apply as usual, and [AttemptNumber] returns
 // the same number as for ctx.
 //
 // Calls whose policies have Nested set are not retried either: Nested permits retries
 // inside other retries, but WithoutRetries turns off all retries. It applies to all calls
-// that receive ctx, including calls inside wrapped calls. The steps of package durable
-// are an exception, because their retries are recorded and may be made by another
-// process.
+// that receive ctx, including calls inside wrapped calls. The steps of durable runs are
+// an exception, because their retries are recorded and may be made by another process.
 func WithoutRetries(ctx context.Context) context.Context {
 	return &singleContext{attemptContext{ctx, AttemptNumber(ctx)}}
 }

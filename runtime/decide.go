@@ -110,7 +110,7 @@ type Verdict struct {
 	Wait     time.Duration // wait before the next attempt; included in Waited of the new state
 	Asked    time.Duration // the wait that the error asked for
 	Granted  time.Duration // the part of Asked that the schedule allows
-	Escalate bool          // whether the call's error matches ErrEscalated, if this ends the call
+	Escalate bool          // if the call ends, whether its error matches ErrEscalated
 
 	// If the Reason is ErrRetryAfter, Limit is the limit that Asked exceeds. It is
 	// ErrDeadline, ErrElapsed or ErrDelayBudget, or ErrRetryAfter for the Max of

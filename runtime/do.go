@@ -48,7 +48,7 @@ func (s *Shared) budget() Budget {
 // Do calls op until it succeeds, or until p allows no further attempt. It returns the
 // value of the last attempt and, if the call failed, an error. The error is usually an
 // [*Error] that wraps the error of the last attempt. An error on which the policy had no
-// effect, such as a permanent error of the first attempt, is returned unchanged: see
+// effect, such as a permanent error from the first attempt, is returned unchanged: see
 // [Error].
 //
 // op must use the context that is passed to it. AttemptTimeout and Timeout end this
@@ -135,8 +135,7 @@ func (p *Policy) Attempts(ctx context.Context) iter.Seq[*Attempt] {
 //	}
 //	return err
 //
-// [Attempt.Done] returns the error of the call if the breaker refuses a later
-// attempt.
+// If the breaker refuses a later attempt, [Attempt.Done] returns the call's error.
 func (p *Policy) AttemptsWith(ctx context.Context, s Shared) iter.Seq2[*Attempt, error] {
 	return func(yield func(*Attempt, error) bool) {
 		call := p.BeginWith(s)

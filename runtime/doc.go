@@ -25,22 +25,23 @@
 // [DoWith] and [Policy.AttemptsWith] take a [Shared], which holds the values that all
 // calls to one service share:
 //
-//   - a circuit breaker of package breaker, which records a sample of each attempt;
-//   - a [Budget], usually one of package budget, from which each retry is taken;
-//   - a gate of package capacity, which limits how many attempts are in progress and
+//   - a circuit breaker from package breaker, which records a sample of each attempt;
+//   - a [Budget], usually from package budget, which limits the retries;
+//   - a gate from package capacity, which limits how many attempts are in progress and
 //     how many start in a period.
 //
 // Any number of goroutines may use them at the same time.
 //
-// Each attempt first asks the breaker for permission, which refuses if it is open. Then
-// the attempt asks the gate's throttle, rate and limiter, where it may have to wait.
-// Finally, it asks the breaker again, for a permit. After that, the attempt and its
-// AttemptTimeout begin. The waits count against Timeout and the caller's deadline.
+// Each attempt first asks the breaker for permission. An open breaker refuses the
+// attempt. Next, the attempt asks the gate's throttle, rate and limiter, where it may
+// have to wait. Finally, it asks the breaker again, for a permit. After that, the attempt
+// and its AttemptTimeout begin. The waits count against Timeout and the caller's
+// deadline.
 //
-// If an attempt is refused, no request is made, and the refusal is not a failure of the
-// service. The call ends with [ErrBreakerOpen], [ErrThrottled], [ErrRateLimited] or
-// [ErrLimited], unless RetryOn names the class of the refusal. When an attempt ends, its
-// permits are returned before the wait for the next attempt begins.
+// If an attempt is refused, no request is made, and the refusal does not count as a
+// failure of the service. The call ends with [ErrBreakerOpen], [ErrThrottled],
+// [ErrRateLimited] or [ErrLimited], unless RetryOn names the class of the refusal. When
+// an attempt ends, its permits are returned before the wait for the next attempt begins.
 //
 // Package httpretry retries HTTP requests, package job runs the units of a job, and
 // package durable keeps the state of calls in a store, so that they survive the end of

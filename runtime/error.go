@@ -99,14 +99,13 @@ func (r Reason) Is(target error) bool {
 // net.Error.
 func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeout || r == ErrDeadline }
 
-// An Error reports why a call stopped, and wraps the error of its last attempt.
-// errors.Is and errors.As find that error, the reason, and the cause with which
-// the context ended.
+// An Error reports why a call stopped, and wraps the error of its last attempt. errors.Is
+// and errors.As find that error, the reason, and the context's cause.
 //
 // An error on which the policy had no effect is returned unchanged, without an Error.
 // This happens only on the first attempt, in one of these cases: the error is permanent
 // or unclassified; the policy allows only one attempt; the error shows that the caller's
-// context has ended; or the error is already an Error of an inner call that stopped for
+// context has ended; or the error is already an Error from an inner call that stopped for
 // the same reason as this call. Such a reason is an escalation, a deadline that is too
 // near, or a requested wait that is too long.
 type Error struct {

@@ -27,8 +27,8 @@ func read(_ context.Context, failures *int) (string, error) {
 	return "text", nil
 }
 
-// What retrygen generates for a policy without time limits: the first call is
-// peeled off the loop, so that a success costs one comparison.
+// retrygen generates this code for a policy without time limits. The first call comes
+// before the loop, so that a success costs one comparison.
 func Example() {
 	retryRead := func(ctx context.Context, failures int) (string, error) {
 		text, err := read(ctx, &failures)
@@ -56,8 +56,8 @@ func Example() {
 	// true true
 }
 
-// What retrygen generates for a policy with time limits: each attempt has a
-// context of its own.
+// retrygen generates this code for a policy with time limits. Each attempt has its own
+// context.
 func ExampleCall_Attempt() {
 	policy := retry.Policy{Name: "slow", Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: retry.None},
 		AttemptTimeout: time.Millisecond, Timeout: time.Second}
@@ -86,7 +86,7 @@ func ExampleCall_Attempt() {
 	// slow: attempts exhausted after 2 attempts and 0s of waiting: context deadline exceeded
 }
 
-// A permanent error comes back as it is, without the mark.
+// A permanent error is returned unchanged, without the mark.
 func ExamplePermanent() {
 	call := policyRead.Begin()
 	err := call.Next(context.Background(), retry.Permanent(io.EOF))
@@ -94,7 +94,7 @@ func ExamplePermanent() {
 	// Output: true
 }
 
-// A server that says when to come back is waited for, if the call has the time.
+// If a server asks for a wait, the call waits, provided that it has enough time.
 func ExampleAfter() {
 	policy := retry.Policy{Name: "fetch", DelayBudget: 10 * time.Second}
 	busy := errors.New("slow down")
@@ -128,8 +128,8 @@ func ExampleWithObserver() {
 	// stops: attempts exhausted
 }
 
-// The delay before each retry, what jitter makes of it at least and at
-// most.
+// Bounds returns the delay before each retry, and the smallest and largest delay with
+// jitter.
 func ExampleSchedule_Bounds() {
 	schedule := retry.Schedule{InitialDelay: time.Second, MaxDelay: 3 * time.Second, Jitter: retry.JitterProportional}
 	for k := 1; k <= 3; k++ {
@@ -147,7 +147,7 @@ func ExamplePolicy_Retries() {
 	// Output: true false
 }
 
-// A policy as a literal, without the generator.
+// A policy can be written as a literal, without the generator.
 func ExampleDo() {
 	policy := retry.Policy{Name: "read",
 		Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: time.Millisecond, Jitter: retry.JitterFull}}
@@ -164,7 +164,7 @@ func ExampleDo() {
 	// text <nil>
 }
 
-// A loop of one's own under a policy.
+// A hand-written loop can follow a policy.
 func ExamplePolicy_Attempts() {
 	failures := 1
 	var text string
@@ -181,7 +181,7 @@ func ExamplePolicy_Attempts() {
 	// text <nil>
 }
 
-// A loop with a breaker: if that refuses the first attempt, the loop gets the error.
+// If the breaker refuses the first attempt, the loop receives the error.
 func ExamplePolicy_AttemptsWith() {
 	b := breaker.New(breaker.Policy{Name: "upstream"})
 	send := func() (err error) {
@@ -203,7 +203,7 @@ func ExamplePolicy_AttemptsWith() {
 	// read: breaker upstream was forced open and admits no call until Reset
 }
 
-// A caller that has no time for retries switches them off.
+// A caller that has no time for retries turns them off.
 func ExampleWithoutRetries() {
 	failures := 1
 	_, err := retry.Do(retry.WithoutRetries(context.Background()), &policyRead,
@@ -213,7 +213,8 @@ func ExampleWithoutRetries() {
 	// connection refused
 }
 
-// Errors by status, type and text, and a schedule of their own for some.
+// A policy can classify errors by status, type and text, and can give some of them their
+// own schedule.
 func ExampleErrorClass() {
 	policy := retry.Policy{
 		Name:    "read",
@@ -239,8 +240,8 @@ type conflict struct{}
 func (conflict) Error() string   { return "conflict" }
 func (conflict) StatusCode() int { return 409 }
 
-// The same key for all attempts of a call, for a server that does the work of
-// one key once.
+// All attempts of a call have the same key, so a server can do the work for each key only
+// once.
 func ExampleEnsureIdempotencyKey() {
 	ctx := retry.EnsureIdempotencyKey(context.Background())
 	keys := map[string]bool{}

@@ -49,9 +49,10 @@ func (l *Live) Store(p *Policy) {
 	l.put()
 }
 
-// Limit reduces the attempts of calls that begin from now on to n, if the policy allows
-// more. A limit of 1 turns retries off, and 0 removes the limit. The time limits, the
-// breaker and the gate of the calls apply as before. Limit panics if n is negative.
+// Limit reduces the maximum number of attempts to n for calls that begin from now on, if
+// the policy allows more. A limit of 1 turns retries off, and 0 removes the limit. The
+// time limits, the breaker and the gate of the calls apply as before. Limit panics if n
+// is negative.
 func (l *Live) Limit(n int) {
 	if n < 0 {
 		panic("retry: negative limit of attempts")

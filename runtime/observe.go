@@ -18,7 +18,7 @@ const (
 	EventStop                            // an attempt failed or was refused, and none follows; Reason says why
 	EventTimeoutClamped                  // a timeout exceeded the hard limit; reported before the first attempt
 	EventCapture                         // a timeout was captured; Err describes what was not captured
-	EventHedge                           // a second request of an attempt has returned, with Err or an answer
+	EventHedge                           // a second request of an attempt has returned, with Err or a result
 )
 
 var eventKinds = [...]string{"retry", "stop", "timeout clamped", "capture", "hedge"}
@@ -42,7 +42,7 @@ type Event struct {
 	Wait       time.Duration // EventRetry: the wait before the next attempt
 	RetryAfter time.Duration // the wait that the error asked for; EventRetry: only the part that is allowed
 	Waited     time.Duration // sum of the waits before this one
-	Queued     time.Duration // sum of the waits for a permit of the limiter and a turn of the rate
+	Queued     time.Duration // sum of the waits for the limiter's permits and the rate's slots
 	Reason     Reason        // EventStop: why no attempt follows
 
 	Breaker      string        // name of the breaker, or empty
@@ -69,7 +69,7 @@ type observerKey struct{}
 // make calls, the observers may be called concurrently. A successful attempt causes no
 // event and costs nothing.
 //
-// Like a trace of net/http/httptrace, the observer is part of the context. It needs no
+// Like a net/http/httptrace trace, the observer is part of the context. It needs no
 // registry and no change to any wrapper.
 func WithObserver(ctx context.Context, f func(context.Context, Event)) context.Context {
 	observe := f

@@ -56,9 +56,9 @@ func (b Backoff) String() string {
 	return "unknown backoff"
 }
 
-// A Jitter is a mode of randomizing delays, so that callers that failed together
-// do not retry together. A delay is drawn uniformly from a band whose upper end
-// is at most MaxDelay.
+// A Jitter is a mode for randomizing delays, so that callers that failed together do not
+// retry together. A delay is drawn uniformly from a band whose upper end is at most
+// MaxDelay.
 type Jitter uint8
 
 // The jitter modes, with the band from which a delay d is drawn uniformly.
@@ -96,7 +96,7 @@ const (
 	ClassCanceled    Class = "canceled"
 	ClassBreakerOpen Class = "breaker_open" // a circuit breaker refused the call
 	ClassLimited     Class = "limited"      // a limiter refused the call
-	ClassRateLimited Class = "rate_limited" // a rate limit of this process refused the call; servers: see ClassRateLimit
+	ClassRateLimited Class = "rate_limited" // this process's rate limit refused the call; for servers, see ClassRateLimit
 	ClassThrottled   Class = "throttled"    // a throttle refused the call
 	ClassTransient   Class = "transient"    // the union of the first four
 	ClassUnknown     Class = "unknown"      // nothing is known about the error: see RetryUnknown of Policy
@@ -253,7 +253,7 @@ type Policy struct {
 	// [WithScopeTimeout]. Zero means no limit.
 	HardLimit time.Duration
 	// Capture saves the state of the interrupted work when a time limit ends an attempt
-	// or the call, if the context has a recorder of package recovery.
+	// or the call, if the context has a recovery.Recorder.
 	Capture bool
 
 	// RetryOn restricts retries to these classes. Empty means every error that

@@ -8,7 +8,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// A Refusal is the error of a breaker that refuses an attempt. It matches
+// A Refusal is the error for an attempt that a breaker refused. It matches
 // [ErrBreakerOpen], and [ErrEscalated] if the breaker is escalated. errors.As finds it in
 // the [*Error] of a call that the breaker has ended:
 //
@@ -18,15 +18,15 @@ import (
 type Refusal struct {
 	Breaker string        // name of the breaker
 	State   breaker.State // state of the breaker when it refused the attempt
-	// AdmitsAt is the time after which an open breaker may admit an attempt. It is zero
-	// in the other states, in which the breaker may admit an attempt at any time or
-	// admits none before Reset.
+	// AdmitsAt is the time after which an open breaker may admit an attempt. In the other
+	// states, it is zero, because the breaker may admit an attempt at any time or admits
+	// none before Reset.
 	AdmitsAt time.Time
 	AdmitsIn time.Duration // time from the refusal to AdmitsAt, or 0
 }
 
-// RefusalBy returns the refusal by the breaker name in state s, for [Inputs.Refusal].
-// AdmitsIn is not set.
+// RefusalBy returns the refusal by the breaker with the given name in state s, for
+// [Inputs.Refusal]. AdmitsIn is not set.
 func RefusalBy(name string, s breaker.Snapshot) Refusal {
 	return Refusal{Breaker: name, State: s.State, AdmitsAt: s.OpenUntil}
 }

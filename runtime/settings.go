@@ -13,8 +13,8 @@ import (
 
 // Settings are the settings of a policy as text. Packages that store calls use them to
 // notice that a policy has changed, and to print the changes. Policies that make the same
-// decisions have the same Settings, because Settings contain only effective values, and
-// no values without effect. The zero value means that nothing is known.
+// decisions have the same Settings, because Settings contain only values that have an
+// effect. The zero value means that nothing is known.
 //
 // The text is a heading followed by a `name: value` line for each setting that differs
 // from its default. Settings are named as in policy files. The text does not change with
@@ -43,9 +43,9 @@ const noLimit, unlimited = "none", "unlimited"
 
 // Settings returns the settings of the policy, without its Name.
 //
-// The errors in a class's Is are compared by their types and texts. Functions are
-// compared by their names, without type arguments. The name of a function literal may
-// change with the program, so only the number of function literals is compared.
+// The errors in a class's Is are compared by type and text. Functions are compared by
+// their names, without type arguments. The name of a function literal may change with the
+// program, so only the number of function literals is compared.
 func (p *Policy) Settings() Settings {
 	var w settingsWriter
 	w.WriteString(settingsHeading)
@@ -291,7 +291,7 @@ func valueOf(values map[string]string, name string) string {
 }
 
 // MaxAttempts returns how many attempts a call may make. If classes have their own
-// limits, it returns the greatest one. It returns 0 if nothing is known, and [Unlimited]
+// limits, it returns the largest one. It returns 0 if nothing is known, and [Unlimited]
 // if there is no limit.
 func (s Settings) MaxAttempts() (most int) {
 	values := s.All()

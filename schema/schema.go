@@ -21,17 +21,17 @@ var text []byte
 //go:embed scenario.schema.json
 var scenarioText []byte
 
-// ID is the $id of the schema of policy files, which is the URL at which the schema is
+// ID is the $id of the schema for policy files. It is the URL at which the schema is
 // published.
 const ID = "https://raw.githubusercontent.com/retrygen/retrygen/main/schema/policy.schema.json"
 
-// ScenarioID is the $id of the schema of scenarios.
+// ScenarioID is the $id of the schema for scenarios.
 const ScenarioID = "https://raw.githubusercontent.com/retrygen/retrygen/main/schema/scenario.schema.json"
 
-// JSON returns a copy of the text of the schema of policy files.
+// JSON returns a copy of the schema for policy files.
 func JSON() []byte { return bytes.Clone(text) }
 
-// ScenarioJSON returns a copy of the text of the schema of scenarios.
+// ScenarioJSON returns a copy of the schema for scenarios.
 func ScenarioJSON() []byte { return bytes.Clone(scenarioText) }
 
 // A Violation is a difference between a value and the schema.

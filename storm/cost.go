@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// A Cost is an estimate of the worst-case cost of a simulation, in which every call makes
-// all the attempts that its policy allows.
+// A Cost is an estimate of the worst-case cost of a simulation. In the worst case, every
+// call makes all the attempts that its policy allows.
 type Cost struct {
 	Time  time.Duration // estimated time on the given number of processors
 	Bytes int64

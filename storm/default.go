@@ -121,8 +121,8 @@ const (
 // loses 70 % of its workers for a short time. In the second storm, 70 % of its requests
 // fail. The service takes a tenth of the attempt timeout for a request. If this is more
 // than a second, all times of the storm are scaled up and the rate is scaled down, so
-// that the same number of requests wait. Attempts of more than an hour are simulated as
-// attempts of an hour.
+// that the same number of requests wait. Attempts longer than an hour are simulated as
+// one-hour attempts.
 func Default(c Client) []*System {
 	limit := cmp.Or(c.Policy.AttemptTimeout, c.Policy.Timeout)
 	if limit <= 0 {

@@ -29,7 +29,7 @@
 // and the worker becomes idle when these calls have ended. If one of the calls fails, the
 // request fails with status 503.
 //
-// By default, a service continues to serve requests whose callers have gone. A service
+// By default, a service continues to serve requests whose callers are gone. A service
 // with Notices drops such a request instead of serving it, and ends the calls that it is
 // making for the request. It never interrupts a worker.
 //

@@ -10,10 +10,10 @@ type ServiceSecond struct {
 	Offered int // requests that arrived, including refused ones
 	First   int // how many of these were first attempts; the others are retries
 	Good    int // requests that succeeded
-	Wasted  int // requests that were served although their callers had gone
+	Wasted  int // requests that were served although their callers were gone
 	Failed  int // requests that failed after being served
 	Refused int // requests that were not served
-	Dropped int // requests that were not served because their callers had gone
+	Dropped int // requests that were not served because their callers were gone
 
 	Started int     // requests that a worker began to serve
 	Waited  float64 // total seconds that these requests had waited

@@ -26,8 +26,8 @@ func (v *Verdict) Text() string {
 	return "recovers after " + duration.Format(worst.After)
 }
 
-// Reason returns a sentence that explains why the load with the given index recovers or
-// does not. It describes the worst run.
+// Reason returns a sentence that explains why the load with the given index does or does
+// not recover. It describes the worst run.
 func (r *Result) Reason(load int) string {
 	v := &r.Verdicts[load]
 	run := r.Runs[v.worst()]

@@ -30,10 +30,10 @@ var remedies = []struct {
 	{"a service that drops the requests of callers that have gone", withNotice},
 }
 
-// Remedies tries changes with which the load with the given index may recover. It returns
-// at most the given number of changes with which the load recovers in every run. It tries
-// each change in fewer runs than o specifies, because the result is only advice. If the
-// simulation of a change reaches a limit, the change is not a remedy.
+// Remedies tries changes that may help the load with the given index to recover. It
+// returns up to the given number of changes that let the load recover in every run. It
+// tries each change in fewer runs than o specifies, because the result is only advice. If
+// the simulation of a change reaches a limit, the change is not a remedy.
 func Remedies(sys *System, load, most int, o Options) (list []Remedy) {
 	const runs = 2
 	o.Seeds, o.Progress = runs, nil

@@ -15,7 +15,7 @@ type Options struct {
 	Seeds    int // number of runs, with the seeds 1, 2, …; 0 means 5
 	Parallel int // number of simultaneous runs; 0 means 1
 
-	// Progress, if not nil, is called with the share of all seconds that have been
+	// Progress, if not nil, is called with the fraction of all seconds that has been
 	// simulated. Multiple goroutines may call it.
 	Progress func(done float64)
 	// MaxEvents limits the number of events in a run. If a run has more events, Simulate
@@ -160,7 +160,7 @@ func (v *Verdict) worst() int {
 	return worst
 }
 
-// Amplification returns the greatest Amplification of all runs.
+// Amplification returns the largest Amplification of any run.
 func (v *Verdict) Amplification() (most float64) {
 	for _, o := range v.Outcomes {
 		most = max(most, o.Amplification)

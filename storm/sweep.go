@@ -13,7 +13,7 @@ import (
 	"github.com/retrygen/retrygen/policy/duration"
 )
 
-// A Sweep is a setting in a file that is varied, and the values to try.
+// A Sweep describes a setting to vary in a file, and the values to try.
 type Sweep struct {
 	Path   string // path of the setting, such as budgets.calls.ratio
 	Values []string

@@ -30,7 +30,7 @@ type Service struct {
 	Workers   int   // workers of each instance; 0 means 1
 	Time      Times // service time of a request, without the calls that it makes
 	Queue     int   // number of requests that may wait for a worker in each instance, or Unlimited
-	Notices   bool  // whether the service drops requests whose callers have gone
+	Notices   bool  // whether the service drops requests whose callers are gone
 	Calls     []Target
 	Parallel  bool // whether a request makes all Calls at once, instead of one after another
 }

@@ -10,9 +10,9 @@ type Call func(ctx context.Context, in int) (int, error)
 
 // A Subject is one library. A field is nil if the library does not have the feature.
 //
-// The functions of a Subject are called before the timer starts. They prepare everything
-// that calls may share. If the library's documentation says that something must not be
-// shared, the Call that the function returns creates it for each call.
+// The functions of a Subject are called before the timer starts. They prepare whatever
+// calls may share. If the library's documentation says that something must not be shared,
+// the Call that the function returns creates it for each call.
 type Subject struct {
 	Name string
 
@@ -29,10 +29,10 @@ type Subject struct {
 	Permanent func() Call
 	// Timeout limits each attempt of f to attemptTimeout or longTimeout, without retries.
 	Timeout func(f Call, limit time.Duration) Call
-	// Breaker is a success through a closed breaker.
+	// Breaker is a successful call through a closed breaker.
 	Breaker func() Call
-	// FailureRate is a success through a closed breaker that opens when at least 20
-	// attempts were made in 10s and half of them have failed.
+	// FailureRate is a successful call through a closed breaker that opens when at least
+	// 20 attempts were made in 10s and half of them have failed.
 	FailureRate func() Call
 	// Budget is Retry with a retry budget.
 	Budget func() Call

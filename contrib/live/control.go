@@ -86,7 +86,7 @@ type Status struct {
 	Since    time.Time `json:"since,omitzero"`        // when it took effect; zero for the compiled version
 	Accepted int       `json:"accepted"`              // number of changes
 	Refused  int       `json:"refused"`               // number of versions with problems
-	Problem  string    `json:"problem,omitempty"`     // problem of the last version, if it was refused
+	Problem  string    `json:"problem,omitempty"`     // problem of the most recent version, if it was refused
 	Last     []string  `json:"last_change,omitempty"` // settings of the last change
 }
 

@@ -10,9 +10,9 @@
 //
 // A new version is checked exactly as retrygen checks a policy file. If it has no
 // problems, it is applied as a whole. Otherwise nothing changes, and the error describes
-// each problem and its line. A problem may be a mistake in the file, or a change to
-// something that is compiled into the program, such as a binding, an error class with Go
-// types, or retries or a time limit for calls that had none.
+// each problem and its line. A problem may be a mistake in the file. It may also be a
+// change to something that is compiled into the program, such as a binding or an error
+// class with Go types, or the addition of retries or a time limit to calls that had none.
 //
 // A call keeps the policy that it started with. Breakers, budgets, limits and rates keep
 // their state as far as their new settings allow. Durable steps record the change in the

@@ -14,11 +14,12 @@
 //
 //   - Three processes, each with an owner's lease, up to two runs at a time, and a queue of
 //     updates that share transactions across runs.
-//   - Runs with a single row, whose claim starts attempt 1 of their only step and whose
-//     end is the end of that attempt, and runs with a row for each of two steps.
-//   - Claims of new runs in one statement, and claims of other runs with locks. Ends in
-//     one statement if the version that the claim has stored is unchanged, and otherwise
-//     with locks. Starts and ends of attempts in transactions.
+//   - Runs with a single row, and runs with a row for each of two steps. The claim of a
+//     single-row run starts attempt 1 of its only step, and the run's end is the end of
+//     that attempt.
+//   - Claims of new runs in one statement, and claims of other runs with locks. Ends of
+//     runs in one statement if the version stored by the claim is unchanged, and
+//     otherwise with locks. Starts and ends of attempts in transactions.
 //   - Successes that are held in the process until the next update of their run. That
 //     update records the success before its own decision, in the same transaction.
 //   - Attempts that fail or are lost, steps that may not be repeated after a loss, and a

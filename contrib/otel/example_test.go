@@ -36,7 +36,7 @@ func show(spans *tracetest.InMemoryExporter) {
 }
 
 func ExampleTelemetry_Start() {
-	spans := tracetest.NewInMemoryExporter() // in a program, an exporter of OTLP
+	spans := tracetest.NewInMemoryExporter() // in a program, an OTLP exporter
 	telemetry, err := otelretry.New(otelretry.Options{
 		TracerProvider: trace.NewTracerProvider(trace.WithSyncer(spans)),
 	})

@@ -58,7 +58,7 @@
 // histogram retry.call.duration, in seconds, with the attributes retry.call and
 // error.type.
 //
-// [Telemetry.ObserveCapacity] and [Telemetry.ObserveHedges] add metrics of limits and
+// [Telemetry.ObserveCapacity] and [Telemetry.ObserveHedges] add metrics for limits and
 // hedges. [Telemetry.ObserveState] adds gauges for the records in a store.
 //
 // No attribute contains the id of a call, a run, a step or a job, unless [Options] adds
@@ -90,7 +90,7 @@ type Options struct {
 	// MeterProvider creates the instruments. The default is package otel's global
 	// provider.
 	MeterProvider metric.MeterProvider
-	// JobID adds the attribute job_id to the metrics of retries and of the completion
+	// JobID adds the attribute job_id to the metrics for retries and the completion
 	// ratio. It is the id of a job, or of a run with a budget. The default is false.
 	JobID bool
 }
@@ -131,13 +131,13 @@ func New(o Options) (*Telemetry, error) {
 }
 
 // ObserveBreakers counts the state changes of breakers from now on and reports their
-// states. Pass it the result of the Breakers method of a generated Shared. If several
-// breakers have the same name, the metrics show the state of the one that changed last.
+// states. Pass it the result of a generated Shared's Breakers method. If several breakers
+// have the same name, the metrics show the state of the one that changed last.
 func (t *Telemetry) ObserveBreakers(breakers ...*breaker.Breaker) {
 	measure.Breakers(&t.sink, breakers)
 }
 
-// ObserveJob counts an event of a group and adds it to the current span. Pass it to
+// ObserveJob counts an event from a group and adds it to the current span. Pass it to
 // [job.Group.Observe].
 func (t *Telemetry) ObserveJob(ctx context.Context, e job.Event) {
 	measure.Job(ctx, &t.sink, &e)

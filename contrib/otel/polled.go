@@ -13,19 +13,18 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// ObserveCapacity adds metrics of concurrency limits, rates and throttles. Pass it the
-// result of the Capacity method of a generated Shared. The values are read when metrics
-// are collected, so they cost nothing in a call. If several limits have the same name,
-// the metrics contain the sum of their values or, for throttles, the greatest share.
+// ObserveCapacity adds metrics for concurrency limits, rates and throttles. Pass it the
+// result of a generated Shared's Capacity method. The values are read when metrics are
+// collected, so they cost nothing in a call. If several limits have the same name, the
+// metrics contain the sum of their values or, for throttles, the largest share.
 func (t *Telemetry) ObserveCapacity(sets ...capacity.Set) { t.polled.Add(sets...) }
 
-// ObserveHedges adds metrics of hedges, which are read like the metrics of
-// [Telemetry.ObserveCapacity]. Pass it the result of the Hedges method of a generated
-// Shared.
+// ObserveHedges adds metrics for hedges, which are read like the metrics of
+// [Telemetry.ObserveCapacity]. Pass it the result of a generated Shared's Hedges method.
 func (t *Telemetry) ObserveHedges(hedges ...*hedge.Hedge) { t.polled.AddHedges(hedges) }
 
 // ObserveChanges adds counters for the versions of policy files that were accepted and
-// refused while the program was running. A Control of package live counts them.
+// refused while the program was running. A live.Control counts them.
 func (t *Telemetry) ObserveChanges(controls ...interface {
 	Counts() (pkg string, accepted, refused int)
 }) {

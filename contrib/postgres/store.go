@@ -96,10 +96,10 @@ func Schema(name string) Option { return func(o *options) { o.schema = name } }
 // session, set the URL of the server itself.
 func Listen(url string) Option { return func(o *options) { o.listen = url } }
 
-// Existing makes [Open] return an error if the schema contains no tables of a store, or
-// if they have an older format. Open then neither creates nor migrates tables. The error
-// for missing tables matches [io/fs.ErrNotExist]. Use it in programs that read another
-// program's store.
+// Existing makes [Open] return an error if the schema contains no store tables, or if its
+// tables have an older format. In both cases, Open neither creates nor migrates tables.
+// The error for missing tables matches [io/fs.ErrNotExist]. Use it in programs that read
+// another program's store.
 func Existing() Option { return func(o *options) { o.existing = true } }
 
 const (
@@ -119,8 +119,8 @@ const (
 // store opens two more connections, one for lease renewals and one for notifications, and
 // occasionally a third one for maintenance.
 //
-// If the server does not answer, Open returns an error within about 20s, or when
-// ctx ends. The caller must call [Store.Close].
+// If the server does not respond, Open returns an error within about 20s, or when ctx
+// ends. The caller must call [Store.Close].
 func Open(ctx context.Context, url string, opts ...Option) (*Store, error) {
 	return open(ctx, url, nil, opts)
 }
@@ -252,7 +252,7 @@ FROM pg_control_system()`, pgx.QueryExecModeExec).Scan(&incarnation)
 	return incarnation, err
 }
 
-// Guarantee returns what the store guarantees. Acknowledged updates survive the process.
+// Guarantee describes the store's guarantees. Acknowledged updates survive the process.
 // They survive a power failure, unless the server runs with fsync=off. If there is a
 // synchronous standby, they also survive the loss of the machine. The incarnation changes
 // after a failover and when a backup is restored. It is read for each new connection.

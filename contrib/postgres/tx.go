@@ -19,10 +19,11 @@ import (
 // retry_run.
 //
 // The transaction's settings apply, including synchronous_commit. If its isolation level
-// is serializable or repeatable read, PostgreSQL may report a conflict. StartTx then
-// returns an error in which errors.As finds a *pgconn.PgError. Repeat the transaction.
+// is serializable or repeatable read, PostgreSQL may report a conflict. In this case,
+// StartTx returns an error in which errors.As finds a *pgconn.PgError. Repeat the
+// transaction.
 //
-// If tx is nil, Tx returns nil, and StartTx then returns an error.
+// If tx is nil, Tx returns nil, for which StartTx returns an error.
 func (s *Store) Tx(tx pgx.Tx) storage.Transaction {
 	if isNil(tx) {
 		return nil

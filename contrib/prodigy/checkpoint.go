@@ -10,7 +10,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
-// A Checkpoint is the retry state in a checkpoint of Prodigy.
+// A Checkpoint is the retry state in a Prodigy checkpoint.
 type Checkpoint struct {
 	File     string    // name of the file, as given to Read
 	Workflow string    // id of the workflow, or ""
@@ -37,7 +37,7 @@ type Command struct {
 	MaxAttempts int // Prodigy's limit on attempts, including the first one; 0 if unknown
 	Succeeded   bool
 	DeadLetter  bool // whether Prodigy has moved the item to its dead letter queue
-	// Lost reports that the last attempt began but that its end was not recorded because
+	// Lost reports whether the last attempt began, but its end was not recorded because
 	// its agent died.
 	Lost   bool   `json:",omitempty"`
 	Output string // output of a successful step, or ""

@@ -1,6 +1,6 @@
-// Package prodigy reads the retry state in checkpoints of Prodigy. A workflow that was
-// started in Prodigy can then continue as a run of package durable, with its remaining
-// attempts, the rest of its waits, and its history.
+// Package prodigy reads the retry state in Prodigy checkpoints, so that a workflow that
+// was started in Prodigy can continue as a durable run, with its remaining attempts, the
+// rest of its waits, and its history.
 //
 // [Read] reads a checkpoint. [Merge] combines the checkpoints of the agents of a job.
 // [Checkpoint.Policy] and [Checkpoint.Breaker] return Prodigy's configuration, so that
@@ -14,5 +14,5 @@
 //   - the state of a MapReduce job, which counts the attempts of each item;
 //   - the items in the dead letter queue of a job, one by one or exported.
 //
-// If a checkpoint contains several counts of the same attempts, the greatest one is used.
+// If a checkpoint contains several counts of the same attempts, the largest one is used.
 package prodigy

@@ -24,7 +24,7 @@ type Step struct {
 	Scope []string      // names of its scopes, starting with the outermost one: see durable.Scope
 }
 
-// A Report describes what an import has recorded and what it has not.
+// A Report describes what an import has recorded and what it has left out.
 type Report struct {
 	Run   string
 	Steps []Imported // the recorded steps in the order of the commands

@@ -1,5 +1,5 @@
 // Package promretry exports metrics about retry policies to Prometheus. One [Metrics]
-// counts events of wrapped calls (package retry), groups (package job) and engines
+// counts events from wrapped calls (package retry), groups (package job) and engines
 // (package durable):
 //
 //	metrics := promretry.New(promretry.Options{})
@@ -100,9 +100,9 @@ import (
 
 // Options configures a [Metrics].
 type Options struct {
-	// JobID adds the label job_id to the metrics of retries and of the completion ratio.
-	// It is the id of a job, or of a run with a budget. Each job then has its own time
-	// series, until [Metrics.Forget]. The default is false.
+	// JobID adds the label job_id to the metrics for retries and the completion ratio. It
+	// is the id of a job, or of a run with a budget. With JobID, each job has its own
+	// time series, until [Metrics.Forget]. The default is false.
 	JobID bool
 }
 
@@ -127,19 +127,19 @@ func New(o Options) *Metrics {
 	return m
 }
 
-// ObserveCall counts an event of a wrapped call. Pass it to [retry.WithObserver].
+// ObserveCall counts an event from a wrapped call. Pass it to [retry.WithObserver].
 func (m *Metrics) ObserveCall(ctx context.Context, e retry.Event) { measure.Call(ctx, &m.sink, &e) }
 
 // ObserveBreakers counts the state changes of breakers from now on and reports their
-// states. Pass it the result of the Breakers method of a generated Shared. If several
-// breakers have the same name, the metrics show the state of the one that changed last.
+// states. Pass it the result of a generated Shared's Breakers method. If several breakers
+// have the same name, the metrics show the state of the one that changed last.
 func (m *Metrics) ObserveBreakers(breakers ...*breaker.Breaker) { measure.Breakers(&m.sink, breakers) }
 
-// ObserveJob counts an event of a group. Pass it to [job.Group.Observe].
+// ObserveJob counts an event from a group. Pass it to [job.Group.Observe].
 func (m *Metrics) ObserveJob(ctx context.Context, e job.Event) { measure.Job(ctx, &m.sink, &e) }
 
-// ObserveDurable counts an event of an engine, and of its groups and budgets. Pass
-// it to [durable.OnEvent].
+// ObserveDurable counts an event from an engine or from one of its groups or budgets.
+// Pass it to [durable.OnEvent].
 func (m *Metrics) ObserveDurable(ctx context.Context, e events.Event) {
 	measure.Durable(ctx, &m.sink, &e)
 }

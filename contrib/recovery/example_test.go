@@ -11,7 +11,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A step whose time runs out, and the run after it.
+// A step times out, and the next run continues the work.
 func Example() {
 	base, err := os.MkdirTemp("", "run")
 	if err != nil {
@@ -28,7 +28,7 @@ func Example() {
 			return err
 		},
 	})
-	// Generated code has such a policy for a scope with capture: true.
+	// Generated code contains a policy like this for a scope with capture: true.
 	policy := retry.Policy{
 		Name: "step", Schedule: retry.Schedule{MaxAttempts: 1}, Timeout: time.Millisecond, Scope: "step", Capture: true,
 	}

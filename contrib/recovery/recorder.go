@@ -58,7 +58,7 @@ type Step struct {
 }
 
 // With returns a copy of ctx. Calls with this context capture their timeouts with r. Use
-// this context for everything around the steps. A timeout outside the steps is attributed
+// this context for the code around the steps. A timeout outside the steps is attributed
 // to the step that began last.
 func (r *Recorder) With(ctx context.Context) context.Context {
 	return retry.WithCapture(ctx, func(ctx context.Context, t retry.Timeout) error {

@@ -28,7 +28,7 @@ type Resumption struct {
 	ResumeFrom string `json:"resume_from,omitempty"`
 }
 
-// Resume returns how a run may continue after a timeout. If it is unknown whether there
+// Resume describes how a run may continue after a timeout. If it is unknown whether there
 // are uncommitted changes, Resume assumes that there are.
 func Resume(e Event) Resumption {
 	switch {

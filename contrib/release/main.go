@@ -4,11 +4,11 @@
 //	go run . [-tag] v0.1.0     in contrib/release, on a clean checkout
 //	go run . -licenses         writes docs/licenses.md
 //
-// During development, nested modules find each other through replace lines, but the go
-// command does not install programs whose go.mod contains one. The release commit
+// During development, nested modules find each other through replace directives, but the
+// go command does not install programs whose go.mod contains one. The release commit
 // contains versions and checksums instead. Release creates this commit in a separate
 // folder, outside the branch. It serves all modules from there as a module proxy would,
-// and uses them to install the programs and build the packages. With -tag, it then tags
+// and uses them to install the programs and build the packages. With -tag, it also tags
 // the commit and prints what to push.
 package main
 

@@ -13,7 +13,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// An order and the mail of its receipt: both are recorded, or neither is.
+// An order and the run that mails its receipt are recorded together or not at all.
 func ExampleStore_Transact() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "shop")

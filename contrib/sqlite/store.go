@@ -59,9 +59,9 @@ var (
 type Option func(*Store)
 
 // Existing makes [Open] return an error if there is no database at path, or if the
-// database has an older format. Open then neither creates nor migrates a database. The
-// error for a missing database matches [io/fs.ErrNotExist]. Use it in programs that read
-// another program's database.
+// database has an older format. In both cases, Open neither creates nor migrates a
+// database. The error for a missing database matches [io/fs.ErrNotExist]. Use it in
+// programs that read another program's database.
 func Existing() Option { return func(s *Store) { s.existing = true } }
 
 // openTimeout limits how long Open waits for a process that creates or migrates

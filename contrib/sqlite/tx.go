@@ -32,8 +32,8 @@ var _ storage.Transaction = (*Tx)(nil)
 //
 // While f is running, all updates of the store wait, in all processes, including lease
 // renewals. So f must finish quickly. It must use the store only through the transaction,
-// and must not use an engine, because f would then wait for itself. Transact waits for
-// other updates to finish, but no longer than until ctx ends.
+// and must not use an engine, because that would make f wait for itself. Transact waits
+// for other updates to finish, but no longer than until ctx ends.
 func (s *Store) Transact(ctx context.Context, f func(*Tx) error) error {
 	if err := s.lock.acquire(ctx, s.closed); err != nil {
 		return s.waiting(err)
@@ -75,22 +75,22 @@ func (s *Store) Transact(ctx context.Context, f func(*Tx) error) error {
 	return err
 }
 
-// ExecContext executes a statement, like the method of [sql.Tx]. When ctx ends, a
-// statement that has already started is not stopped, because SQLite would roll back the
+// ExecContext executes a statement, like [sql.Tx.ExecContext]. When ctx ends, a statement
+// that has already started is not stopped, because SQLite would roll back the
 // transaction.
 func (t *Tx) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	result, err := t.session.conn.ExecContext(t.context(ctx), text, args...)
 	return result, t.note(err)
 }
 
-// QueryContext executes a query, like the method of [sql.Tx]. Close its rows before the
+// QueryContext executes a query, like [sql.Tx.QueryContext]. Close its rows before the
 // next statement.
 func (t *Tx) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	rows, err := t.session.conn.QueryContext(t.context(ctx), text, args...)
 	return rows, t.note(err)
 }
 
-// QueryRowContext executes a query for one row, like the method of [sql.Tx].
+// QueryRowContext executes a query for one row, like [sql.Tx.QueryRowContext].
 func (t *Tx) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
 	return t.session.conn.QueryRowContext(t.context(ctx), text, args...)
 }

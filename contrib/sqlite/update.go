@@ -26,7 +26,7 @@ type writer struct {
 }
 
 // Update implements [storage.Store]. Until ctx ends, it waits for earlier updates by all
-// processes, and for other programs that lock the database. After an SQLite failure, the
+// processes, and for other programs that lock the database. After a SQLite failure, the
 // next update opens a new connection.
 func (s *Store) Update(
 	ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error),

@@ -1,6 +1,6 @@
 // Package assist answers an editor's questions about a policy file that is being written:
-// what is wrong, what can be written here, what does this mean, where is it defined, and
-// how is it corrected. Both the language server and the playground use it.
+// what is wrong, what can be written here, what something means, where it is defined, and
+// how to correct it. Both the language server and the playground use it.
 //
 // Positions are as in package policy: lines and columns start at 1, and columns count
 // bytes.
@@ -34,8 +34,8 @@ type reading struct {
 	problems []policy.Problem
 }
 
-// New returns a document with a copy of text. The first method that has to parse the
-// policy file takes longer than the other methods, which then use the result.
+// New returns a document with a copy of text. The first method call that has to parse the
+// policy file takes longer than later calls, which reuse the result.
 func New(name string, text []byte) *Document {
 	d := &Document{Name: name, Text: bytes.Clone(text), lines: []int{0}}
 	for i, c := range d.Text {

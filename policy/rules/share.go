@@ -61,8 +61,9 @@ func notIdempotent(f *File, report report) {
 
 // Ambiguous returns the first class in retryOn whose errors can occur after the service
 // has done the work. It returns false if retryOn contains no such class. An empty retryOn
-// means all errors, so Ambiguous then returns "" and true. unprocessed reports whether
-// the file states that the work was not done when an error of the given class occurs.
+// means all errors. In this case, Ambiguous returns "" and true. unprocessed reports
+// whether the file states that the work was not done when an error of the given class
+// occurs.
 func Ambiguous(retryOn []retry.Class, unprocessed func(retry.Class) bool) (retry.Class, bool) {
 	if len(retryOn) == 0 {
 		return "", true

@@ -13,7 +13,7 @@ import (
 //
 // If a breaker has no rates, is closed and has seen no failure since the last success, it
 // costs one atomic load before each attempt and one after it. With a FailureRate, a
-// success also costs a clock reading and an atomic addition, and with a SlowRate one more
+// success also costs a clock reading and an atomic addition. A SlowRate adds one more
 // clock reading. With WindowCalls, a FailureRate needs no clock reading. Once the last
 // WindowCalls attempts have all succeeded, the breaker costs no more than a breaker
 // without rates. A breaker starts no timers or goroutines.
@@ -203,8 +203,8 @@ func (b *Breaker) Reset() {
 	b.unlockChanged()
 }
 
-// Save returns the state of the breaker. It does not include the attempts in progress or
-// the counts of the window.
+// Save returns the state of the breaker. The state does not include attempts in progress
+// or the window's counts.
 func (b *Breaker) Save() Snapshot {
 	b.lock()
 	defer b.unlock()

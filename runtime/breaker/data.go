@@ -31,8 +31,9 @@ type Snapshot struct {
 	// Window contains three counts for each tenth of the window: all attempts, failed
 	// attempts and slow attempts. The last tenth is the current one.
 	Window [][3]int64 `json:"window,omitzero"`
-	// Calls contains the last attempts if the policy has WindowCalls, with the latest one
-	// at the end: s for a success, f for a failure, and S and F for slow attempts.
+	// Calls contains the most recent attempts, oldest first, if the policy has
+	// WindowCalls. Each attempt is one letter: s for a success, f for a failure, and S or
+	// F if the attempt was slow.
 	Calls string `json:"calls,omitzero"`
 }
 

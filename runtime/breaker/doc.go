@@ -31,9 +31,9 @@
 // # Rates
 //
 // The FailureRate and SlowRate of a policy open a breaker when a given share of the
-// latest attempts has failed or was slow. The latest attempts are either those within a
-// period or a fixed number of them. Attempts within a period are counted in a ring of ten
-// buckets, as in Hystrix, so the memory use does not depend on the load.
+// latest attempts has failed or was slow. The latest attempts are either all attempts
+// within a period or a fixed number of attempts. Attempts within a period are counted in
+// a ring of ten buckets, as in Hystrix, so the memory use does not depend on the load.
 //
 // # Generations
 //

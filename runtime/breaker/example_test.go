@@ -18,7 +18,7 @@ var policyRead = retry.Policy{
 
 func read(context.Context) (string, error) { return "", errors.New("connection refused") }
 
-// Three failures in a row open the breaker; then calls are refused at once.
+// After three failures in a row, the breaker opens and refuses calls at once.
 func ExampleBreaker() {
 	b := breaker.New(breaker.Policy{Name: "upstream", Failures: 3})
 	call := func() error {
@@ -34,7 +34,7 @@ func ExampleBreaker() {
 	// read: breaker upstream is open and admits calls again in 30s
 }
 
-// Code that does not retry asks the breaker itself.
+// Code without retries can call the breaker directly.
 func ExampleBreaker_Admit() {
 	b := breaker.New(breaker.Policy{Name: "upstream", Failures: 2})
 	for range 3 {

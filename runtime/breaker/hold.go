@@ -14,9 +14,10 @@ type holding struct {
 // HoldOpen makes the breaker refuse all attempts in this process until the given time. It
 // allows an operator to stop the calls to a service without having to remember to allow
 // them again. Until then, calls see an open breaker. The results of attempts in progress
-// still count, so the breaker may actually be open afterwards. A later call to HoldOpen,
-// [Breaker.HoldClosed] or [Breaker.EndHold] replaces the hold. If the given time has
-// already passed, HoldOpen ends an earlier hold. [Breaker.Reset] does not end a hold.
+// still count, so the breaker may actually be open afterwards. A later call to HoldOpen
+// or [Breaker.HoldClosed] replaces the hold, and [Breaker.EndHold] ends it. If the given
+// time has already passed, HoldOpen ends an earlier hold. [Breaker.Reset] does not end a
+// hold.
 func (b *Breaker) HoldOpen(until time.Time) { b.hold(Open, until) }
 
 // HoldClosed makes the breaker admit all attempts in this process until the given time,
@@ -72,7 +73,7 @@ func (b *Breaker) shown() (State, time.Time) {
 }
 
 // Outlook returns the state that calls see now. If the state is [Open], it also returns
-// the time until which the breaker refuses attempts, because of OpenFor or
+// the time at which the breaker stops refusing attempts, as set by OpenFor or
 // [Breaker.HoldOpen].
 func (b *Breaker) Outlook() (State, time.Time) {
 	b.lock()

@@ -58,7 +58,8 @@ type Policy struct {
 	OpenFor time.Duration
 	// MaxOpenFor is the maximum to which the open time can grow. Each time a half-open
 	// breaker opens again, the open time doubles, up to MaxOpenFor. Once the breaker has
-	// closed, the open time is OpenFor again. Zero means that it does not grow.
+	// closed, the open time is OpenFor again. Zero means that the open time does not
+	// grow.
 	MaxOpenFor time.Duration
 	// HalfOpenCalls is the number of attempts that a half-open breaker admits at the same
 	// time. An attempt that has not ended after OpenFor no longer counts toward this
@@ -75,13 +76,13 @@ type Policy struct {
 	// Count lists the names of the classes of errors that count as failures, such as
 	// server_error. Other errors are neutral. They neither count as failures nor
 	// interrupt a sequence of failures. The end of the caller's context is always
-	// neutral. The breaker itself does not see errors; Policy.Sample of package retry
+	// neutral. The breaker itself does not see errors; Policy.Sample in package retry
 	// reads the list.
 	//
 	// If Count is empty, the breaker counts every error that the call's policy retries,
 	// and errors of class transient even if the policy does not retry them. It does not
-	// count errors of class canceled, or errors whose status blames the request or its
-	// sender, such as 409.
+	// count errors of class canceled, or errors whose status indicates a problem with the
+	// request or its sender, such as 409.
 	Count []string
 }
 

@@ -40,7 +40,7 @@ type sharing struct {
 // is nil, the breaker belongs to this process alone again. While it is closed, the
 // breaker counts only the attempts of its own process. When it opens, it opens in all
 // processes. The processes also share the probes, which the remote admits. If the remote
-// fails, the breaker decides alone until the remote answers again.
+// fails, the breaker decides alone until the remote responds again.
 //
 // Share is for packages that store breakers. Programs call the Connect method of a
 // shared.Link.

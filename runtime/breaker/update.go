@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Update changes the breaker's settings while calls use it, but not its state or its
-// failure count. It may be called at any time. Update returns an error and changes
-// nothing if [New] would panic for p or if p has a different Name.
+// Update changes the breaker's settings while calls are using it. The breaker's state and
+// failure count stay the same. It may be called at any time. Update returns an error and
+// changes nothing if [New] would panic for p or if p has a different Name.
 //
 //   - If the failures of a closed breaker have already reached the new limit, the breaker
 //     opens at the next failure.
@@ -24,8 +24,8 @@ func (b *Breaker) Update(p Policy) error {
 }
 
 // PrepareUpdate returns a function that makes the update, or the error that
-// [Breaker.Update] would return. To make either all of several updates or none of them,
-// prepare all of them first.
+// [Breaker.Update] would return. To ensure that several updates are made together or not
+// at all, prepare all of them first.
 func (b *Breaker) PrepareUpdate(p Policy) (update func(), err error) {
 	if err := p.validate(); err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Change is a change of a breaker's state: see [Breaker.Observe].
+// A Change is a change in a breaker's state: see [Breaker.Observe].
 type Change struct {
 	Breaker   string // name of the breaker
 	From, To  State
@@ -45,11 +45,12 @@ type watching struct {
 }
 
 // Observe adds a function that is called for each later state change. The state changes
-// when the breaker opens, becomes half-open, closes or escalates, for whatever reason. It
-// is not called if nothing changes, for example if Reset is called on a closed breaker.
+// when the breaker opens, becomes half-open, closes or escalates, for whatever reason.
+// The function is not called if nothing changes, for example if Reset is called on a
+// closed breaker.
 //
 // Changes are reported in order and one at a time, by a goroutine that uses the breaker.
-// f delays that goroutine's call, and may use the breaker. A breaker has no timer, so it
+// f delays that goroutine's call. f may use the breaker. A breaker has no timer, so it
 // becomes half-open only when it is used or its state is read after OpenUntil. If several
 // processes share a breaker, each process reports the changes that it notices. Observe
 // panics if f is nil.

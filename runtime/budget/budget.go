@@ -26,8 +26,8 @@ type Policy struct {
 	// Name of the budget in errors and events.
 	Name string
 	// Ratio is the number of tokens that a success adds. A retry takes 1 token. Zero
-	// means 0.2. With a negative ratio, a ratio below one millionth or NaN, a success
-	// adds nothing.
+	// means 0.2. If the ratio is negative, below one millionth or NaN, a success adds
+	// nothing.
 	Ratio float64
 	// MinPerSecond is the number of tokens added per second regardless of
 	// successes. Zero means 10. [NoRefill], any other negative number and NaN mean that
@@ -69,7 +69,7 @@ const token = 1_000_000
 func New(p Policy) *Budget { return NewAt(p, time.Now()) }
 
 // NewAt returns a budget that is full at the time now. With [Budget.WithdrawAt] and
-// [Budget.LeftAt], a simulation uses its own time instead of the clock.
+// [Budget.LeftAt], a simulation can use its own time instead of the clock.
 func NewAt(p Policy, now time.Time) *Budget {
 	b := &Budget{begun: now}
 	b.limits.Store(p.limits())

@@ -18,7 +18,7 @@ var policyRead = retry.Policy{
 
 func read(context.Context) (string, error) { return "", errors.New("connection refused") }
 
-// Retries are a share of successes: when everything fails, they end.
+// Retries are limited to a share of the successes, so they stop when everything fails.
 func ExampleBudget() {
 	limit := budget.New(budget.Policy{Name: "client", Ratio: 0.1, MinPerSecond: budget.NoRefill, Burst: 4})
 	for range 3 {

@@ -28,10 +28,10 @@ type Window struct {
 // on the limit. length is the time for which the window has lasted.
 func (w *Window) IsOver(length time.Duration) bool { return length >= window && w.Calls >= windowCalls }
 
-// Next returns the limit after a window, for a policy with a Target. The limit falls to
-// nine tenths of the permits that were in use if the mean duration exceeds the Target or
-// more than 2 % of the attempts show overload. It rises by 0.2·√limit if neither is the
-// case and at least half of the permits were in use.
+// Next returns the new limit after a window if the policy has a Target. The limit falls
+// to nine tenths of the permits that were in use if the mean duration exceeds the Target
+// or more than 2 % of the attempts show overload. It rises by 0.2·√limit if neither is
+// the case and at least half of the permits were in use.
 //
 // Next does not compare durations with earlier durations. So even a long overload does
 // not become the normal state, and a service that becomes slower but stays below the
@@ -52,8 +52,8 @@ func (p LimiterPolicy) Next(limit float64, w Window) float64 {
 //
 // The state is a single time, called the "theoretical arrival time" in the Generic Cell
 // Rate Algorithm. It is the time at which all taken slots would have been used up if each
-// had waited for its turn. The zero time means that no slot is taken. A state that is
-// more than Burst slots in the future comes from a different clock, and is reduced to
+// had waited for its turn. The zero time means that no slot is taken. If a state is more
+// than Burst slots in the future, it comes from a different clock, and Take reduces it to
 // that limit.
 func (p RatePolicy) Take(state, now time.Time) (next time.Time, wait time.Duration) {
 	g := p.Effective().spacing()

@@ -23,7 +23,7 @@ import (
 // returning it. If no permit is free, an attempt waits for up to MaxWait. Attempts are
 // admitted in the order of their arrival. A new attempt never overtakes a waiting one. At
 // most Queue attempts wait. Any further attempt is refused at once. This keeps waits
-// short during a long overload, when some attempts have to be refused in any case.
+// short during a long overload, when some attempts must be refused anyway.
 //
 // The zero Limiter has no permits and refuses every attempt. A Limiter must not be copied
 // after first use. It starts only short-lived goroutines, which refuse attempts that have

@@ -28,7 +28,7 @@ const NoWait time.Duration = -1
 type LimiterPolicy struct {
 	// Name of the limiter in errors and events.
 	Name string
-	// Limit is the number of permits. If Target is set, it is only the initial number,
+	// Limit is the number of permits. If Target is set, Limit is only the initial number,
 	// and zero means 20. Without a Target, Limit must be set.
 	Limit int
 	// MaxWait is how long an attempt waits for a permit. Zero means 500ms. With [NoWait],
@@ -88,7 +88,7 @@ type ThrottlePolicy struct {
 	// Name of the throttle in errors and events.
 	Name string
 	// K is how many requests may be made for each request that the service accepts. The
-	// others are refused. If requests and accepts are the counts of the Window, the share
+	// others are refused. If requests and accepts are the counts in the Window, the share
 	// of refused requests is (requests − K·accepts)/(requests + 1). Zero means 2. See
 	// "Handling Overload" in Beyer et al., Site Reliability Engineering (2016).
 	K float64
@@ -98,11 +98,11 @@ type ThrottlePolicy struct {
 	// MinCalls is the minimum number of requests in the window for any of them to be
 	// refused. Zero means 20.
 	MinCalls int
-	// MaxShare is the greatest share of requests that is refused. The remaining requests
-	// show when the service has recovered. Zero means 0.95.
+	// MaxShare is the largest share of requests that the throttle refuses. The remaining
+	// requests show when the service has recovered. Zero means 0.95.
 	MaxShare float64
 	// Count lists the names of the classes of errors that an overloaded service returns.
-	// The default and the exceptions are the same as for the Count of a breaker.
+	// The default and the exceptions are the same as for a breaker's Count.
 	Count []string
 }
 

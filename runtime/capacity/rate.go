@@ -63,8 +63,8 @@ type Remote interface {
 	Reserve(ctx context.Context) (wait time.Duration, ok bool, err error)
 }
 
-// ErrUnconnected means that a rate that several processes share was not connected to a
-// store, or is no longer connected.
+// ErrUnconnected means that a shared rate was never connected to a store, or is no longer
+// connected.
 var ErrUnconnected = errors.New("not connected to a store: call Link.Connect")
 
 // unconnected is the remote of a rate that is not connected.
@@ -80,7 +80,7 @@ func (unconnected) Reserve(context.Context) (time.Duration, bool, error) {
 // processes admit at most as many attempts as a single rate with this policy.
 //
 // Each attempt asks the store once to reserve a slot. If the context of the attempt ends
-// during the wait, the slot is lost. If the store does not answer, the attempt is
+// during the wait, the slot is lost. If the store does not respond, the attempt is
 // refused. Attempts that must not wait, such as hedges, are not admitted.
 //
 // All processes should have the same policy. If a process has a shorter MaxWait than
@@ -160,8 +160,8 @@ func (r *Rate) Refused() uint64 { return r.refused.Load() }
 // process: see [RatePolicy.Take].
 func (r *Rate) Save() time.Time { return r.begun.Add(time.Duration(r.state.Load())) }
 
-// Restore sets the rate to a state that [Rate.Save] returned. If the state comes from a
-// clock that is ahead, all slots of the burst count as taken, but no more.
+// Restore sets the rate to a state that [Rate.Save] returned. If the state's clock was
+// ahead, all slots of the burst count as taken, but no more.
 func (r *Rate) Restore(state time.Time) {
 	r.mu.Lock()
 	r.state.Store(int64(min(max(state.Sub(r.begun), 0), math.MaxInt64/2)))

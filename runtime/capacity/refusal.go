@@ -15,7 +15,7 @@ const (
 	ByLimiter
 )
 
-// A Refusal is the error of an attempt that was refused by a limit.
+// A Refusal is the error returned for an attempt that a limit refused.
 type Refusal struct {
 	By   Kind
 	Name string // name of the throttle, rate or limiter
@@ -27,8 +27,8 @@ type Refusal struct {
 	Cause error
 }
 
-// Error describes the limit that has refused the attempt and, for a rate, when it will
-// admit the next one.
+// Error describes the limit that refused the attempt. For a rate, the message includes
+// the time until the next attempt is admitted.
 func (r Refusal) Error() string {
 	name := ""
 	if r.Name != "" {
@@ -66,6 +66,6 @@ type Sample uint8
 // The samples.
 const (
 	Neutral  Sample = iota // shows nothing: canceled, or an error unrelated to load
-	Success                // the service has answered
+	Success                // the service has responded
 	Overload               // the service is overloaded, as shown by a timeout or a refusal
 )

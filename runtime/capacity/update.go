@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// ErrAdaptive is the error of an update that would make a fixed limit adaptive or an
-// adaptive limit fixed. The attempts in progress would then return their permits
-// incorrectly.
+// ErrAdaptive is returned for an update that would make a fixed limit adaptive or an
+// adaptive limit fixed. After such an update, the attempts in progress would return their
+// permits incorrectly.
 var ErrAdaptive = errors.New("a limiter cannot begin or cease to adapt its limit")
 
 // Update changes the limiter's settings while calls use it. Attempts that hold permits
@@ -20,8 +20,8 @@ var ErrAdaptive = errors.New("a limiter cannot begin or cease to adapt its limit
 func (l *Limiter) Update(p LimiterPolicy) error { return updateNow(l.PrepareUpdate(p)) }
 
 // PrepareUpdate returns a function that makes the update, or the error that
-// [Limiter.Update] would return. To make either all of several updates or none of them,
-// prepare all of them first.
+// [Limiter.Update] would return. To ensure that several updates are made together or not
+// at all, prepare all of them first.
 func (l *Limiter) PrepareUpdate(p LimiterPolicy) (update func(), err error) {
 	p = p.Effective()
 	old := l.Policy()
@@ -66,7 +66,7 @@ func (l *Limiter) resize(most, limit int) {
 	l.most.Store(uint64(most))
 }
 
-// ErrShared is the error of an update of a rate that several processes share. The
+// ErrShared is returned for an update of a rate that several processes share. The
 // settings of such a rate are in the store.
 var ErrShared = errors.New("a rate that processes share cannot change")
 
@@ -78,8 +78,8 @@ var ErrShared = errors.New("a rate that processes share cannot change")
 func (r *Rate) Update(p RatePolicy) error { return updateNow(r.PrepareUpdate(p)) }
 
 // PrepareUpdate returns a function that makes the update, or the error that [Rate.Update]
-// would return. To make either all of several updates or none of them, prepare all of
-// them first.
+// would return. To ensure that several updates are made together or not at all, prepare
+// all of them first.
 func (r *Rate) PrepareUpdate(p RatePolicy) (update func(), err error) {
 	p = p.Effective()
 	if err := p.validate(); err != nil {
@@ -105,8 +105,8 @@ func (r *Rate) PrepareUpdate(p RatePolicy) (update func(), err error) {
 func (t *Throttle) Update(p ThrottlePolicy) error { return updateNow(t.PrepareUpdate(p)) }
 
 // PrepareUpdate returns a function that makes the update, or the error that
-// [Throttle.Update] would return. To make either all of several updates or none of them,
-// prepare all of them first.
+// [Throttle.Update] would return. To ensure that several updates are made together or not
+// at all, prepare all of them first.
 func (t *Throttle) PrepareUpdate(p ThrottlePolicy) (update func(), err error) {
 	e := p.Effective()
 	if err := e.validate(); err != nil {

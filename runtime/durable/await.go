@@ -14,7 +14,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A RunError is the error of a run for which [Await] has waited.
+// A RunError is the error of a run that [Await] waited for.
 type RunError struct {
 	Run    string
 	Status storage.Status // StatusFailed, StatusCanceled, StatusTimedOut or StatusExpired
@@ -44,11 +44,11 @@ func (e *RunError) Is(target error) bool {
 }
 
 // Await waits until a run has ended, and returns its result or a [*RunError]. A paused
-// run does not count as ended. If Await is called in a run that a worker executes, it
-// parks the calling run, which then needs no process until the other run has ended. In
-// this case, the calling run must return the error from Await. Elsewhere, Await asks the
-// store once a second. It returns at once if the same engine ends the run, or if the
-// store is a [storage.Notifier] and reports the end.
+// run does not count as ended. If Await is called in a run that a worker is executing, it
+// parks the calling run, which needs no process until the other run has ended. In this
+// case, the calling run must return the error from Await. Elsewhere, Await asks the store
+// once a second. It returns at once if the same engine ends the run, or if the store is a
+// [storage.Notifier] and reports the end.
 //
 // The error matches [ErrNotFound] if the run does not exist. It matches [ErrConflict] if
 // the calling run would wait for itself, directly or through other runs.

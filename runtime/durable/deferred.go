@@ -20,14 +20,14 @@ import (
 
 // Hold delays recording the success of an idempotent step until the next transaction of
 // its run. That transaction records the success together with the start of the next step
-// or with the end of the run. A run with n such steps then takes n + 2 transactions
+// or with the end of the run. With Hold, a run with n such steps takes n + 2 transactions
 // instead of 2n + 2. Without Hold, a step does not return until its success is recorded.
 //
 // If the process crashes before that transaction, the attempt is lost, although the run's
-// function has seen its result. The step is then executed again with the same idempotency
-// key, and may return a different result. No later step was executed with the first
-// result, but code between the steps may have used it. So use Hold only for functions in
-// which the code between the steps has no effects outside the process.
+// function has seen its result. The step is executed again with the same idempotency key,
+// and may return a different result. No later step was executed with the first result,
+// but code between the steps may have used it. So use Hold only for functions in which
+// the code between the steps has no effects outside the process.
 //
 // A success is held for at most 5ms. It is not held while other steps of the run are
 // being executed, or within a group. It is recorded before the run does anything whose

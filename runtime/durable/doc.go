@@ -58,7 +58,7 @@
 //     attempts of the run.
 //   - A shared budget is never overspent, and each retry is deducted from it once.
 //   - The idempotency key of a step never changes.
-//   - No crash replaces a result that the function of a run has seen, except with
+//   - No crash replaces a result that the run's function has seen, except with
 //     genapi.RecordFailures and, between steps, with [Hold].
 //   - A wait survives a restart and does not become longer.
 //   - After a store error, nothing is executed or acknowledged.

@@ -129,15 +129,15 @@ func New(s storage.Store, options ...Option) (*Engine, error) {
 	return e, nil
 }
 
-// Admin returns a client with which a program can read and change the engine's runs. It
-// reports its events to the functions added with [OnEvent].
+// Admin returns a client that can read and change the engine's runs. The client reports
+// its events to the functions added with [OnEvent].
 func (e *Engine) Admin() *admin.Client { return admin.ClientOf(e.ns) }
 
 // Close waits until the engine is no longer executing any runs. If ctx ends before that,
 // Close cancels the contexts of the runs and waits until their functions have returned.
 // Then it releases the lease. The state of the runs is kept in the store.
 //
-// If the store does not answer, the executions end a minute after the end of ctx, as in
+// If the store does not respond, the executions end a minute after the end of ctx, as in
 // [Engine.Run]. Close returns an error at most 4/3 of a lease later, which is 100s after
 // the end of ctx by default. The lease then expires on its own.
 func (e *Engine) Close(ctx context.Context) error {

@@ -13,19 +13,19 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// Errors of runs and steps. Use errors.Is.
+// Errors that runs and steps return. Test for them with errors.Is.
 var (
 	// ErrNoRun is returned by a durable call whose context does not belong to a run. The
 	// function is not called.
 	ErrNoRun = fault.ErrNoRun
-	// ErrCanceled is returned by a run that was canceled with admin.Client.Cancel.
+	// ErrCanceled is returned for a run that was canceled with admin.Client.Cancel.
 	ErrCanceled = fault.ErrCanceled
-	// ErrTimedOut is returned by a run whose [Timeout] has passed.
+	// ErrTimedOut is returned for a run whose [Timeout] has passed.
 	ErrTimedOut = errors.New("the timeout of the run has passed")
-	// ErrExpired is returned by a run that has ended and whose results have since been
+	// ErrExpired is returned for a run that has ended and whose results have since been
 	// deleted: see [Retention] and [FailedRetention].
 	ErrExpired = errors.New("the run has ended; its results were deleted")
-	// ErrFenced is returned by a run that was taken over by another engine or by another
+	// ErrFenced is returned for a run that was taken over by another engine or by another
 	// call to Run.
 	ErrFenced = errors.New("the run is executed elsewhere")
 	// ErrChanged matches a [*ChangedError].
@@ -78,9 +78,9 @@ type PausedError struct {
 	Run string
 	// Steps are the ids of the steps to resolve: see admin.Client.Resolve.
 	Steps []string
-	// Held reports that the run was paused with admin.Client.Pause, and By names the
-	// operator who paused it. If Held is false and Steps is empty, the run has crashed
-	// too often without progress. In both cases, call admin.Client.Resume.
+	// Held reports whether the run was paused with admin.Client.Pause. If it was, By
+	// names the operator who paused it. If Held is false and Steps is empty, the run has
+	// crashed too often without progress. In both cases, call admin.Client.Resume.
 	Held bool
 	By   events.Operator
 }
@@ -127,7 +127,7 @@ type OwnedError struct {
 	Until time.Time // the end of the owner's lease, by the store's clock
 }
 
-// Error returns the owner.
+// Error returns a message that names the owner.
 func (e *OwnedError) Error() string {
 	return fmt.Sprintf("run %q is executed by %s, whose lease ends at %s", e.Run, e.Owner, e.Until.Format(time.RFC3339))
 }
@@ -142,7 +142,7 @@ type UnfinishedError struct {
 	Steps []string
 }
 
-// Error returns the steps.
+// Error returns a message that lists the steps.
 func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("run %q is not finished: its function dropped the error of %s", e.Run, fault.Some(e.Steps))
 }
@@ -191,7 +191,7 @@ type ResultError struct {
 	Err       error
 }
 
-// Error returns the step or the run, the type and the cause.
+// Error returns a message with the step or the run, the type and the cause.
 func (e *ResultError) Error() string {
 	what := fmt.Sprintf("run %q", e.Run)
 	if e.Step != "" {
@@ -234,7 +234,7 @@ type StepError struct {
 	errors  []error  // StepPolicy.Errors
 }
 
-// Error returns the step, the reason and the last error.
+// Error returns a message with the step, the reason and the last error.
 func (e *StepError) Error() string {
 	text := fmt.Sprintf("step %q: %s after %d attempts", e.Step, e.Reason, e.Attempts)
 	switch e.Attempts {
@@ -266,5 +266,5 @@ func (e *StepError) Unwrap() []error {
 	return found
 }
 
-// ErrNoSignal is the reason of the [*StepError] that [Wait] returns after its timeout.
+// ErrNoSignal is the reason in the [*StepError] that [Wait] returns after its timeout.
 const ErrNoSignal = record.ErrNoSignal

@@ -10,8 +10,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
-// Each worker of a program registers the same schedule, which for a cron line is
-// cron.ParseStandard("0 6 * * *") of github.com/robfig/cron/v3.
+// Each worker in a program registers the same schedule. For a cron expression, use
+// cron.ParseStandard("0 6 * * *") from github.com/robfig/cron/v3.
 func ExamplePeriodic() {
 	ctx, stop := context.WithCancel(context.Background())
 	engine, err := durable.New(memory.New())

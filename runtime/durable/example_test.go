@@ -91,7 +91,7 @@ func ExampleClient_RequeueDead() {
 	failures := map[string]error{"o1": errors.New("connection refused"), "o2": errors.New("validation: no such account")}
 	settle := func(ctx context.Context) error {
 		for _, order := range []string{"o1", "o2"} {
-			// The error of a dead letter is not that of the run.
+			// A dead letter's error is ignored, so the run succeeds.
 			_, _ = genapi.Call(ctx, &charge, genapi.ID(order), genapi.Digest{}, func(context.Context) (bool, error) {
 				return true, failures[order]
 			})
@@ -123,8 +123,8 @@ func ExampleClient_RequeueDead() {
 	// 2 succeeded ""
 }
 
-// A group that is called again, here after an error of the run, executes the units
-// that have not ended. The errors of units are recorded.
+// When a group is called again, here because the run returned an error, it executes the
+// units that have not ended. Unit errors are recorded.
 func ExampleGroup() {
 	engine, err := durable.New(memory.New())
 	if err != nil {

@@ -70,8 +70,8 @@ func executeGroup[T any](
 }
 
 // GroupEach is [Group] for groups whose outcome does not fit into memory. When the group
-// has ended, it calls each, in the order of the unit ids, for the units that have a
-// result or whose error is kept by [job.GroupPolicy.Collect]. If each returns an error,
+// has ended, GroupEach calls each for the units that have a result or whose error is kept
+// by [job.GroupPolicy.Collect], in the order of the unit ids. If each returns an error,
 // GroupEach stops and returns it.
 func GroupEach[T any](
 	ctx context.Context, g *job.Group, units []string,

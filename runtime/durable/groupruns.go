@@ -16,11 +16,12 @@ import (
 )
 
 // GroupRuns is [Group] for many workers. Each unit is a run of the function that is
-// registered as handler. Any worker can execute it, and input returns its input. At most
-// [job.GroupPolicy.Workers] units run at the same time. If Workers is zero, all units may
-// run at the same time. The end of a run is recorded together with the group's counters.
-// The id of a unit's run consists of the id of the run that calls GroupRuns and the id of
-// the unit, as in "import-7/shards/eu-1". The options are the options of [Start].
+// registered under the name handler. Any worker can execute the run. input returns the
+// run's input. At most [job.GroupPolicy.Workers] units run at the same time. If Workers
+// is zero, all units may run at the same time. The end of a run is recorded together with
+// the group's counters. The id of a unit's run consists of the id of the run that calls
+// GroupRuns and the id of the unit, as in "import-7/shards/eu-1". GroupRuns accepts the
+// same options as [Start].
 //
 // If a worker executes the run that calls GroupRuns, this run is parked until units have
 // to be started or a decision is due. In this case, return the error from GroupRuns.

@@ -318,12 +318,12 @@ func newUnitError(m *record.Member, err error) *UnitError {
 	return e
 }
 
-// Error returns the unit and the error.
+// Error returns a message with the unit and the error.
 func (e *UnitError) Error() string { return "unit " + e.Unit + " of group " + e.Group + ": " + e.Text }
 
 // Is reports whether target is the reason, an error in genapi.StepPolicy.Errors that the
 // step's error matched, or [ErrCanceled] or [ErrTimedOut] if the run has ended with it.
-// Errors are compared by their texts.
+// Errors are compared by their text.
 func (e *UnitError) Is(target error) bool {
 	if reason, ok := target.(retry.Reason); ok {
 		return reason == e.Reason || reason == retry.ErrEscalated && e.Escalated

@@ -111,13 +111,13 @@ func handlerKey(name string, version int) (string, error) {
 // StartAt delays the start of a run until t, by the store's clock.
 func StartAt(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
 
-// Start creates a run of the function that is registered under name, in this process or
-// in another one, with the input in. A worker executes the run: see [Engine.Work]. If the
-// run already exists with the same name and input, Start does nothing. If it exists with
-// a different name or input, Start returns a [*ConflictError]. Two inputs are the same if
-// the [Codec] encodes them to the same bytes, or if the recorded input decodes to a value
-// with the same genapi.Arguments. The input of a run whose results were deleted is not
-// compared: see [Retention].
+// Start creates a run with the input in. The run's function is the one that is registered
+// under name, in this process or a different one. A worker executes the run: see
+// [Engine.Work]. If the run already exists with the same name and input, Start does
+// nothing. If it exists with a different name or input, Start returns a [*ConflictError].
+// Two inputs are the same if the [Codec] encodes them to the same bytes, or if the
+// recorded input decodes to a value with the same genapi.Arguments. The input of a run
+// whose results were deleted is not compared: see [Retention].
 //
 // If the store's reply is lost, Start repeats the transaction. [events.EventCreated] is
 // reported at most once for a run. It is not reported if the first reply was lost.

@@ -12,8 +12,8 @@ import (
 // free as soon as the record of the run says that this claim has ended. So neither the
 // end of an execution nor a crash has a slot to give back that could be lost.
 
-// A HandleOption changes a default of [Handle]: [Concurrency], [StartRate], or a
-// [RunOption] for the runs of the handler.
+// A HandleOption is an option for [Handle]: [Concurrency], [StartRate], or a [RunOption]
+// for the runs of the handler.
 type HandleOption interface{ handle(*handleOptions) }
 
 type handleOptions struct {
@@ -32,8 +32,8 @@ func (f RunOption) handle(o *handleOptions) { o.run = append(o.run, f) }
 // above the limit stay due, and in the meantime workers execute runs of other handlers. A
 // run counts from its claim until the end of its execution is recorded, including waits
 // during which the process sleeps. It does not count while it is parked or paused. The
-// runs of a dead worker count until another worker takes them over, and then they count
-// as that worker's runs.
+// runs of a dead worker count until another worker takes them over. After that, they
+// count as that worker's runs.
 //
 // Workers may register different limits, for example during a deployment. Each claim
 // respects the limit of the worker that makes it. A claim reads the records of all runs
@@ -48,8 +48,8 @@ func Concurrency(n int) HandleOption {
 // burst executions may start at once. In any period of length per, there are at most n +
 // burst - 1 starts. Continuing a parked run or a dead worker's run also counts as a
 // start. Runs above the limit stay due, and workers sleep until the next one may start,
-// by the store's clock. See [Concurrency] for different limits and shards. Handle panics
-// if n or burst is less than 1, or per is not positive.
+// by the store's clock. [Concurrency] describes the effect of different limits and of
+// shards. Handle panics if n or burst is less than 1, or per is not positive.
 func StartRate(n int, per time.Duration, burst int) HandleOption {
 	return handleOption(func(o *handleOptions) {
 		o.limits.Rated, o.limits.Starts, o.limits.Per, o.limits.Burst = true, n, per, burst

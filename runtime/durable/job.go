@@ -18,9 +18,9 @@ import (
 // have had, and from then on nothing is special: see record.Job.
 
 // Job registers a function that executes runs, like [Handle]. The function is the only
-// step of its run. It is retried under the policy of s. It is recorded like a call to a
-// step with this policy. The function id returns the id of the step for an input. It may
-// be nil. A run that succeeds on its first attempt takes two updates of one record. In a
+// step of its run, is retried under the policy of s, and is recorded like a call to a
+// step with this policy. The function id, which may be nil, returns the step's id for an
+// input. A run that succeeds on its first attempt takes two updates of one record. In a
 // store that is a [storage.Claimer] and a [storage.Swapper], each update is one
 // statement.
 //

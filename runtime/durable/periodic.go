@@ -33,8 +33,8 @@ func (d every) Next(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Duration(d)).Add(time.Duration(d))
 }
 
-// A PeriodicOption changes a default of [Periodic]: [CatchUp], [NoOverlap], or a
-// [RunOption] for the runs of the periods.
+// A PeriodicOption is an option for [Periodic]: [CatchUp], [NoOverlap], or a [RunOption]
+// for the runs of the periods.
 type PeriodicOption interface{ periodic(*periodicOptions) }
 
 type periodicOptions struct {
@@ -51,8 +51,9 @@ func (f RunOption) periodic(o *periodicOptions) { o.run = append(o.run, f) }
 
 // CatchUp makes workers start the latest n missed periods as soon as a worker is running
 // again. For an hourly report after a weekend without workers, CatchUp(1) results in a
-// single report, and CatchUp(24) in one for each of the last 24 hours. The default is 0:
-// missed periods are skipped. CatchUp panics if n is negative or greater than 1000.
+// single report, and CatchUp(24) results in one report for each of the last 24 hours. The
+// default is 0: missed periods are skipped. CatchUp panics if n is negative or greater
+// than 1000.
 func CatchUp(n int) PeriodicOption {
 	if n < 0 || n > maxPeriods {
 		panic(fmt.Sprintf("durable: CatchUp(%d) is not between 0 and %d", n, maxPeriods))
@@ -62,9 +63,9 @@ func CatchUp(n int) PeriodicOption {
 
 // NoOverlap skips a period if the schedule's latest run has not ended when the period
 // begins. Such a run is waiting for a worker, being executed, parked or paused. A failed
-// run has ended. Without NoOverlap, a period starts in any case. If several periods could
-// start at once, as with [CatchUp], only the latest one starts. With NoOverlap, a CatchUp
-// of more than 1 therefore has the effect of 1.
+// run has ended. Without NoOverlap, every period starts. If several periods could start
+// at once, as with [CatchUp], only the latest one starts. With NoOverlap, a CatchUp of
+// more than 1 therefore has the effect of 1.
 func NoOverlap() PeriodicOption {
 	return periodicOption(func(o *periodicOptions) { o.noOverlap = true })
 }
@@ -82,7 +83,7 @@ type periodic struct {
 // schedule. The run's id consists of the handler's name and the start of the period in
 // UTC, as in "report/2026-11-27T10:00:00Z". Any number of workers, in any number of
 // processes, therefore start each period only once. input returns the input of the run.
-// Like the schedule's, its result must depend only on the period.
+// The result of input must depend only on the period.
 //
 // Workers look for new periods at each [Poll], by the store's clock. Once a period has
 // begun, the first worker that looks starts its run. When Periodic is used for the first
@@ -90,13 +91,13 @@ type periodic struct {
 //
 // A period is missed if no worker looks for it within a [Lease] and two polls after its
 // start, which is 32s by default. Missed periods are skipped, except those that [CatchUp]
-// allows. A period starts even if the run of the previous one has not ended: see
+// allows. A period starts even if the previous period's run has not ended: see
 // [NoOverlap]. At most 1000 periods start at once. The store records the latest period of
 // each name, so a new schedule for the name does not repeat it.
 //
-// Times are passed to the schedule in UTC. A cron expression for robfig/cron can begin with
-// its own time zone, as in "CRON_TZ=Europe/Vienna 0 6 * * *". The schedule then follows
-// that zone's rules for daylight saving time.
+// Times are passed to the schedule in UTC. A cron expression for robfig/cron can begin
+// with its own time zone, as in "CRON_TZ=Europe/Vienna 0 6 * * *". In this case, the
+// schedule follows that zone's rules for daylight saving time.
 //
 // Periodic panics if [Handle] refuses the name, if the name and [Version] already have a
 // schedule, or if the schedule depends on the time at which it is evaluated, like "@every

@@ -53,10 +53,10 @@ func (o *runOptions) adopt(r *storage.Record, b *record.Run) {
 }
 
 // Timeout limits the time from the creation of a run, or from its start with [StartAt],
-// to its end, including downtime. The contexts of its steps end at that time. If the run
-// is parked then, it becomes due, and it ends as soon as a worker or Run picks it up. The
-// time during which a run is paused counts as well. However, a paused run does not end
-// until its next execution, so that its steps can still be resolved. The error is
+// to its end, including downtime. The contexts of its steps end at that time. A run that
+// is parked at that time becomes due, and it ends as soon as a worker or Run picks it up.
+// The time during which a run is paused counts as well. However, a paused run does not
+// end until its next execution, so that its steps can still be resolved. The error is
 // [ErrTimedOut].
 func Timeout(d time.Duration) RunOption {
 	return func(o *runOptions) { o.timeout, o.unlimited = d, d <= 0 }
@@ -81,11 +81,11 @@ func FailedRetention(d time.Duration) RunOption {
 	return func(o *runOptions) { o.failedRetention = max(d, 1) }
 }
 
-// Priority sets the priority of a run. Of a handler's due runs, workers claim those with
-// the highest priority first and, at equal priority, those that have been due longest.
-// The default is 0. A run that is started within another run, including a unit of
-// [GroupRuns], has the priority of that run by default. Start and Run return an error if
-// n is not between -32768 and 32767.
+// Priority sets the priority of a run. Workers claim a handler's due runs in descending
+// order of priority. Among runs with equal priority, those that have been due longest
+// come first. The default is 0. A run that is started within another run, including a
+// unit of [GroupRuns], has the priority of that run by default. Start and Run return an
+// error if n is not between -32768 and 32767.
 //
 // Runs with a high priority can keep the others waiting forever. If Priority is an option
 // of [Handle], a process that has not registered the handler does not know the priority.
@@ -133,15 +133,15 @@ func Budget(p job.BudgetPolicy) RunOption { return func(o *runOptions) { o.budge
 //   - If the run is paused, Run returns a [*PausedError]. If it was canceled or has timed
 //     out, Run returns [ErrCanceled] or [ErrTimedOut].
 //   - If another engine owns the run, Run waits until the end of that engine's lease, or
-//     until the store knows that its process is dead. If the lease is renewed, Run
-//     returns an [*OwnedError].
+//     until the store knows that the engine's process is dead. If the lease is renewed,
+//     Run returns an [*OwnedError].
 //
 // An error from fn is returned, and is recorded for admin.Client.List. The next call to
 // Run calls fn again. If ctx ends, the execution ends and the run stays open. Run returns
 // when all steps of the run have returned and their ends are recorded. If Run is called
 // within another run, that run is recorded as the parent.
 //
-// If ctx has ended and the store does not answer, Run tries for 30s to record the end of
+// If ctx has ended and the store does not respond, Run tries for 30s to record the end of
 // an attempt, and for another 30s to record the end of the run. Then it returns the
 // store's error. Nothing is acknowledged, and an attempt whose end was not recorded is in
 // doubt.

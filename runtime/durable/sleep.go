@@ -19,9 +19,9 @@ const sleepPark = time.Minute
 // the store's clock. After a crash, Sleep waits only for the remaining time. Once the
 // wait has ended, later executions of the run do not wait again. Sleep parks the run if
 // the wait does not fit within the deadline of ctx, or if it is longer than a minute and
-// a worker executes the run. In this case, return the error from Sleep. If the wait has
-// ended while no process was running, the run continues after a random delay, which is at
-// most the length of the sleep and at most 30s.
+// a worker executes the run. In this case, return the error from Sleep. If the wait ended
+// while no process was running, the run continues after a random delay, which is at most
+// the length of the sleep and at most 30s.
 //
 // The name and the errors have the same meaning as in [Step]. If the duration differs
 // from the recorded one, the error is a [*ChangedError]. A second call with the same name
@@ -50,11 +50,11 @@ func SleepUntil(ctx context.Context, name string, t time.Time) error {
 // is called again.
 //
 // After the timeout, the error is a [*StepError] that matches [ErrNoSignal]. It is
-// recorded like the value, so that later executions of the run take the same branch, and
-// signals are refused from then on. admin.Client.Requeue makes the step wait again. With
-// a timeout of 0, Wait returns a signal only if it was sent earlier.
+// recorded like the value, so that later executions of the run take the same branch. From
+// then on, signals are refused. admin.Client.Requeue makes the step wait again. With a
+// timeout of 0, Wait returns a signal only if it was sent earlier.
 //
-// The name has the same meaning as in [Step], and so do the other errors. If the timeout
+// The name and the other errors have the same meaning as in [Step]. If the timeout
 // differs from the recorded one, the error is a [*ChangedError]. If Wait is called within
 // a step, the error matches [ErrConflict].
 func Wait[T any](ctx context.Context, name string, timeout time.Duration) (T, error) {

@@ -18,7 +18,8 @@ import (
 // called again with the same sequence after it has stopped. If some runs exist with a
 // different name or input, StartMany starts all other runs and returns a [*ConflictError]
 // with the ids of the existing ones. On any other error, such as an invalid id or input,
-// it stops. The runs created by earlier statements have then been started.
+// it stops. In that case, the runs created by earlier statements have already been
+// started.
 func StartMany[In any](
 	ctx context.Context, e *Engine, name string, runs iter.Seq2[string, In], options ...RunOption,
 ) (created int, err error) {

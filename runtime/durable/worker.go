@@ -24,8 +24,8 @@ type workOptions struct {
 }
 
 // MaxRuns sets how many runs a worker executes at the same time. The default is 10. While
-// the ends of these runs are being recorded, the worker executes other runs, so it owns
-// at most twice as many.
+// the ends of these runs are being recorded, the worker executes other runs, so it may
+// own up to twice as many.
 func MaxRuns(n int) WorkOption { return func(o *workOptions) { o.maxRuns = max(n, 1) } }
 
 // Poll sets how often a worker asks the store for runs that are due and for runs of dead
@@ -45,14 +45,14 @@ func Drain(d time.Duration) WorkOption { return func(o *workOptions) { o.drain =
 // version are registered (see [Handle]), including the runs of dead workers. It does not
 // touch other runs. It claims as many runs as it may execute at the same time, from all
 // handlers in turn, starting with the runs that have been due longest. The store's clock
-// decides which runs are due. If this clock is set back, runs wait longer by the same
+// determines which runs are due. If this clock is set back, runs wait longer by the same
 // amount of time.
 //
-// When ctx ends, Work claims no further runs, waits for the runs that it executes (see
-// [Drain]), and returns nil. After [Engine.Close], it returns [ErrClosed]. To let the
-// first interrupt end a program in this manner, and the second one end it at once, use a
-// context from [os/signal.NotifyContext] and call its stop function when the context has
-// ended. Store errors, including [ErrIncarnation], are reported as
+// When ctx ends, Work claims no further runs, waits for the runs that it is executing
+// (see [Drain]), and returns nil. After [Engine.Close], it returns [ErrClosed]. To let
+// the first interrupt shut a program down in this way and a second one end it at once,
+// use a context from [os/signal.NotifyContext] and call its stop function when the
+// context has ended. Store errors, including [ErrIncarnation], are reported as
 // [events.EventStoreError] and do not end Work.
 //
 // Work returns an error at once if no handler is registered.

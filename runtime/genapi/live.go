@@ -17,7 +17,7 @@ type LivePackage struct {
 	Text     string        // text of the policy file from which the package was generated
 	Policies []*retry.Live // policies in the order of the policy file, without policies that cannot change
 	Steps    []*retry.Live // policies of durable steps, which overrides do not limit, in the same order
-	Shared   []LiveShared  // values that calls share; a change of the file changes the settings in all of them
+	Shared   []LiveShared  // values that calls share; a change to the file changes the settings in all of them
 }
 
 // A LiveShared contains the values that calls share in a generated package.

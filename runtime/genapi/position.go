@@ -7,9 +7,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A Position is the offset, at the start of a call, of an argument that attempts read,
-// such as a file to upload. Before a retry, the argument is rewound to this offset. The
-// zero Position does not belong to an argument.
+// A Position records the offset that an argument read by attempts, such as a file to
+// upload, had at the start of a call. Before a retry, the argument is rewound to this
+// offset. The zero Position does not belong to an argument.
 type Position struct {
 	seeker io.Seeker
 	offset int64
@@ -38,8 +38,8 @@ func (p Position) Rewind() error {
 
 // Spent returns the error of an attempt of a durable step. If cause is nil, this is err
 // itself. Otherwise the attempt has used up an argument of the call, and cause explains
-// why the argument cannot be restored. The returned error is then marked so that no
-// further attempt follows, and matches err, [retry.ErrSpent] and cause.
+// why the argument cannot be restored. In this case, the returned error is marked so that
+// no further attempt follows. It matches err, [retry.ErrSpent] and cause.
 func Spent(err, cause error) error {
 	if cause == nil {
 		return err

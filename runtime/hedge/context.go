@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ErrLost is the cause, as returned by [context.Cause], with which a request's context
-// ends when the other request of its race has succeeded.
+// ErrLost is the cause of a request's context, as returned by [context.Cause], after the
+// other request of its race has succeeded.
 var ErrLost = errors.New("hedge: the other request succeeded first")
 
 // A firstContext is the context of the first request of a race. It ends with the

@@ -1,7 +1,7 @@
-// Package hedge makes a second, identical request if the first one is slow, and uses the
-// answer that arrives first. If the duration of a request varies randomly, this makes the
-// slowest calls much faster. Dean and Barroso describe the method in "The Tail at Scale"
-// (CACM, 2013).
+// Package hedge makes a second, identical request if the first one is slow, and uses
+// whichever response arrives first. If the duration of a request varies randomly, this
+// makes the slowest calls much faster. Dean and Barroso describe the method in "The Tail
+// at Scale" (CACM, 2013).
 //
 // A [Hedge] belongs to one function and is shared by all calls to it. Its [Policy] sets
 // the delay before a second request, either as a duration or as a quantile of earlier

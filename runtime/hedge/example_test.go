@@ -29,7 +29,7 @@ func ExampleDo() {
 	// Output: GOPHER <nil>
 }
 
-// A Race whose results have to be released: the one that is not used is released, too.
+// The results of this Race must be released, including the one that is not used.
 func ExampleRace() {
 	release := func(answer string) {
 		if answer != "" {

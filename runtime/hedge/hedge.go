@@ -56,8 +56,8 @@ func (h *Hedge) Update(p Policy) error {
 }
 
 // PrepareUpdate returns a function that makes the update, or the error that
-// [Hedge.Update] would return. To make either all of several updates or none of them,
-// prepare all of them first.
+// [Hedge.Update] would return. To ensure that several updates are made together or not at
+// all, prepare all of them first.
 func (h *Hedge) PrepareUpdate(p Policy) (update func(), err error) {
 	if err := p.validate(); err != nil {
 		return nil, err

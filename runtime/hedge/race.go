@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The function that makes the second request returns ErrRefused if the request is not
-// admitted, for example because a limiter has no free permit. The race then continues as
+// ErrRefused is returned by the function that makes the second request if the request is
+// not admitted, for example because a limiter has no free permit. The race continues as
 // if no second request had started.
 var ErrRefused = errors.New("hedge: second request refused")
 
@@ -112,7 +112,7 @@ func (r *Race) Begin(ctx context.Context, h *Hedge, again func()) context.Contex
 
 // Again makes the second request by calling request. It does not call request if the race
 // is over or the request would exceed the extra load that the policy admits. request
-// returns nil if it has an answer, and [ErrRefused] if it has made no request.
+// returns nil if it has a result, and [ErrRefused] if it has made no request.
 func (r *Race) Again(request func(context.Context) error) {
 	ctx, ok := r.start()
 	if !ok {
@@ -150,11 +150,11 @@ func (r *Race) finish(err error) {
 }
 
 // End ends the race after the first request has returned err. If err is nil, End cancels
-// the second request. Otherwise End waits for the answer of the second request. If both
+// the second request. Otherwise End waits for the result of the second request. If both
 // have failed, the outcome is First. Either way, End returns when both have returned.
 //
-// Pass nil for an error that is an answer, such as "not found", because the second
-// request would get the same answer.
+// Pass nil for an error that is a valid response, such as "not found", because the second
+// request would get the same response.
 func (r *Race) End(err error) Outcome {
 	h := r.hedge
 	if h == nil {

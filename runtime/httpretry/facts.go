@@ -7,9 +7,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// Facts returns what a response reveals about a failed request, which is its status and
-// the wait that [Hint] returns. Generated code calls it for errors that contain the
-// response. For nil, it returns no facts.
+// Facts returns what a response reveals about a failed request: its status and the wait
+// that [Hint] returns. Generated code calls it for errors that contain the response. For
+// nil, it returns no facts.
 func Facts(resp *http.Response) retry.Facts {
 	if resp == nil {
 		return retry.Facts{}

@@ -1,5 +1,5 @@
 // Package httpretry retries HTTP requests. A [Transport] is an http.RoundTripper that
-// applies a policy of package retry:
+// applies a [retry.Policy]:
 //
 //	client := &http.Client{Transport: &httpretry.Transport{
 //		Policy: &retry.Policy{
@@ -36,7 +36,7 @@ import (
 // [*retry.Error]. If the request's context ends before a failed response can be retried,
 // it also returns an error.
 //
-// If a server closes the connection before it answers, this counts as a network failure,
+// If a server closes the connection before it responds, this counts as a network failure,
 // although Base returns only io.EOF.
 //
 // Errors that would occur on every attempt are not retried: an unsupported scheme, an

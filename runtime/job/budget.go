@@ -208,8 +208,7 @@ func (u *unit) Deposit() {}
 // Left returns how many retries the unit may still make.
 func (u *unit) Left() float64 { return float64(u.budget.left(u.id)) }
 
-// ErrBudget is the reason for the end of a call whose retry was refused by a job's
-// budget.
+// ErrBudget is the reason why a call ended if a job's budget refused its retry.
 const ErrBudget retry.Reason = "job budget exhausted"
 
 // A BudgetError reports that a retry was refused. It matches [ErrBudget].

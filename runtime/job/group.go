@@ -18,7 +18,7 @@ type Group struct {
 	observers []func(context.Context, Event)
 }
 
-// NewGroup returns the group of one job. jobID names the job in events. It panics if
+// NewGroup returns a group for one job. jobID names the job in events. NewGroup panics if
 // [breaker.New] does not accept the Breaker of p.
 func NewGroup(p GroupPolicy, jobID string) *Group {
 	g := &Group{policy: p, jobID: jobID}
@@ -45,7 +45,7 @@ func (g *Group) Budget() *Budget { return g.budget }
 // several groups share. Nil removes the limit.
 func (g *Group) SetBudget(b *Budget) { g.budget = b }
 
-// SetBestEffort replaces the policy's BestEffort for this job. [Group.Policy] then
+// SetBestEffort replaces the policy's BestEffort for this job. Afterwards, [Group.Policy]
 // returns the new one. With nil, the group waits for all units.
 func (g *Group) SetBestEffort(b *BestEffort) { g.policy.BestEffort = b }
 
@@ -99,14 +99,14 @@ type Outcome[T any] struct {
 
 // Run calls op for each unit in a separate goroutine, in the order of the list. At most
 // [GroupPolicy.Workers] units run at the same time. A unit that is listed twice runs
-// once. Run returns when the group ends according to its policy. It then starts no more
-// units and cancels the units that are still running. It does not wait for them, and
-// their results are only reported as events.
+// once. Run returns when the group ends according to its policy. It starts no more units
+// and cancels the units that are still running. It does not wait for them, and their
+// results are only reported as events.
 //
 // With [LateUpdate], Run calls provisional once, as soon as enough units have succeeded,
 // and later returns the final outcome. provisional may be nil.
 //
-// The error is nil, or the cause with which ctx ended, or [retry.ErrTimeout] if the
+// The error is nil, the cause of ctx if ctx has ended, or [retry.ErrTimeout] if the
 // group's timeout has passed. With an error, the outcome contains the results so far. A
 // unit that fails after ctx has ended is not counted. The units' errors are in the Errors
 // of the outcome. If op calls runtime.Goexit, its unit has failed.

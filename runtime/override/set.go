@@ -45,8 +45,8 @@ func NewSet(packages ...genapi.LivePackage) *Set {
 // MaxOverrides is the maximum number of active overrides that were added with [Set.Put].
 const MaxOverrides = 100
 
-// Errors that [Set.Put] returns after [Set.Close], and if the set already has
-// [MaxOverrides] overrides.
+// Errors that [Set.Put] returns: ErrClosed after [Set.Close], and ErrManyOverrides if the
+// set already has [MaxOverrides] overrides.
 var (
 	ErrClosed        = errors.New("the set of overrides is closed")
 	ErrManyOverrides = errors.New("the program has as many overrides as it can have: end some of them")

@@ -51,8 +51,8 @@
 //
 //	Store.Get: 503 503 ok; Store.*: hang; Mailer.Send: partial
 //
-// Instead of a script, a rule may have probabilities, separated by commas. Each call then
-// has one of the outcomes at random, or succeeds. With a seed, the random choices are
+// Instead of a script, a rule may have probabilities, separated by commas. Each call has
+// one of the outcomes at random, or succeeds. With a seed, the random choices are
 // repeatable.
 //
 //	seed 7; Store.Get: 5% 503, 1% 2s; *: 0.1% hang

@@ -87,7 +87,7 @@ func class(good bool) string {
 	return "bad-verdict"
 }
 
-// figures returns the figures of each section. Those with the same title in sections of
+// figures returns the figures of each section. Those with the same title in sections in
 // the same group have axes of the same length.
 func (p *Page) figures() (all [][]*figure) {
 	most := map[[2]string]float64{}

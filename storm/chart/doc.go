@@ -1,7 +1,7 @@
-// Package chart draws the results of package storm, either as a single SVG image or as a
-// self-contained HTML page. Both follow the reader's light or dark theme. The colors come
-// from the palette of Okabe and Ito, which color-blind readers can distinguish. Each line
-// is labeled at its end.
+// Package chart draws the results of package storm's simulations, as a single SVG image
+// or as a self-contained HTML page. Both follow the reader's light or dark theme. The
+// colors come from the palette of Okabe and Ito, which color-blind readers can
+// distinguish. Each line is labeled at its end.
 package chart
 
 import "github.com/retrygen/retrygen/storm"
@@ -15,7 +15,7 @@ type Page struct {
 // A Section is one simulation.
 type Section struct {
 	Title   string   // title, such as "read, storm capacity"
-	Group   string   // sections of the same group have axes of the same length, for comparison
+	Group   string   // sections in the same group have axes of the same length, for comparison
 	Verdict string   // verdict, such as "recovers after 25s"
 	Good    bool     // whether the verdict is a good one
 	Why     []string // sentences that explain the verdict

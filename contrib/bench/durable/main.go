@@ -1,5 +1,5 @@
-// Durable measures durable steps next to SQLite itself, DBOS and River, and
-// prints the tables of the README.
+// Durable measures durable steps alongside SQLite itself, DBOS and River, and prints the
+// tables of the README.
 //
 //	go run .                                 # on SQLite: 15 minutes
 //	go run . -on postgres                    # on a PostgreSQL server that it starts

@@ -1,6 +1,6 @@
-// Generators runs retrygen and other generators of Go code over the same hundred
-// packages, each with an interface of five methods, and prints the time and the memory
-// that they need. The figures include the go commands that the generators run. Each
+// Generators runs retrygen and other Go code generators over the same hundred packages,
+// each with a five-method interface, and prints the time and the memory that the
+// generators need. The figures include the go commands that the generators run. Each
 // generator is also run a second time, when nothing has changed.
 //
 //	go run .

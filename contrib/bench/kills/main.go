@@ -12,7 +12,7 @@
 //
 // On PostgreSQL, it starts a server, and also kills this server. The workers reach the
 // server through a proxy. The proxy cuts connections, sometimes between a commit and its
-// reply, and sometimes passes nothing on for longer than a lease. On two busy processors,
+// reply, and sometimes passes on nothing for longer than a lease. On two busy processors,
 // -n 1000 takes two minutes on SQLite and eight on PostgreSQL.
 package main
 

@@ -20,8 +20,8 @@ import (
 	"github.com/retrygen/retrygen/storm"
 )
 
-// A Service is the server, as a client sees it. Each method is called under the policy of
-// that name.
+// A Service is the server, as a client sees it. Each method is called under the policy
+// with the same name.
 type Service interface {
 	Once(ctx context.Context) error
 	Plain(ctx context.Context) error

@@ -1,6 +1,6 @@
-// Storms compares the simulation of package storm with real processes: a server with a
+// Storms compares package storm's simulations with real processes: a server with a
 // limited number of workers, and clients that call it over HTTP with generated wrappers,
-// while the server loses most of its workers for a time.
+// while the server loses most of its workers for some time.
 //
 //	go run ./storms                   all scenarios, a few at a time: 3 minutes
 //	go run ./storms -only plain/open  one of them

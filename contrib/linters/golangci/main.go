@@ -1,4 +1,4 @@
-// Command integration is golangci-lint with the plugin compiled in, for the test.
+// Command integration is golangci-lint with the plugin compiled in. The test runs it.
 package main
 
 import (

@@ -26,7 +26,7 @@ type Proxy struct {
 }
 
 // NewProxy starts a proxy for the server at rawURL. The proxy runs until the test ends.
-// NewProxy also returns the URL with which a client reaches the database through the
+// NewProxy also returns the URL that a client uses to reach the database through the
 // proxy.
 func NewProxy(t testing.TB, rawURL string) (*Proxy, string) {
 	t.Helper()

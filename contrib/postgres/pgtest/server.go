@@ -38,7 +38,7 @@ type Server struct {
 }
 
 // Start starts a server for one test, with settings such as "fsync=off", and waits until
-// it answers. The server is removed when the test ends.
+// it responds. The server is removed when the test ends.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	s, err := New(settings...)

@@ -12,8 +12,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// By names the person who makes a change, and the reason. It is an option of
-// [Client.Cancel] and the other methods for operators. Both texts are stored with the
+// By names the person who makes a change and gives the reason. It is an option of
+// [Client.Cancel] and the other methods for operators. Both strings are stored with the
 // change. If a step was changed, they are in the step's history. For all other changes,
 // [Client.Audit] returns them.
 func By(name, reason string) events.Operator { return events.Operator{Name: name, Reason: reason} }

@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Client describes and changes the runs in one namespace of a store, for operators and
+// A Client inspects and changes the runs in one namespace of a store, for operators and
 // for programs that act on their behalf. Its methods may be called concurrently. A Client
 // does not need an engine; durable.Engine.Admin returns the client of an engine.
 type Client struct {

@@ -60,10 +60,10 @@ func (c *Client) cancel(ctx context.Context, run, root string, by events.Operato
 // Pause stops a run and the runs that it has started until [Client.Resume] is called. An
 // engine that is executing the run starts no further attempts. This happens at once in
 // this process. In other processes, it happens as soon as they ask the store, and at the
-// latest at the next lease renewal. Attempts in progress may finish and are recorded. Run
-// then returns a *durable.PausedError, and workers do not claim the run. A failed run can
-// be paused. If the run has ended in any other way, the error matches [ErrConflict]. It
-// is not an error to pause a run twice.
+// latest at the next lease renewal. Attempts in progress may finish and are recorded.
+// While the run is paused, Run returns a *durable.PausedError, and workers do not claim
+// the run. A failed run can be paused. If the run has ended in any other way, the error
+// matches [ErrConflict]. It is not an error to pause a run twice.
 func (c *Client) Pause(ctx context.Context, run string, by ...events.Operator) error {
 	return c.hold(ctx, run, &record.Hold{By: operator(by), Root: run})
 }

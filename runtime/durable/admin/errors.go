@@ -4,7 +4,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/fault"
 )
 
-// Errors of a client. Use errors.Is.
+// The errors that a client returns. Test for them with errors.Is.
 var (
 	// ErrNotFound is returned for a run, a step, a budget or a breaker that does not
 	// exist.

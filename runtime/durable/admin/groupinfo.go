@@ -15,7 +15,7 @@ import (
 type GroupInfo struct {
 	Run, Group string // Group is the group's id: the name of its policy, preceded by the scopes of the call
 	JobID      string
-	Policy     job.GroupPolicy // policy with which the group was last called
+	Policy     job.GroupPolicy // policy of the group's most recent call
 	Began      time.Time
 	Progress   job.Progress
 	Decision   job.Decision // decision that ended the group or led to its provisional result, if any

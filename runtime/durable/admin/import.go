@@ -29,7 +29,8 @@ type ImportedStep struct {
 	// step's policy decides what happens next.
 	Status storage.Status
 	// Result is the result of a step that has succeeded. Nil means that the result is
-	// unknown. A call to the step then returns an error that matches [ErrResult].
+	// unknown. In that case, a call to the step returns an error that matches
+	// [ErrResult].
 	Result      any
 	State       retry.CallState // state of the call; Waited does not include the wait that ends at NextAt
 	Attempts    int             // number of the last attempt, including lost ones

@@ -28,7 +28,7 @@ func Succeeded(value any) Resolution {
 }
 
 // Failed is the resolution for a step that has not taken effect and must not be attempted
-// again. Calls to the step return err in recorded form.
+// again. Calls to the step return err in its recorded form.
 func Failed(err error) Resolution { return Resolution{outcome: events.OutcomeFailed, err: err} }
 
 // Retry is the resolution for a step that has not taken effect or may be executed again.
@@ -90,8 +90,8 @@ func (o *operation) resolvable(r Resolution) error {
 	return fmt.Errorf("is %v, not in doubt, paused or waiting", o.step.Status)
 }
 
-// A RequeueOption changes a default of [Client.Requeue] ([NewKey], [Repeat], [RequeueBy])
-// or of [Client.RequeueDead] (also [RequeueRate] and [Only]).
+// A RequeueOption is an option for [Client.Requeue], which accepts [NewKey], [Repeat] and
+// [RequeueBy], or for [Client.RequeueDead], which also accepts [RequeueRate] and [Only].
 type RequeueOption func(*requeue)
 
 type requeue struct {
@@ -110,7 +110,7 @@ func RequeueBy(o events.Operator) RequeueOption {
 }
 
 // NewKey gives the step a new idempotency key, for a server that remembers the failure
-// under the old one. Use it only if the step has certainly not taken effect.
+// under the old one. Use it only if you are certain that the step has not taken effect.
 func NewKey() RequeueOption { return func(q *requeue) { q.newKey = true } }
 
 // Repeat requeues a step even if it has succeeded, to execute it again.

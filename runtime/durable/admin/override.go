@@ -24,8 +24,9 @@ var ErrManyOverrides = errors.New("the namespace has as many overrides as it can
 // Override stores an override for all processes that follow the namespace's overrides:
 // see shared.Link. It returns the override with its ID. The operator's name and reason in
 // by are kept with it. The store does not know the policies of the processes, so a target
-// that selects nothing is not an error. Override returns [ErrManyOverrides], or the error
-// of [override.Override.Validate] at the current time of the store's clock.
+// that selects nothing is not an error. Override returns [ErrManyOverrides], or an error
+// from [override.Override.Validate], which checks the override at the store's current
+// time.
 func (c *Client) Override(
 	ctx context.Context, o override.Override, by ...events.Operator,
 ) (override.Override, error) {

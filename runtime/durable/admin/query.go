@@ -43,7 +43,7 @@ type StepInfo struct {
 	Error       string
 	Correlation string
 	Retries     int    // retries that budgets granted; for a unit, the retries of all its steps
-	Key         string // idempotency key, or "" as long as the id is unknown
+	Key         string // idempotency key, or "" while the id is unknown
 	// If the step records the end of a group's unit, Group is the id of the group and
 	// Unit is the name of the unit. For all other steps, including the steps that the
 	// unit calls, both are "".
@@ -75,11 +75,11 @@ type AttemptInfo struct {
 	Fence       uint64
 	Correlation string
 	// Timeouts contains the rows that package recovery captured during the attempt, one
-	// per line. Its function ParseRows parses them. At most 100 rows are kept here. The
+	// per line. Parse them with recovery.ParseRows. At most 100 rows are kept here. The
 	// file timeouts.jsonl contains all of them.
 	Timeouts string
-	// Late reports that the end of the attempt was not accepted, because another engine
-	// had claimed the run. It can help you decide how to call [Client.Resolve].
+	// Late reports whether the end of the attempt was rejected because another engine had
+	// claimed the run. It can help you decide how to call [Client.Resolve].
 	Late bool
 	// For an entry with OutcomeResolved, OutcomeRequeued or OutcomeDiscarded, By is the
 	// operator who made the change, and Started is the time of the change. Such entries
@@ -95,8 +95,8 @@ type Filter struct {
 	Class     []retry.Class    // selects any of these classes, of the last error or of an attempt's error
 	Attention bool             // only steps that need attention from a person or a resumed run
 	Group     string           // only steps that are units of the group with this id
-	Since     time.Time        // selects what ended at this time or later, or what began then and has not ended
-	Until     time.Time        // selects what ended, or began, before this time
+	Since     time.Time        // selects items that ended (or, if unfinished, began) at or after this time
+	Until     time.Time        // selects items that ended, or began, before this time
 
 	DeadLetter  bool        // only dead letters, including requeued ones that have not succeeded since
 	Eligibility Eligibility // eligibility of dead letters
@@ -404,8 +404,8 @@ type OwnerInfo struct {
 	PID     int
 	Started time.Time
 	Until   time.Time // end of the engine's lease
-	// Dead reports that the engine's process is known to be dead. Other engines then take
-	// over its runs before the lease ends.
+	// Dead reports whether the engine's process is known to be dead. If it is, other
+	// engines take over its runs before the lease ends.
 	Dead bool
 	// Handlers lists the handlers, with their versions, of the runs that the engine's
 	// worker executes. It is empty for an engine that only calls Run.
@@ -425,7 +425,7 @@ func (c *Client) Owners(ctx context.Context) iter.Seq2[OwnerInfo, error] {
 	})
 }
 
-// A Pause is the reason why a step waits, if the step only waits and calls no function.
+// A Pause is what a step waits for if the step calls no function.
 type Pause string
 
 // The pauses.

@@ -12,9 +12,9 @@ var secrets = Named("password", "passwd", "passphrase", "secret", "token", "auth
 	"api key", "access key", "private key", "card number", "cvv", "cvc")
 
 // Named returns a function for durable.Redact that selects the parts whose names contain
-// one of the given texts. Case, spaces, hyphens and underscores are ignored: "iban"
-// selects iban, IBAN and customer_iban. A text with dots is compared with the last names
-// in the path: "customer.name" selects the name of a customer, but no other name.
+// one of the given strings. Case, spaces, hyphens and underscores are ignored: "iban"
+// selects iban, IBAN and customer_iban. A string with dots is compared with the end of
+// the path: "customer.name" selects a customer's name, but no other name.
 func Named(texts ...string) func(path []string) bool {
 	var patterns [][]string
 	for _, text := range texts {

@@ -156,7 +156,7 @@ func changeShared[B any](
 
 // Accept allows all engines of the namespace to claim runs again after
 // durable.ErrIncarnation, until the store's incarnation changes again. It does not wait
-// for the workers, which ask the store at their next poll.
+// for the workers. They notice the change at their next poll.
 func (c *Client) Accept(ctx context.Context, by ...events.Operator) error {
 	return c.ns.Update(ctx, []storage.Key{c.ns.IncarnationKey()}, func(tx storage.Tx) (storage.Writes, error) {
 		r := tx.Record(c.ns.IncarnationKey())

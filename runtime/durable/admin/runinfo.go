@@ -36,8 +36,8 @@ type RunInfo struct {
 	// is the text of that panic. Otherwise, and after a success, it is "".
 	Panic string
 	// Policies contains the settings of the policies under which the steps were executed,
-	// keyed by policy name. If a policy was changed during the run, it has several
-	// settings, with the latest one at the end. At most 8 are kept for each name.
+	// keyed by policy name. A policy that was changed during the run has several entries,
+	// oldest first. At most 8 are kept for each name.
 	Policies map[string][]retry.Settings
 }
 
@@ -155,7 +155,7 @@ func (r *RunInfo) Settings(s *StepInfo) retry.Settings {
 	return record.SettingsAt(r.Policies[s.Policy], s.policyAt)
 }
 
-// SettingsChanges returns how the settings of the step's policy differ from those that
+// SettingsChanges describes how the step's policy settings differ from the settings that
 // the run had recorded before, as in "max_attempts 3 → 5".
 func (r *RunInfo) SettingsChanges(s *StepInfo) []string {
 	if s.policyAt == 0 {
@@ -164,9 +164,9 @@ func (r *RunInfo) SettingsChanges(s *StepInfo) []string {
 	return r.Settings(s).Changes(record.SettingsAt(r.Policies[s.Policy], s.policyAt-1))
 }
 
-// Progress describes how much of its policy's limits a step of the run has used, as in
-// "attempt 3 of 5, exponential 1s × 2 to 30s". It returns "" if the policy's settings are
-// unknown. Lost and interrupted attempts are not counted, and neither are attempts before
+// Progress describes how much of its policy's limits a step has used, as in "attempt 3 of
+// 5, exponential 1s × 2 to 30s". It returns "" if the policy's settings are unknown. Lost
+// and interrupted attempts are not counted, and neither are attempts before
 // [Client.Requeue]. Refusals by a breaker are counted if the policy retries them.
 func (r *RunInfo) Progress(s *StepInfo) string {
 	settings := r.Settings(s)

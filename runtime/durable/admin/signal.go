@@ -14,10 +14,9 @@ import (
 )
 
 // Signal sends a value to a durable.Wait of a run. The call to Wait returns the value.
-// step is the id of the wait as [Client.Steps] returns it, which is the wait's name,
-// preceded by the scopes in which it is called. If Wait has not been called yet, the
-// signal is kept. If the run is parked and workers execute it, it continues at once.
-// Otherwise, call Run.
+// step is the wait's id as returned by [Client.Steps]: the wait's name, preceded by the
+// scopes in which it is called. If Wait has not been called yet, the signal is kept. If
+// the run is parked and workers execute it, it continues at once. Otherwise, call Run.
 //
 // The value is encoded like a result, with the same limits. If it cannot be encoded, the
 // error matches [ErrResult]. Only the first signal counts. It is not an error to send an

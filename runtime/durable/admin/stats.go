@@ -18,14 +18,14 @@ import (
 type Stats struct {
 	Runs  map[storage.Status]int // number of runs by status
 	Steps map[storage.Status]int // number of steps by status, including steps in doubt, dead letters and exhausted steps
-	Units map[storage.Status]int // number of units of groups by status; the units are not included in Steps
+	Units map[storage.Status]int // number of group units by status; the units are not included in Steps
 
 	Attempts    int // attempts made, including lost ones
 	Retries     int // attempts that were not the first of their step
 	Failures    int
 	Lost        int // attempts whose end is unknown, because their process died or lost the run
 	Interrupted int // attempts that were ended by their context
-	Late        int // ends that were refused, because another engine had claimed the run
+	Late        int // attempts whose end was refused because another engine had claimed the run
 	Recoveries  int // executions of a run that had crashed or whose engine had died
 
 	Waited time.Duration // sum of the waits between attempts
@@ -60,9 +60,9 @@ type Pattern struct {
 const maxPatterns = 1000
 
 // Stats summarizes the runs, steps and attempts that a filter selects. It reads their
-// records one page at a time, and the history of steps that did not succeed on the first
-// attempt. progress, if any, is called from time to time with the number of steps read so
-// far.
+// records one page at a time. It also reads the history of steps that did not succeed on
+// the first attempt. progress, if not nil, is called from time to time with the number of
+// steps read so far.
 func (c *Client) Stats(ctx context.Context, f Filter, progress ...func(steps int)) (Stats, error) {
 	s := &statistics{
 		Stats:    Stats{Runs: map[storage.Status]int{}, Steps: map[storage.Status]int{}, Units: map[storage.Status]int{}},

@@ -12,8 +12,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Violation is a state of a store that no program of this module would write. Its cause
-// is a bug, or a change to the store by someone else.
+// A Violation is a state in a store that no program of this module would write. It is
+// caused by a bug, or by a change that someone else made to the store.
 type Violation struct {
 	Kind storage.Kind // kind of the record, or 0 for the store itself
 	Run  string       // id of the run, or ""
@@ -30,15 +30,14 @@ func (v Violation) String() string {
 }
 
 // Verify checks the records of the namespace, including the history of each step. If the
-// store is a [storage.Checker], it also checks the store. It returns everything that
-// contradicts the guarantees. Examples are an attempt number that is used twice or not
-// counted, two engines with the same fence, an overspent budget, a wait that is longer
-// than decided, a run that has succeeded despite an unfinished step, and a body that
-// cannot be read.
+// store is a [storage.Checker], it also checks the store. It returns each violation of
+// the guarantees. Examples are an attempt number that is used twice or not counted, two
+// engines with the same fence, an overspent budget, a wait that is longer than decided, a
+// run that has succeeded despite an unfinished step, and a body that cannot be read.
 //
 // Engines may be active in the meantime. Verify reads anything that seems wrong a second
-// time before it reports a violation. progress, if any, is called from time to time with
-// the number of steps checked so far. An error ends the sequence.
+// time before it reports a violation. progress, if not nil, is called from time to time
+// with the number of steps checked so far. An error ends the sequence.
 func (c *Client) Verify(ctx context.Context, progress ...func(steps int)) iter.Seq2[Violation, error] {
 	return func(yield func(Violation, error) bool) {
 		v := &verifier{n: c.ns, ctx: ctx, yield: yield, progress: progress, histories: newHistories(c.ns)}

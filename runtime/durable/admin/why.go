@@ -26,13 +26,13 @@ const (
 	CauseOrphaned  Cause = "orphaned"  // the engine that was executing the run is dead
 	CausePaused    Cause = "paused"    // an operator has paused the run, or it has crashed too often
 	CauseInDoubt   Cause = "in doubt"  // steps are waiting for someone to resolve them
-	CauseBudget    Cause = "budget"    // like CauseInDoubt, because the budget for retries is empty
+	CauseBudget    Cause = "budget"    // like CauseInDoubt, because the retry budget is empty
 	CauseStart     Cause = "start"     // the run starts later: see [durable.StartAt]
 	CauseStep      Cause = "step"      // a step is waiting for its next attempt, a time or a signal
 	CauseBreaker   Cause = "breaker"   // an open breaker has refused the next attempt of a step
 	CauseRuns      Cause = "runs"      // the run is waiting for other runs
 	CauseWorker    Cause = "worker"    // no worker has the run's handler
-	CauseFull      Cause = "full"      // the handler already executes as many runs as it may: see [durable.Concurrency]
+	CauseFull      Cause = "full"      // the handler is executing as many runs as it may: see [durable.Concurrency]
 	CauseRate      Cause = "rate"      // the handler may not start another run yet: see [durable.StartRate]
 	CauseDue       Cause = "due"       // a worker will execute the run soon
 	CauseCaller    Cause = "caller"    // the run has no handler, so it continues when Run is called
@@ -49,8 +49,8 @@ type Standing struct {
 	Root    string          // the ancestor that was paused or canceled, or "" if it is the run itself
 	Steps   []StepInfo      // at most 10 steps that the run waits for or, with CauseBreaker, that the breaker has refused
 	Runs    []string        // runs that this run waits for
-	// NoWorker reports that no worker has the handler of a waiting run, so the run will
-	// not continue when its wait ends.
+	// NoWorker means that no worker has the handler of a waiting run, so the run will not
+	// continue when its wait ends.
 	NoWorker bool
 
 	// Limit is the limit that keeps the run waiting. It applies either to the runs of the
@@ -190,7 +190,7 @@ func outOfBudget(s StepInfo) bool { return s.Reason == retry.ErrBudget || s.Reas
 const mostSteps = 10
 
 // Why explains why a run is not making progress, and until when. It reads the run, its
-// unfinished steps and the engines at slightly different times, so the answer may be
+// unfinished steps and the engines at slightly different times, so the result may be
 // slightly out of date. The error matches [ErrNotFound] if the run does not exist.
 func (c *Client) Why(ctx context.Context, run string) (Standing, error) {
 	records, err := c.ns.Store.Get(ctx, []storage.Key{c.ns.Key(storage.KindRun, run, "")})

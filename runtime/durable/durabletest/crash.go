@@ -10,7 +10,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/retrytest"
 )
 
-// ErrCrashed is returned by a store of [CrashAt] once it has crashed. It matches
+// ErrCrashed is returned by a [CrashAt] store once it has crashed. It matches
 // [storage.ErrStore].
 var ErrCrashed = fmt.Errorf("%w: its process has died", storage.ErrStore)
 
@@ -90,7 +90,7 @@ func (f *Faulty) Failed() bool {
 }
 
 // Context returns a context that ends when parent ends or the store crashes. After a
-// crash, the cause is [ErrCrashed]. Use it for everything that ends with the process.
+// crash, the cause is [ErrCrashed]. Use it for all work that ends with the process.
 func (f *Faulty) Context(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	f.atEnd(func() { cancel(ErrCrashed) })

@@ -1,4 +1,4 @@
-// Package durabletest tests stores of package durable, and programs that use them.
+// Package durabletest tests stores for package durable, and programs that use the stores.
 //
 //   - [Run] is the conformance test of a store.
 //   - [CrashAt], [LoseReply] and [FailBy] make a store fail as it does when a process

@@ -19,9 +19,9 @@ import (
 
 // RandomHistory executes one run in several simulated processes. The processes die, stop,
 // lose replies from the store and are canceled, and the store's clock is changed.
-// RandomHistory reports an error if anything happened that the guarantees exclude. If the
-// seed is odd, workers execute the run; otherwise, calls to Run do. The result reports
-// whether the run has succeeded.
+// RandomHistory reports an error if anything happened that the guarantees rule out. If
+// the seed is odd, workers execute the run. Otherwise, calls to Run execute it. The
+// result reports whether the run has succeeded.
 //
 // Histories with different seeds use different namespaces, so they may be executed in the
 // same store at the same time. A history takes about ten seconds. In a testing/synctest

@@ -16,9 +16,9 @@ import (
 var errAgain = errors.New("executed for Replay")
 
 // Replay checks that fn, the function of a run, can be continued after a crash. It
-// executes fn twice, the second time with the recorded results. The test fails if fn then
-// calls different steps, calls them in a different order, or returns a different error.
-// Everything that fn does outside steps is done twice.
+// executes fn twice, the second time with the recorded results. The test fails if the
+// second execution calls different steps, calls them in a different order, or returns a
+// different error. Everything that fn does outside steps is done twice.
 //
 // The order of steps that overlap does not matter. The order of steps without a policy,
 // and of steps with genapi.RecordFailures, is the order in which they end. In a test with

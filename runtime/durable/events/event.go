@@ -13,7 +13,7 @@ type Kind uint8
 // The kinds of events. Events caused by a transaction are reported after it has been
 // committed.
 const (
-	EventCreated     Kind = iota + 1 // a run was created (Run then executes it at once)
+	EventCreated     Kind = iota + 1 // a run was created (Run executes it at once)
 	EventBegan                       // an existing run is executed for the first time
 	EventResumed                     // a run is executed again
 	EventRecovered                   // a run is executed again because its engine died or lost it
@@ -41,7 +41,7 @@ const (
 	EventLost          // the end of an attempt is unknown; the next one follows
 	EventInterrupted   // an attempt was interrupted; the next one follows
 	EventInDoubt       // an attempt may have taken effect, and someone has to resolve the step
-	EventWithdrawn     // an attempt was not executed because its caller had gone
+	EventWithdrawn     // an attempt was not executed because its caller was gone
 	EventRefused       // the end of an attempt was refused because another engine had claimed the run
 	EventAbandoned     // a run has succeeded although a step that it had begun is unfinished
 	EventChanged       // a recorded step was called with different arguments
@@ -55,7 +55,7 @@ const (
 
 	EventUnitSucceeded // a unit of a group has succeeded; Step is the id of its record
 	EventUnitFailed    // a unit of a group has failed; for a dead letter, EventDeadLetter is reported instead
-	EventUnitRemoved   // a unit of an earlier execution is no longer in the list of its group
+	EventUnitRemoved   // a unit of an earlier execution is no longer in its group's list
 
 	EventJob // a decision about a group, or about a retry from a run's budget: see Job
 

@@ -24,8 +24,8 @@ var levels = map[Kind]slog.Level{
 // Log returns a function for durable.OnEvent that writes each event to l. Starts and
 // successes of attempts are logged at level Debug. Events that may need attention are
 // logged at level Warn. Events that need attention are logged at level Error. Job events
-// are written as [job.Log] writes them. As in the logs of package retry, an error without
-// a class has the class none.
+// are written as [job.Log] writes them. As in package retry's logs, an error without a
+// class is logged with the class none.
 func Log(l *slog.Logger) func(context.Context, Event) {
 	jobs := job.Log(l)
 	return func(ctx context.Context, e Event) {

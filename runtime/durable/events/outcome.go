@@ -8,8 +8,9 @@ const (
 	OutcomeSucceeded Outcome = "succeeded"
 	OutcomeFailed    Outcome = "failed"
 	OutcomeTimedOut  Outcome = "timed_out" // the attempt's own limit had passed
-	// OutcomeInterrupted means that the attempt was ended by the end of its context, by a
-	// shutdown or by the panic of another run. The attempt may have taken effect.
+	// OutcomeInterrupted means that the attempt was interrupted because its context was
+	// done, the process was shutting down or another run had panicked. The attempt may
+	// have taken effect.
 	OutcomeInterrupted Outcome = "interrupted"
 	OutcomeLost        Outcome = "lost"      // the process died or lost the run, so the attempt may have taken effect
 	OutcomeWithdrawn   Outcome = "withdrawn" // withdrawn before the call, so not executed

@@ -11,8 +11,8 @@ type Tracer interface {
 	// the run or the step. The returned function is called once, with the error of the
 	// run or the step, after that error has been recorded.
 	Start(ctx context.Context, s Span) (context.Context, func(error))
-	// Correlation returns an id of the span in ctx, or "" if there is none. This id,
-	// instead of a random one, is recorded with a run when the run is created, and with a
+	// Correlation returns an id of the span in ctx, or "" if there is none. The id is
+	// recorded, instead of a random one, with a run when the run is created and with a
 	// step at its first failure.
 	Correlation(ctx context.Context) string
 }

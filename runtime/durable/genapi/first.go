@@ -26,8 +26,8 @@ type FirstAttempt interface {
 	// Succeeded reports whether err is nil and, if so, ends the attempt. Otherwise, call
 	// CallAfter next.
 	Succeeded(err error) bool
-	// End ends the attempt if its function has panicked, and does not stop the panic. It
-	// must be deferred directly, not inside another function.
+	// End ends the attempt if its function has panicked. The panic continues. It must be
+	// deferred directly, not inside another function.
 	End()
 }
 

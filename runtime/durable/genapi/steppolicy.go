@@ -32,8 +32,8 @@ type StepPolicy struct {
 
 	// Record defines what is recorded, and when.
 	Record Recording
-	// Idempotent reports that executing the step again with the same idempotency key does
-	// no harm.
+	// Idempotent reports whether executing the step again with the same idempotency key
+	// does no harm.
 	Idempotent bool
 	// OnLost defines what happens after an attempt that may have taken effect.
 	OnLost OnLost
@@ -46,8 +46,8 @@ type StepPolicy struct {
 	// parks the run. Zero means that a run is parked only because of the context's
 	// deadline.
 	ParkAfter time.Duration
-	// ResumeSpread is the period over which retries are spread that became due while no
-	// process was running. Zero means the retry's delay, but at most 30s; [retry.None]
+	// ResumeSpread is the period over which to spread the retries that became due while
+	// no process was running. Zero means the retry's delay, but at most 30s; [retry.None]
 	// means that they are due at once.
 	ResumeSpread time.Duration
 	// OnExhausted defines what happens to a step that is not retried further.
@@ -56,8 +56,8 @@ type StepPolicy struct {
 	// arguments.
 	OnChanged OnChanged
 
-	// Repeat reports that several calls in one execution of a run refer to the same step.
-	// Each call then returns a copy of the step's result, and concurrent calls share one
+	// Repeat means that several calls in one execution of a run refer to the same step.
+	// Each call returns a copy of the step's result, and concurrent calls share one
 	// execution. Without Repeat, another call after a successful one returns an error
 	// that matches durable.ErrRepeated. The usual cause is a loop without a
 	// durable.Scope.
@@ -71,7 +71,7 @@ type StepPolicy struct {
 	Budget *budget.Policy
 
 	// Errors lists the errors that errors.Is can find in the step's recorded error. They
-	// are recorded by their texts.
+	// are recorded as text.
 	Errors []error
 }
 
@@ -108,8 +108,8 @@ func (r Recording) String() string {
 	return [...]string{"attempts", "failures"}[min(r, RecordFailures)]
 }
 
-// An OnLost defines what happens after an attempt that may have taken effect, because its
-// process died or its context was canceled during the call.
+// An OnLost defines what happens if an attempt may have taken effect because its process
+// died or its context was canceled during the call.
 type OnLost uint8
 
 const (

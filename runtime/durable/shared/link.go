@@ -24,7 +24,7 @@ type Store interface {
 	Update(ctx context.Context, sel storage.Select, decide func(storage.Tx) (storage.Writes, error)) error
 	// Get is the same as in [storage.Store], for the same keys.
 	Get(ctx context.Context, keys []storage.Key) ([]storage.Record, error)
-	// Guarantee returns what the store survives and who may share it.
+	// Guarantee describes what the store survives and who may share it.
 	Guarantee() storage.Guarantee
 }
 
@@ -44,7 +44,7 @@ type Link struct {
 	// and budgets. The default is the empty namespace.
 	Namespace string
 	// Forgetful accepts a store, such as Redis, that several processes share but that may
-	// lose acknowledged updates when it ends. After such a loss, budgets are full and
+	// lose acknowledged updates when it stops. After such a loss, budgets are full and
 	// breakers are closed.
 	Forgetful bool
 	// Overrides, if not nil, follows the overrides that operators store with retryctl

@@ -32,8 +32,8 @@ type RatioBudget struct {
 	burst  float64
 }
 
-// OpenRatio returns the budget of a record, and adds the tokens for the time since the
-// record was written. A new budget is full.
+// OpenRatio returns the budget stored in a record, and adds the tokens for the time since
+// the record was written. A new budget is full.
 func OpenRatio(r storage.Record, p *budget.Policy, now time.Time) (*RatioBudget, error) {
 	body, err := record.Decode[record.RatioBudget](r)
 	if err != nil {

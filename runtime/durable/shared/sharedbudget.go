@@ -22,7 +22,7 @@ import (
 // The process leases a share of the budget for 30s at a time, and asks the store for more
 // when the share is used up: see [Link.Connect]. While the share is full, a success costs
 // one atomic load. A retry asks the store only if the share is empty, which takes at most
-// a second. If the store has no tokens or does not answer, retries are refused for 100ms
+// a second. If the store has no tokens or does not respond, retries are refused for 100ms
 // to 1s without asking it again.
 //
 // A Budget that is not connected refuses every retry. Together, the processes never make

@@ -34,7 +34,7 @@ const (
 	OpAtMost                // the fields are at most the values
 )
 
-// A Condition is a condition that all records selected by a query satisfy.
+// A Condition is a test that every record selected by a query passes.
 type Condition struct {
 	Fields []Field // several fields are compared in order, like a row in SQL
 	Op     Op
@@ -66,7 +66,7 @@ func (c *Condition) SQL(mark string) string {
 
 // Conditions returns the conditions of q, for stores. They do not include Kind, Space and
 // Status, which a store must compare itself. If a record satisfies all conditions and has
-// the Kind, the Space and a Status of q, then q selects it and it follows the cursor. If
+// the Kind, the Space and a Status of q, q selects it, and it follows the cursor. If
 // there is a condition on handlers, it is the first one. A range of ids or times has only
 // one bound at each end, so that an index can be used for both. If the cursor is not
 // valid for q, the error matches [ErrStore].

@@ -3,10 +3,10 @@
 // write a store, or to read one without an engine.
 //
 // A store contains records and their histories. An update replaces records, and adds
-// entries to histories. The store knows the fields by which queries find records, and
+// entries to histories. The store knows the fields by which queries find records, but
 // does not interpret the bodies of records. An update locks the records that a [Select]
-// names, calls a function that decides what to write, and commits all of it or nothing:
-// see [Store].
+// names, calls a function that decides what to write, and commits all of the writes or
+// none of them: see [Store].
 //
 // A store may implement other interfaces in addition to [Store]. Engines and admin
 // clients use them if available:

@@ -12,7 +12,7 @@ type Inserter interface {
 	// created. If they are due, everyone who waits for due runs is notified once. An
 	// error that matches [ErrUnknown] means that runs may have been created. After any
 	// other error, no run was created. A store may also create no runs and return no
-	// error. The caller then needs an update to find out why.
+	// error. In that case, the caller needs an update to find out why.
 	Insert(ctx context.Context, n Insertion) (inserted []bool, err error)
 }
 

@@ -95,9 +95,9 @@ type Record struct {
 	Attention bool
 	// Awaited reports that someone is waiting for the end of the run: see [Tx.Notifies].
 	Awaited bool
-	// Label is a text by which queries can find a few records among millions, or "": see
-	// [Query]. Dead letters have a label for the class of their error, including those
-	// that were requeued and have not succeeded since.
+	// Label is a string by which queries can find a few records among millions, or "":
+	// see [Query]. Dead letters have a label for the class of their error, including
+	// those that were requeued and have not succeeded since.
 	Label string
 	// Bucket is the month in which the root run was created. All records of a run have
 	// the same Bucket.
@@ -278,7 +278,7 @@ type Store interface {
 	// [ErrUnknown] means that the commit may have happened. ctx limits the wait before
 	// the commit.
 	Update(ctx context.Context, sel Select, decide func(Tx) (Writes, error)) error
-	// Get returns the records of keys, in their order.
+	// Get returns the records for keys, in the same order.
 	Get(ctx context.Context, keys []Key) ([]Record, error)
 	// List returns a page of records in the order of the query.
 	List(ctx context.Context, q Query) ([]Record, Cursor, error)
@@ -287,10 +287,10 @@ type Store interface {
 	// Entries returns the entries that follow the entry after, which need not exist,
 	// across all records of its Kind and Space. They are ordered by Step, Attempt and
 	// Part. An Attempt of -1 precedes the entries of its record. At most limit entries
-	// are returned, and at most MaxPage. If fewer entries are returned, they are the last
-	// ones. The Result of each entry is nil. Entries without a record may be missing.
+	// are returned, and at most MaxPage. If fewer entries are returned, no more follow.
+	// The Result of each entry is nil. Entries without a record may be missing.
 	Entries(ctx context.Context, after Entry, limit int) ([]Entry, error)
-	// Guarantee returns what the store survives and who may share it.
+	// Guarantee describes what the store survives and who may share it.
 	Guarantee() Guarantee
 	// Close releases the store. The records are kept.
 	Close() error
@@ -316,9 +316,9 @@ type Notifier interface {
 	// receives a value when such an update may have been missed, for example when a lost
 	// connection was restored. No value is sent while another one is waiting to be
 	// received. The channel is closed when ctx has ended, the store was closed, or the
-	// store can no longer receive notifications. The caller may then call Notifications
-	// again. An error that matches [ErrStore] means that the store is currently not
-	// answering.
+	// store can no longer receive notifications. After that, the caller may call
+	// Notifications again. An error that matches [ErrStore] means that the store is
+	// currently not responding.
 	Notifications(ctx context.Context, space string) (<-chan struct{}, error)
 }
 
@@ -351,10 +351,10 @@ type Guarantee struct {
 	Incarnation string
 }
 
-// Errors of stores.
+// Errors that stores return.
 var (
-	// ErrUnknown means that an update may have been committed, because the reply was
-	// lost.
+	// ErrUnknown means that the reply to an update was lost, so the update may have been
+	// committed.
 	ErrUnknown = errors.New("the store did not answer: the update may have been committed")
 	// ErrFormat means that a store was written by a newer version of this module or is
 	// not a store of this module. Nothing is read or written.

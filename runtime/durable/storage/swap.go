@@ -15,12 +15,12 @@ const MaxSkew = time.Second
 // has not changed since it was read. Only the fields that the end of an execution changes
 // are written: see [Swaps].
 type Swapper interface {
-	// Swap replaces those of the given runs whose stored Version is one less than the
-	// given one, and reports which ones it has replaced. Each run is replaced
-	// independently of the others. now is the time at which the decisions about them were
-	// made. If the store's clock differs from it by more than MaxSkew, nothing is
-	// replaced. Nobody is notified. An error that matches [ErrUnknown] means that some
-	// runs may have been replaced.
+	// Swap replaces each given run whose stored Version is one less than the given
+	// Version, and reports which runs it has replaced. Each run is replaced independently
+	// of the others. now is the time at which the decisions about them were made. If the
+	// store's clock differs from it by more than MaxSkew, nothing is replaced. Nobody is
+	// notified. An error that matches [ErrUnknown] means that some runs may have been
+	// replaced.
 	Swap(ctx context.Context, now time.Time, runs []Record) (swapped []bool, err error)
 }
 

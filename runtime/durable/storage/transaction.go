@@ -9,6 +9,6 @@ type Transaction interface {
 	Inserter
 	// Store returns the store of the database.
 	Store() Store
-	// Get returns the records of keys, in their order, as the transaction sees them.
+	// Get returns the records for keys, in the same order, as the transaction sees them.
 	Get(ctx context.Context, keys []Key) ([]Record, error)
 }

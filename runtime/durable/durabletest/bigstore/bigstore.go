@@ -20,9 +20,9 @@ import (
 // A Size defines how much [Fill] creates.
 type Size struct {
 	Runs  int
-	Steps int // number of steps of all runs together; most runs have about the average number
-	// Until is the time of the last run. Earlier runs are spread over the preceding
-	// months.
+	Steps int // total number of steps in all runs; most runs have about the average number
+	// Until is the time of the most recent run. Earlier runs are spread over the
+	// preceding months.
 	Until  time.Time
 	Months int // number of months; zero means six
 	// Progress is called after each batch with the numbers of records so far. It may
@@ -34,7 +34,7 @@ type Size struct {
 const batch = 2000
 
 // Fill creates runs in an empty store, in the empty namespace. The same size always
-// produces the same records. They are the records that engines write, so
+// produces the same records. They are the same records that engines write, so
 // [admin.Client.Verify] accepts them.
 func Fill(ctx context.Context, store storage.Store, size Size) error {
 	if size.Months == 0 {
@@ -157,8 +157,8 @@ func (f *filler) run(i, steps int) error {
 	return f.flushFull()
 }
 
-// Rare is the class of the error of a single dead letter, the first one in the second
-// half of the runs. No other error has this class.
+// Rare is the error class of a single dead letter, the first one in the second half of
+// the runs. No other error has this class.
 const Rare retry.Class = "quota"
 
 // failures are what attempts fail with.

@@ -2,11 +2,11 @@
 // what the store has recorded with what the processes have done.
 //
 // A [Trial] starts worker processes and repeatedly kills one of them with SIGKILL. It
-// stops other processes for longer than their lease, cancels, pauses and resumes runs,
-// and makes the store fail in ways that are typical of it, for example by breaking
-// connections after a commit. The workers print each function call before they make it,
-// and each acknowledged success. The trial keeps these lines as a ledger outside the
-// store. At the end, it checks that
+// stops other processes for longer than their lease, and it cancels, pauses and resumes
+// runs. It also makes the store fail in typical ways, for example by breaking connections
+// after a commit. The workers print each function call before they make it, and each
+// acknowledged success. The trial keeps these lines as a ledger outside the store. At the
+// end, it checks that
 //
 //   - every run that was started has ended with its result, or is canceled if the
 //     cancellation was acknowledged;

@@ -18,15 +18,15 @@ type Report struct {
 	Paused         int // how often a run was paused and resumed
 	Steps          int
 	InDoubt        int // steps in doubt
-	Calls          int // calls to functions
+	Calls          int // function calls
 	Acknowledged   int // acknowledged successes
 
 	Attempts int                    // recorded attempts
 	Outcomes map[events.Outcome]int // outcomes of the attempts
 	Uncalled int                    // recorded attempts without a call, because the process died between the two
 
-	Repeated   int      // attempts that were called more than once
-	Uncounted  int      // attempts that were called but not recorded
+	Repeated   int      // attempts whose function was called more than once
+	Uncounted  int      // attempts that were executed but not recorded
 	Forgotten  int      // acknowledged successes that are not recorded
 	Violations []string // descriptions of the attempts and successes above, and of all other violations
 }

@@ -29,7 +29,7 @@ type Trial struct {
 	// Kills is how often a worker is killed with SIGKILL.
 	Kills int
 	// Disturb lists other disturbances of the store or of the workers' connections. Every
-	// fourth iteration calls the next of these functions.
+	// fourth iteration calls the next function in the list.
 	Disturb []func() error
 }
 

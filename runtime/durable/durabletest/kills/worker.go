@@ -20,7 +20,7 @@ import (
 )
 
 // Lease is the lease of the workers. It is short, so that workers can be stopped or cut
-// off from the store for longer than that.
+// off from the store for longer than their lease.
 const Lease = time.Second
 
 // Work executes runs as a worker process does, until the process is killed. It writes the

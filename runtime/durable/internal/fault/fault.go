@@ -9,7 +9,7 @@ import (
 var (
 	// ErrNoRun is returned by a durable call whose context belongs to no run.
 	ErrNoRun = errors.New("no run in the context: call it within Engine.Run, with the context of the run")
-	// ErrCanceled is returned by a run that was canceled.
+	// ErrCanceled is returned for a run that was canceled.
 	ErrCanceled = errors.New("the run is canceled")
 	// ErrID matches the error for an id that is empty, too long, or not UTF-8.
 	ErrID = errors.New("invalid id")
