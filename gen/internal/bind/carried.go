@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// A Carried is the state of a receiver that a failed attempt leaves changed. A
-// second attempt then loses or repeats data, or fails with an error that hides the
-// first one.
+// A Carried is a receiver's state that a failed attempt leaves changed. A second attempt
+// then loses or repeats data, or fails with an error that hides the first one.
 type Carried uint8
 
 const (

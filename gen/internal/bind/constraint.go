@@ -13,8 +13,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// And returns the build constraint that is satisfied if all of the given ones are.
-// Empty ones and repetitions are left out.
+// And returns the build constraint that is satisfied if all given constraints are
+// satisfied. It omits empty and repeated constraints.
 func And(constraints ...string) string {
 	var all constraint.Expr
 	seen := map[string]bool{"": true}

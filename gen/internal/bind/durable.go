@@ -125,8 +125,8 @@ func (p Param) IDOf() string {
 	return "ID"
 }
 
-// Copied reports whether a function that gets p cannot change the value of its caller,
-// since it has no pointers but those of strings and times.
+// Copied reports whether a function that receives p cannot change the caller's value,
+// because p has no pointers except those in strings and times.
 func (p Param) Copied() bool { return p.typ != nil && isCopied(p.typ) }
 
 func isCopied(t types.Type) bool {
@@ -167,7 +167,7 @@ func (p Param) NoRecord() string {
 	return (&encoding{decode: true}).trouble(p.typ, false)
 }
 
-// Plain returns the type of p for messages.
+// Plain returns the type of p as messages show it.
 func (p Param) Plain() string { return plain(p.typ) }
 
 // An encoding checks how encoding/json encodes the values of types.

@@ -20,7 +20,7 @@ import (
 	"github.com/retrygen/retrygen/internal/gocommand"
 )
 
-// A Program has the packages of one load.
+// A Program contains the packages of one load.
 type Program struct {
 	byDir  map[string]*Package
 	byPath map[string]*Package

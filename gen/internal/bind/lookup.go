@@ -16,8 +16,8 @@ import (
 	"github.com/retrygen/retrygen/internal/spelling"
 )
 
-// SplitSymbol splits a symbol, as go doc writes it, into import path (empty for
-// the package itself), name, and method.
+// SplitSymbol splits a symbol, as go doc writes it, into its import path (empty for the
+// package itself), its name and its method.
 func SplitSymbol(symbol string) (path, name, method string) {
 	if end := pathEnd(symbol); end > 0 {
 		path, symbol = symbol[:end], symbol[end+1:]

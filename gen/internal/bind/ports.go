@@ -27,8 +27,8 @@ func hasTag(system, architecture, tag string) bool {
 	return variants[tag] != "" && variants[tag] == system
 }
 
-// Or returns the build constraint that is satisfied if any of the given ones is,
-// or "" if that is every build. It simplifies a constraint that contains only
+// Or returns the build constraint that is satisfied if any given constraint is satisfied,
+// or "" if every build satisfies it. It simplifies a constraint that contains only
 // systems and architectures.
 func Or(constraints ...string) string {
 	var any constraint.Expr

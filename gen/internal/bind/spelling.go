@@ -35,7 +35,7 @@ func Join(parts ...Type) (t Type) {
 	return t
 }
 
-// Equal reports whether two types are written alike.
+// Equal reports whether two types are written in the same way.
 func (t Type) Equal(other Type) bool { return slices.Equal(t, other) }
 
 // String returns the text with the names of packages, for messages.

@@ -15,8 +15,8 @@ func (p *Package) names(home *Package) []string {
 	})
 }
 
-// DidYouMean returns a suggestion of the candidate that is most similar to name,
-// such as ": did you mean Fetch?", or "" if none is similar.
+// DidYouMean suggests the candidate that is most similar to name, such as ": did you mean
+// Fetch?", or "" if none is similar.
 func DidYouMean(name string, candidates []string) string {
 	if best := spelling.Nearest(name, candidates); best != "" {
 		return ": " + spelling.Question(best)

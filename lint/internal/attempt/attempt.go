@@ -1,4 +1,4 @@
-// Package attempt finds what is retried.
+// Package attempt finds the operations that a function retries.
 //
 // # Definition
 //

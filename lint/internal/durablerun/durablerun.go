@@ -1,5 +1,5 @@
-// Package durablerun finds durable runs: the functions that runs execute, the steps that they
-// call, and what these depend on.
+// Package durablerun finds durable runs: the functions that runs execute, the steps that
+// these functions call, and the values that the steps depend on.
 //
 // # Steps
 //

@@ -1,7 +1,7 @@
-// Package effect computes what functions do to memory that others share: the regions that
-// they read and write. Questions about a loop become intersections: a call repairs what an
-// operation depends on if it writes what that reads; an operation varies if it reads what it
-// writes itself before it fails, or returns by what others may write meanwhile.
+// Package effect computes the effects of functions on shared memory: the regions that
+// they read and write. Questions about a loop become intersections: a call repairs what
+// an operation depends on if it writes what that reads; an operation varies if it reads
+// what it writes itself before it fails, or returns by what others may write meanwhile.
 //
 // Regions are found by types: a field of a type is one region for all objects that a
 // function does not make itself. Calls that are not known read and write the World, and

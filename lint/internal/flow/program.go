@@ -1,4 +1,5 @@
-// Package flow answers what is executed after a call has failed or succeeded.
+// Package flow determines which instructions are executed after a call has failed or
+// succeeded.
 //
 // # The lattice
 //

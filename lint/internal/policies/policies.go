@@ -1,5 +1,5 @@
-// Package policies reads the retry.Policy variables of a package, as far as constants set them, and
-// finds the calls that are made under them.
+// Package policies reads a package's retry.Policy variables, as far as they are set to
+// constants, and finds the calls that are made under them.
 package policies
 
 import (

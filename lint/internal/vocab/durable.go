@@ -78,7 +78,8 @@ func IsDrawn(fn *types.Func) bool {
 var draws = regexp.MustCompile(
 	`^(New(String|Random|UUID|V[1467])?|Make|Text|Prime|Perm|N|(Uint|Int)(\d*|n|N|\d\d[nN])|.*Float(32|64))$`)
 
-// IsMapOrder reports whether a function returns the keys or the values of a map, in any order.
+// IsMapOrder reports whether a function returns the keys or the values of a map in no
+// particular order.
 func IsMapOrder(fn *types.Func) bool {
 	return fn.Pkg() != nil && fn.Pkg().Path() == "maps" && (fn.Name() == "Keys" || fn.Name() == "Values")
 }
@@ -99,10 +100,11 @@ func IgnoresOrder(fn *types.Func) bool {
 
 var ignoresOrder = regexp.MustCompile(`^(Contains(Func)?|Max|Min)$`)
 
-// IsRequest reports whether t is a request of net/http, or points to one.
+// IsRequest reports whether t is a net/http request, or points to one.
 func IsRequest(t types.Type) bool { return IsType(t, "net/http", "Request") }
 
-// IsResponseWriter reports whether t is what a handler of net/http answers with.
+// IsResponseWriter reports whether t is the type with which a net/http handler writes its
+// response.
 func IsResponseWriter(t types.Type) bool { return IsType(t, "net/http", "ResponseWriter") }
 
 // KeepsValues reports whether a function returns a context with the values of its first argument,

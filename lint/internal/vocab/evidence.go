@@ -1,20 +1,20 @@
-// Package vocab holds what the linter knows about code by name, and how far such
-// knowledge is to be trusted.
+// Package vocab contains the linter's knowledge about functions and types that it
+// recognizes by name, and rates how reliable this knowledge is.
 package vocab
 
 import "fmt"
 
-// Evidence is what a finding rests on. A larger value is stronger evidence: the evidence of
-// a conclusion is the smallest of what it rests on.
+// Evidence is the basis of a finding. A larger value is stronger evidence. The evidence
+// for a conclusion is the weakest evidence that it is based on.
 type Evidence uint8
 
 // The kinds of evidence.
 const (
 	// Named: the finding assumes that a function does what its name suggests, or that a
-	// program does not want what it does.
+	// program is not meant to do what it does.
 	Named Evidence = iota
-	// Library: the finding follows from the code and from what known packages are
-	// documented to do.
+	// Library: the finding follows from the code and from the documented behavior of
+	// known packages.
 	Library
 	// Proven: the finding follows from the code.
 	Proven

@@ -1,11 +1,12 @@
-// Package wrapped has wrappers with which the simulation is compared.
+// Package wrapped contains wrappers to which the simulation is compared.
 package wrapped
 
 import "context"
 
 //go:generate go run ../../../cmd/retrygen .
 
-// A Service is called. Each of its methods is called under the policy of that name.
+// A Service is the service that the wrappers call. Each method is called under the policy
+// with the same name.
 type Service interface {
 	Once(ctx context.Context) error
 	Plain(ctx context.Context) error

@@ -1,5 +1,5 @@
-// Package orders has functions with policies that the tests of package live change while calls
-// use them.
+// Package orders contains functions whose policies the tests of package live change while
+// calls use them.
 package orders
 
 import (

@@ -1,3 +1,3 @@
-// Package fault has the errors that several packages of durable return. Each of them
-// names those that its callers can meet.
+// Package fault defines the errors that package durable and several packages below it
+// return. Each of these packages exports the errors that its callers can receive.
 package fault

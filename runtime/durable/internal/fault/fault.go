@@ -7,17 +7,18 @@ import (
 )
 
 var (
-	// ErrNoRun is returned by a durable call whose context belongs to no run.
+	// ErrNoRun is returned by a durable call whose context does not belong to a run.
 	ErrNoRun = errors.New("no run in the context: call it within Engine.Run, with the context of the run")
 	// ErrCanceled is returned for a run that was canceled.
 	ErrCanceled = errors.New("the run is canceled")
 	// ErrID matches the error for an id that is empty, too long, or not UTF-8.
 	ErrID = errors.New("invalid id")
-	// ErrArguments matches the error for arguments that have no JSON form.
+	// ErrArguments matches the error for arguments that cannot be encoded as JSON.
 	ErrArguments = errors.New("arguments cannot be recorded")
-	// ErrResult matches the error for a value that cannot be recorded, or not be read again.
+	// ErrResult matches the error for a value that cannot be recorded or cannot be read
+	// again.
 	ErrResult = errors.New("the result cannot be recorded")
-	// ErrNotFound is returned for what does not exist.
+	// ErrNotFound is returned for an object that does not exist.
 	ErrNotFound = errors.New("not found")
 	// ErrConflict is returned for an operation that the state of a run or a step does not
 	// allow.

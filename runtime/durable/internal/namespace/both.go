@@ -13,11 +13,10 @@ type Decision struct {
 	Decide func(storage.Tx) (storage.Writes, error)
 }
 
-// UpdateBoth is [Namespace.Update] for two decisions in one transaction, in which the
-// second one sees what the first one has written. If the first one returns an error,
-// nothing is written, and the second one is not asked. If the second one returns an error,
-// what the first one has written stays. UpdateBoth reports whether the first decision is
-// committed.
+// UpdateBoth is [Namespace.Update] for two decisions in one transaction. The second
+// decision sees the writes of the first. If the first returns an error, nothing is
+// written and the second is not called. If the second returns an error, the writes of the
+// first remain. UpdateBoth reports whether the first decision was committed.
 func (n *Namespace) UpdateBoth(ctx context.Context, first, second Decision) (committed bool, err error) {
 	one, two := &item{keys: first.Keys, decide: first.Decide}, &item{keys: second.Keys, decide: second.Decide}
 	keys := slices.Concat(first.Keys, second.Keys)

@@ -121,12 +121,12 @@ func (c *coalescer) leadFor(ctx context.Context, it *item) error {
 // A graced context has the grace already: its end ends updates at once.
 type graced struct{ context.Context }
 
-// WithoutGrace returns ctx as one that has the grace already.
+// WithoutGrace returns a copy of ctx that [WithGrace] does not extend.
 func WithoutGrace(ctx context.Context) context.Context { return graced{ctx} }
 
-// WithGrace returns a context that ends 30s after ctx, or 30s from now if that has
-// ended: for what has to be recorded although the caller has gone, unless the store
-// does not answer either. What is done with it does not extend it again.
+// WithGrace returns a context that ends 30s after ctx, or 30s from now if ctx has already
+// ended. Use it for updates that must be recorded although the caller is gone. Calls that
+// use the returned context do not extend it again.
 func WithGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.(graced); ok || ctx.Done() == nil {
 		return ctx, func() {}
@@ -211,7 +211,7 @@ func (c *coalescer) send(ctx context.Context, batch []*item) {
 	}
 }
 
-// Pause waits for d and reports whether ctx has not ended.
+// Pause waits for d. It returns false if ctx has ended.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,4 +1,4 @@
-// Package namespace is the way to the records of one namespace of a store: updates
-// that share transactions, sequences of records, notifications, and the deletion of
-// what has been kept for long enough. Engines and operators use it alike.
+// Package namespace provides access to the records in one namespace of a store: updates
+// that share transactions, sequences of records, notifications, and the deletion of runs
+// whose retention period has passed. Both engines and operators use it.
 package namespace

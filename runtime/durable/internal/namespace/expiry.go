@@ -160,8 +160,8 @@ func (n *Namespace) blockedSteps(runs []string) storage.Query {
 	return storage.Query{Kind: storage.KindStep, Space: n.Space, Runs: runs, Attention: true, Status: blockedStatus}
 }
 
-// Blocked returns which of some runs do not expire before somebody has looked at
-// their dead letters, or at their steps in doubt.
+// Blocked returns which of the given runs do not expire until someone has dealt with
+// their dead letters or their steps in doubt.
 func (n *Namespace) Blocked(ctx context.Context, runs []string) (map[string]bool, error) {
 	blocked := map[string]bool{}
 	for len(runs) > 0 {
@@ -234,8 +234,8 @@ const blockedKeep = time.Hour
 // ownerKeep is how long the records of dead engines are kept.
 const ownerKeep = time.Hour
 
-// ExpireOwners deletes the records of engines that died long ago, and whose runs
-// others have taken over.
+// ExpireOwners deletes the records of engines that died long ago and whose runs were
+// taken over.
 func (n *Namespace) ExpireOwners(ctx context.Context, now time.Time) error {
 	q := storage.Query{Kind: storage.KindOwner, Space: n.Space, DueBy: now.Add(-ownerKeep)}
 	return n.Each(ctx, q, func(o storage.Record) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Known is a run as its owner has last seen it in the store.
+// A Known is a run as its owner last saw it in the store.
 type Known struct {
 	// Record was read, or is what a transaction has stored: not what an update wrote that
 	// has shared its transaction, in which another one may have changed the run, too.

@@ -8,7 +8,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Listener is who waits for a change of runs: a worker, or a caller of Await.
+// A Listener waits for changes to runs. It belongs to a worker or a caller of Await.
 type Listener struct {
 	n     *Namespace
 	run   string          // that it waits for, or "" for all
@@ -17,7 +17,7 @@ type Listener struct {
 	quit  context.CancelFunc
 }
 
-// Listen returns a listener for the changes of a run, or of all.
+// Listen returns a listener for changes to one run or to all runs.
 func (n *Namespace) Listen(run string) *Listener {
 	l := &Listener{n: n, run: run, local: make(chan struct{}, 1), quit: func() {}}
 	n.mu.Lock()
@@ -34,7 +34,7 @@ func (l *Listener) Close() {
 	l.n.listeners = slices.DeleteFunc(l.n.listeners, func(other *Listener) bool { return other == l })
 }
 
-// Notify wakes those who wait for a change of a run that this engine has made.
+// Notify wakes the listeners that wait for a change that this engine has made to a run.
 func (n *Namespace) Notify(run string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *Listener) Subscribe(ctx context.Context) error {
 	return nil
 }
 
-// Wait waits for a change, at most for d, and reports whether ctx has not ended.
+// Wait waits for a change, but not longer than d. It returns false if ctx has ended.
 func (l *Listener) Wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -14,8 +14,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Namespace is the records of one namespace of a store, as engines and operators
-// see them. Its methods may be called concurrently.
+// A Namespace gives engines and operators access to the records in one namespace of a
+// store. Its methods may be called concurrently.
 type Namespace struct {
 	Store   storage.Store
 	updates *coalescer
@@ -23,10 +23,10 @@ type Namespace struct {
 	Codec   record.Codec
 	Lease   time.Duration                       // of an engine
 	observe func(context.Context, events.Event) // or nil
-	// Hidden reports which parts of values people may not see.
+	// Hidden reports which parts of values must be hidden from people.
 	Hidden []func(path []string) bool
 
-	// Check returns an error for a run that belongs to another shard. It is nil
+	// Check returns an error for a run that belongs to a different shard. It is nil
 	// without shards.
 	Check func(run string) error
 	// Halt ends the execution of a run in the engine of this process at once: of a run
@@ -38,7 +38,7 @@ type Namespace struct {
 	listeners []*Listener
 }
 
-// New returns the empty namespace of a store.
+// New returns the namespace with the empty name in a store.
 func New(s storage.Store) *Namespace {
 	return &Namespace{Store: s, updates: newCoalescer(s), Codec: record.JSON{}, Lease: defaultLease}
 }

@@ -99,7 +99,7 @@ func NewPayload(c Codec, value any) Payload {
 // opaque begins the column of a payload that is not JSON: no JSON begins with it.
 const opaque = 0
 
-// Column returns the payload of a run as a field of its record, nil if there is none.
+// Column returns the payload of a run as a field of its record, or nil if there is none.
 func (p *Payload) Column() []byte {
 	switch {
 	case p == nil || p.Data() == nil:

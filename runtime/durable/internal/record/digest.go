@@ -113,9 +113,9 @@ func isZero(v any) bool {
 	return false
 }
 
-// OtherArguments returns the parameters whose recorded digests differ from those
-// of a call. A record of an earlier version has one digest without a name: it
-// differs from none.
+// OtherArguments returns the parameters whose recorded digests differ from the call's
+// digests. A record from an earlier version has one digest without a name, which counts
+// as equal.
 func OtherArguments(recorded, called string) (names []string) {
 	if recorded == called {
 		return nil

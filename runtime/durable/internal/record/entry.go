@@ -10,7 +10,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Entry is the body of an entry of the history.
+// Entry is the body of an entry in the history.
 type Entry struct {
 	Outcome     events.Outcome `json:"outcome"`
 	Started     time.Time      `json:"started,omitzero"`
@@ -34,14 +34,14 @@ type Entry struct {
 // of its attempt. The parts of refused ends follow it.
 const ResultPart = 1
 
-// NewEntry returns an entry of the history of a step, whose bucket is known.
+// NewEntry returns an entry in the history of a step whose bucket is known.
 func NewEntry(step storage.Record, now time.Time, attempt, part int, body Entry) storage.Entry {
 	data, _ := json.Marshal(body) // of strings and numbers
 	return storage.Entry{Step: step.Key, Attempt: attempt, Part: part, At: now, Bucket: step.Bucket, Body: data}
 }
 
-// KeepResult records a result in the body of a step. The entry that it returns holds
-// one that is large.
+// KeepResult records a result in the body of a step. If the result is large, the returned
+// entry holds it.
 func (s *Step) KeepResult(step storage.Record, now time.Time, result Payload) []storage.Entry {
 	s.Result = &result
 	data := result.Data()
@@ -55,7 +55,7 @@ func (s *Step) KeepResult(step storage.Record, now time.Time, result Payload) []
 	}}
 }
 
-// JSONLines returns rows as the lines of a file.
+// JSONLines returns rows as lines of a file.
 func JSONLines(rows []json.RawMessage) string {
 	var b strings.Builder
 	for _, row := range rows {
@@ -80,5 +80,5 @@ func SettingsAt(list []retry.Settings, at int) retry.Settings {
 	return ""
 }
 
-// ErrNoSignal is the reason of a wait for a signal whose timeout has passed.
+// ErrNoSignal is the reason why a wait for a signal ended, if its timeout has passed.
 const ErrNoSignal retry.Reason = "no signal before the timeout"

@@ -26,12 +26,12 @@ type GroupIDs struct {
 	scope string // the prefix of the scopes of the units, with the steps they call
 }
 
-// NewGroupIDs returns the ids of the group that is called by a name in some scopes.
+// NewGroupIDs returns the ids of the group with the given name in the given scopes.
 func NewGroupIDs(scopes, name string) GroupIDs {
 	return GroupIDsOf(scopes + Escape(name))
 }
 
-// GroupIDsOf returns the ids of a group whose record has an id.
+// GroupIDsOf returns the ids of the group whose record has the given id.
 func GroupIDsOf(group string) GroupIDs {
 	return GroupIDs{Group: group, Units: "/" + group + "/", scope: "/" + group + ":/"}
 }
@@ -45,13 +45,13 @@ func (g *GroupIDs) Unit(name string) string { return g.Units + Escape(name) }
 // Steps returns the prefix of the steps of a unit.
 func (g *GroupIDs) Steps(name string) string { return g.scope + Escape(name) + ":" }
 
-// Name returns the name of the unit whose record has an id.
+// Name returns the name of the unit whose record has the given id.
 func (g *GroupIDs) Name(id string) string { return Unescape(id[len(g.Units):]) }
 
-// GroupOf returns the id of the group of the unit whose record has an id.
+// GroupOf returns the id of the group whose unit has a record with the given id.
 func GroupOf(unit string) string { return unit[1:strings.LastIndexByte(unit, '/')] }
 
-// Following returns the first id after those with a prefix.
+// Following returns the first id after all ids with the given prefix.
 func Following(prefix string) string {
 	last := len(prefix) - 1
 	return prefix[:last] + string(prefix[last]+1)

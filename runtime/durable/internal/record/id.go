@@ -12,8 +12,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/fault"
 )
 
-// MaxID is the greatest length of the id of a run or a step, in bytes: what an
-// index of a database holds.
+// MaxID is the maximum length, in bytes, of the id of a run or a step. Longer ids do not
+// fit into database indexes.
 const MaxID = 1024
 
 // Escape returns s without the separators of ids, without control characters,

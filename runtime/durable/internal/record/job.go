@@ -37,10 +37,10 @@ type Job struct {
 // JobToken is the token of attempt 1 of a step that its run stands for.
 const JobToken = "job"
 
-// StepID returns the id of the step, or its name as long as the id is not known.
+// StepID returns the id of the step, or its name while the id is not known.
 func (j *Job) StepID() string { return cmp.Or(j.Step, Escape(j.Name)) }
 
-// WrongJob returns what is wrong with the Job of a run, or "".
+// WrongJob describes what is wrong with the Job of a run, or returns "".
 func WrongJob(r storage.Record, b *Run) string {
 	switch {
 	case b.Job == nil:

@@ -22,10 +22,10 @@ type Limits struct {
 	Burst  int
 }
 
-// Any reports whether the handler has a limit.
+// Any reports whether the handler has any limit.
 func (l Limits) Any() bool { return l.Bounded || l.Rated }
 
-// Check returns an error for limits that have no sense.
+// Check returns an error for limits that make no sense.
 func (l Limits) Check() error {
 	switch {
 	case l.Bounded && l.Most < 1:
@@ -67,7 +67,7 @@ func (l Limits) stale(arrival, now time.Time) bool {
 	return l.Rated && arrival.Sub(now) > time.Duration(l.Burst)*l.interval()
 }
 
-// Wait returns how long it takes until an execution may start.
+// Wait returns the time until an execution may start.
 func (l Limits) Wait(arrival, now time.Time) time.Duration {
 	if !l.Rated {
 		return 0
@@ -107,7 +107,7 @@ type Limit struct {
 	Burst  int           `json:"burst,omitempty"`
 }
 
-// A Slot is a claim that counts.
+// A Slot is a claim that counts toward the limit.
 type Slot struct {
 	Run   string `json:"run"`
 	Fence uint64 `json:"fence"`
@@ -125,7 +125,7 @@ func (b *Limit) Without(free map[Slot]bool) {
 	b.Executing = slices.DeleteFunc(b.Executing, func(s Slot) bool { return free[s] })
 }
 
-// A Gate is the limit of a handler in the transaction of a claim.
+// A Gate is a handler's limit within the transaction of a claim.
 type Gate struct {
 	record  storage.Record
 	body    Limit

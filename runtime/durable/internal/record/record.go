@@ -81,7 +81,7 @@ type OpenAttempt struct {
 	Permit  *breaker.Permit `json:"permit,omitempty"` // of a shared breaker
 }
 
-// Error is what is kept of an error.
+// Error is the recorded form of an error.
 type Error struct {
 	Class   retry.Class `json:"class,omitempty"`
 	Text    string      `json:"text"`
@@ -168,8 +168,8 @@ func Finished(s storage.Status) bool {
 	return false
 }
 
-// Attention reports whether somebody has to look at a step: a person, or the run
-// when it is executed again.
+// Attention reports whether a step needs attention from a person or from the run when it
+// is executed again.
 func Attention(s storage.Status) bool {
 	return !Finished(s) && s != storage.StatusAbandoned || s == storage.StatusDead
 }
@@ -177,8 +177,8 @@ func Attention(s storage.Status) bool {
 // Blocked reports whether a step waits for a person.
 func Blocked(s storage.Status) bool { return s == storage.StatusInDoubt || s == storage.StatusPaused }
 
-// ErrorOf returns what is kept of the error of a step. known are the errors that
-// errors.Is is to find in it later.
+// ErrorOf returns the recorded form of a step's error. known are the errors that
+// errors.Is must find in it later.
 func ErrorOf(known []error, class retry.Class, err error) *Error {
 	r := &Error{Class: class, Text: Clip(ErrorText(err))}
 	for _, target := range known {

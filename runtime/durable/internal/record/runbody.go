@@ -112,7 +112,8 @@ func (b *Run) Spare(fence uint64) {
 	b.Spared = b.Spared[max(len(b.Spared)-MaxRecoveries, 0):]
 }
 
-// RetentionAfter returns how long the results of a run that has ended so are kept.
+// RetentionAfter returns how long the results of a run are kept after it has ended with
+// the given status.
 func (b *Run) RetentionAfter(status storage.Status) time.Duration {
 	if status == storage.StatusSucceeded {
 		return cmp.Or(b.Retention, DefaultRetention)
@@ -129,7 +130,7 @@ func (b *Run) End(r *storage.Record, status storage.Status, now time.Time) {
 // call has it: their escapes are hexadecimal.
 const ChildPrefix = "%start/"
 
-// Month returns the bucket of a run that was created at a time.
+// Month returns the bucket of a run that was created at the given time.
 func Month(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
 
 // Limit sets the deadline of a run that starts at a time. A timeout of 0 sets none.
@@ -142,7 +143,7 @@ func (b *Run) Limit(timeout time.Duration, start time.Time) {
 // Earlier reports whether a is before b, where zero is later than all times.
 func Earlier(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }
 
-// WrongTail returns what is wrong with the tail of a run, or "".
+// WrongTail describes what is wrong with the tail of a run, or returns "".
 func WrongTail(r storage.Record, b *Run) string {
 	switch {
 	case b.Tail && r.Status != storage.StatusSucceeded && r.Status != storage.StatusExpired:

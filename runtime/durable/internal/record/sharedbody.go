@@ -63,7 +63,8 @@ type Schedule struct {
 	Start []time.Time `json:"start,omitempty"` // the latest periods that were to start
 }
 
-// NameBreaker returns what messages call a breaker with a name, which may be empty.
+// NameBreaker returns the text by which messages refer to a breaker. The name may be
+// empty.
 func NameBreaker(name string) string {
 	if name == "" {
 		return "the breaker"
