@@ -198,7 +198,7 @@ func RetryList(o api.Options) error {
 	}
 }
 
-// RetryFind and Guarded have options that may be nil.
+// The options of Find and Guarded may be nil.
 //
 // Policy: read.
 func RetryFind(context2 string, o *api.Options) error {

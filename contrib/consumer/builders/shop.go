@@ -13,7 +13,7 @@ func (o *Own) Do() error { return api.ErrDown }
 
 func Send(name string, req *api.Request) error { return api.ErrDown }
 
-// Find and Guarded have options that may be nil.
+// The options of Find and Guarded may be nil.
 func Find(context string, o *api.Options) error { return api.ErrDown }
 
 func Guarded(o *api.Options) error { return api.ErrDown }
@@ -24,7 +24,7 @@ type Caller interface {
 	Call() error
 }
 
-// A Call is given one.
+// A Call takes a context.
 type Call interface {
 	Context(ctx context.Context) Call
 	Do() error

@@ -132,7 +132,7 @@ func Policies() []*retry.Policy {
 	return []*retry.Policy{&policyQuery, &policyFind, &policyOrder, &policyOpen}
 }
 
-// RetryQuery takes a while, and fails once.
+// RetryQuery takes some time, and fails once.
 //
 // Policy: query.
 func RetryQuery(rows int) (int, error) {

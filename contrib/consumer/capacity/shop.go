@@ -15,7 +15,7 @@ var (
 	failures, calls atomic.Int32
 )
 
-// Query takes a while, and fails once.
+// Query takes some time, and fails once.
 func Query(rows int) (int, error) {
 	n := running.Add(1)
 	defer running.Add(-1)

@@ -12,7 +12,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/memory"
 )
 
-// TestCapture: the wrappers of the scope step capture, that of the scope tool does not.
+// TestCapture: the wrappers in the scope step capture its timeouts. The wrapper in the scope
+// tool does not.
 func TestCapture(t *testing.T) {
 	for name, c := range map[string]struct {
 		call func(context.Context) error

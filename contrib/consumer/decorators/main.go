@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/contrib/consumer/decorators/other"
 )
 
-// A Box boxes.
+// A Box has a method of a generic type.
 type Box[T any, S ~[]T] struct{ s S }
 
 func (b *Box[A, _]) Add(a A) error { b.s = append(b.s, a); return nil }
@@ -24,7 +24,7 @@ type hidden struct{}
 
 func (hidden) Unwrap() (int, error) { return 1, nil }
 
-// Renamed has another name here.
+// Renamed has a different name here.
 type Renamed = other.Doer
 
 func main() {

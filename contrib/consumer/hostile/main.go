@@ -10,7 +10,7 @@ import (
 	other "github.com/retrygen/retrygen/contrib/consumer/hostile/v2/other"
 )
 
-// The receiver of what is bound is no argument of the fallback.
+// The receiver of a bound method is not passed to its fallback.
 func lost(ctx ctxpkg.Context, t2, call *other.T, err error) (*other.T, error) { return t2, nil }
 
 func Fast(ctx ctxpkg.Context, err, call, time, retry, breaker, pass, v string, nil, len int) (string, error) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An AppCtx knows the user.
+// An AppCtx is a context with a user.
 type AppCtx interface {
 	context.Context
 	User() string

@@ -36,7 +36,7 @@ func send(req *http.Request) (string, error) {
 	return string(text), err
 }
 
-// Both has a context of its own.
+// Both has its own context.
 func Both(ctx context.Context, req *http.Request) (string, error) { return send(req.WithContext(ctx)) }
 
 func Guarded(req *http.Request) (string, error) {

@@ -239,7 +239,7 @@ func retrySend(req *http.Request) (string, error) {
 	}
 }
 
-// RetryBoth has a context of its own.
+// RetryBoth has its own context.
 //
 // Policy: fast.
 func RetryBoth(ctx context.Context, req *http.Request) (string, error) {

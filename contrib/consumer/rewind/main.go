@@ -43,7 +43,7 @@ type Input struct {
 	Parts *Parts
 }
 
-// Parts are those of an Input.
+// Parts are the parts of an Input.
 type Parts struct {
 	Head *bytes.Reader
 	Body io.ReadSeekCloser
@@ -83,7 +83,7 @@ func Read(ctx context.Context, in *Input) error { return nil }
 
 func Keep(ctx context.Context, body io.ReadSeeker) error { return nil }
 
-// body is a text whose first four bytes have been read.
+// body returns a reader whose first four bytes have been read.
 func body() *strings.Reader {
 	r := strings.NewReader("0123456789")
 	r.Seek(4, io.SeekStart)
@@ -108,7 +108,7 @@ func main() {
 	fmt.Println(NewRetryStore(store{}, nil).Put(ctx, body()))
 	fmt.Println(RetryBoth(ctx, body()))
 
-	// A pipe cannot be rewound: what it gave is gone.
+	// A pipe cannot be rewound. The bytes that were read from it are lost.
 	r, w, _ := os.Pipe()
 	w.WriteString("piped")
 	w.Close()

@@ -17,7 +17,7 @@ type memory struct{ op api.Op }
 
 func (m memory) Load(ctx context.Context, _ string) (int, error) { return m.op(ctx) }
 
-// A wrapper is one of each kind, made for op.
+// A wrapper calls op through one kind of generated code.
 type wrapper struct {
 	name   string
 	bind   func(op api.Op) api.Op
@@ -80,7 +80,7 @@ var wrappers = []wrapper{
 	}},
 }
 
-// each tests every wrapper in a bubble of its own, with the time since then.
+// each tests every wrapper in its own bubble, and passes the time since the bubble began.
 func each(t *testing.T, f func(t *testing.T, w wrapper, since func() time.Duration)) {
 	for _, w := range wrappers {
 		t.Run(w.name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestTimeout(t *testing.T) {
 			<-ctx.Done()
 			return 0, ctx.Err()
 		})(t.Context())
-		// Attempts from 0s to 2s and from 3s to 5s, which is all the time there is.
+		// The attempts take from 0s to 2s and from 3s to 5s, when the timeout ends the call.
 		if !errors.Is(err, context.DeadlineExceeded) || calls != 2 || since() != 5*time.Second {
 			t.Errorf("got %v after %d calls and %v", err, calls, since())
 		}

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// The package uses the names that the generated file would like to have.
+// The package declares the names that generated code would use by default.
 var (
 	retry = "taken"
 	time  = "taken"
@@ -30,7 +30,7 @@ func Blank(_ context.Context, _ int, _ string) error { return nil }
 
 func Named(ctx context.Context) (n int, call string, err error) { return 1, "two", nil }
 
-// A context and an error by other names are what they are.
+// Aliases of context.Context and error are recognized.
 type (
 	scope   context.Context
 	scope2  = context.Context
@@ -62,7 +62,7 @@ func Channel(c chan<- map[string][]*os.File, context string) (interface{ Close()
 	return nil, nil
 }
 
-// unexported is.
+// unexported can be bound, too.
 func unexported() error { return nil }
 
 type Box[T any] struct{ v T }

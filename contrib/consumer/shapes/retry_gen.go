@@ -227,7 +227,7 @@ func RetryChannel(c chan<- map[string][]*os.File, context2 string) (interface{ C
 	}
 }
 
-// retryUnexported is.
+// retryUnexported can be bound, too.
 //
 // Policy: fast.
 func retryUnexported() error {
@@ -446,7 +446,7 @@ func RetryClientHead(c *http.Client, url string) (resp *http.Response, err error
 	}
 }
 
-// RetryDo does.
+// RetryDo succeeds.
 //
 // Policy: timed.
 func RetryDo(ctx context.Context, t retry2.Thing) (retry2.Thing, error) {

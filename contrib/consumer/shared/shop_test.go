@@ -152,7 +152,7 @@ func TestGroup(t *testing.T) {
 	if err := NewExport("job-2").Write(t.Context(), "a"); !errors.Is(err, job.ErrBudget) || calls.Load() != 7 {
 		t.Errorf("%v after %d calls, want no retry", err, calls.Load())
 	}
-	// The environment and the job itself change the limits.
+	// Both the environment and the job change the limits.
 	limits, err := hyperscale.Budget(*imp.Policy().Budget, func(string) (string, bool) { return "9", true })
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func Write(ctx context.Context, to io.Writer) error {
 	return nil
 }
 
-// A sink has what is written to in a field.
+// A sink has its writer in a field.
 type sink struct {
 	name string
 	to   struct{ out *os.File }

@@ -35,7 +35,7 @@ type Get struct{ ctx context.Context }
 
 func (g Get) Execute() error { return nil }
 
-// A Client ends with its context.
+// A Client ends when its context ends.
 type Client struct{ ctx context.Context }
 
 func (c *Client) Get(ctx context.Context) error { return nil }

@@ -29,7 +29,7 @@ func (base) Close() error { return nil }
 
 func (base) Slow(ctx context.Context, nil string) error { return errors.New(nil) }
 
-// Use takes a client that retries, or one that does not.
+// Use takes a client that may retry or not.
 func Use(c ClientMethods) {
 	fmt.Println(c.Fetch(context.Background(), "a", "b"))
 	fmt.Println(c.Len(), c.Close())

@@ -10,7 +10,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// seen are the idempotency keys and attempts of the calls.
+// seen lists the idempotency keys and attempts of the calls.
 var seen []string
 
 func call(ctx context.Context) error {

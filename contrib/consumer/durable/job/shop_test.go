@@ -70,7 +70,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestWrapper: the run of a job has the step that the wrapper has in a run of that id.
+// TestWrapper: in a run with the same id, the wrapper and the job record the same step.
 func TestWrapper(t *testing.T) {
 	seen = nil
 	work(t, func(e *durable.Engine) { HandleCopy(e) }, func(ctx context.Context, e *durable.Engine) error {

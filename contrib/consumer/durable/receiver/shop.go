@@ -2,10 +2,10 @@ package receiver
 
 import "context"
 
-// A Region is where a bank is.
+// A Region is a region of a bank.
 type Region string
 
-// An Account is what a bank charges.
+// An Account is an account that a bank charges.
 type Account struct{ ID int }
 
 // A Bank charges orders.

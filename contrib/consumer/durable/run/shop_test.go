@@ -25,7 +25,7 @@ type keyed struct{ op api.Op }
 
 func (m keyed) Load(ctx context.Context, _ string, _ string) (int, error) { return m.op(ctx) }
 
-// A wrapper is one of each kind, made for op and an id.
+// A wrapper calls op with an id, through one kind of generated code.
 type wrapper struct {
 	name string
 	call func(ctx context.Context, id string, op api.Op) (int, error)
@@ -122,14 +122,14 @@ var wrappers = []wrapper{
 	}},
 }
 
-// each tests every wrapper in a bubble of its own.
+// each tests every wrapper in its own bubble.
 func each(t *testing.T, f func(t *testing.T, w wrapper)) {
 	for _, w := range wrappers {
 		t.Run(w.name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { f(t, w) }) })
 	}
 }
 
-// run executes fn as a run, in a process of its own.
+// run executes fn as a run, in its own process.
 func run(t *testing.T, store storage.Store, fn func(context.Context) error) error {
 	t.Helper()
 	e, err := durable.New(store)
@@ -235,7 +235,7 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// TestResume ends the process at each of its points, and goes on in others.
+// TestResume ends the process at each point, and continues in other processes.
 func TestResume(t *testing.T) {
 	each(t, func(t *testing.T, w wrapper) {
 		for n := 1; ; n++ {
@@ -297,7 +297,7 @@ func TestExhausted(t *testing.T) {
 	})
 }
 
-// TestErrors: errors.Is finds what the policy file names.
+// TestErrors: errors.Is finds the errors that the policy file names.
 func TestErrors(t *testing.T) {
 	store, calls := memory.New(), 0
 	for range 2 {
@@ -334,7 +334,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestRepeated calls steps twice in one execution: only one of them may be.
+// TestRepeated calls two steps twice in one execution. Only one of them allows it.
 func TestRepeated(t *testing.T) {
 	calls := 0
 	op := func(context.Context) (int, error) { calls++; return calls, nil }

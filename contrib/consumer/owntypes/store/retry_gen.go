@@ -297,7 +297,7 @@ func (p *RetryPool) Unwrap() PoolMethods {
 	return p.next
 }
 
-// Do does.
+// Do succeeds.
 //
 // Policy: read.
 func (p *RetryPool) Do() error {

@@ -8,7 +8,7 @@ type Store interface {
 
 type Pool struct{ made bool }
 
-// Do does.
+// Do succeeds.
 func (p *Pool) Do() error { return nil }
 
 func NewPool(s *RetryStore, shared *Shared, m PoolMethods) (*Pool, error) {
@@ -24,10 +24,10 @@ func Warm[K comparable](c *RetryCache[K, string], k K) (*RetryCache[string, []K]
 	return nil, nil
 }
 
-// A Unit works.
+// A Unit has a method to bind.
 type Unit interface{ Import() (*Import, error) }
 
 func RunUnit(name string, s ...*RetryStore) error { return nil }
 
-// Embedding has the method Get of what is generated.
+// Embedding has the method Get of a generated type.
 type Embedding struct{ *RetryStore }

@@ -16,7 +16,7 @@ import (
 
 var errDown = errors.New("down: no connection")
 
-// down is a call that fails, and counts.
+// down fails, and counts its calls.
 func down(n *int) op { return func() (int, error) { *n++; return 0, errDown } }
 
 func TestUnconnected(t *testing.T) {

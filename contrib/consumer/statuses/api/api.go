@@ -2,7 +2,7 @@ package api
 
 import "context"
 
-// A Response is that of resty.
+// A Response has the methods of a resty response.
 type Response struct{ status int }
 
 func (r *Response) StatusCode() int { return r.status }
@@ -20,7 +20,7 @@ func (r *Request) Get(url string) (*Response, error) {
 	return &Response{200}, nil
 }
 
-// A Plain response is that of sendgrid.
+// A Plain response has the fields of a sendgrid response.
 type Plain struct {
 	StatusCode int
 	Body       string
@@ -28,7 +28,7 @@ type Plain struct {
 
 func Send(ctx context.Context, text string) (*Plain, error) { return nil, nil }
 
-// A Filled response is that of fasthttp.
+// A Filled response is filled in by the call, as in fasthttp.
 type Filled struct{ status int }
 
 func (f *Filled) StatusCode() int          { return f.status }

@@ -1,4 +1,4 @@
-// Package api is somebody else's.
+// Package api stands for a client library.
 package api
 
 import "context"

@@ -1,9 +1,9 @@
-// Package api is somebody else's.
+// Package api stands for a client library.
 package api
 
 import "context"
 
-// An Op is what all of them do.
+// An Op is the operation that all calls in the tests make.
 type Op func(context.Context) (int, error)
 
 func Query(op Op, ctx context.Context, id string) (int, error) { return op(ctx) }
