@@ -280,6 +280,8 @@ func TestConcurrencyHistories(t *testing.T) {
 
 func limitHistory(t *testing.T, random *rand.Rand) {
 	const runs = 30
+	step := idempotent("step", 20, time.Second)
+	step.Policy.Schedule.MaxDelay = time.Minute // or a step that fails 14 times waits for hours
 	most := 1 + random.IntN(4)
 	m := &hooked{Store: memory.New()}
 	worst := 0
@@ -322,7 +324,7 @@ func limitHistory(t *testing.T, random *rand.Rand) {
 					return 0, err
 				}
 			case 1:
-				_, err := call(ctx, idempotent("step", 20, time.Second), func(context.Context) (int, error) {
+				_, err := call(ctx, step, func(context.Context) (int, error) {
 					if luck(2) == 0 {
 						return 0, errors.New("unavailable")
 					}
