@@ -173,7 +173,7 @@ bind:
 ` + "```" + `
 
 - **` + "`id`" + `** names the parameters that identify a call: the order to charge, but not its amount. Calls with equal ids within
-  one run are the same step, which is executed once. If the id is equal but another argument, such as the amount, differs, the call fails, unless the
+  one run are the same step, which is executed once. If the id is the same but another argument (such as the amount) differs, the call fails, unless the
   policy has ` + "`on_changed: report`" + `.
 - **` + "`on_lost`" + `** decides what happens to an attempt that was executing when the process died. Such an attempt is *lost*, and may have
   taken effect. By default, it is repeated if the binding is ` + "`idempotent`" + `. Otherwise, the run is paused until somebody resolves the step.

@@ -132,8 +132,8 @@ func (p *Policy) sample(b *breaker.Policy, failure *Failure) breaker.Sample {
 }
 
 // Samples returns the samples of a failure for a limiter and for a throttle with policy
-// t. The limiter counts a timeout, a rate limit and status 503 as overload, because the
-// service had no time for the request. Other errors may be returned quickly, so they are
+// t. The limiter counts a timeout, a rate limit and status 503 as overload, because
+// they mean that the service had no capacity for the request. Other errors may be returned quickly, so they are
 // neutral for the limiter. For the throttle, an error means that the service has accepted
 // the request, unless a breaker with the same Count would count the error as a failure.
 func (p *Policy) Samples(t *capacity.ThrottlePolicy, f Failure) (limiter, throttle capacity.Sample) {

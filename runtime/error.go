@@ -102,7 +102,7 @@ func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeou
 // An Error reports why a call stopped, and wraps the error of its last attempt. errors.Is
 // and errors.As find that error, the reason, and the context's cause.
 //
-// An error on which the policy had no effect is returned unchanged, without an Error.
+// An error on which the policy had no effect is returned unchanged, not wrapped in an Error.
 // This happens only on the first attempt, in one of these cases: the error is permanent
 // or unclassified; the policy allows only one attempt; the error shows that the caller's
 // context has ended; or the error is already an Error from an inner call that stopped for

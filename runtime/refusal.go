@@ -25,8 +25,8 @@ type Refusal struct {
 	AdmitsIn time.Duration // time from the refusal to AdmitsAt, or 0
 }
 
-// RefusalBy returns the refusal by the breaker with the given name in state s, for
-// [Inputs.Refusal]. AdmitsIn is not set.
+// RefusalBy returns a value for [Inputs.Refusal]: the refusal of a call by the named
+// breaker when its state is s. AdmitsIn is not set.
 func RefusalBy(name string, s breaker.Snapshot) Refusal {
 	return Refusal{Breaker: name, State: s.State, AdmitsAt: s.OpenUntil}
 }

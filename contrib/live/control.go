@@ -140,7 +140,7 @@ func newWarnings(warnings, before []policy.Problem) (texts []string) {
 }
 
 // Load activates a version of the policy file and returns the change. If it returns an
-// [*Error], nothing has changed. by describes where the version comes from.
+// [*Error], nothing has changed. The argument by describes where the version comes from.
 func (c *Control) Load(text []byte, by string) (Change, error) {
 	change, err := c.load(text, by)
 	switch {

@@ -69,8 +69,8 @@ func Existing() Option { return func(s *Store) { s.existing = true } }
 const openTimeout = time.Minute
 
 // Open opens the database at path, or creates it if there is none. The folder must exist
-// on a disk of this machine. On network file systems, Open returns an error, because the
-// locks of SQLite do not work there. Symbolic links are resolved. Open waits up to one
+// on a disk of this machine. On network file systems, Open returns an error, because
+// SQLite's locks do not work there. Symbolic links are resolved. Open waits up to one
 // minute while another process creates or migrates the database. The caller must call
 // [Store.Close].
 func Open(path string, options ...Option) (*Store, error) {

@@ -1,5 +1,5 @@
-// Package kills kills processes while they execute runs on the same store, and compares
-// what the store has recorded with what the processes have done.
+// Package kills tests crash recovery. It kills processes while they execute runs on the
+// same store, and compares what the store has recorded with what the processes have done.
 //
 // A [Trial] starts worker processes and repeatedly kills one of them with SIGKILL. It
 // stops other processes for longer than their lease, and it cancels, pauses and resumes
