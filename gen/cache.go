@@ -124,12 +124,13 @@ func (m *runCache) sum(dirs []string, outputs []Output) (sum string, newest time
 		dir := filepath.Dir(source)
 		served[dir] = true
 		s.file(source)
-		if outputs == nil {
-			output := filepath.Join(dir, OutputName)
-			text, err := os.ReadFile(output)
-			if err == nil && linksOutside(output) {
-				err = errOutside // which a run reports
+		for _, name := range outputNames {
+			if linksOutside(filepath.Join(dir, name)) {
+				return "", newest, errOutside // which a run reports
 			}
+		}
+		if outputs == nil {
+			text, err := os.ReadFile(filepath.Join(dir, OutputName))
 			if err != nil {
 				return "", newest, err
 			}

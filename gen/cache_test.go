@@ -247,20 +247,34 @@ func TestUnchangedTouched(t *testing.T) {
 	}
 }
 
-// TestUnchangedLink replaces the output by a link to a file that has the same text in
+// TestUnchangedLink replaces an output by a link to a file that has the same text in
 // another folder.
 func TestUnchangedLink(t *testing.T) {
-	m := newModule(t, shop)
-	m.run(Config{})
-	output, target := filepath.Join(m.dir, OutputName), filepath.Join(t.TempDir(), "output")
-	if err := os.Rename(output, target); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(target, output); err != nil {
-		t.Fatal(err)
-	}
-	if r, loaded := m.run(Config{}); !loaded || len(r.Failed) != 1 || !strings.Contains(r.Problems[0].Text, "link") {
-		t.Errorf("packages were loaded: %v; got problems %v, want one about the link", loaded, r.Problems)
+	for _, name := range []string{OutputName, TestsName} {
+		t.Run(name, func(t *testing.T) {
+			m := newModule(t, shop)
+			config := Config{Tests: name == TestsName}
+			m.run(config)
+			output, target := filepath.Join(m.dir, name), filepath.Join(t.TempDir(), "output")
+			past := time.Now().Add(-time.Minute) // a run does not trust a newer file
+			if err := os.Chtimes(output, past, past); err != nil {
+				t.Fatal(err)
+			}
+			m.run(config)
+			if _, loaded := m.run(config); loaded {
+				t.Fatal("packages were loaded though nothing had changed")
+			}
+			if err := os.Rename(output, target); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(target, output); err != nil {
+				t.Fatal(err)
+			}
+			r, loaded := m.run(config)
+			if !loaded || len(r.Failed) != 1 || !strings.Contains(r.Problems[0].Text, "link") {
+				t.Errorf("packages were loaded: %v; got problems %v, want one about the link", loaded, r.Problems)
+			}
+		})
 	}
 }
 

@@ -28,10 +28,11 @@ var extras = []extra{
 	{FaultsName, (*emit.File).HasDoubles, emit.RenderFaults},
 }
 
+// outputNames are the names that generated files may have.
+var outputNames = []string{OutputName, TestsName, FaultsName}
+
 // isOutput reports whether generated files may have this name.
-func isOutput(name string) bool {
-	return name == OutputName || slices.ContainsFunc(extras, func(e extra) bool { return e.name == name })
-}
+func isOutput(name string) bool { return slices.Contains(outputNames, name) }
 
 // wants reports whether a file is to be generated even if it does not exist.
 func (c *Config) wants(e extra) bool {

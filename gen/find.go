@@ -43,7 +43,7 @@ func find(ctx context.Context, config Config) (found, error) {
 		} else if isMisnamed {
 			continue // its output is not stale: the file has the wrong name
 		} else {
-			for _, name := range []string{OutputName, TestsName, FaultsName} {
+			for _, name := range outputNames {
 				output := filepath.Join(dir, name)
 				if text, err := os.ReadFile(output); err == nil && len(text) > 0 && isOurs(output, text) {
 					f.stale = append(f.stale, output)
