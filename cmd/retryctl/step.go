@@ -34,13 +34,12 @@ func showStep(flags *flag.FlagSet) cli.Run {
 	})
 }
 
-// suggest returns err. If err matches [durable.ErrNotFound], suggest adds which step of
-// the run, or which runs, the user may mean.
-func (s *session) suggest(ctx context.Context, run, step string, err error) error {
-	if !errors.Is(err, durable.ErrNotFound) {
-		return err
+// suggest returns the error of a command that concerns a step. If the error matches
+// [durable.ErrNotFound], suggest adds which step or which run the user may mean.
+func (s *session) suggest(ctx context.Context, run, step string, missing error) error {
+	if !errors.Is(missing, durable.ErrNotFound) {
+		return missing
 	}
-	missing := err
 	if _, err := s.runInfo(ctx, run); err != nil {
 		return err
 	}
