@@ -20,24 +20,24 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := t.TempDir()
-	r := release{root: root, tree: root, proxy: proxy}
+	r := release{root: root, tree: root, proxy: t.TempDir()}
 	version := module.Version{Path: "github.com/retrygen/retrygen", Version: "v0.1.0"}
 	if err := r.serve(".", version, mod); err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{}
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY"} {
-		if env[name], err = output(t.Context(), ".", "go", "env", name); err != nil {
-			t.Fatal(err)
-		}
+	proxies, err := r.proxies(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := output(t.Context(), root, "go", "env", "GOCACHE")
+	if err != nil {
+		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+env["GOCACHE"], "GOFLAGS=-modcacherw", "GOSUMDB=off",
-				"GOMODCACHE="+filepath.Join(e.WorkDir, "modules"),
-				"GOPROXY="+fileURL(proxy)+","+fileURL(filepath.Join(env["GOMODCACHE"], "cache", "download"))+","+env["GOPROXY"])
+			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+cache, "GOMODCACHE="+filepath.Join(e.WorkDir, "modules"),
+				"GOFLAGS=-modcacherw", "GOSUMDB=off", "GOPROXY="+proxies)
 			return nil
 		},
 	})

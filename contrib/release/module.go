@@ -202,11 +202,7 @@ func inside(name string, dirs map[string]bool) bool {
 // module cache of its own, it installs the programs and builds the packages of all
 // modules as a consumer would.
 func (r *release) try(ctx context.Context, dir string) error {
-	cache, err := output(ctx, r.root, "go", "env", "GOMODCACHE")
-	if err != nil {
-		return err
-	}
-	proxies, err := output(ctx, r.root, "go", "env", "GOPROXY")
+	proxies, err := r.proxies(ctx)
 	if err != nil {
 		return err
 	}
@@ -215,7 +211,7 @@ func (r *release) try(ctx context.Context, dir string) error {
 		return err
 	}
 	env := []string{
-		"GOPROXY=" + fileURL(r.proxy) + "," + fileURL(filepath.Join(cache, "cache", "download")) + "," + proxies,
+		"GOPROXY=" + proxies,
 		"GONOSUMDB=" + root + "," + root + "/*", "GOWORK=off", "GOFLAGS=",
 		"GOMODCACHE=" + filepath.Join(dir, "mod"), "GOBIN=" + filepath.Join(dir, "bin"),
 	}
@@ -249,6 +245,17 @@ func (r *release) try(ctx context.Context, dir string) error {
 	}
 	_, err = outputIn(ctx, consumer, append(env, "GOFLAGS=-mod=mod"), append([]string{"go", "build"}, all...)...)
 	return err
+}
+
+// proxies returns a value for GOPROXY: the folder that serves the modules, then the module
+// cache, then the proxies of the user.
+func (r *release) proxies(ctx context.Context) (string, error) {
+	cache, err := output(ctx, r.root, "go", "env", "GOMODCACHE")
+	if err != nil {
+		return "", err
+	}
+	proxies, err := output(ctx, r.root, "go", "env", "GOPROXY")
+	return fileURL(r.proxy) + "," + fileURL(filepath.Join(cache, "cache", "download")) + "," + proxies, err
 }
 
 func fileURL(dir string) string {
