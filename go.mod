@@ -3,6 +3,7 @@ module github.com/retrygen/retrygen
 go 1.26.0
 
 require (
+	github.com/creack/pty v1.1.24
 	github.com/dave/jennifer v1.7.1
 	github.com/google/go-cmp v0.7.0
 	github.com/rogpeppe/go-internal v1.16.0

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"retrygen": main})
+	testscript.Main(m, map[string]func(){"retrygen": main, "terminal": scripttest.Terminal})
 }
 
 func TestScript(t *testing.T) { scripttest.Run(t) }

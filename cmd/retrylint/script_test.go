@@ -10,7 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"retrylint": main})
+	testscript.Main(m, map[string]func(){"retrylint": main, "terminal": scripttest.Terminal})
 }
 
 // TestScript gives the scripts the path of retrylint, for go vet, in TOOL.
