@@ -14,7 +14,8 @@ import (
 // The values that calls share are changed in place: breakers, budgets, limiters, rates,
 // throttles and hedges have an Update method.
 type Live struct {
-	current atomic.Pointer[Policy] // what calls use
+	current  atomic.Pointer[Policy] // what calls use
+	compiled *Policy
 
 	mu     sync.Mutex
 	policy *Policy // without the limit
@@ -23,13 +24,16 @@ type Live struct {
 
 // NewLive returns a Live with the policy p. p must not be changed afterwards.
 func NewLive(p *Policy) *Live {
-	l := &Live{policy: p}
+	l := &Live{compiled: p, policy: p}
 	l.current.Store(p)
 	return l
 }
 
 // Load returns the policy for a call that begins now. It must not be changed.
 func (l *Live) Load() *Policy { return l.current.Load() }
+
+// Compiled returns the policy with which the Live was created. It must not be changed.
+func (l *Live) Compiled() *Policy { return l.compiled }
 
 // Policy returns the policy without the limit set by [Live.Limit]. Durable steps use it,
 // because a temporary limit must not end a run that could continue later. The policy must

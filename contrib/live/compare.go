@@ -27,8 +27,13 @@ type version struct {
 }
 
 // compare finds out what a version changes. It returns an [*Error] if that is something that
-// is compiled.
+// is compiled, and another error if the policies are not those of the active file.
 func (c *Control) compare(file *policy.File, text []byte) (*version, error) {
+	for i, l := range c.policies {
+		if l.Policy() != c.inForce[i] {
+			return nil, c.another()
+		}
+	}
 	v := &version{c: c, old: c.file, new: file}
 	v.bindings()
 	v.classes()
@@ -51,6 +56,7 @@ func (v *version) apply() {
 	for i, p := range v.policies {
 		v.c.policies[i].Store(p)
 	}
+	v.c.inForce = v.policies
 }
 
 // fixed reports that something is compiled and cannot change.

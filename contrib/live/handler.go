@@ -89,6 +89,8 @@ func answerError(w http.ResponseWriter, err error) {
 		status = e.status
 	} else if e, ok := errors.AsType[*Error](err); ok {
 		status, text = http.StatusUnprocessableEntity, e.Print()
+	} else if errors.Is(err, ErrOtherControl) {
+		status = http.StatusConflict
 	} else if errors.Is(err, override.ErrClosed) { // the program ends
 		status = http.StatusServiceUnavailable
 	}

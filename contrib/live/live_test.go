@@ -454,3 +454,24 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+// Two Controls of one package do not know what the other has changed.
+func TestSecondControl(t *testing.T) {
+	first := control(t)
+	second, err := live.New(orders.LivePolicies(), live.Log(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Load(edit(t, "timeout: 30s", "timeout: 20s"), "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Load([]byte(compiled), "test"); !errors.Is(err, live.ErrOtherControl) {
+		t.Errorf("the second Control loads a version: %v", err)
+	}
+	if _, err := live.New(orders.LivePolicies()); !errors.Is(err, live.ErrOtherControl) {
+		t.Errorf("a Control of changed policies is created: %v", err)
+	}
+	if _, err := first.Load(edit(t, "timeout: 30s", "timeout: 10s"), "test"); err != nil {
+		t.Error(err)
+	}
+}
