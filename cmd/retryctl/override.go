@@ -27,11 +27,11 @@ func (f *overrideFlags) define(flags *flag.FlagSet) {
 	flags.DurationVar(&f.length, "for", 0, "how long the override lasts: a `time` of at most 168h; required")
 }
 
-// override returns the override for a target.
+// override returns the override for a target. The store sets its end.
 func (f *overrideFlags) override(target string, now time.Time) (override.Override, error) {
 	o := override.Override{
 		Package: f.pkg, Target: target, MaxAttempts: f.maxAttempts, Breaker: override.Hold(f.breaker),
-		Until: now.Add(f.length),
+		Until: now.Add(f.length), // to validate it
 	}
 	switch {
 	case f.retries != "" && f.retries != "off":
@@ -67,7 +67,7 @@ func overrideCommand(flags *flag.FlagSet) cli.Run {
 		}
 		by, err := o.by()
 		if err == nil {
-			one, err = s.client.Override(ctx, one, by)
+			one, err = s.client.Override(ctx, one, f.length, by)
 		}
 		if err == nil {
 			_, err = fmt.Fprintf(s.stdout, "%s: %s\n", one.ID, term.Clean(one.Summary()))

@@ -75,8 +75,7 @@ func TestOverride(t *testing.T) {
 		defer b.close(t)
 		put := func(o override.Override, length time.Duration) override.Override {
 			t.Helper()
-			o.Until = time.Now().Add(length)
-			o, err := client.Override(t.Context(), o, admin.By("ada", "too much load"))
+			o, err := client.Override(t.Context(), o, length, admin.By("ada", "too much load"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,16 +123,16 @@ func TestOverrideRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Override(t.Context(), override.Override{Target: "*", MaxAttempts: 1}); err == nil {
+	if _, err := client.Override(t.Context(), override.Override{Target: "*", MaxAttempts: 1}, 0); err == nil {
 		t.Error("an override without an end is accepted")
 	}
-	o := override.Override{Target: "*", MaxAttempts: 1, Until: time.Now().Add(time.Hour)}
+	o := override.Override{Target: "*", MaxAttempts: 1}
 	for range admin.MaxOverrides {
-		if _, err := client.Override(t.Context(), o); err != nil {
+		if _, err := client.Override(t.Context(), o, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := client.Override(t.Context(), o); !errors.Is(err, admin.ErrManyOverrides) {
+	if _, err := client.Override(t.Context(), o, time.Hour); !errors.Is(err, admin.ErrManyOverrides) {
 		t.Errorf("got %v, want ErrManyOverrides", err)
 	}
 }

@@ -22,18 +22,19 @@ const MaxOverrides = 100
 var ErrManyOverrides = errors.New("the namespace has as many overrides as it can have: end some of them")
 
 // Override stores an override for all processes that follow the namespace's overrides:
-// see shared.Link. It returns the override with its ID. The operator's name and reason in
-// by are kept with it. The store does not know the policies of the processes, so a target
-// that selects nothing is not an error. Override returns [ErrManyOverrides], or an error
-// from [override.Override.Validate], which checks the override at the store's current
-// time.
+// see shared.Link. The override ends after the given length: Override sets Until to the
+// store's current time plus length, so that the clock of the caller does not matter. It
+// sets ID, At, and the By and Reason of the operator, too, and returns the result. The
+// store does not know the policies of the processes, so a target that selects nothing is
+// not an error. Override returns [ErrManyOverrides], or an error from
+// [override.Override.Validate].
 func (c *Client) Override(
-	ctx context.Context, o override.Override, by ...events.Operator,
+	ctx context.Context, o override.Override, length time.Duration, by ...events.Operator,
 ) (override.Override, error) {
 	who := operator(by)
 	o.ID, o.By, o.Reason = override.NewID(), who.Name, who.Reason
 	err := c.changeOverrides(ctx, func(b *record.Overrides, now time.Time) (auditBody, error) {
-		o.At = now
+		o.At, o.Until = now, now.Add(length)
 		if err := o.Validate(now); err != nil {
 			return auditBody{}, err
 		}
@@ -85,8 +86,8 @@ func (c *Client) changeOverrides(
 	})
 }
 
-// Overrides returns the active overrides of the namespace in the order in which they were
-// stored.
+// Overrides returns the overrides of the namespace that are active by the caller's clock,
+// in the order in which they were stored.
 func (c *Client) Overrides(ctx context.Context) ([]override.Override, error) {
 	records, err := c.ns.Store.Get(ctx, []storage.Key{c.ns.Key(storage.KindOverrides, "", "")})
 	if err != nil {

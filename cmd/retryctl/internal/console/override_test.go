@@ -15,9 +15,8 @@ import (
 func TestOverrides(t *testing.T) {
 	e := newStore(t)
 	client := e.Engine.Admin()
-	o, err := client.Override(t.Context(), override.Override{
-		Target: "<read>", MaxAttempts: 1, Until: time.Now().Add(time.Hour),
-	}, admin.By("grace", "too much load"))
+	o, err := client.Override(t.Context(), override.Override{Target: "<read>", MaxAttempts: 1}, time.Hour,
+		admin.By("grace", "too much load"))
 	if err != nil {
 		t.Fatal(err)
 	}
