@@ -25,18 +25,7 @@ import (
 // relates them. What is fixed must break no rule.
 func TestExamples(t *testing.T) {
 	request(t, "RL109,RL110,RL114,RL304", Named)
-	src := filepath.Join(t.TempDir(), "src")
-	for from, to := range map[string]string{
-		"testdata/libraries/src": "",
-		"../runtime":             "github.com/retrygen/retrygen/runtime",
-		"../internal/captured":   "github.com/retrygen/retrygen/internal/captured",
-		"../internal/grpcstatus": "github.com/retrygen/retrygen/internal/grpcstatus",
-		"../internal/idempotent": "github.com/retrygen/retrygen/internal/idempotent",
-	} {
-		if err := os.CopyFS(filepath.Join(src, to), os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	src := filepath.Join(goPath(t), "src")
 	// RL502 judges a whole file, and what is fixed is a policy file.
 	judged := slices.DeleteFunc(slices.Clone(Rules), func(r rules.Rule) bool { return r.ID == "RL502" })
 	var patterns []string
@@ -74,6 +63,24 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s is reported for its example with evidence %v", r.ID, evidence)
 		}
 	}
+}
+
+// goPath returns a GOPATH with the libraries of testdata/libraries and the runtime.
+func goPath(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for from, to := range map[string]string{
+		"testdata/libraries/src": "",
+		"../runtime":             "github.com/retrygen/retrygen/runtime",
+		"../internal/captured":   "github.com/retrygen/retrygen/internal/captured",
+		"../internal/grpcstatus": "github.com/retrygen/retrygen/internal/grpcstatus",
+		"../internal/idempotent": "github.com/retrygen/retrygen/internal/idempotent",
+	} {
+		if err := os.CopyFS(filepath.Join(dir, "src", to), os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // writeExample writes a package with an example, of statements or declarations.

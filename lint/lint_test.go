@@ -42,13 +42,13 @@ func TestOnRequest(t *testing.T) {
 }
 
 // TestLibraries runs the suite over uses of retry libraries, of which
-// testdata/libraries declares what is used.
+// testdata/libraries declares what is used, next to the real runtime.
 func TestLibraries(t *testing.T) {
 	request(t, "RL109", Named)
 	CheckServiceConfig = foreign.CheckGRPC
 	t.Cleanup(func() { CheckServiceConfig = nil })
-	dir := filepath.Join("testdata", "libraries")
-	run(t, absolute(t, dir), filepath.Join(dir, "src", "example.com"), "example.com/")
+	dir := goPath(t)
+	run(t, dir, filepath.Join(dir, "src", "example.com"), "example.com/")
 }
 
 // TestDefaults runs the suite as it is run without settings.

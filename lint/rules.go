@@ -47,6 +47,7 @@ var Rules = []rules.Rule{
 	{ID: "RL511", Severity: rules.Warning},
 	{ID: "RL512", Severity: rules.Warning},
 	{ID: "RL513", Severity: rules.Error},
+	{ID: "RL514", Severity: rules.Warning},
 }
 
 // RuleByID returns the rule about Go code or policies with the given id, or nil.

@@ -27,7 +27,7 @@ var reporting = []*analysis.Analyzer{
 	EndlessConflict, HotLoop,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeLimits, DeferInRetry,
-	NestedRetry, WrapperCall, StaleCode, DirectCall, DurableRun,
+	NestedRetry, WrapperCall, StaleCode, DirectCall, DurableRun, ForeignMark,
 	PolicyLiteral, CapacityLiteral,
 }
 

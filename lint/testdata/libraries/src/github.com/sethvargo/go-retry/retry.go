@@ -22,3 +22,5 @@ func Do(ctx context.Context, b Backoff, f RetryFunc) error    { return nil }
 func DoValue[T any](ctx context.Context, b Backoff, f func(context.Context) (T, error)) (t T, err error) {
 	return f(ctx)
 }
+
+func RetryableError(err error) error { return err }

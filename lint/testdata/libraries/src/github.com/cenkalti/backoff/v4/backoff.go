@@ -31,3 +31,7 @@ func Retry(o Operation, b BackOff) error                                   { ret
 func RetryWithData[T any](o func() (T, error), b BackOff) (t T, err error) { return o() }
 func RetryNotify(o Operation, b BackOff, notify Notify) error              { return nil }
 func Permanent(err error) error                                            { return err }
+
+type PermanentError struct{ Err error }
+
+func (e *PermanentError) Error() string { return e.Err.Error() }

@@ -28,3 +28,6 @@ func WithMaxTries(uint) RetryOption                { return nil }
 func Retry[T any](ctx context.Context, operation Operation[T], opts ...RetryOption) (t T, err error) {
 	return t, nil
 }
+
+func Permanent(err error) error    { return err }
+func RetryAfter(seconds int) error { return nil }

@@ -1,0 +1,160 @@
+package lint
+
+import (
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// ForeignMark reports errors that are marked for a library other than the one that retries the
+// operation (RL514).
+var ForeignMark = newRule("foreignmark", runForeignMark, []string{"RL514"}, ssaForm, retrierCalls, boundFunctions)
+
+func runForeignMark(pass *analysis.Pass, r *report) {
+	if !slices.ContainsFunc(pass.Pkg.Imports(), func(p *types.Package) bool { return vocab.IsMarking(p.Path()) }) {
+		return
+	}
+	m := &markedErrors{pass, r, map[*ssa.Call]bool{}}
+	bound := pass.ResultOf[boundFunctions].(wrappers)
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		if declared, ok := fn.Object().(*types.Func); ok && bound.own.of(declared) != nil {
+			m.judge(fn, runtimePath, "retry", "the policy of "+declared.Name())
+		}
+		for _, call := range callsOf(fn) {
+			callee, _ := flow.StaticCallee(&call.Call)
+			if callee == nil {
+				continue
+			}
+			switch name := vocab.NameOf(callee); name {
+			case vocab.Name{Pkg: runtimePath, Func: "Do"}, vocab.Name{Pkg: runtimePath, Func: "DoWith"}:
+				op := call.Call.Args[len(call.Call.Args)-1]
+				m.judge(operation(origin(op)), runtimePath, "retry", "retry."+name.Func)
+			}
+		}
+	}
+	for _, c := range pass.ResultOf[retrierCalls].(*retriers).calls {
+		if callee, _ := flow.StaticCallee(c.call.Common()); c.helper == nil && callee != nil {
+			m.judge(c.fn, callee.Pkg().Path(), callee.Pkg().Name(), callee.Pkg().Name()+"."+callee.Name())
+		}
+	}
+}
+
+// markedErrors reports the marks on errors that operations return.
+type markedErrors struct {
+	pass   *analysis.Pass
+	report *report
+	done   map[*ssa.Call]bool // marks that are reported
+}
+
+// judge reports the marks on the errors of an operation that the library which retries it does
+// not know. retrier describes what retries it.
+func (m *markedErrors) judge(op *ssa.Function, library, libraryName, retrier string) {
+	if op == nil || vocab.MarkIn(library, vocab.NotAgain) == "" {
+		return // an error without a mark is not retried, or something else decides
+	}
+	for _, call := range marksReturned(op) {
+		callee, _ := flow.StaticCallee(&call.Call)
+		mark, of := vocab.MarkOf(callee), callee.Pkg()
+		file := handwritten(m.pass, call.Pos())
+		if of.Path() == library || file == nil || m.done[call] || m.recognizes(of.Path(), mark.Known) {
+			continue
+		}
+		m.done[call] = true
+		effect, advice, own := "may retry this error", ": use ", vocab.NotAgain
+		switch mark.Means {
+		case vocab.Later:
+			effect, own = "may retry this error at another time", vocab.Later
+		case vocab.Again:
+			effect, advice = "may also retry errors without it", ": mark those with "
+		}
+		if name := vocab.MarkIn(library, own); name == "" {
+			advice = ""
+		} else {
+			advice += libraryName + "." + name
+			if libraryName == of.Name() {
+				advice += " of " + library
+			}
+		}
+		m.report.at(callStart(file, call.Pos()), call.Pos(), Library, "RL514", "%s does not know %s.%s of %s, and %s%s",
+			retrier, of.Name(), callee.Name(), of.Path(), effect, advice)
+	}
+}
+
+// recognizes reports whether the package names what a mark is recognized by: it may treat marked
+// errors as they are meant.
+func (m *markedErrors) recognizes(path string, known []string) bool {
+	for _, used := range m.pass.TypesInfo.Uses {
+		if used.Pkg() != nil && used.Pkg().Path() == path && slices.Contains(known, used.Name()) {
+			return true
+		}
+	}
+	return false
+}
+
+// marksReturned returns the calls that mark the errors which a function returns: its own, and
+// those of functions whose errors it passes on without looking at them.
+func marksReturned(fn *ssa.Function) (marks []*ssa.Call) {
+	seen := map[ssa.Value]bool{}
+	var add func(fn *ssa.Function)
+	var trace func(v ssa.Value)
+	trace = func(v ssa.Value) {
+		v = flow.Source(v, flow.Boxed|flow.Renamed)
+		if seen[v] {
+			return
+		}
+		seen[v] = true
+		switch v := v.(type) {
+		case *ssa.Phi:
+			for _, edge := range v.Edges {
+				trace(edge)
+			}
+		case *ssa.UnOp: // a result with a name, in a function with a defer statement
+			for _, store := range flow.Stores(v.X) {
+				trace(store.Val)
+			}
+		case *ssa.Extract:
+			if call, ok := v.Tuple.(*ssa.Call); ok && isPassedOnUnseen(v) {
+				add(call.Call.StaticCallee())
+			}
+		case *ssa.Call:
+			callee, static := flow.StaticCallee(&v.Call)
+			switch {
+			case callee != nil && vocab.MarkOf(callee) != nil:
+				marks = append(marks, v)
+			case isPassedOnUnseen(v):
+				add(static)
+			}
+		}
+	}
+	visited := map[*ssa.Function]bool{}
+	add = func(fn *ssa.Function) {
+		if fn == nil || visited[fn] || !flow.ReturnsError(fn.Signature) {
+			return
+		}
+		visited[fn] = true
+		for ret := range flow.Returns(fn) {
+			trace(ret.Results[len(ret.Results)-1])
+		}
+	}
+	add(fn)
+	return marks
+}
+
+// isPassedOnUnseen reports whether an error is only returned, or compared with nil.
+func isPassedOnUnseen(err ssa.Value) bool {
+	return !slices.ContainsFunc(*err.Referrers(), func(use ssa.Instruction) bool {
+		switch use := use.(type) {
+		case *ssa.Return, *ssa.Phi, *ssa.DebugRef:
+			return false
+		case *ssa.BinOp:
+			return !flow.IsNil(use.X) && !flow.IsNil(use.Y)
+		}
+		return true
+	})
+}
