@@ -69,10 +69,30 @@ func TestAnswers(t *testing.T) {
 var symbols = []Symbol{
 	{
 		Name: "Client.Fetch", Signature: "func (c *Client) Fetch(ctx context.Context, id string) (*User, error)",
-		Doc: "Fetch reads.",
+		Params: []string{"context.Context", "string"}, Results: []string{"*User", "error"}, Doc: "Fetch reads.",
+	},
+	{
+		Name: "Client.cached", Signature: "func (c *Client) cached(ctx context.Context, id string, err error) (*User, error)",
+		Params: []string{"context.Context", "string", "error"}, Results: []string{"*User", "error"},
 	},
 	{Name: "Store", Signature: "type Store interface", IsWhole: true},
-	{Name: "Store.Get", Signature: "Get(ctx context.Context) error"},
+	{
+		Name: "Store.Get", Signature: "Get(ctx context.Context, keys ...string) error",
+		Params: []string{"context.Context", "...string"}, Results: []string{"error"},
+	},
+	{
+		Name: "checkUser", Signature: "func checkUser(u *User) error",
+		Params: []string{"*User"}, Results: []string{"error"},
+	},
+	{Name: "closeUser", Signature: "func closeUser(u *User)", Params: []string{"*User"}},
+	{
+		Name: "guest", Signature: "func guest(ctx context.Context, id string, err error) (*User, error)",
+		Params: []string{"context.Context", "string", "error"}, Results: []string{"*User", "error"},
+	},
+	{
+		Name: "nothing", Signature: "func nothing(ctx context.Context, keys []string, err error) error",
+		Params: []string{"context.Context", "[]string", "error"}, Results: []string{"error"},
+	},
 }
 
 func complete(d *Document, at policy.Pos) string {
@@ -95,7 +115,7 @@ func hover(d *Document, at policy.Pos) string {
 }
 
 func definition(d *Document, at policy.Pos) string {
-	to, ok := d.Definition(at)
+	to, ok := d.Definition(at, symbols)
 	switch {
 	case !ok:
 		return "nothing\n"
@@ -151,7 +171,7 @@ func FuzzQuestions(f *testing.F) {
 				}
 			}
 			d.Hover(at, symbols)
-			d.Definition(at)
+			d.Definition(at, symbols)
 			d.Respell(Range{at, at})
 		}
 		d.Lenses()

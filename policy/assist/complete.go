@@ -35,10 +35,18 @@ type Completion struct {
 type Symbol struct {
 	Name      string // name as go doc writes it: F, T.M or T
 	Signature string
+	Params    []string // types of the parameters of a function, as the package writes them
+	Results   []string // types of the results
 	Doc       string
 	File      string
 	At        policy.Pos // position of its name
 	IsWhole   bool       // whether the symbol is a type whose methods are bound together
+}
+
+// IsBindable reports whether a policy can be bound to the symbol without a check: to a
+// type, or a function that returns an error.
+func (s *Symbol) IsBindable() bool {
+	return s.IsWhole || len(s.Results) > 0 && s.Results[len(s.Results)-1] == "error"
 }
 
 // Complete returns the completions at a position between two characters, in the order in
@@ -51,7 +59,7 @@ func (d *Document) Complete(at policy.Pos, symbols []Symbol) []Completion {
 	}
 	var list []Completion
 	if c.isValue {
-		list = d.values(c)
+		list = d.values(c, symbols)
 	} else {
 		list = d.keys(c, symbols)
 	}
@@ -94,13 +102,13 @@ func (d *Document) keys(c cursor, symbols []Symbol) (list []Completion) {
 	switch {
 	case slices.Equal(path, []string{"bind"}):
 		for _, s := range symbols {
-			if !written[s.Name] {
+			if s.IsBindable() && !written[s.Name] {
 				list = append(list, Completion{Label: s.Name, Kind: GoName, Detail: s.Signature, Doc: s.Doc, Insert: s.Name + ": "})
 			}
 		}
 	case len(path) == 3 && path[0] == "bind" && path[2] == "methods":
 		for _, s := range symbols {
-			if method, ok := strings.CutPrefix(s.Name, path[1]+"."); ok && !written[method] {
+			if method, ok := strings.CutPrefix(s.Name, path[1]+"."); ok && s.IsBindable() && !written[method] {
 				list = append(list, Completion{Label: method, Kind: GoName, Detail: s.Signature, Doc: s.Doc, Insert: method + ": "})
 			}
 		}
@@ -138,10 +146,13 @@ func detail(p schema.Place) string {
 }
 
 // values returns the values that may be written for an entry or an element.
-func (d *Document) values(c cursor) (list []Completion) {
+func (d *Document) values(c cursor, symbols []Symbol) (list []Completion) {
 	path := c.in.path()
 	if section := sectionOf(path); section != "" {
 		return d.referred(section, path)
+	}
+	if isHelper(path) && symbols != nil {
+		return helpers(path, symbols)
 	}
 	at, ok := schema.At(path...)
 	if !ok {

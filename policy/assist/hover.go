@@ -2,7 +2,6 @@ package assist
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/retrygen/retrygen/policy"
@@ -35,7 +34,7 @@ func (d *Document) Hover(at policy.Pos, symbols []Symbol) (Hover, bool) {
 	case !inKey && sectionOf(path) == "policies":
 		h.Text = d.describe(it.value)
 	case path[0] == "bind":
-		h.Text = signature(symbolAt(it, inKey), symbols)
+		h.Text = signature(symbolAt(it, inKey, symbols), symbols)
 	}
 	if h.Text == "" {
 		h.Text = document(path)
@@ -95,13 +94,14 @@ type Target struct {
 	Symbol string // symbol of the Go package, as in the section bind
 }
 
-// Definition returns the target to which the name at a position refers.
-func (d *Document) Definition(at policy.Pos) (Target, bool) {
+// Definition returns the target to which the name at a position refers. symbols contains
+// the symbols of the file's Go package, or is nil.
+func (d *Document) Definition(at policy.Pos, symbols []Symbol) (Target, bool) {
 	it, inKey := d.outline().find(d.Offset(at))
 	if it == nil {
 		return Target{}, false
 	}
-	if symbol := symbolAt(it, inKey); symbol != "" {
+	if symbol := symbolAt(it, inKey, symbols); symbol != "" {
 		return Target{Symbol: symbol}, true
 	}
 	if inKey {
@@ -114,7 +114,7 @@ func (d *Document) Definition(at policy.Pos) (Target, bool) {
 }
 
 // symbolAt returns the Go symbol that a key or a value in the section bind names, or "".
-func symbolAt(it *item, inKey bool) string {
+func symbolAt(it *item, inKey bool, symbols []Symbol) string {
 	path := it.path()
 	switch {
 	case path[0] != "bind":
@@ -122,8 +122,8 @@ func symbolAt(it *item, inKey bool) string {
 		return it.key
 	case inKey && len(path) == 4 && path[2] == "methods":
 		return path[1] + "." + it.key
-	case !inKey && len(path) > 2 && slices.Contains([]string{"fallback", "check", "release"}, path[len(path)-1]):
-		return it.value
+	case !inKey && isHelper(path):
+		return helperNamed(it.value, path, symbols)
 	}
 	return ""
 }

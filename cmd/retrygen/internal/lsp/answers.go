@@ -63,14 +63,15 @@ func (s *server) definition(p positionParams) (*location, error) {
 	if d == nil {
 		return nil, err
 	}
-	to, ok := d.Definition(d.pos(p.Position))
+	symbols := s.symbols.of(d.path)
+	to, ok := d.Definition(d.pos(p.Position), symbols)
 	switch {
 	case !ok:
 		return nil, nil
 	case to.Symbol == "":
 		return &location{d.uri, d.textRange(to.At)}, nil
 	}
-	for _, symbol := range s.symbols.of(d.path) {
+	for _, symbol := range symbols {
 		if symbol.Name == to.Symbol {
 			return inGo(symbol.File, symbol.At), nil
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -194,5 +195,42 @@ func TestPaths(t *testing.T) {
 	}
 	if got := parseLocation("/shop", ""); got != nil {
 		t.Errorf("got %v", got)
+	}
+}
+
+// A fallback, a check and a release are offered if their types fit the bound method.
+func TestHelpers(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "shop.go"), []byte(`package shop
+
+type Client struct{}
+
+func (c *Client) Find(ctx context.Context, id string, tags ...string) (a, b *Item, err error)
+func (c *Client) cached(ctx context.Context, id string, tags []string, err error) (a, b *Item, _ error)
+func (c *Store) other(ctx context.Context, id string, tags []string, err error) (a, b *Item, _ error)
+func compare(a, b *Item) error
+func compareAll(a, b *Item, err error) error
+func free(*Item, *Item)
+func start()
+`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	e := newEditor(t)
+	file := uriOf(filepath.Join(dir, "retry.yaml"))
+	for helper, want := range map[string][]string{
+		"fallback": {"cached"}, "check": {"compare", "compareAll"}, "release": {"free"}, "policy": {"read"},
+	} {
+		line := "  Client.Find: {policy: read, " + helper + ": "
+		if helper == "policy" {
+			line = "  Client.Find: {policy: "
+		}
+		e.open(file, "version: 1\npolicies: {read: {}}\nbind:\n"+line+"}\n")
+		var items []completionItem
+		e.call("textDocument/completion", positionParams{documentID{file}, position{3, len(line)}}, &items)
+		var labels []string
+		for _, item := range items {
+			labels = append(labels, item.Label)
+		}
+		equal(t, labels, want)
 	}
 }

@@ -29,7 +29,7 @@ type symbolsOfDir struct {
 	symbols []assist.Symbol
 }
 
-// of returns the symbols of the package of a policy file that can be bound. It returns
+// of returns the symbols of the package of a policy file that it can name. It returns
 // nil for a file of another name.
 func (c *symbolCache) of(path string) []assist.Symbol {
 	if filepath.Base(path) != gen.SourceName {
@@ -70,8 +70,8 @@ func goFiles(dir string) (files []string, stamp string) {
 	return files, b.String()
 }
 
-// symbolsIn returns what files declare that can be bound: functions and methods that
-// return an error, and types that have such methods.
+// symbolsIn returns what files declare that a policy file can name: functions, methods, and
+// types that have methods which return an error.
 func symbolsIn(files []string) (list []assist.Symbol) {
 	fset := token.NewFileSet()
 	types := map[string]assist.Symbol{}
@@ -100,7 +100,7 @@ func symbolsIn(files []string) (list []assist.Symbol) {
 	}
 	for _, s := range slices.Clone(list) {
 		whole, _, isMethod := strings.Cut(s.Name, ".")
-		if t, ok := types[whole]; ok && isMethod {
+		if t, ok := types[whole]; ok && isMethod && s.IsBindable() {
 			list = append(list, t)
 			delete(types, whole)
 		}
@@ -117,7 +117,7 @@ func symbol(fset *token.FileSet, at *ast.Ident, name, signature string, doc *ast
 	}
 }
 
-// function returns the symbol of a function or method, if it returns an error.
+// function returns the symbol of a function or method.
 func function(fset *token.FileSet, decl *ast.FuncDecl) (assist.Symbol, bool) {
 	name := decl.Name.Name
 	if decl.Recv != nil {
@@ -129,7 +129,22 @@ func function(fset *token.FileSet, decl *ast.FuncDecl) (assist.Symbol, bool) {
 	}
 	head := *decl
 	head.Body, head.Doc = nil, nil
-	return symbol(fset, decl.Name, name, printed(fset, &head), decl.Doc), returnsError(decl.Type)
+	s := symbol(fset, decl.Name, name, printed(fset, &head), decl.Doc)
+	s.Params, s.Results = typesOf(fset, decl.Type.Params), typesOf(fset, decl.Type.Results)
+	return s, true
+}
+
+// typesOf returns the types of parameters or results.
+func typesOf(fset *token.FileSet, fields *ast.FieldList) (list []string) {
+	if fields == nil {
+		return nil
+	}
+	for _, field := range fields.List {
+		for range max(1, len(field.Names)) {
+			list = append(list, printed(fset, field.Type))
+		}
+	}
+	return list
 }
 
 // receiver returns the name of the type of a method.
@@ -156,7 +171,7 @@ func receiver(recv *ast.FieldList) string {
 	}
 }
 
-// methodsOf returns the methods of an interface that return an error.
+// methodsOf returns the methods of an interface.
 func methodsOf(fset *token.FileSet, spec *ast.TypeSpec) (list []assist.Symbol) {
 	t, ok := spec.Type.(*ast.InterfaceType)
 	if !ok {
@@ -164,24 +179,17 @@ func methodsOf(fset *token.FileSet, spec *ast.TypeSpec) (list []assist.Symbol) {
 	}
 	for _, field := range t.Methods.List {
 		f, ok := field.Type.(*ast.FuncType)
-		if !ok || !returnsError(f) {
+		if !ok {
 			continue
 		}
 		for _, name := range field.Names {
 			signature := name.Name + strings.TrimPrefix(printed(fset, f), "func")
-			list = append(list, symbol(fset, name, spec.Name.Name+"."+name.Name, signature, field.Doc))
+			s := symbol(fset, name, spec.Name.Name+"."+name.Name, signature, field.Doc)
+			s.Params, s.Results = typesOf(fset, f.Params), typesOf(fset, f.Results)
+			list = append(list, s)
 		}
 	}
 	return list
-}
-
-// returnsError reports whether the last result of a function is an error.
-func returnsError(f *ast.FuncType) bool {
-	if f.Results == nil || len(f.Results.List) == 0 {
-		return false
-	}
-	last, ok := f.Results.List[len(f.Results.List)-1].Type.(*ast.Ident)
-	return ok && last.Name == "error"
 }
 
 func kindOf(t ast.Expr) string {
