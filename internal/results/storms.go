@@ -63,7 +63,8 @@ func (c *Simulation) Simulate(o storm.Options) (err error) {
 	return nil
 }
 
-// Meets reports whether all verdicts meet the requirements. It prints those that do not.
+// Meets reports whether all verdicts meet the requirements. It prints the value of each, so
+// that a run in CI also shows how far a limit is.
 func (r *Storms) Meets(required []storm.Requirement, w io.Writer) bool {
 	ok := true
 	for _, x := range r.rows() {
@@ -75,10 +76,13 @@ func (r *Storms) Meets(required []storm.Requirement, w io.Writer) bool {
 			title += ", " + x.c.Variant
 		}
 		for i := range required {
-			if value, met := required[i].Met(&x.c.Result.Verdicts[x.load]); !met {
-				ok = false
-				fmt.Fprintf(w, "retrygen: %s: %s is required, and it is %s\n", title, &required[i], value)
+			value, met := required[i].Met(&x.c.Result.Verdicts[x.load])
+			if met {
+				fmt.Fprintf(w, "retrygen: %s: %s: it is %s\n", title, &required[i], value)
+				continue
 			}
+			ok = false
+			fmt.Fprintf(w, "retrygen: %s: %s is required, and it is %s\n", title, &required[i], value)
 		}
 	}
 	return ok
