@@ -180,7 +180,7 @@ func TestInterruptedTwice(t *testing.T) {
 	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }()
-	again, deadline := time.NewTicker(500*time.Millisecond), time.After(15*time.Second)
+	again, deadline := time.NewTicker(500*time.Millisecond), time.After(time.Minute)
 	defer again.Stop()
 	for waiting := true; waiting; {
 		select {

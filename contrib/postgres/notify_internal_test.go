@@ -44,7 +44,7 @@ WHERE datname = '%s' AND query LIKE 'LISTEN %%'`, database))
 		if open {
 			t.Error("got a notification, want that the channel is closed")
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the channel is open although nothing is received")
 	}
 	if _, err := s.Notifications(t.Context(), "test"); err == nil {
@@ -63,7 +63,7 @@ WHERE datname = '%s' AND query LIKE 'LISTEN %%'`, database))
 		if !open {
 			t.Error("the channel is closed")
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("no notification")
 	}
 }

@@ -112,7 +112,7 @@ func TestLeaseOfExhaustedPool(t *testing.T) {
 		})
 	}
 	ready.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := increment(ctx, store, storage.Key{Kind: storage.KindOwner, ID: "o"}); err != nil {
 		t.Error(err)
@@ -160,7 +160,7 @@ func TestNotified(t *testing.T) {
 		t.Helper()
 		select {
 		case <-wakes:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("no notification")
 		}
 	}

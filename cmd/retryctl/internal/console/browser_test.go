@@ -208,7 +208,7 @@ func TestBrowser(t *testing.T) {
 	m := watch(t, ctx, url)
 	do := func(actions ...chromedp.Action[chromedp.Void]) {
 		t.Helper()
-		limited, cancel := context.WithTimeout(ctx, 20*time.Second)
+		limited, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		if err := chromedp.Do(limited, actions...); err != nil {
 			t.Fatal(err)
@@ -250,7 +250,7 @@ func evaluate[T any](t *testing.T, ctx context.Context, expression string) T {
 // await waits until an expression is true in the page, or in one that it leads to.
 func await(t *testing.T, ctx context.Context, expression string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
 		_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression))
@@ -348,7 +348,7 @@ func testBrowserLive(t *testing.T, ctx context.Context, e *testStore, m *message
 func testBrowserForms(t *testing.T, ctx context.Context, e *testStore, m *messages, url string) {
 	do := func(actions ...chromedp.Action[chromedp.Void]) {
 		t.Helper()
-		limited, cancel := context.WithTimeout(ctx, 20*time.Second)
+		limited, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		if err := chromedp.Do(limited, actions...); err != nil {
 			t.Fatal(err)
