@@ -201,6 +201,35 @@ func (r *resolver) packages(c policy.Client) (list []string) {
 	return list
 }
 
+// checkMultiplied reports a bound function of a client that makes several attempts itself, if
+// these and those of the policy are more than the file allows. The linter reports the same of
+// functions that call a client (RL401), but a bound function of another module has no code
+// that it could look at.
+func (r *resolver) checkMultiplied(s served) {
+	limit := r.unit.file.Amplification
+	for _, c := range r.unit.file.Clients {
+		product, limited := s.policy.Product(&c)
+		calls := slices.ContainsFunc(r.packages(c), func(path string) bool { return within(s.fn.Package, path) })
+		if c.Attempts < 2 || !limited || product <= limit || !calls || s.fn.Ctx < 0 {
+			continue
+		}
+		advice := "lower max_attempts"
+		if c.Off != "" {
+			advice = fmt.Sprintf("switch the client's retries off (%s) and write %s: {attempts: 1}, or %s",
+				c.Off, c.Name, advice)
+		}
+		r.warning(s.pos, "P930", "policy %s makes %d attempts of %s, and %s makes %d itself: %d calls, more than "+
+			"limits.amplification %d: %s",
+			s.policy.Name, s.policy.MaxAttempts, s.symbol, c.Name, c.Attempts, product, limit, advice)
+	}
+}
+
+// within reports whether a package is at an import path, or below it.
+func within(pkg, path string) bool {
+	below, ok := strings.CutPrefix(pkg, path)
+	return ok && (below == "" || below[0] == '/')
+}
+
 // moduleText describes the packages of a client, if no module has any of them.
 func moduleText(c policy.Client) string {
 	var paths []string

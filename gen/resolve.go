@@ -29,7 +29,7 @@ type resolver struct {
 
 // resolve resolves a unit, and returns the resolver with the results. It reports
 // the problems that depend on Go symbols: P904, P906, P910, P912 to P914, P916 to
-// P918, P921, and P925 to P927.
+// P918, P921, P925 to P927, and P930.
 func resolve(u *unit) *resolver {
 	r := &resolver{
 		unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, steps: map[string]*namedStep{},

@@ -74,6 +74,7 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 		}
 		r.checkInputs(s)
 		r.checkWrite(s)
+		r.checkMultiplied(s)
 		if u.Check.Name == "" {
 			r.checkStatus(s)
 		}

@@ -25,18 +25,26 @@ func (f *File) ExplainClients(w io.Writer, p *Policy) {
 			p.effect(retry.Facts{}))
 	}
 	lines.Flush()
-	for _, c := range f.Clients {
-		if c.Attempts > 1 {
+	for i := range f.Clients {
+		if c := &f.Clients[i]; c.Attempts > 1 {
 			fmt.Fprintf(w, "%s\n", p.multiplied(c, f.Amplification))
 		}
 	}
 }
 
+// Product returns how many attempts the policy and a client make together for one call.
+// It returns false if the policy does not limit its attempts.
+func (p *Policy) Product(c *Client) (attempts int, limited bool) {
+	if p.MaxAttempts == retry.Unlimited {
+		return 0, false
+	}
+	return p.MaxAttempts * max(1, c.Attempts), true
+}
+
 // multiplied describes how many attempts the policy and a client make together.
-func (p *Policy) multiplied(c Client, limit int) string {
+func (p *Policy) multiplied(c *Client, limit int) string {
 	text := fmt.Sprintf("%s makes %d attempts itself", c.Name, c.Attempts)
-	if p.MaxAttempts != retry.Unlimited {
-		product := p.MaxAttempts * c.Attempts
+	if product, limited := p.Product(c); limited {
 		text += fmt.Sprintf(": %d x %d = %d", p.MaxAttempts, c.Attempts, product)
 		if product > limit {
 			text += fmt.Sprintf(", more than limits.amplification %d", limit)

@@ -42,6 +42,7 @@ var Language = []rules.Rule{
 	{ID: "P926", Severity: rules.Warning},
 	{ID: "P927", Severity: rules.Error},
 	{ID: "P929", Severity: rules.Error},
+	{ID: "P930", Severity: rules.Warning},
 }
 
 // IsNote reports whether the findings of a rule are notes that the generator prints when

@@ -14,7 +14,7 @@ import (
 // needMore are the rules that need more than a policy file: the Go code, or a file
 // of another system.
 var needMore = []string{"P111", "P906", "P910", "P911", "P912", "P913", "P914", "P916", "P917", "P920", "P921",
-	"P925", "P926", "P927", "P929"}
+	"P925", "P926", "P927", "P929", "P930"}
 
 // TestLanguage: each rule about the file reports the example of its page with its
 // severity, and nothing in the fixed one.

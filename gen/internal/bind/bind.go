@@ -48,6 +48,7 @@ type Method struct {
 // A Func describes a function or method.
 type Func struct {
 	Name     string
+	Package  string // import path of the package that declares it
 	Doc      string
 	Params   []Param
 	Variadic bool

@@ -289,6 +289,9 @@ func plain(t types.Type) string {
 func (b binder) signature(obj *types.Func) Func {
 	sig := b.publicSignature(obj.Signature())
 	f := Func{Name: obj.Name(), Doc: b.from.docs[obj.Origin().Pos()], Variadic: sig.Variadic(), Ctx: -1, Request: -1}
+	if obj.Pkg() != nil { // the method of error has none
+		f.Package = obj.Pkg().Path()
+	}
 	for i := range sig.Params().Len() {
 		v := sig.Params().At(i)
 		p := b.param(v)
