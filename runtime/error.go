@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
 // A Reason explains why a call was not retried further. Reasons are errors:
@@ -187,7 +189,9 @@ func (e *Error) Timeout() bool {
 	return e.Reason.Timeout() || errors.As(e.Err, &timeout) && timeout.Timeout()
 }
 
-// Unwrap returns the last error, the reason and the cause.
+// Unwrap returns the last error, the reason and the cause. If the cause is a
+// [capacity.Refusal], Unwrap also returns [ErrLimited], [ErrRateLimited] or [ErrThrottled],
+// which package capacity cannot name.
 func (e *Error) Unwrap() []error {
 	list := []error{e.Reason}
 	if e.Err != nil {
@@ -198,6 +202,9 @@ func (e *Error) Unwrap() []error {
 	}
 	if e.Cause != nil {
 		list = append(list, e.Cause)
+	}
+	if by, ok := e.Cause.(capacity.Refusal); ok && e.Reason != reasonFor(by) {
+		list = append(list, reasonFor(by))
 	}
 	return list
 }

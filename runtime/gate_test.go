@@ -64,6 +64,12 @@ func TestRefused(t *testing.T) {
 			if _, ok := errors.AsType[capacity.Refusal](err); !ok || seen.Reason != tt.reason || seen.Attempt != 0 {
 				t.Errorf("%s: got %#v, %+v", name, err, seen)
 			}
+			// A call that retries refusals ends for a different reason, and is still known as refused.
+			retried := Policy{Name: "p", Schedule: Schedule{MaxAttempts: 1}, RetryOn: []Class{tt.class}}
+			err = gated(t.Context(), tt.gate, retried, func(context.Context) error { panic("an attempt") })
+			if !errors.Is(err, ErrAttempts) || !errors.Is(err, tt.reason) {
+				t.Errorf("%s: got %v, want an error that matches %v and %v", name, err, ErrAttempts, tt.reason)
+			}
 			// A caller of the call does not try again by default, and may do so by the class.
 			outer := Policy{RetryUnknown: true, RetryOn: nil}
 			if outer.Retries(err) {
