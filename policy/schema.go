@@ -20,11 +20,12 @@ func (d decoder) schema(root *syntax.Node) {
 }
 
 // covered reports whether a problem has been reported at the node that path leads
-// to, at one of the keys on the path, or inside the node.
+// to, at one of the keys on the path, or inside the node. A name that is reported where
+// a section defines it is also covered where it is used.
 func (d decoder) covered(root *syntax.Node, path []string) bool {
 	n := root
 	for _, step := range path {
-		if e := n.Get(step); e != nil && d.has(e.At) {
+		if e := n.Get(step); e != nil && (d.has(e.At) || d.misnamed(step)) {
 			return true
 		}
 		if n = n.Child(step); n == nil {
@@ -35,7 +36,23 @@ func (d decoder) covered(root *syntax.Node, path []string) bool {
 }
 
 func (d decoder) inside(n *syntax.Node) bool {
-	return d.has(n.Span) ||
-		slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool { return d.has(e.At) || d.inside(e.Value) }) ||
+	name, isName := n.Value.(string)
+	return d.has(n.Span) || isName && d.misnamed(name) ||
+		slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
+			return d.has(e.At) || d.misnamed(e.Key) || d.inside(e.Value)
+		}) ||
 		slices.ContainsFunc(n.Items, d.inside)
+}
+
+// misnamed reports whether a section defines the name although it is not valid.
+func (d decoder) misnamed(name string) bool {
+	if policyName.MatchString(name) {
+		return false
+	}
+	for _, names := range d.defined {
+		if names[name] {
+			return true
+		}
+	}
+	return false
 }
