@@ -113,8 +113,9 @@ func (p *Policy) hang() (play retrytest.Play, ok bool) {
 // of p. class is its class.
 func (p *Policy) scheduleOf(err error, class retry.Class) Policy {
 	for _, o := range p.PerError {
-		probe := p.Policy
-		if probe.RetryOn = []retry.Class{o.Class}; probe.Retries(err) {
+		probe := p.Policy // which retries only the class of o
+		probe.RetryOn, probe.RetryUnknown = []retry.Class{o.Class}, false
+		if probe.Retries(err) {
 			return Policy{Name: string(o.Class), Policy: p.Under(o)}
 		}
 	}

@@ -60,17 +60,19 @@ policies:
     initial_delay: 1s
     jitter: none
     retry_on: [busy, transient]
+    unknown: retry
     per_error:
       busy: {max_attempts: 2, initial_delay: 3s}
 `))
 	var got []retrytest.Play
 	for _, play := range file.Policies[0].Plays() {
-		if play.Script == "409..." || play.Script == "404..." || play.Script == "503..." {
+		if play.Script == "409..." || play.Script == "unknown..." || play.Script == "404..." || play.Script == "503..." {
 			got = append(got, play)
 		}
 	}
 	want := []retrytest.Play{
 		{Script: "503...", Fewest: 5, Most: 5, Longest: 15 * time.Second},
+		{Script: "unknown...", Fewest: 5, Most: 5, Longest: 15 * time.Second}, // has the policy's own schedule
 		{Script: "404...", Fewest: 1, Most: 1},
 		{Script: "409...", Fewest: 2, Most: 2, Longest: 3 * time.Second},
 	}
