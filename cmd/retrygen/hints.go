@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/retrygen/retrygen/gen"
@@ -73,8 +76,8 @@ func printMisnamed(stderr io.Writer, files []string) (found bool) {
 // required matches a go.mod that requires this module.
 var required = regexp.MustCompile(`(?m)\b` + regexp.QuoteMeta(module) + `\s`)
 
-// printRequirement warns if code was generated into a module that does not require
-// the runtime, so that the code does not compile.
+// printRequirement warns if code was generated into a module that does not require the
+// runtime, or whose vendor folder lacks a part of it, so that the code does not compile.
 func printRequirement(w io.Writer, result *gen.Result) {
 	warned := map[string]bool{} // by the go.mod
 	for _, f := range result.Files {
@@ -83,14 +86,47 @@ func printRequirement(w io.Writer, result *gen.Result) {
 			name = f.Path
 		}
 		mod, text := upwards(filepath.Dir(name), "go.mod")
-		if work, _ := upwards(filepath.Dir(name), "go.work"); f.New == nil || mod == "" || work != "" || warned[mod] ||
-			required.Match(text) {
+		if work, _ := upwards(filepath.Dir(name), "go.work"); f.New == nil || mod == "" || work != "" || warned[mod] {
+			continue
+		}
+		var lack string
+		switch {
+		case !required.Match(text):
+			lack = "go.mod does not require its runtime: run go get " + module
+		case !vendored(filepath.Join(filepath.Dir(mod), "vendor"), f.New):
+			lack = "the vendor folder lacks a part of its runtime: run go mod vendor"
+		default:
 			continue
 		}
 		warned[mod] = true
-		fmt.Fprintf(w,
-			"retrygen: the generated code does not compile yet: go.mod does not require its runtime: run go get %s\n", module)
+		fmt.Fprintf(w, "retrygen: the generated code does not compile yet: %s\n", lack)
 	}
+}
+
+// vendored reports whether a vendor folder contains the packages of this module that a
+// generated file imports. It also returns true if the go command does not use the folder.
+func vendored(folder string, code []byte) bool {
+	flags := os.Getenv("GOFLAGS")
+	if strings.Contains(flags, "-mod=") && !strings.Contains(flags, "-mod=vendor") {
+		return true
+	}
+	if _, err := os.Stat(filepath.Join(folder, "modules.txt")); err != nil {
+		return true
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "", code, parser.ImportsOnly)
+	if err != nil {
+		return true
+	}
+	for _, spec := range file.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil || !strings.HasPrefix(path, module+"/") {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(folder, filepath.FromSlash(path))); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // upwards returns the nearest file of that name in dir or a folder that contains
