@@ -3,7 +3,10 @@ package retry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,31 +150,37 @@ func TestHedgedAttempt(t *testing.T) {
 	}
 }
 
-// TestHedgedPanic: after a panic of the first request, the second one has ended, and no
+// TestHedgedPanic: a panic of either request reaches the caller when both have ended, and no
 // permit is in use.
 func TestHedgedPanic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := capacity.NewLimiter(capacity.LimiterPolicy{Limit: 2})
-		running := false
-		func() {
-			defer func() { _ = recover() }()
-			h := hedge.New(hedge.Policy{After: time.Second})
-			_, _ = hedged(t.Context(), &Policy{}, Shared{Gate: capacity.Gate{Limiter: l}}, h, nil,
-				func(ctx context.Context) (string, error) {
-					if !hedge.Is(ctx) {
-						time.Sleep(2 * time.Second)
-						panic("first")
+	for _, second := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := capacity.NewLimiter(capacity.LimiterPolicy{Limit: 2})
+			var running atomic.Int64
+			func() {
+				defer func() {
+					if value := recover(); !strings.Contains(fmt.Sprint(value), "a bug") {
+						t.Errorf("recovered %v", value)
 					}
-					running = true
-					<-ctx.Done()
-					running = false
-					return "", ctx.Err()
-				})
-		}()
-		if running || l.InUse() != 0 {
-			t.Errorf("the second request runs: %v; %d permits are in use", running, l.InUse())
-		}
-	})
+				}()
+				h := hedge.New(hedge.Policy{After: time.Second})
+				_, _ = hedged(t.Context(), &Policy{}, Shared{Gate: capacity.Gate{Limiter: l}}, h, nil,
+					func(ctx context.Context) (string, error) {
+						running.Add(1)
+						defer running.Add(-1)
+						if hedge.Is(ctx) == second {
+							time.Sleep(2 * time.Second)
+							panic("a bug")
+						}
+						time.Sleep(5 * time.Second)
+						return "", ctx.Err()
+					})
+			}()
+			if n := running.Load(); n > 0 || l.InUse() != 0 {
+				t.Errorf("second %v: %d requests run; %d permits are in use", second, n, l.InUse())
+			}
+		})
+	}
 }
 
 // TestReleaseUnused: a result of the second request is released once if it is not used,

@@ -3,6 +3,8 @@ package hedge
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +17,24 @@ var ErrRefused = errors.New("hedge: second request refused")
 
 // errExited is the error of a second request that called [runtime.Goexit] or panicked.
 var errExited = errors.New("hedge: the second request called runtime.Goexit")
+
+// A Panic is the value with which a race panics in the caller's goroutine if the second
+// request has panicked in its own.
+type Panic struct {
+	Value any    // the value with which the request panicked
+	Stack []byte // the stack trace of its goroutine
+}
+
+// Error returns the text of the value and the stack trace.
+func (p *Panic) Error() string {
+	return fmt.Sprintf("hedge: the second request panicked: %v\n\n%s", p.Value, p.Stack)
+}
+
+// Unwrap returns the value if it is an error, and nil otherwise.
+func (p *Panic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
 
 // An Outcome describes which request provided the result of a race, and whether there was
 // a second request.
@@ -84,10 +104,11 @@ type Race struct {
 	cancelFirst context.CancelCauseFunc
 
 	// The second request. returned is nil until it starts, and closed when it has
-	// returned err.
+	// returned err or panicked.
 	returned     chan struct{}
 	cancelSecond context.CancelCauseFunc
 	err          error
+	panicked     *Panic
 }
 
 // Begin begins the race and returns the context of the first request. If the request
@@ -112,14 +133,20 @@ func (r *Race) Begin(ctx context.Context, h *Hedge, again func()) context.Contex
 
 // Again makes the second request by calling request. It does not call request if the race
 // is over or the request would exceed the extra load that the policy admits. request
-// returns nil if it has a result, and [ErrRefused] if it has made no request.
+// returns nil if it has a result, and [ErrRefused] if it has made no request. If it panics,
+// the race ends with that panic: see [Race.End].
 func (r *Race) Again(request func(context.Context) error) {
 	ctx, ok := r.start()
 	if !ok {
 		return
 	}
 	err := errExited
-	defer func() { r.finish(err) }() // also after runtime.Goexit
+	defer func() { // also after runtime.Goexit
+		if value := recover(); value != nil {
+			r.panicked = &Panic{value, debug.Stack()}
+		}
+		r.finish(err)
+	}()
 	err = request(ctx)
 }
 
@@ -151,7 +178,9 @@ func (r *Race) finish(err error) {
 
 // End ends the race after the first request has returned err. If err is nil, End cancels
 // the second request. Otherwise End waits for the result of the second request. If both
-// have failed, the outcome is First. Either way, End returns when both have returned.
+// have failed, the outcome is First. Either way, End returns when both have returned. If
+// the second request has panicked, End panics with a [*Panic], so that the caller can
+// recover as if it had made the request itself.
 //
 // Pass nil for an error that is a valid response, such as "not found", because the second
 // request would get the same response.
@@ -175,7 +204,7 @@ func (r *Race) End(err error) Outcome {
 
 // Close ends a race whose first request has not returned, because it panicked or called
 // [runtime.Goexit]. Close cancels the second request and waits until that request has
-// returned. After End, Close does nothing. Defer the call to Close.
+// returned. It panics as End does. After End, Close does nothing. Defer the call to Close.
 func (r *Race) Close() {
 	if r.timer != nil && !r.over.Load() {
 		r.settle(true)
@@ -207,5 +236,9 @@ func (r *Race) settle(answered bool) Outcome {
 	if answered && r.err == nil && r.Release != nil {
 		r.Release()
 	}
-	return r.hedge.count(r.err, answered)
+	outcome := r.hedge.count(r.err, answered)
+	if r.panicked != nil {
+		panic(r.panicked)
+	}
+	return outcome
 }

@@ -3,8 +3,6 @@ package hedge_test
 import (
 	"context"
 	"errors"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -178,18 +176,29 @@ func TestFirstExits(t *testing.T) {
 	})
 }
 
-// A panic in the second request ends the process, as in any goroutine.
+// A panic of the second request reaches the caller, with the place where it began.
 func TestSecondPanics(t *testing.T) {
-	if os.Getenv("HEDGE_PANICS") != "" {
-		h := hedge.New(hedge.Policy{After: ms})
-		race(t, h, request{takes: time.Minute}, request{ends: "panics"}, 0)
-		return
-	}
-	run := exec.Command(os.Args[0], "-test.run=^TestSecondPanics$")
-	run.Env = append(os.Environ(), "HEDGE_PANICS=1")
-	out, err := run.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "panic: request panics") {
-		t.Errorf("the process ended with %v and the output:\n%s", err, out)
+	for _, first := range []request{
+		{takes: time.Minute}, {takes: 12 * ms}, {takes: 12 * ms, ends: "fails"}, {takes: 12 * ms, ends: "panics"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := hedge.New(hedge.Policy{After: 10 * ms})
+			defer func() {
+				p, ok := recover().(*hedge.Panic)
+				if !ok || p.Value != "request panics" || !strings.Contains(p.Error(), "request.do") {
+					t.Errorf("recovered %v", p)
+				}
+				if got, want := h.Counts(), (hedge.Counts{Lost: 1}); got != want {
+					t.Errorf("counts %+v, want %+v", got, want)
+				}
+			}()
+			var race hedge.Race
+			defer race.Close()
+			err := first.do(race.Begin(t.Context(), h, func() {
+				race.Again(request{ends: "panics"}.do)
+			}))
+			t.Errorf("the race ended: %v", race.End(err))
+		})
 	}
 }
 
