@@ -134,6 +134,9 @@ func (n *Node) Child(step string) *Node {
 	if e := n.Get(step); e != nil {
 		return e.Value
 	}
+	if len(n.Items) == 0 { // most nodes: the error of Atoi is much slower than the search
+		return nil
+	}
 	if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Items) {
 		return n.Items[i]
 	}
