@@ -27,9 +27,12 @@ func TestHostile(t *testing.T) {
 		file += fmt.Sprintf("  a%d: *a\n", i)
 	}
 	actions := "a: " + strings.Repeat("{{ .Values.x }}", 20_000) + "\nspec: {policies: {retries: {a: }}}"
+	endless := "kind: VirtualService\napiVersion: networking.istio.io/v1\nspec:\n  http:\n" + strings.Repeat(
+		"  - {timeout: 1s, retries: {attempts: 1, perTryTimeout: 2s, retryOn: 5xx}}\n", 1001)
 	many := strings.Repeat(`{"name": [{"service": "a.B"}], "unknown": 1, "retryPolicy": {"maxAttempts": 3}}, `, 2000)
 	for name, tt := range map[string]struct{ text, want string }{
 		"many policies":    {`{"methodConfig": [` + many + `{}]}`, "unknown: gRPC service config has no"},
+		"many errors":      {endless, "only the first 1000 errors are shown"},
 		"no settings":      {"spec: {policies: {retries: {a: , b: {maxRetries: -1}}}}", "nothing ends these retries"},
 		"large":            {strings.Repeat("# a long comment\n", 1<<20) + "spec: {policies: {retries: {a: }}}", "1048577:"},
 		"large JSON":       {`["` + strings.Repeat("x", 5<<20) + `", ` + fmt.Sprintf(config, "{}") + `]`, "1:5242"},

@@ -45,7 +45,11 @@ func (f *File) judge() (problems []policy.Problem) {
 	}
 	reported := map[policy.Problem]bool{}
 	for _, p := range policy.CheckDocument(f.Name, doc.root) {
-		if p.Finding == nil || isUnused(p.Finding) {
+		if p.Finding == nil { // there are more errors than are shown
+			problems = append(problems, p)
+			continue
+		}
+		if isUnused(p.Finding) {
 			continue
 		}
 		about := doc.subject(p.Finding)
