@@ -39,10 +39,7 @@ func (f *File) check(problems []policy.Problem) []policy.Problem {
 // their system.
 func (f *File) judge() (problems []policy.Problem) {
 	doc := newDocument(f)
-	names := map[string]string{}
-	for _, c := range f.classes {
-		names[c.name] = c.word
-	}
+	names := f.otherNames()
 	reported := map[policy.Problem]bool{}
 	for _, p := range policy.CheckDocument(f.Name, doc.root) {
 		if p.Finding == nil { // there are more errors than are shown
@@ -140,9 +137,25 @@ func (p *Policy) written(field rules.Field) *value {
 	return nil
 }
 
-// in returns the words for messages. classes are the names of classes in the other
-// system.
-func (w words) in(classes map[string]string) rules.Words {
+// otherNames are the names of classes and breakers in the other system, by their names in the
+// policy file.
+type otherNames struct{ classes, breakers map[string]string }
+
+func (f *File) otherNames() otherNames {
+	names := otherNames{map[string]string{}, map[string]string{}}
+	for _, c := range f.classes {
+		names.classes[c.name] = c.word
+	}
+	for _, p := range f.Policies {
+		if p.breaker != nil {
+			names.breakers[p.breaker.Name] = p.breaker.word
+		}
+	}
+	return names
+}
+
+// in returns the words for messages.
+func (w words) in(names otherNames) rules.Words {
 	own := rules.Words{
 		Field: func(f rules.Field) (name string, settable bool) {
 			if f == "max_attempts" && w[countsRetries] != "" {
@@ -154,7 +167,8 @@ func (w words) in(classes map[string]string) rules.Words {
 			name, isFixed := strings.CutPrefix(w[f], fixed)
 			return name, name != "" && !isFixed
 		},
-		Class: func(c retry.Class) string { return cmp.Or(classes[string(c)], string(c)) },
+		Class:   func(c retry.Class) string { return cmp.Or(names.classes[string(c)], string(c)) },
+		Breaker: func(name string) string { return cmp.Or(names.breakers[name], name) },
 	}
 	if w[countsRetries] != "" {
 		own.Attempts = func(n int) int { return n - 1 }

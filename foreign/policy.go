@@ -56,6 +56,7 @@ const fixed = "="
 // A circuit is the circuit breaker of one or several policies.
 type circuit struct {
 	breaker.Policy
+	word   string // its name in the other system
 	at     *value
 	words  words
 	places map[rules.Field]*value
@@ -98,7 +99,7 @@ func (d *decoder) policy(name string, words words, at ...*value) *Policy {
 
 // breaker adds a circuit breaker. Policies share it if they have the same pointer.
 func (d *decoder) breaker(name string, words words, at *value) *circuit {
-	b := &circuit{words: words, at: at, places: map[rules.Field]*value{}}
+	b := &circuit{word: name, words: words, at: at, places: map[rules.Field]*value{}}
 	b.Name = d.breakerNames.unique(name)
 	return b
 }

@@ -64,7 +64,7 @@ func endlessWithBreaker(f *File, report report) {
 // errors without a schedule of their own.
 func (f *File) endedByBreaker(p Policy, own retry.Class) (severity Severity, why string) {
 	if slices.Contains(p.RetryOn, retry.ClassBreakerOpen) && !slices.Contains(p.AbortOn, retry.ClassBreakerOpen) {
-		return Error, "nothing ends these retries, which wait for `breaker` " + p.Breaker
+		return Error, "nothing ends these retries, which wait for `breaker` " + breakerName(p.Breaker)
 	}
 	if b := f.breaker(p.Breaker); b != nil {
 		for _, c := range p.kinds(b) {
@@ -72,19 +72,21 @@ func (f *File) endedByBreaker(p Policy, own retry.Class) (severity Severity, why
 				continue
 			}
 			if c == "" {
-				return Error, fmt.Sprintf("nothing ends these retries after errors that `breaker` %s does not count", b.Name)
+				return Error, fmt.Sprintf("nothing ends these retries after errors that `breaker` %s does not count",
+					breakerName(b.Name))
 			}
 			return Error, fmt.Sprintf("nothing ends these retries after errors of class %s, which `breaker` %s does not count",
-				className(c), b.Name)
+				className(c), breakerName(b.Name))
 		}
 	}
 	for _, other := range f.Policies {
 		if other.Breaker == p.Breaker && other.Name != p.Name {
-			return Warning, fmt.Sprintf("only `breaker` %s ends these retries, and calls of %s may keep it closed", p.Breaker,
-				other.Name)
+			return Warning, fmt.Sprintf("only `breaker` %s ends these retries, and calls of %s may keep it closed",
+				breakerName(p.Breaker), other.Name)
 		}
 	}
-	return Info, fmt.Sprintf("only `breaker` %s ends these retries, and calls that succeed keep it closed", p.Breaker)
+	return Info, fmt.Sprintf("only `breaker` %s ends these retries, and calls that succeed keep it closed",
+		breakerName(p.Breaker))
 }
 
 // needsReset is P502.
@@ -94,7 +96,7 @@ func needsReset(f *File, report report) {
 			report(Info, Place{"breakers", b.Name, "escalate_after"},
 				"after %d failures in a row `breaker` %s refuses every call until the program calls Reset: call it, or remove "+
 					"escalate_after",
-				b.EscalateAfter, b.Name)
+				b.EscalateAfter, breakerName(b.Name))
 		}
 	}
 }
@@ -106,7 +108,7 @@ func rateNeverReached(f *File, report report) {
 			report(Warning, Place{"breakers", b.Name, "failure_rate"},
 				"`failure_rate` %.4g of %d or more calls is never reached before `breaker` %s opens after `failures` %d in a row: "+
 					"raise `failures` | lower `failure_rate`",
-				b.FailureRate, b.MinCalls, b.Name, b.Failures)
+				b.FailureRate, b.MinCalls, breakerName(b.Name), b.Failures)
 		}
 	}
 }
@@ -141,7 +143,7 @@ func neverSlow(f *File, report report) {
 			report(Warning, Place{"breakers", b.Name, "slow_call"},
 				"no call is slower than `slow_call` %s, since every attempt that shares `breaker` %s ends after %s at most: lower "+
 					"`slow_call`",
-				short(b.SlowCall), b.Name, short(longest))
+				short(b.SlowCall), breakerName(b.Name), short(longest))
 		}
 	}
 }
@@ -186,12 +188,12 @@ func opensDuringCall(f *File, report report) {
 		if most == retry.Unlimited {
 			report(Warning, at,
 				"`breaker` %s opens after %d failures in a row, which one call makes, and ends the call: write `max_attempts`: %s "+
-					"or fewer", b.Name, first, attempts(first))
+					"or fewer", breakerName(b.Name), first, attempts(first))
 			continue
 		}
 		report(Warning, at,
 			"`breaker` %s opens after %d failures in a row, fewer than the attempts of one call: raise `%s` to more than "+
-				"`max_attempts` | lower `max_attempts`", b.Name, first, field)
+				"`max_attempts` | lower `max_attempts`", breakerName(b.Name), first, field)
 	}
 }
 
@@ -218,7 +220,7 @@ func breakerOpenTooShort(f *File, report report) {
 		if sum, ok := maxSum(p.Policy); ok && sum < b.OpenFor {
 			report(Warning, Place{"policies", p.Name, "retry_on"},
 				"breaker_open is retried, but all waits take %s at most and `breaker` %s stays open for %s: remove breaker_open, "+
-					"or wait longer", short(sum), b.Name, short(b.OpenFor))
+					"or wait longer", short(sum), breakerName(b.Name), short(b.OpenFor))
 		}
 	}
 }

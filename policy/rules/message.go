@@ -11,8 +11,8 @@ import (
 // The message of a finding is what is wrong, then what to do after the first colon:
 // alternatives, which are separated by bars. Names that Go code or another system
 // has other words for are in backquotes: `max_delay` is a field, `jitter: full`
-// a setting, and `the delays` are all that decide the schedule. [className] and
-// [attempts] mark arguments in the same way.
+// a setting, and `the delays` are all that decide the schedule. [className],
+// [breakerName] and [attempts] mark arguments in the same way.
 
 // Words contains the names to use in a message about Go code or another system.
 type Words struct {
@@ -21,6 +21,8 @@ type Words struct {
 	Field func(Field) (name string, settable bool)
 	// Class returns the name of a class. Nil means the name in policy files.
 	Class func(retry.Class) string
+	// Breaker returns the name of a breaker. Nil means the name in policy files.
+	Breaker func(string) string
 	// Attempts converts a value of max_attempts to the number that means the same in the
 	// other system. Nil means that the other system also counts all attempts.
 	Attempts func(int) int
@@ -32,11 +34,15 @@ var policyWords = Words{Field: func(f Field) (string, bool) { return string(f), 
 // The first characters of marked arguments.
 const (
 	classMark    = "."
+	breakerMark  = "!"
 	attemptsMark = "#"
 )
 
 // className returns the argument of a message for a class.
 func className(c retry.Class) string { return "`" + classMark + string(c) + "`" }
+
+// breakerName returns the argument of a message for the name of a breaker.
+func breakerName(name string) string { return "`" + breakerMark + name + "`" }
 
 // attempts returns the argument of a message for a value of max_attempts.
 func attempts(n int) string { return "`" + attemptsMark + strconv.Itoa(n) + "`" }
@@ -110,6 +116,8 @@ func (w Words) fill(parts []string) (text string, settable bool) {
 			b.WriteString(part)
 		case strings.HasPrefix(part, classMark):
 			b.WriteString(w.class(retry.Class(part[1:])))
+		case strings.HasPrefix(part, breakerMark):
+			b.WriteString(w.breaker(part[1:]))
 		case strings.HasPrefix(part, attemptsMark):
 			n, _ := strconv.Atoi(part[1:])
 			if w.Attempts != nil {
@@ -147,4 +155,11 @@ func (w Words) class(c retry.Class) string {
 		return string(c)
 	}
 	return w.Class(c)
+}
+
+func (w Words) breaker(name string) string {
+	if w.Breaker == nil {
+		return name
+	}
+	return w.Breaker(name)
 }

@@ -16,6 +16,7 @@ func TestIn(t *testing.T) {
 	words := Words{
 		Field:    func(f Field) (string, bool) { return names[f], names[f] != "" },
 		Class:    func(c retry.Class) string { return strings.ToUpper(string(c)) },
+		Breaker:  strings.ToUpper,
 		Attempts: func(n int) int { return n - 1 },
 	}
 	for _, tt := range []struct{ message, own, other string }{
@@ -26,6 +27,7 @@ func TestIn(t *testing.T) {
 			"nothing ends: write limit: 4 or fewer, or a timeout"},
 		{"`retry_on` has " + className("timeout") + ": write `jitter: full`",
 			"retry_on has timeout: write jitter: full", "retry_on has TIMEOUT: write jitter: true"},
+		{"`breaker` " + breakerName("db") + " opens", "breaker db opens", "breaker DB opens"},
 		{"no cap: write a `max_delay`", "no cap: write a max_delay", "no cap: write cap"},
 		{"no cap: lower `base`", "no cap: lower base", "no cap"},
 	} {

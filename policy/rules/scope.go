@@ -136,7 +136,7 @@ func noJitter(f *File, report report) {
 		case f.inGroup(p.Name):
 			why = "the units of a group fail together"
 		case p.Breaker != "":
-			why = "calls share `breaker` " + p.Breaker
+			why = "calls share `breaker` " + breakerName(p.Breaker)
 		case p.Budget != "":
 			why = "calls share budget " + p.Budget
 		}
