@@ -156,6 +156,14 @@ func (p *Policy) unread(field rules.Field) {
 	}
 }
 
+// refused records that a field has a value that is no such value. The mistake is reported: no rule judges
+// the default in its place.
+func (p *Policy) refused(field rules.Field, v *value) {
+	if v != nil {
+		p.unknown = append(p.unknown, field)
+	}
+}
+
 // isAtRunTime reports whether a value is known at run time only.
 func (v *value) isAtRunTime() bool {
 	return v != nil && !v.n.IsMap() && !v.n.IsList() && isExpression(v.n.Text)
@@ -170,8 +178,10 @@ func (p *Policy) attempts(v *value, extra int) bool {
 	n, ok := v.int()
 	switch {
 	case !ok:
+		p.refused("max_attempts", v)
 		return false
 	case n+extra < 1:
+		p.refused("max_attempts", v)
 		v.mistake("P102", "%s is %d: it must be at least %d", v.key, n, 1-extra)
 		return false
 	}
@@ -188,6 +198,7 @@ func (p *Policy) duration(field rules.Field, v *value, format durationFormat) bo
 	}
 	d, ok := v.duration(format)
 	if !ok {
+		p.refused(field, v)
 		return false
 	}
 	p.setDuration(field, d, v)
@@ -233,8 +244,10 @@ func (p *Policy) base(v *value) bool {
 	f, ok := v.float()
 	switch {
 	case !ok:
+		p.refused("base", v)
 		return false
 	case f < 1:
+		p.refused("base", v)
 		v.mistake("P106", "%s %v makes delays shrink: write at least 1", v.key, f)
 		return false
 	case f == 1:

@@ -84,10 +84,15 @@ func (d *decoder) gatewayFilters(name string, list, limit *value, format duratio
 		}
 		p := d.policy(name, gatewayRetryWords, f)
 		p.MaxAttempts, p.InitialDelay, p.MaxDelay, p.Backoff = gatewayRetries+1, retry.None, retry.None, retry.BackoffFixed
-		if n, ok := args.get("retries").int(); ok && n < 1 {
-			args.get("retries").mistake("P102", "Spring Cloud Gateway refuses retries %d: write at least 1", n)
-		} else if ok {
-			p.attempts(args.get("retries"), 1)
+		retries := args.get("retries")
+		switch n, ok := retries.int(); {
+		case !ok:
+			p.refused("max_attempts", retries)
+		case n < 1:
+			p.refused("max_attempts", retries)
+			retries.mistake("P102", "Spring Cloud Gateway refuses retries %d: write at least 1", n)
+		default:
+			p.attempts(retries, 1)
 		}
 		p.gatewayDelays(args)
 		d.gatewayErrors(p, args)
