@@ -156,5 +156,5 @@ func (d *decoder) argoBackoff(p *Policy, b *value) {
 
 // argoDuration parses durations with units; a number alone counts seconds.
 func argoDuration(text string) (time.Duration, error) {
-	return either(withUnit, in(time.Second))(text)
+	return either(ofGo, in(time.Second))(text)
 }

@@ -47,7 +47,7 @@ func (d *decoder) contourRoute(name string, r, route *value) {
 		}
 	}
 	p.duration("attempt_timeout", r.get("perTryTimeout"), contourDuration)
-	p.envoyDelays(nil, nil, withUnit)
+	p.envoyDelays(nil, nil, ofGo)
 	on := r.get("retryOn")
 	c := conditions{}
 	for _, item := range on.items() {
@@ -73,7 +73,7 @@ func contourDuration(text string) (time.Duration, error) {
 	if isForever(text) {
 		return 0, nil
 	}
-	return withUnit(text)
+	return ofGo(text)
 }
 
 func isForever(text string) bool { return text == "infinity" || text == "infinite" }

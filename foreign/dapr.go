@@ -191,7 +191,7 @@ func (d *decoder) daprPolicy(u *daprUse, r *value) *Policy {
 
 // daprDuration parses durations with units; a number alone counts milliseconds.
 func daprDuration(text string) (time.Duration, error) {
-	return either(withUnit, in(time.Millisecond))(text)
+	return either(ofGo, in(time.Millisecond))(text)
 }
 
 // daprMatching reads the statuses that are retried. Errors without a status always

@@ -18,6 +18,30 @@ type durationFormat func(text string) (time.Duration, error)
 // withUnit parses numbers with units, as 1m30s. Durations are not negative.
 func withUnit(text string) (time.Duration, error) { return duration.Parse(text) }
 
+// ofGo parses durations as package time does, which has fewer units than withUnit and no spaces. Durations
+// are not negative.
+func ofGo(text string) (time.Duration, error) {
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return d, nil
+	}
+	if _, err := withUnit(text); err != nil {
+		return 0, err
+	}
+	return 0, fmt.Errorf("%s is no duration here: write numbers with h, m, s or ms, as 1m30s", syntax.Quote(text))
+}
+
+// withOneUnit returns the format of a whole number with one of several units.
+func withOneUnit(system string, units ...string) durationFormat {
+	pattern := regexp.MustCompile(`^\d+(?:` + strings.Join(units, "|") + `)$`)
+	return func(text string) (time.Duration, error) {
+		if !pattern.MatchString(text) {
+			return 0, fmt.Errorf("%s is no duration of %s: write a whole number with one of the units %s", syntax.Quote(text),
+				system, strings.Join(units, ", "))
+		}
+		return withUnit(text)
+	}
+}
+
 // parsed returns the duration that a text means in another format. It is valid unless it is too long.
 func parsed(text, withUnits string) (time.Duration, error) {
 	d, err := duration.Parse(withUnits)

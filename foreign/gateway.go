@@ -1,7 +1,10 @@
 package foreign
 
 import (
+	"fmt"
 	"maps"
+	"regexp"
+	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -38,6 +41,17 @@ func decodeGateway(d *decoder, doc *value) {
 	}
 }
 
+var gatewayTime = regexp.MustCompile(`^(?:\d{1,5}(?:h|m|s|ms)){1,4}$`)
+
+// gatewayDuration parses durations of the Gateway API: GEP-2257, Gateway API Duration Format.
+func gatewayDuration(text string) (time.Duration, error) {
+	if d, err := ofGo(text); err != nil || gatewayTime.MatchString(text) {
+		return d, err
+	}
+	return 0, fmt.Errorf("%s is no duration of the Gateway API: write whole numbers with h, m, s or ms, as 1s500ms",
+		syntax.Quote(text))
+}
+
 func (d *decoder) gatewayRule(name string, rule *value) {
 	r, timeouts := rule.get("retry"), rule.get("timeouts")
 	if r == nil {
@@ -51,11 +65,11 @@ func (d *decoder) gatewayRule(name string, rule *value) {
 	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
 	if v := r.get("backoff"); v == nil {
 		p.unknown = append(p.unknown, "initial_delay")
-	} else if p.duration("initial_delay", v, withUnit) {
+	} else if p.duration("initial_delay", v, gatewayDuration) {
 		v.note("it is the least delay: the implementation may wait longer")
 	}
-	p.duration("attempt_timeout", timeouts.get("backendRequest"), withUnit)
-	p.duration("timeout", timeouts.get("request"), withUnit)
+	p.duration("attempt_timeout", timeouts.get("backendRequest"), gatewayDuration)
+	p.duration("timeout", timeouts.get("request"), gatewayDuration)
 	codes := r.get("codes")
 	p.from("retry_on", codes)
 	for _, item := range codes.items() {
@@ -106,16 +120,16 @@ func decodeEnvoyGateway(d *decoder, doc *value) {
 	p.attempts(r.get("numRetries"), 1)
 	r.get("numAttemptsPerPriority").lose("it selects other hosts for retries")
 	per := r.get("perRetry")
-	p.duration("attempt_timeout", per.get("timeout"), withUnit)
+	p.duration("attempt_timeout", per.get("timeout"), ofGo)
 	b := per.get("backOff")
-	p.envoyDelays(b.get("baseInterval"), b.get("maxInterval"), withUnit)
+	p.envoyDelays(b.get("baseInterval"), b.get("maxInterval"), ofGo)
 	on := r.get("retryOn")
 	d.envoyGatewayOn(p, on)
 	timeout.skipOthers("http")
 	http := timeout.get("http")
 	http.skip("connectionIdleTimeout", "maxConnectionDuration")
 	http.get("maxStreamDuration").lose("it limits a call, too")
-	p.duration("timeout", http.get("requestTimeout"), withUnit)
+	p.duration("timeout", http.get("requestTimeout"), ofGo)
 }
 
 // envoyGatewayTargets returns what a policy applies to, as HTTPRoute/NAME or

@@ -192,9 +192,11 @@ func (d *decoder) haproxyErrors(p *Policy, on *value, keywords []string) {
 	}
 }
 
+var haproxyUnit = withOneUnit("HAProxy", "us", "ms", "s", "m", "h", "d")
+
 // haproxyTime parses durations with one unit; a number alone counts milliseconds.
 func haproxyTime(text string) (time.Duration, error) {
-	d, err := either(in(time.Millisecond), withUnit)(strings.TrimSpace(text))
+	d, err := either(in(time.Millisecond), haproxyUnit)(strings.TrimSpace(text))
 	if err != nil {
 		return 0, fmt.Errorf("%s is no time of HAProxy: write 500, for milliseconds, or 30s", syntax.Quote(text))
 	}

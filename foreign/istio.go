@@ -94,9 +94,9 @@ func (d *decoder) istioRoute(name string, route *value) *Policy {
 		}
 	}
 	p.attempts(r.get("attempts"), 1)
-	p.duration("attempt_timeout", r.get("perTryTimeout"), withUnit)
-	p.envoyDelays(r.get("backoff"), nil, withUnit)
-	p.duration("timeout", route.get("timeout"), withUnit)
+	p.duration("attempt_timeout", r.get("perTryTimeout"), ofGo)
+	p.envoyDelays(r.get("backoff"), nil, ofGo)
+	p.duration("timeout", route.get("timeout"), ofGo)
 	d.envoyRetryOn(p, r.get("retryOn"), nil, istioRetryOn)
 	r.get("retryRemoteLocalities").lose("retries may go to other localities")
 	r.get("retryIgnorePreviousHosts").lose("it selects other hosts for retries")

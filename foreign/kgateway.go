@@ -32,12 +32,12 @@ func decodeKgateway(d *decoder, doc *value) {
 	p.MaxAttempts = 2
 	p.attempts(r.get("attempts"), 1)
 	for _, field := range []string{"perTryTimeout", "backoffBaseInterval"} {
-		if t, err := withUnit(at(r.n, field).Text); err == nil && t < time.Millisecond {
+		if t, err := ofGo(at(r.n, field).Text); err == nil && t < time.Millisecond {
 			r.get(field).mistake("P102", "kgateway refuses %s %s: write at least 1ms", field, at(r.n, field).Text)
 		}
 	}
-	p.duration("attempt_timeout", r.get("perTryTimeout"), withUnit)
-	p.envoyDelays(r.get("backoffBaseInterval"), nil, withUnit)
+	p.duration("attempt_timeout", r.get("perTryTimeout"), ofGo)
+	p.envoyDelays(r.get("backoffBaseInterval"), nil, ofGo)
 	on, statuses := r.get("retryOn"), r.get("statusCodes")
 	c := conditions{}
 	for _, item := range on.items() {
@@ -54,7 +54,7 @@ func decodeKgateway(d *decoder, doc *value) {
 	}
 	r.get("retryHostPredicates").lose("it selects other hosts for retries")
 	limits.get("streamIdle").lose("a call ends after this time without data")
-	if !p.duration("timeout", limits.get("request"), withUnit) {
+	if !p.duration("timeout", limits.get("request"), ofGo) {
 		p.unknown = append(p.unknown, "timeout") // the HTTPRoute may have one
 	}
 }

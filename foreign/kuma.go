@@ -80,9 +80,9 @@ func (d *decoder) kumaPolicy(name, protocol string, c *value) *Policy {
 	p.MaxAttempts = 2
 	p.attempts(c.get("numRetries"), 1)
 	p.unknown = append(p.unknown, "timeout") // a MeshTimeout sets it
-	p.duration("attempt_timeout", c.get("perTryTimeout"), withUnit)
+	p.duration("attempt_timeout", c.get("perTryTimeout"), ofGo)
 	b := c.get("backOff")
-	p.envoyDelays(b.get("baseInterval"), b.get("maxInterval"), withUnit)
+	p.envoyDelays(b.get("baseInterval"), b.get("maxInterval"), ofGo)
 	c.get("rateLimitedBackOff").lose("headers of the response say when to retry: retry_after reads Retry-After only")
 	c.get("hostSelection").lose("it selects other hosts for retries")
 	c.skip("hostSelectionMaxAttempts")

@@ -189,7 +189,7 @@ func (d *decoder) linkerdProfile(spec *value) {
 		p := d.policy(route.get("name").text(), words{"timeout": "timeout"}, route)
 		p.MaxAttempts, p.Timeout = retry.Unlimited, linkerdTimeout
 		p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
-		p.duration("timeout", route.get("timeout"), withUnit)
+		p.duration("timeout", route.get("timeout"), ofGo)
 		p.retryOn(d.http(500, 599), nil)
 		route.get("responseClasses").lose("they define which responses are failures: here statuses from 500 are")
 		p.unknown = append(p.unknown, "initial_delay") // the budget limits the rate

@@ -362,8 +362,13 @@ func (d *decoder) resilience4jSlow(b *circuit, c configured) {
 	}
 }
 
-// springDuration parses durations as Spring does: with units, as ISO 8601, or in
-// milliseconds.
+var springSimple = withOneUnit("Spring", "ns", "us", "ms", "s", "m", "h", "d")
+
+// springDuration parses durations as Spring does: with one unit in any case, as ISO 8601, or in
+// milliseconds (DurationStyle of Spring Boot).
 func springDuration(text string) (time.Duration, error) {
-	return either(withUnit, iso8601, in(time.Millisecond))(text)
+	if d, err := springSimple(strings.ToLower(text)); err == nil {
+		return d, nil
+	}
+	return either(springSimple, iso8601, in(time.Millisecond))(text)
 }

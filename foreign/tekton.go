@@ -153,5 +153,5 @@ func tektonDuration(text string) (time.Duration, error) {
 	if text == "0" {
 		return 0, nil
 	}
-	return withUnit(text)
+	return ofGo(text)
 }

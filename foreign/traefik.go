@@ -124,7 +124,7 @@ func (p *Policy) longFirst(v *value) {
 
 // traefikDuration parses durations with units; a number alone counts seconds.
 func traefikDuration(text string) (time.Duration, error) {
-	return either(withUnit, in(time.Second))(text)
+	return either(ofGo, in(time.Second))(text)
 }
 
 // traefikErrors reads what is retried: requests that no server has received, and responses by status.
