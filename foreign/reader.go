@@ -125,7 +125,7 @@ func (r *reader) systems(doc *syntax.Node) (found bool) {
 			continue
 		}
 		found = true
-		if doc = doc.WithoutAll(r.decode(k, doc)); doc == nil {
+		if doc = r.decode(k, doc); doc == nil {
 			break
 		}
 	}
@@ -175,8 +175,9 @@ func resource(doc *value) (name string) {
 	return name
 }
 
-// decode converts one document. It returns the parts that the policies consist of.
-func (r *reader) decode(kind *Kind, doc *syntax.Node) (parts []*syntax.Node) {
+// decode converts one document. It returns the document without the parts that the policies
+// consist of. A kind may have replaced it with one that has nested maps for dotted keys.
+func (r *reader) decode(kind *Kind, doc *syntax.Node) (rest *syntax.Node) {
 	if !slices.Contains(r.file.Kinds, kind) {
 		r.file.Kinds = append(r.file.Kinds, kind)
 	}
@@ -189,7 +190,7 @@ func (r *reader) decode(kind *Kind, doc *syntax.Node) (parts []*syntax.Node) {
 	d.assign()
 	d.open()
 	d.finish()
-	return d.parts()
+	return root.n.WithoutAll(d.parts())
 }
 
 // parts returns the parts of the document that have been converted.
