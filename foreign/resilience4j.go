@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -157,10 +158,25 @@ func (c configured) get(name string) (first *value) {
 	return first
 }
 
+// hides reports whether a field is meant to replace another one: it is written nearer to the instance.
+func (c configured) hides(other, field string) bool {
+	for _, v := range c {
+		if fieldFolded(v, other) != nil {
+			return false
+		}
+		if fieldFolded(v, field) != nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (d *decoder) resilience4jPolicy(name string, c configured, breakers, limiters *value, used usage) {
 	p := d.policy(name, resilience4jWords, c...)
-	if old := c.get("maxRetryAttempts"); !p.attempts(c.get("maxAttempts"), 0) && old != nil {
-		old.warn("P109", "%s was renamed to maxAttempts: version 2.0.1 and later ignore it and make 3 attempts", old.key)
+	p.attempts(c.get("maxAttempts"), 0)
+	if old := c.get("maxRetryAttempts"); c.hides("maxAttempts", "maxRetryAttempts") {
+		old.warn("P109", "%s was renamed to maxAttempts: version 2.0.1 and later ignore it and make %d attempts", old.key,
+			cmp.Or(p.MaxAttempts, 3))
 		old.skip()
 	}
 	p.resilience4jDelays(c, used)
