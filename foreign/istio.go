@@ -62,7 +62,7 @@ func decodeIstio(d *decoder, doc *value) {
 			route.skip("timeout") // the retries of the mesh
 			continue
 		}
-		d.istioRoute(routeName, route).Binds = hosts
+		d.istioRoute(routeName, route).Binds = slices.Clone(hosts)
 	}
 }
 

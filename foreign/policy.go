@@ -364,9 +364,10 @@ func (d *decoder) assign() {
 }
 
 // finish removes what has no effect on the policies of the document: the schedule
-// of a policy that makes one attempt.
+// of a policy that makes one attempt, and targets whose names are not known yet.
 func (d *decoder) finish() {
 	for _, p := range d.file.Policies[d.first:] {
+		p.Binds = slices.DeleteFunc(p.Binds, func(target string) bool { return target == "" })
 		if p.MaxAttempts == 1 && len(p.PerError) == 0 {
 			p.Schedule, p.DelayBudget, p.MaxElapsed = retry.Schedule{MaxAttempts: 1}, 0, 0
 		}

@@ -50,7 +50,9 @@ func (d *decoder) unread(v *value) {
 	case v.done, (v.n.IsMap() || v.n.IsList()) && len(v.n.Entries)+len(v.n.Items) == 0:
 		return
 	case !v.n.IsMap() && v.list == nil, v.n.IsMap() && v.asked == nil && v.absent == nil:
-		d.lose(v, false, "nothing reads it here")
+		if _, known := v.scalar("text"); known || v.n.IsMap() || v.n.IsList() { // or else its value is the reason
+			d.lose(v, false, "nothing reads it here")
+		}
 		return
 	}
 	for _, e := range v.n.Entries {
