@@ -57,7 +57,7 @@ func (f *File) judge() (problems []policy.Problem) {
 			p.Severity = rules.Info
 		}
 		finding := *p.Finding
-		words := about.words.in(names)
+		words := about.policy.spelled(about.words).in(names)
 		p.Text = finding.In(words)
 		p.Paste, p.Finding = "", nil
 		// A schedule of several errors is one for each class here.
