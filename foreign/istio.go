@@ -2,9 +2,11 @@ package foreign
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/rules"
 )
 
 // istioKind is the HTTPRetry of Istio's VirtualService: istio/api,
@@ -88,8 +90,10 @@ func (d *decoder) istioRoute(name string, route *value) *Policy {
 	p.MaxAttempts = 1
 	if attempts := r.get("attempts"); attempts == nil || attempts.n.Text == "0" {
 		for _, other := range []string{"retryOn", "perTryTimeout", "retryRemoteLocalities"} {
-			if r.has(other) {
-				r.get(other).lacks("P109", "Istio refuses %s without a positive number of attempts", other)
+			if r.has(other) && (attempts != nil || !d.partial) {
+				d.problem(r.get(other).n.Span, "P102", rules.Error,
+					fmt.Sprintf("Istio refuses %s without a positive number of attempts: write attempts: 1 or more, or remove it",
+						other))
 			}
 		}
 	}
