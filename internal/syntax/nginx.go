@@ -1,13 +1,23 @@
 package syntax
 
-import "strings"
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
 
-// Nginx returns a text in the language of nginx as one document, or none if nginx refuses it. A
+// Nginx returns a text in the language of nginx as one document. It returns none if the text is in another
+// language: nginx refuses it, and it does not choose the next server, which only nginx does. A
 // directive is a list with an item for each time that it is written: the text of its arguments, or a
 // map of the directives in its block, with the text of its arguments under the empty key.
 func (e *Excerpt) Nginx() []Document {
 	x := nginx{text: e.bytes, lines: e.source()}
-	root, ok := x.block(0)
+	root, ok := x.block(0, word{})
+	if !ok && bytes.Contains(e.bytes, []byte("_next_upstream")) {
+		return []Document{{text: e, Problems: []Problem{{
+			Span: x.refused, Rule: "P100", Text: "this is no nginx configuration: " + x.reason,
+		}}}}
+	}
 	if !ok || len(root.Entries) == 0 {
 		return nil
 	}
@@ -20,6 +30,16 @@ type nginx struct {
 	text  []byte
 	lines *Source
 	at    int
+
+	refused Span // of what nginx refuses
+	reason  string
+}
+
+// refuse records the first mistake.
+func (x *nginx) refuse(at Span, format string, args ...any) {
+	if x.reason == "" {
+		x.refused, x.reason = at, fmt.Sprintf(format, args...)
+	}
 }
 
 // A word is a word of a directive, or, in the language of nginx, one of the characters that end it: { } ;
@@ -29,8 +49,9 @@ type word struct {
 	ends byte // 0: it is a word
 }
 
-// block reads directives, up to the brace that closes them or to the end of the text.
-func (x *nginx) block(depth int) (n *Node, ok bool) {
+// block reads directives, up to the brace that closes them or to the end of the text. name is the directive
+// that the block belongs to.
+func (x *nginx) block(depth int, name word) (n *Node, ok bool) {
 	n = &Node{Value: map[string]any{}}
 	for depth <= maxDepth {
 		var words []word
@@ -39,16 +60,29 @@ func (x *nginx) block(depth int) (n *Node, ok bool) {
 			words = append(words, w)
 		}
 		switch {
+		case !ok && x.at < len(x.text):
+			x.refuse(x.span(x.at), "the quote is not closed")
+			return nil, false
+		case !ok && depth > 0:
+			x.refuse(name.at, "the block of %s is not closed", name.text)
+			return nil, false
+		case !ok && len(words) > 0:
+			x.refuse(words[0].at, "%s does not end with a semicolon", words[0].text)
+			return nil, false
 		case !ok:
-			return n, depth == 0 && len(words) == 0 && x.at == len(x.text)
+			return n, true
 		case len(words) == 0 && w.ends == '}' && depth > 0:
 			return n, true
-		case len(words) == 0 || w.ends == '}':
+		case len(words) == 0:
+			x.refuse(w.at, "a directive is missing before %c", w.ends)
+			return nil, false
+		case w.ends == '}':
+			x.refuse(words[0].at, "%s does not end with a semicolon", words[0].text)
 			return nil, false
 		}
 		value := arguments(words)
 		if w.ends == '{' {
-			inner, ok := x.inner(words[0].text, depth)
+			inner, ok := x.inner(words[0], depth)
 			if !ok {
 				return nil, false
 			}
@@ -58,15 +92,20 @@ func (x *nginx) block(depth int) (n *Node, ok bool) {
 		}
 		n.putDirective(Entry{Key: words[0].text, At: words[0].at, Value: value})
 	}
+	x.refuse(name.at, "%s is nested deeper than %d levels", name.text, maxDepth)
 	return nil, false
 }
 
 // inner reads the block of a directive.
-func (x *nginx) inner(name string, depth int) (n *Node, ok bool) {
-	if strings.HasSuffix(name, "_by_lua_block") {
-		return &Node{Value: map[string]any{}}, x.skipLua()
+func (x *nginx) inner(name word, depth int) (n *Node, ok bool) {
+	if strings.HasSuffix(name.text, "_by_lua_block") {
+		if !x.skipLua() {
+			x.refuse(name.at, "the block of %s is not closed", name.text)
+			return nil, false
+		}
+		return &Node{Value: map[string]any{}}, true
 	}
-	return x.block(depth + 1)
+	return x.block(depth+1, name)
 }
 
 // arguments returns the words after the name of a directive as a text.

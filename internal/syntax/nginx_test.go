@@ -2,6 +2,8 @@ package syntax
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -54,4 +56,27 @@ func plain(n *Node) any {
 		return list
 	}
 	return n.Value
+}
+
+// TestNginxMistakes: a text that nothing but nginx can have, and that nginx refuses, has one problem.
+func TestNginxMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"http {\n a_next_upstream off;\n":        "1:1: the block of http is not closed",
+		"a_next_upstream off":                    "1:1: a_next_upstream does not end with a semicolon",
+		"http {\n a_next_upstream off }":         "2:2: a_next_upstream does not end with a semicolon",
+		"a_next_upstream off; ; }":               "1:22: a directive is missing before ;",
+		"a_next_upstream off;\nb \"c;":           "2:3: the quote is not closed",
+		"a_next_upstream off;\nx_by_lua_block {": "2:1: the block of x_by_lua_block is not closed",
+		"[section]\nkey = value\n":               "",
+	} {
+		got := ""
+		for _, doc := range File([]byte(text)).Nginx() {
+			for _, p := range doc.Problems {
+				got += fmt.Sprintf("%d:%d: %s", p.Span.Line, p.Span.Col, strings.TrimPrefix(p.Text, "this is no nginx configuration: "))
+			}
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
 }
