@@ -11,8 +11,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/effect"
 )
 
-// attempts finds what the functions of a package retry, and exports what callers have to know
-// of them as facts.
+// attempts finds what the functions of a package retry. It exports facts with what the callers
+// of these functions have to know.
 var attempts = &analysis.Analyzer{
 	Name:       "attempts",
 	Doc:        "attempts: find what is retried",

@@ -44,7 +44,7 @@ func runBareDuration(pass *analysis.Pass, r *report) {
 	}
 }
 
-// bareDuration reports a duration that looks like a number of another unit than nanoseconds.
+// bareDuration reports a duration literal that was probably not meant in nanoseconds.
 func (r *report) bareDuration(expr ast.Expr) {
 	lit, ok := ast.Unparen(expr).(*ast.BasicLit)
 	if !ok || lit.Kind != token.INT || handwritten(r.pass, expr.Pos()) == nil {
@@ -60,8 +60,8 @@ func (r *report) bareDuration(expr ast.Expr) {
 	}
 }
 
-// isTimeLimit reports whether an expression names a field of a package that waits as long as it
-// says. Fields of others may count seconds.
+// isTimeLimit reports whether an expression names a field of a package that is known to use its
+// durations as time limits. Duration fields of other packages may count seconds.
 func isTimeLimit(pass *analysis.Pass, expr ast.Expr) bool {
 	name, ok := expr.(*ast.Ident)
 	if !ok {
@@ -72,8 +72,8 @@ func isTimeLimit(pass *analysis.Pass, expr ast.Expr) bool {
 		slices.Contains([]string{"net", "net/http", "os/exec"}, field.Pkg().Path())
 }
 
-// takesDurations reports whether a call waits for, or limits by, a duration that it is
-// given.
+// takesDurations reports whether a call waits for a duration that it is given, or uses it as a
+// limit.
 func takesDurations(pass *analysis.Pass, call *ast.CallExpr) bool {
 	fn := typeutil.StaticCallee(pass.TypesInfo, call)
 	if fn == nil || fn.Pkg() == nil {

@@ -15,21 +15,21 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// bindings are a fact about a package: the functions that its policies bind, in order. They are
-// functions of the package, or methods of types of another.
+// bindings is a fact about a package: the functions that its policies bind, sorted by name.
+// Each is a function of the package itself, or a method of a type of another package.
 type bindings struct{ List []binding }
 
-// A binding is a function that a policy binds, by its full name, and its generated wrapper.
+// A binding connects a function that a policy binds, identified by its full name, with its
+// generated wrapper.
 type binding struct {
 	Function string
 	Wrapper  string
-	IsMethod bool // the wrapper is a method of the type that the function is one of
+	IsMethod bool // the wrapper is a method of the same type as the function
 }
 
-// AFact marks a fact.
 func (*bindings) AFact() {}
 
-// String shows the fact to tests.
+// String formats the fact for tests.
 func (b *bindings) String() string {
 	text := "wrappers"
 	for _, bound := range b.List {
@@ -47,8 +47,8 @@ func (b *bindings) of(fn *types.Func) *binding {
 	return nil
 }
 
-// boundFunctions finds the functions that the policies of a package bind, from the wrappers that
-// are generated for them.
+// boundFunctions finds the functions that the policies of a package bind. It recognizes them by
+// their generated wrappers.
 var boundFunctions = &analysis.Analyzer{
 	Name:       "boundfunctions",
 	Doc:        "boundfunctions: find the functions that have generated wrappers",
@@ -64,7 +64,7 @@ var boundFunctions = &analysis.Analyzer{
 	},
 }
 
-// ownBindings returns the bindings of the policies of a package.
+// ownBindings returns the bindings of the policies of the analyzed package.
 func ownBindings(pass *analysis.Pass) *bindings {
 	found := new(bindings)
 	if !imports(pass, runtimePath) {
@@ -85,8 +85,9 @@ func ownBindings(pass *analysis.Pass) *bindings {
 	return found
 }
 
-// boundBy returns the function that a wrapper retries, or nil: it alone is called in a loop, or
-// by a literal, with all that the wrapper is given, and returns what the wrapper returns.
+// boundBy returns the function that a wrapper retries, or nil. It is the only function that is
+// called in a loop or in a function literal of the wrapper, that takes all operands of the
+// wrapper, and that returns the same results.
 func boundBy(wrapper *ssa.Function) (bound *types.Func) {
 	for _, fn := range appendWithin(nil, wrapper) {
 		for _, call := range callsOf(fn) {
@@ -103,7 +104,8 @@ func boundBy(wrapper *ssa.Function) (bound *types.Func) {
 	return bound
 }
 
-// isPassedOn reports whether a call has operands and results of the types of a function's own.
+// isPassedOn reports whether the operands and the results of a call have the same types as the
+// parameters and the results of fn.
 func isPassedOn(fn *ssa.Function, call *ssa.Call) bool {
 	operands := call.Call.Args
 	if call.Call.IsInvoke() {
@@ -114,14 +116,15 @@ func isPassedOn(fn *ssa.Function, call *ssa.Call) bool {
 	}) && types.Identical(fn.Signature.Results(), call.Call.Signature().Results())
 }
 
-// wrappers are the generated wrappers that a package knows.
+// wrappers looks up the generated wrappers that the analyzed package can call.
 type wrappers struct {
-	pass *analysis.Pass // of boundFunctions
+	pass *analysis.Pass // the pass of boundFunctions
 	own  *bindings
 }
 
-// of returns the name of the wrapper to call in place of a function, as the package writes it, or
-// "": a wrapper of its own, or of the package that declares the function.
+// of returns the name of the wrapper to call in place of a function, as the analyzed package
+// writes it. The wrapper is in this package, or in the package that declares the function. If
+// there is none, of returns "".
 func (w wrappers) of(fn *types.Func) string {
 	if bound := w.own.of(fn); bound != nil {
 		return bound.Wrapper

@@ -15,8 +15,8 @@ import (
 
 const retryablehttp = "github.com/hashicorp/go-retryablehttp"
 
-// BypassedRetry reports retrying clients that are bypassed, because only their inner
-// client is used (RL204).
+// BypassedRetry reports retrying clients that never retry, because only their inner client is
+// used (RL204).
 var BypassedRetry = newRule("bypassedretry", runBypassedRetry, []string{"RL204"}, ssaForm)
 
 func runBypassedRetry(pass *analysis.Pass, r *report) {
@@ -40,11 +40,11 @@ func runBypassedRetry(pass *analysis.Pass, r *report) {
 	}
 }
 
-// isRetryingClient reports whether v is a client, or points to one.
+// isRetryingClient reports whether v is a retryablehttp.Client or a pointer to one.
 func isRetryingClient(v ssa.Value) bool { return vocab.IsType(v.Type(), retryablehttp, "Client") }
 
-// innerClients returns where the inner client of a retrying client is taken to
-// be used, if the retrying client itself never is.
+// innerClients returns the loads of the inner client of a retrying client that are then used to
+// send requests. It returns nil if the retrying client itself is used too.
 func innerClients(client ssa.Value) (found []*ssa.UnOp) {
 	for _, ref := range *client.Referrers() {
 		field, ok := ref.(*ssa.FieldAddr)
@@ -52,7 +52,7 @@ func innerClients(client ssa.Value) (found []*ssa.UnOp) {
 			if _, debug := ref.(*ssa.DebugRef); debug {
 				continue
 			}
-			return nil // it is called, kept or given away
+			return nil // it is called, stored or passed on
 		}
 		if flow.FieldOf(field).Name() != "HTTPClient" {
 			continue
@@ -75,8 +75,9 @@ func innerClients(client ssa.Value) (found []*ssa.UnOp) {
 	return slices.Compact(found)
 }
 
-// isGivenBy reports whether an instruction that has an inner client sends with it, or gives it to
-// what may, and whether that is another retrying client.
+// isGivenBy reports whether an instruction that uses an inner client sends a request with it,
+// or passes it to code that may do so. The second result reports whether that code is another
+// retrying client.
 func isGivenBy(instr ssa.Instruction) (given, retries bool) {
 	switch instr := instr.(type) {
 	case *ssa.MakeInterface:
@@ -95,11 +96,11 @@ func isGivenBy(instr ssa.Instruction) (given, retries bool) {
 		return callee == nil || callee.Name() != "CloseIdleConnections",
 			callee != nil && retriesByItself(callee, instr.Parent().Pkg.Pkg)
 	}
-	return false, false // its fields are set or read
+	return false, false // it only sets or reads fields of the client
 }
 
-// retriesByItself reports whether a function is of another package that makes retrying
-// clients, as the client of GitLab's API is.
+// retriesByItself reports whether a function is in another package that creates retrying
+// clients itself, as the client of the GitLab API does.
 func retriesByItself(fn *types.Func, of *types.Package) bool {
 	return fn.Pkg() != nil && fn.Pkg() != of && fn.Pkg().Path() != retryablehttp &&
 		slices.ContainsFunc(fn.Pkg().Imports(), func(p *types.Package) bool { return p.Path() == retryablehttp })

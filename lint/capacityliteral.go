@@ -23,23 +23,24 @@ const (
 	hedgePath    = runtimePath + "/hedge"
 )
 
-// CapacityLiteral reports limits that cannot work (RL513). It also reports violations of
-// the P rules about a single rate, throttle or hedge.
+// CapacityLiteral reports limits that cannot work (RL513). It also reports violations of the P
+// rules that concern a single rate, throttle or hedge.
 var CapacityLiteral = newRule("capacityliteral", runCapacityLiteral, []string{"RL513"}, inspect.Analyzer)
 
-// A limitKind is a kind of policy in Go code, and what is made of it.
+// A limitKind is a kind of capacity policy in Go code, with the constructor that takes it and
+// the type that the constructor returns.
 type limitKind struct {
 	pkg         string
 	policy      reflect.Type
 	constructor string
 	made        string
-	zero        string // what the zero value of made does, if nobody can want that; or ""
+	zero        string // what the zero value of made does, if no program can want that; or ""
 
 	// construct calls the constructor with a policy.
 	construct func(policy any)
-	// check returns the findings about a policy alone.
+	// check returns the findings about a single policy.
 	check func(policy any, known rules.Known) []rules.Finding
-	// unread returns a field of a policy that has no effect, and why, or "".
+	// unread returns a field of a policy that has no effect, and the reason, or "".
 	unread func(policy any, known rules.Known) (field, why string)
 }
 
@@ -77,7 +78,7 @@ var limitKinds = []limitKind{
 	},
 }
 
-// unreadOfLimiter returns a field that the other fields of a limiter switch off.
+// unreadOfLimiter returns a field of a limiter that has no effect because of its other fields.
 func unreadOfLimiter(policy any, known rules.Known) (field, why string) {
 	p := policy.(capacity.LimiterPolicy)
 	switch {
@@ -92,7 +93,7 @@ func unreadOfLimiter(policy any, known rules.Known) (field, why string) {
 	return "", ""
 }
 
-// unreadOfHedge returns a field that the other fields of a hedge switch off.
+// unreadOfHedge returns a field of a hedge that has no effect because of its other fields.
 func unreadOfHedge(policy any, known rules.Known) (field, why string) {
 	p := policy.(hedge.Policy)
 	if p.AtLeast != 0 && p.After > 0 && p.Quantile == 0 && known("quantile") {
@@ -128,7 +129,7 @@ func runCapacityLiteral(pass *analysis.Pass, r *report) {
 	}
 }
 
-// zeroLimit reports the zero value of a type that only its constructor makes.
+// zeroLimit reports the zero value of a type whose values must be created with its constructor.
 func (r *report) zeroLimit(at ast.Expr, t types.Type) {
 	for _, kind := range limitKinds {
 		if kind.zero != "" && vocab.IsType(t, kind.pkg, kind.made) && !isPointer(t) {
@@ -139,8 +140,8 @@ func (r *report) zeroLimit(at ast.Expr, t types.Type) {
 
 func isPointer(t types.Type) bool { _, ok := types.Unalias(t).(*types.Pointer); return ok }
 
-// limitPolicy reports what is wrong with the literal of a policy, as far as its fields are
-// constant.
+// limitPolicy reports what is wrong with a policy literal. It looks only at fields whose values
+// are constants.
 func (r *report) limitPolicy(kind *limitKind, cur inspector.Cursor, assigned map[string]bool) {
 	lit := cur.Node().(*ast.CompositeLit)
 	policy, values := reflect.New(kind.policy).Elem(), map[string]fieldValue{}
@@ -169,10 +170,10 @@ func (r *report) limitPolicy(kind *limitKind, cur inspector.Cursor, assigned map
 		}
 	}
 	if !r.isArgument(cur, kind) {
-		return // the fields that are not set may be set later
+		return // other code may set the missing fields later
 	}
 	for i := range kind.policy.NumField() {
-		// What a policy counts, or is called, makes no constructor panic.
+		// No constructor panics because of a policy's name or its list of error classes.
 		if f := kind.policy.Field(i); f.Name != "Name" && f.Type.Kind() != reflect.Slice && !isConstant(f.Name) {
 			return
 		}
@@ -182,7 +183,7 @@ func (r *report) limitPolicy(kind *limitKind, cur inspector.Cursor, assigned map
 	}
 }
 
-// isArgument reports whether a literal is the argument of the constructor of its kind.
+// isArgument reports whether a literal is passed directly to the constructor of its kind.
 func (r *report) isArgument(cur inspector.Cursor, kind *limitKind) bool {
 	call, ok := cur.Parent().Node().(*ast.CallExpr)
 	if !ok {
@@ -192,8 +193,8 @@ func (r *report) isArgument(cur inspector.Cursor, kind *limitKind) bool {
 	return fn != nil && vocab.NameOf(fn) == vocab.Name{Pkg: kind.pkg, Func: kind.constructor}
 }
 
-// panicOf returns the text with which a constructor of this module panics, without the name
-// of its package, or "".
+// panicOf returns the text with which a constructor of this module panics, without the prefix
+// that names its package. If the constructor does not panic, it returns "".
 func panicOf(construct func()) (why string) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -46,8 +46,9 @@ func runConsumedBody(pass *analysis.Pass, r *report) {
 	}
 }
 
-// consumed describes that a call in a region, which is executed for each attempt, sends what the
-// first attempt has read to its end. It returns also the call in the region that was given that.
+// consumed describes a call, in a region that is executed for each attempt, that sends a
+// request or body which the first attempt has already read to its end. It also returns the call
+// in the region that receives that request or body. The text is "" if there is no such call.
 func consumed(again *flow.Loop, call *ssa.Call, fns []*ssa.Function) (text string, at *ssa.Call) {
 	within := func(v ssa.Value) bool { return again.Contains(v) && v.Parent() == again.Header.Parent() }
 	given := sentBy(call)
@@ -76,8 +77,9 @@ func consumed(again *flow.Loop, call *ssa.Call, fns []*ssa.Function) (text strin
 		"attempt, or rewind it with GetBody", at
 }
 
-// sentBy returns the request or the body that a call of net/http makes a request or a response of,
-// or one that sends in its manner, or nil.
+// sentBy returns the request or body that a call takes. The call is a function of net/http that
+// returns a request or a response, or a method of another package that sends requests in the
+// same way. Otherwise sentBy returns nil.
 func sentBy(call *ssa.Call) ssa.Value {
 	callee, _ := flow.StaticCallee(&call.Call)
 	results := call.Call.Signature().Results()
@@ -99,20 +101,20 @@ func sentBy(call *ssa.Call) ssa.Value {
 	return nil
 }
 
-// makerOf returns the call that has made a value, or nil.
+// makerOf returns the call that returned a value, or nil.
 func makerOf(v ssa.Value) *ssa.Call {
 	call, _ := flow.Source(v, flow.Unpacked).(*ssa.Call)
 	return call
 }
 
-// source returns what a value was before it was converted, kept in a variable
-// that is assigned to once, or captured.
+// source returns the original of a value that was converted, captured, or stored in a variable
+// that is assigned only once.
 func source(v ssa.Value) ssa.Value {
 	return flow.Source(v, flow.Boxed|flow.Renamed|flow.Kept|flow.Captured)
 }
 
-// isRead reports whether a body is a reader that is empty after it was sent
-// once. Of some types net/http makes copies of what is left, for itself.
+// isRead reports whether a body is a reader that is empty after it was sent once. net/http
+// keeps its own copy of the content of some types of readers. For these, isRead returns also.
 func isRead(v ssa.Value, also bool, fns []*ssa.Function) bool {
 	is := func(pkg string, names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return vocab.IsType(v.Type(), pkg, name) })
@@ -141,8 +143,8 @@ func isRead(v ssa.Value, also bool, fns []*ssa.Function) bool {
 	return false
 }
 
-// isTouched reports whether anything in a region but the calls that send it may do something to
-// the body of what is sent.
+// isTouched reports whether anything in a region, other than the given calls that send it, may
+// change the body of what is sent.
 func isTouched(again *flow.Loop, sent ssa.Value, calls ...*ssa.Call) bool {
 	request := vocab.IsType(sent.Type(), "net/http", "Request")
 	for instr := range flow.Instructions(again.List) {

@@ -33,8 +33,8 @@ func runContradictoryCaps(pass *analysis.Pass, r *report) {
 	}
 }
 
-// contradiction describes that a setting of what an instruction makes has no effect because of
-// another, or returns "".
+// contradiction describes a setting that has no effect because of another one, for an
+// instruction that creates settings. Otherwise it returns "".
 func contradiction(instr ssa.Instruction) (text string, evidence Evidence) {
 	s := settingsMadeBy(instr)
 	switch {
@@ -52,8 +52,8 @@ func contradiction(instr ssa.Instruction) (text string, evidence Evidence) {
 	return "", Named
 }
 
-// neverGrows describes that the first delay is above the greatest. If one of the two is a default,
-// the author may mean a constant delay.
+// neverGrows describes a first delay that is above the maximum delay. If one of the two is a
+// default, the author may intend a constant delay, so the evidence is weaker.
 func (s *settings) neverGrows() (text string, evidence Evidence) {
 	first, known := s.duration(vocab.Delay, s.first)
 	greatest, bounded := s.duration(vocab.Longest, s.greatest)
@@ -67,7 +67,8 @@ func (s *settings) neverGrows() (text string, evidence Evidence) {
 		first, s.cap, greatest), evidence
 }
 
-// truncated describes that a delay that grows ends the retries before their number does.
+// truncated describes a growing delay that ends the retries when it reaches its cap, before all
+// attempts are made.
 func (s *settings) truncated() string {
 	delay, limit, steps := s.number(vocab.Delay), s.number(vocab.Last), s.number(vocab.Attempts)
 	if delay <= 0 || limit <= 0 {
@@ -89,7 +90,7 @@ func (s *settings) truncated() string {
 	return fmt.Sprintf("this backoff ends at Cap, after %d of its %s Steps: raise Cap, or lower Steps", made, all)
 }
 
-// endsAtOnce describes that a poll ends before its interval does.
+// endsAtOnce describes a poll whose timeout is not longer than its interval.
 func (s *settings) endsAtOnce() string {
 	interval, known := s.duration(vocab.Delay, 0)
 	timeout, bounded := s.duration(vocab.Elapsed, 0)

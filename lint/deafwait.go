@@ -23,12 +23,12 @@ import (
 // DeafWait reports waits between attempts that ignore a context (RL102).
 var DeafWait = newRule("deafwait", runDeafWait, []string{"RL102"}, attempts)
 
-// deafWaits are the waits between attempts of one loop that go on after a context has ended, or
-// after a channel was closed that asks the loop to stop.
+// deafWaits are the waits between attempts of one loop that continue although a context has
+// ended, or although a channel that asks the loop to stop was closed.
 type deafWaits struct {
 	loop     *flow.Loop
 	ctx      ssa.Value     // or nil
-	stop     *attempt.Stop // if there is no context
+	stop     *attempt.Stop // set only if ctx is nil
 	waits    []ssa.Instruction
 	evidence Evidence
 }
@@ -63,7 +63,7 @@ func runDeafWait(pass *analysis.Pass, r *report) {
 	}
 }
 
-// waitStart returns where a wait begins.
+// waitStart returns the position at which a wait begins.
 func waitStart(file *ast.File, wait ssa.Instruction) token.Pos {
 	if _, call := wait.(*ssa.Call); call {
 		return callStart(file, wait.Pos())
@@ -71,8 +71,8 @@ func waitStart(file *ast.File, wait ssa.Instruction) token.Pos {
 	return wait.Pos()
 }
 
-// findDeafWaits returns the waits between attempts that go on after a context has ended, by
-// loop and in the order of the source.
+// findDeafWaits returns the waits between attempts that continue after a context has ended,
+// grouped by loop and in source order.
 func findDeafWaits(p *attempt.Package) (found []*deafWaits) {
 	known := map[ssa.Instruction]bool{}
 	for _, t := range slices.Concat(p.Attempts, p.Recursions) {
@@ -104,7 +104,7 @@ func findDeafWaits(p *attempt.Package) (found []*deafWaits) {
 	return found
 }
 
-// isDeaf reports whether a wait between attempts is long, and does not end with a context.
+// isDeaf reports whether a wait between attempts is long and does not end when a context ends.
 func isDeaf(t *attempt.Attempt, w attempt.Wait) bool {
 	longest := w.Max
 	if w.Heeds {
@@ -113,10 +113,11 @@ func isDeaf(t *attempt.Attempt, w attempt.Wait) bool {
 	return longest >= shortestDelay && !t.IsInterval(w) && !t.AfterEnd(w.At.Block()) && !isGivenTest(t.Fn)
 }
 
-// evidenceOf returns how well it is known that an attempt is none by its role, since to ask a
-// person, or to receive the next item, is no retry, and that a wait is long.
+// evidenceOf returns how certain it is that the operation is retried and that the wait is long.
+// Asking a person, or receiving the next item, is not a retry. A short wait, or one that ends
+// early for another reason, is weaker evidence.
 func evidenceOf(t *attempt.Attempt, w attempt.Wait, stop *attempt.Stop) Evidence {
-	const soon = time.Second // after the end of the context
+	const soon = time.Second // as a delay after the end of the context
 	switch {
 	case t.Known().Is(vocab.Asks | vocab.Receives | vocab.Random):
 		return Named
@@ -125,15 +126,15 @@ func evidenceOf(t *attempt.Attempt, w attempt.Wait, stop *attempt.Stop) Evidence
 	case w.Max < soon && (t.AsksContext() || stop != nil && stop.Always):
 		return Named
 	case w.Heeds:
-		return Library // what else it ends with is no request to stop
+		return Library // the other event that ends the wait is not a request to stop
 	}
 	return Proven
 }
 
-// leavesAtOnce reports whether the function does nothing after the loop around a
-// statement, so that to return there only leaves it earlier. path leads from the
-// statement outwards. A nil that is returned may be meant for the end of the
-// context.
+// leavesAtOnce reports whether the function does nothing after the loop around a statement, so
+// that a return at the statement only ends the function earlier. path leads from the statement
+// outwards. results reports whether the function has results: a return of nil after the loop
+// may then be wrong when the context has ended.
 func leavesAtOnce(path []ast.Node, results bool) bool {
 	loop := slices.IndexFunc(path, func(n ast.Node) bool {
 		switch n.(type) {
@@ -163,7 +164,7 @@ func leavesAtOnce(path []ast.Node, results bool) bool {
 				return false
 			}
 		default:
-			return false // inside of another statement, and who knows what follows
+			return false // the loop is inside another statement, and code may follow that one
 		}
 	}
 	return false
@@ -174,7 +175,7 @@ func isNil(e ast.Expr) bool {
 	return ok && name.Name == "nil"
 }
 
-// nameOfContext returns what the code calls a context.
+// nameOfContext returns the expression by which the source code refers to a context.
 func nameOfContext(v ssa.Value) string {
 	switch p, ok := v.(*ssa.Parameter); {
 	case ok && vocab.IsContext(p.Type()):
@@ -185,8 +186,8 @@ func nameOfContext(v ssa.Value) string {
 	return "the context"
 }
 
-// selectFix returns the fix that waits in a select, where it is known what to
-// return when the context ends: nothing, or its error alone.
+// selectFix returns the fix that replaces a sleep by a select. It exists only if it is clear
+// what to return when the context ends: nothing, or only its error.
 func selectFix(pass *analysis.Pass, file *ast.File, wait ssa.Instruction, live ssa.Value) []analysis.SuggestedFix {
 	call, ok := wait.(*ssa.Call)
 	ctx, isParameter := live.(*ssa.Parameter)
@@ -195,7 +196,7 @@ func selectFix(pass *analysis.Pass, file *ast.File, wait ssa.Instruction, live s
 	}
 	fn := call.Common().StaticCallee()
 	if fn == nil || fn.Pkg == nil || fn.Signature.Recv() != nil || fn.Pkg.Pkg.Scope().Lookup("After") == nil {
-		return nil // other clocks may know no select
+		return nil // other clocks may have no channel to select on
 	}
 	path, _ := astutil.PathEnclosingInterval(file, call.Pos(), call.Pos())
 	i := slices.IndexFunc(path, func(n ast.Node) bool { _, ok := n.(*ast.ExprStmt); return ok })
@@ -207,7 +208,7 @@ func selectFix(pass *analysis.Pass, file *ast.File, wait ssa.Instruction, live s
 	if !ok || sleep.Lparen != call.Pos() {
 		return nil
 	}
-	// The name may stand for another context here.
+	// The same name may refer to another variable here.
 	if _, obj := pass.Pkg.Scope().Innermost(stmt.Pos()).LookupParent(ctx.Name(), stmt.Pos()); obj != ctx.Object() {
 		return nil
 	}

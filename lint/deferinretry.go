@@ -16,7 +16,7 @@ func runDeferInRetry(pass *analysis.Pass, r *report) {
 	known := map[*ssa.Defer]bool{}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
 		if t.IsDaemon() || t.Change != attempt.Same {
-			continue // each iteration is, or may be, about something else
+			continue // each iteration works, or may work, on something else
 		}
 		for _, d := range t.Defers() {
 			if !known[d] && handwritten(pass, d.Pos()) != nil {

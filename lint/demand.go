@@ -16,7 +16,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// timeDemands finds how much time the functions of a package ask of the contexts that they use.
+// timeDemands finds how much time the functions of a package need from the contexts that they
+// use.
 var timeDemands = &analysis.Analyzer{
 	Name:       "timedemands",
 	Doc:        "timedemands: find how long calls may take, and how long they need",
@@ -26,53 +27,52 @@ var timeDemands = &analysis.Analyzer{
 	Run:        runTimeDemands,
 }
 
-// A demand is how long a timeout, a retry or a call of a function may use a context. If the context
-// ends earlier, they are cut off.
+// A demand is the time for which a timeout, a retry or a function call may use a context. If
+// the context ends earlier, it cuts the operation short.
 type demand struct {
 	at   *ssa.Call
-	loop *attempt.Attempt // of a retry in a loop, or nil
-	ctx  ssa.Value        // the context; or nil, if under runs a function
-	term                  // what is asked for
+	loop *attempt.Attempt // the retry, if it is a loop; or nil
+	ctx  ssa.Value        // the context; or nil, if under is set
+	term                  // the time that is demanded
 
-	under *ssa.Call // that runs a function under a policy, or nil
-	inner *demand   // in the package: the demand of the function that is called, or nil
+	under *ssa.Call // the call that runs a function under a policy, or nil
+	inner *demand   // the corresponding demand in the called function, if that is in this package; or nil
 }
 
-// A term is how long something may take, or needs if all attempts fail.
+// A term is how long an operation may take, or how long it needs if all attempts fail.
 type term struct {
 	Length   time.Duration
-	Needed   bool     // it cannot be done in less: the last attempts would not be made
-	First    bool     // it is the first wait alone
-	What     string   // takes so long, as the subject of a sentence
-	Where    string   // the file and line of what sets it; "" if that is at the demand
-	Policy   bool     // a policy says so
-	Evidence Evidence // that it does
-	Depth    int      // how many calls lie between
+	Needed   bool     // the time is necessary: with less, the last attempts would not be made
+	First    bool     // the time is only that of the first wait
+	What     string   // what takes this long, as the subject of a sentence
+	Where    string   // the file and line that set it; "" if that is where the demand is
+	Policy   bool     // a policy sets it
+	Evidence Evidence // of the length
+	Depth    int      // how many calls are between the function and the operation
 }
 
-// A contextDemand is a fact about a function: how long it may use its parameter that is a context.
-// A term of length 0 is none.
+// A contextDemand is a fact about a function: for how long it may use its context parameter. A
+// term of length 0 means that there is no such demand.
 type contextDemand struct {
 	Context int  // the index of the parameter
 	Takes   term // the longest timeout
 	Needs   term // the longest waits
 }
 
-// AFact marks a fact.
 func (*contextDemand) AFact() {}
 
-// String shows the fact to tests.
+// String formats the fact for tests.
 func (d *contextDemand) String() string {
 	return fmt.Sprintf("takes %v, needs %v of #%d", d.Takes.Length, d.Needs.Length, d.Context)
 }
 
-// A demandFinder holds the demands of the functions of a package.
+// A demandFinder finds and stores the demands of the functions of a package.
 type demandFinder struct {
 	pass  *analysis.Pass
 	found *attempt.Package
 	loops map[*ssa.Function][]*attempt.Attempt
 	of    map[*ssa.Function][]*demand
-	facts map[*ssa.Function]*contextDemand // nil: there is none, or it is being looked at
+	facts map[*ssa.Function]*contextDemand // nil: the function has no demand, or its analysis is in progress
 }
 
 func runTimeDemands(pass *analysis.Pass) (any, error) {
@@ -90,7 +90,7 @@ func runTimeDemands(pass *analysis.Pass) (any, error) {
 	return d, nil
 }
 
-// fact returns what a function asks of its context, or nil.
+// fact returns what a function demands of its context, or nil.
 func (d *demandFinder) fact(fn *ssa.Function) *contextDemand {
 	fn = flow.Generic(fn)
 	if f, known := d.facts[fn]; known {
@@ -103,7 +103,7 @@ func (d *demandFinder) fact(fn *ssa.Function) *contextDemand {
 		}
 		return f
 	}
-	d.facts[fn] = nil // in a recursion
+	d.facts[fn] = nil // for recursive calls
 	f := &contextDemand{Context: -1}
 	d.of[fn] = d.find(fn)
 	for _, one := range d.of[fn] {
@@ -128,7 +128,7 @@ func (d *demandFinder) fact(fn *ssa.Function) *contextDemand {
 	return d.facts[fn]
 }
 
-// term returns what is needed, or may be taken.
+// term returns the term for necessary time, or the one for time that may be taken.
 func (d *contextDemand) term(needed bool) *term {
 	if needed {
 		return &d.Needs
@@ -136,7 +136,8 @@ func (d *contextDemand) term(needed bool) *term {
 	return &d.Takes
 }
 
-// find returns what a function demands, in the order of its instructions.
+// find returns the demands of a function: first those of its loops, then those of its calls in
+// the order of the instructions.
 func (d *demandFinder) find(fn *ssa.Function) (found []*demand) {
 	for _, t := range d.loops[fn] {
 		if one := d.ofLoop(t); one != nil {
@@ -152,7 +153,7 @@ func (d *demandFinder) find(fn *ssa.Function) (found []*demand) {
 	return found
 }
 
-// ofLoop returns what a retry in a loop needs, or nil.
+// ofLoop returns the demand of a retry in a loop, or nil.
 func (d *demandFinder) ofLoop(t *attempt.Attempt) *demand {
 	n, ctx := t.Limit(), t.GivenContext()
 	if n < 2 || ctx == nil || !t.IsRetry() || t.Change != attempt.Same {
@@ -165,7 +166,7 @@ func (d *demandFinder) ofLoop(t *attempt.Attempt) *demand {
 		ctx = made.Call.Args[0]
 	}
 	if outer := d.found.Lifetime(ctx); outer.Limit > 0 && each >= outer.Limit {
-		return nil // reported at the timeout
+		return nil // the timeout itself is reported
 	}
 	what := "the waits between"
 	switch {
@@ -178,8 +179,8 @@ func (d *demandFinder) ofLoop(t *attempt.Attempt) *demand {
 		What: fmt.Sprintf("%s %d attempts of %s", what, n, t.Name()), Evidence: t.Evidence}}
 }
 
-// timeoutIn returns the call that gives the context of each attempt a constant
-// timeout, if there is one in the loop.
+// timeoutIn returns the call in the loop that gives each attempt a context with a constant
+// timeout, or nil.
 func timeoutIn(loop *flow.Loop, ctx ssa.Value) *ssa.Call {
 	call, ok := flow.Source(ctx, flow.Unpacked).(*ssa.Call)
 	if !ok || !loop.Has(call.Block()) {
@@ -191,7 +192,7 @@ func timeoutIn(loop *flow.Loop, ctx ssa.Value) *ssa.Call {
 	return call
 }
 
-// ofTimeout returns how long the context may live that a call derives.
+// ofTimeout returns the demand of a call that derives a context with a timeout.
 func (d *demandFinder) ofTimeout(call *ssa.Call) []*demand {
 	length, ok := attempt.Timeout(call)
 	if !ok {
@@ -200,7 +201,7 @@ func (d *demandFinder) ofTimeout(call *ssa.Call) []*demand {
 	return []*demand{{at: call, ctx: call.Call.Args[0], term: term{Length: length, What: "timeout", Evidence: Proven}}}
 }
 
-// ofLibrary returns what the first wait of a retry library needs.
+// ofLibrary returns the time that a retry library needs for its first wait.
 func (d *demandFinder) ofLibrary(call *ssa.Call) []*demand {
 	p := planOf(&call.Call)
 	if p == nil || p.ctx == nil || p.firstDelay() == 0 {
@@ -210,8 +211,8 @@ func (d *demandFinder) ofLibrary(call *ssa.Call) []*demand {
 		What: "the first wait of these retries", First: true, Evidence: Library}}}
 }
 
-// ofPolicy returns what a call under a policy takes and needs. A durable step goes on in the next
-// execution of its run if its context ends.
+// ofPolicy returns the demands of a call under a policy. It ignores durable steps, because the
+// next execution of the run continues a step whose context ended.
 func (d *demandFinder) ofPolicy(call *ssa.Call) (found []*demand) {
 	policy := d.found.Policies.Of(&call.Call)
 	if policy == nil || policies.IsDurable(&call.Call) {
@@ -236,8 +237,8 @@ func (d *demandFinder) ofPolicy(call *ssa.Call) (found []*demand) {
 	return found
 }
 
-// contextOf returns the context of a call under a policy: it is given it, or its function is. It may
-// be nil.
+// contextOf returns the context of a call under a policy: an argument of the call, or a
+// parameter of the function that makes the call. It may be nil.
 func contextOf(call *ssa.Call) ssa.Value {
 	if ctx := attempt.GivenContext(&call.Call); ctx != nil {
 		return ctx
@@ -250,7 +251,8 @@ func contextOf(call *ssa.Call) ssa.Value {
 	return nil
 }
 
-// ofCall returns what a function asks for that is called, or that a call runs under a policy.
+// ofCall returns the demands of a function that is called directly, or that a call runs under a
+// policy.
 func (d *demandFinder) ofCall(call *ssa.Call) (found []*demand) {
 	callee, ctx, under := call.Call.StaticCallee(), ssa.Value(nil), (*ssa.Call)(nil)
 	if d.found.Policies.Of(&call.Call) != nil && len(call.Call.Args) > 0 {
@@ -261,7 +263,7 @@ func (d *demandFinder) ofCall(call *ssa.Call) (found []*demand) {
 	}
 	f := d.fact(callee)
 	switch {
-	case f == nil || under != nil && callee.Parent() != nil: // what a literal does is judged in it
+	case f == nil || under != nil && callee.Parent() != nil: // a function literal is checked where it is defined
 		return nil
 	case under == nil:
 		ctx = call.Call.Args[f.Context]
@@ -276,7 +278,7 @@ func (d *demandFinder) ofCall(call *ssa.Call) (found []*demand) {
 	return found
 }
 
-// greatest returns the demand of a function of the package that a term of its fact is of, or nil.
+// greatest returns the demand from which a term of a function's fact was taken, or nil.
 func (d *demandFinder) greatest(fn *ssa.Function, t term) *demand {
 	for _, one := range d.of[flow.Generic(fn)] {
 		if one.Needed == t.Needed && one.Length == t.Length && one.What == t.What {
@@ -286,7 +288,7 @@ func (d *demandFinder) greatest(fn *ssa.Function, t term) *demand {
 	return nil
 }
 
-// lifetime returns the lifetime of the context that a demand is of.
+// lifetime returns the lifetime of the context that a demand uses.
 func (d *demandFinder) lifetime(one *demand) attempt.Lifetime {
 	if one.under == nil {
 		return d.found.Lifetime(one.ctx)

@@ -13,9 +13,9 @@ import (
 // Dependencies before they run the suite.
 var Dependencies bool
 
-// isDependency reports whether a package is of the standard library, which has no retry that is
-// worth a fact, or of a module whose source code is not the user's: neither a main module, nor
-// one that a folder replaces.
+// isDependency reports whether a package does not belong to the user's own source code. That is
+// a package of the standard library, whose retries are not worth a fact, or of a module that is
+// neither a main module nor replaced by a local folder.
 func isDependency(pass *analysis.Pass) bool {
 	m := pass.Module
 	switch {

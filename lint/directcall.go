@@ -21,7 +21,7 @@ func runDirectCall(pass *analysis.Pass, r *report) {
 	for _, fn := range fns {
 		outer := declaredAround(fn)
 		if declared, ok := outer.Object().(*types.Func); helps[outer] || ok && wrappers.own.of(declared) != nil {
-			continue // its own wrapper retries it
+			continue // its own wrapper retries this call
 		}
 		for _, call := range callsOf(fn) {
 			callee, _ := flow.StaticCallee(call.Common())
@@ -37,8 +37,8 @@ func runDirectCall(pass *analysis.Pass, r *report) {
 	}
 }
 
-// calledByGenerated returns the functions that generated code calls: bound ones, fallbacks and
-// checks.
+// calledByGenerated returns the functions that generated code calls: bound functions, fallbacks
+// and checks.
 func calledByGenerated(pass *analysis.Pass, fns []*ssa.Function) map[*ssa.Function]bool {
 	called := map[*ssa.Function]bool{}
 	for _, fn := range fns {

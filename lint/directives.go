@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// Directives reports suppressions that suppress nothing or do not give a reason.
+// Directives reports suppressions that suppress nothing or give no reason.
 var Directives = &analysis.Analyzer{
 	Name:     "retrydirectives",
 	Doc:      docOf("retrydirectives", "RL001", "RL002"),
@@ -20,8 +20,8 @@ var Directives = &analysis.Analyzer{
 	Run:      runDirectives,
 }
 
-// directiveIndex finds the directives of a package. Reporting analyzers return
-// those that they obeyed.
+// directiveIndex finds the directives of a package. Each reporting analyzer returns the
+// directives that suppressed one of its findings.
 var directiveIndex = &analysis.Analyzer{
 	Name:       "retrydirectiveindex",
 	Doc:        "retrydirectiveindex: find the retrylint comments of a package",
@@ -31,7 +31,8 @@ var directiveIndex = &analysis.Analyzer{
 	},
 }
 
-// used is the result of reporting analyzers.
+// used is the type of the result of a reporting analyzer: the directives that suppressed a
+// finding.
 var used = reflect.TypeFor[[]*directive]()
 
 type directive struct {
@@ -50,8 +51,8 @@ func (d *directive) String() string { return strings.Join(d.rules, ",") }
 
 type directives struct{ list []*directive }
 
-// ruleList is how an ignore begins: RL101, or RL101, RL103 as the text of a
-// finding has it.
+// ruleList matches the rules at the start of an ignore: RL101, or RL101, RL103 as in the text
+// of a finding.
 var ruleList = regexp.MustCompile(`^[^\s,]+(,[ \t]*RL[0-9]+)*`)
 
 var directiveText = regexp.MustCompile(`^//retrylint:(ignore|forever)(?:[ \t]+(.*))?$`)
@@ -65,7 +66,7 @@ func indexDirectives(pass *analysis.Pass) *directives {
 				if m == nil {
 					continue
 				}
-				// What a test expects of the line is no reason.
+				// A comment that states what a test expects on this line is not a reason.
 				text, _, _ := strings.Cut(m[2], "// want ")
 				at := pass.Fset.Position(c.Pos())
 				d := &directive{pos: c.Pos(), file: at.Filename, line: at.Line, rules: []string{"RL101"},

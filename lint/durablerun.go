@@ -52,19 +52,20 @@ func runDurableRun(pass *analysis.Pass, r *report) {
 	}
 }
 
-// A durableReport reports what is wrong with the runs of a package.
+// A durableReport reports problems with the durable runs of a package.
 type durableReport struct {
 	*report
 	p    *durablerun.Package
-	seen map[token.Pos]bool // calls that are reported
+	seen map[token.Pos]bool // the calls that are already reported
 }
 
-// at reports a rule at a call, or another expression, unless something is reported there.
+// at reports a violation of a rule at a call or another expression, unless something is already
+// reported there.
 func (d *durableReport) at(pos token.Pos, evidence Evidence, rule, format string, args ...any) {
 	d.finding(analysis.Diagnostic{Pos: pos, Message: fmt.Sprintf(format, args...)}, evidence, rule)
 }
 
-// finding reports a diagnostic whose position is the one that the SSA form has.
+// finding reports a diagnostic whose position comes from the SSA form.
 func (d *durableReport) finding(found analysis.Diagnostic, evidence Evidence, rule string) {
 	file := handwritten(d.pass, found.Pos)
 	if file == nil || d.seen[found.Pos] {
@@ -75,7 +76,7 @@ func (d *durableReport) finding(found analysis.Diagnostic, evidence Evidence, ru
 	d.report.finding(found, evidence, rule)
 }
 
-// step reports what is wrong with one call of a step.
+// step reports problems with one call of a step.
 func (d *durableReport) step(s *durablerun.Step) {
 	switch {
 	case d.p.LacksRun(s):
@@ -90,14 +91,15 @@ func (d *durableReport) step(s *durablerun.Step) {
 	}
 }
 
-// differences are what differs in each execution of a run, by its kind.
+// differences describes, for each kind, a value that differs in each execution of a run, and
+// the remedy.
 var differences = map[durablerun.Kind]struct{ what, remedy string }{
 	durablerun.Time:     {"the time", "read the time in a step"},
 	durablerun.Random:   {"a random value", "draw the value in a step"},
 	durablerun.MapOrder: {"the order of a map", "sort the keys"},
 }
 
-// differs reports a step that a resumed run calls differently.
+// differs reports a step that a resumed run may call differently.
 func (d *durableReport) differs(found *durablerun.Difference) {
 	what, remedy, text := differences[found.Kind].what, differences[found.Kind].remedy, ""
 	switch found.Use {
@@ -117,14 +119,15 @@ func (d *durableReport) differs(found *durablerun.Difference) {
 	d.finding(diagnostic, found.Evidence, "RL510")
 }
 
-// lost reports a variable that a call does not set if the result of what it executes is recorded.
+// lost reports a variable that the executed code sets, but that remains unset when a resumed
+// run uses the recorded result.
 func (d *durableReport) lost(call *ssa.Call, executed ssa.Value, format string) {
 	if variable := d.p.Lost(call, executed); variable != nil {
 		d.at(call.Pos(), Proven, "RL511", format, variable.Comment)
 	}
 }
 
-// outlives reports a goroutine that calls a step after the function of its run.
+// outlives reports a goroutine that may call a step after the function of its run has returned.
 func (d *durableReport) outlives(start *ssa.Go) {
 	if s := d.p.Outlives(start); s != nil {
 		d.at(start.Pos(), Proven, "RL512",
@@ -132,8 +135,8 @@ func (d *durableReport) outlives(start *ssa.Go) {
 	}
 }
 
-// durableRuns finds durable runs and their steps, and exports which functions call steps. Its result
-// is nil for packages without any.
+// durableRuns finds durable runs and their steps, and exports which functions call steps. Its
+// result is nil for a package that has neither.
 var durableRuns = &analysis.Analyzer{
 	Name:       "durableruns",
 	Doc:        "durableruns: find durable runs and their steps",
@@ -168,8 +171,7 @@ var durableRuns = &analysis.Analyzer{
 	},
 }
 
-// callsSteps is a fact about a package: functions of it call steps.
+// callsSteps is a fact about a package: some of its exported functions call steps.
 type callsSteps struct{}
 
-// AFact marks a fact.
 func (*callsSteps) AFact() {}

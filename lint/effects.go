@@ -10,8 +10,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/effect"
 )
 
-// effects computes what the functions of a package do to memory that others share, and
-// exports that for the packages that import it.
+// effects computes how the functions of a package use memory that other code can access. It
+// exports the result for the packages that import this one.
 var effects = &analysis.Analyzer{
 	Name:       "effects",
 	Doc:        "effects: find what functions read, write and decide by",

@@ -19,7 +19,7 @@ const (
 	Proven  = vocab.Proven  // the code alone
 )
 
-// confidence is the weakest evidence of the findings that are reported.
+// confidence is the weakest evidence with which a finding is reported.
 var confidence = Library
 
 // requestFlags returns the flags that select which findings are reported.
@@ -31,7 +31,8 @@ func requestFlags() flag.FlagSet {
 	return flags
 }
 
-// tail returns the end of a message: the ids of its rules, and the evidence unless that is Proven.
+// tail returns the end of a message: the ids of the rules, and the evidence unless it is
+// Proven.
 func tail(rules []string, evidence Evidence) string {
 	ids := strings.Join(rules, ", ")
 	if evidence != Proven {

@@ -14,8 +14,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// nameAt returns the name by which a context is known at a place. The same name
-// may stand for another there.
+// nameAt returns the name of a context at a position, and whether the name refers to that
+// context there. The same name may refer to another variable.
 func nameAt(pass *analysis.Pass, ctx ssa.Value, pos token.Pos) (string, bool) {
 	p, ok := ctx.(*ssa.Parameter)
 	if !ok {
@@ -29,8 +29,8 @@ func nameAt(pass *analysis.Pass, ctx ssa.Value, pos token.Pos) (string, bool) {
 	return name, obj != nil && obj == p.Object()
 }
 
-// contextFix gives a call that retries a context: the retries end when that does, and nothing
-// else changes.
+// contextFix passes a context to a call that retries, so that the retries end when the context
+// ends. The fix changes nothing else.
 func contextFix(pass *analysis.Pass, file *ast.File, r *retrier, live ssa.Value) []analysis.SuggestedFix {
 	call, _ := callAt(file, r.call.Common().Pos())
 	if call == nil {
@@ -57,7 +57,8 @@ func contextFix(pass *analysis.Pass, file *ast.File, r *retrier, live ssa.Value)
 	return []analysis.SuggestedFix{{Message: "End the retries with " + name, TextEdits: []analysis.TextEdit{edit}}}
 }
 
-// replaceRoot replaces context.Background() as an argument of a call, perhaps of an argument.
+// replaceRoot replaces context.Background() among the arguments of a call, or among those of a
+// nested call.
 func replaceRoot(file *ast.File, call *ast.CallExpr, given ssa.Value, name string) (analysis.TextEdit, bool) {
 	if !isGivenRoot(given) {
 		return analysis.TextEdit{}, false
@@ -69,7 +70,7 @@ func replaceRoot(file *ast.File, call *ast.CallExpr, given ssa.Value, name strin
 	return analysis.TextEdit{Pos: old.Pos(), End: old.End(), NewText: []byte(name)}, true
 }
 
-// wrapPolicy wraps the policy of a call by one with a context.
+// wrapPolicy wraps the policy argument of a call in a policy that has a context.
 func wrapPolicy(pass *analysis.Pass, call *ast.CallExpr, p *plan, name string) (analysis.TextEdit, bool) {
 	pkg := qualifier(call)
 	if pkg == "" || len(call.Args) <= p.Policy {
@@ -84,10 +85,10 @@ func wrapPolicy(pass *analysis.Pass, call *ast.CallExpr, p *plan, name string) (
 		NewText: fmt.Appendf(nil, "%s.%s(%s, %s)", pkg, p.With, &b, name)}, true
 }
 
-// addOption adds the option that gives a call a context.
+// addOption adds the option that passes a context to a call.
 func addOption(call *ast.CallExpr, p *plan, name string) (analysis.TextEdit, bool) {
 	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && p.Recv != "" {
-		// Have: retry.New(options...).Do(op), whose first call is given options.
+		// Have: retry.New(options...).Do(op). The options are arguments of the first call.
 		if call, ok = ast.Unparen(sel.X).(*ast.CallExpr); !ok {
 			return analysis.TextEdit{}, false
 		}
@@ -105,7 +106,7 @@ func addOption(call *ast.CallExpr, p *plan, name string) (analysis.TextEdit, boo
 	return analysis.TextEdit{Pos: at, End: at, NewText: []byte(text)}, true
 }
 
-// qualifier returns the name of the package that a call names, or "".
+// qualifier returns the package name with which a call qualifies its function, or "".
 func qualifier(call *ast.CallExpr) string {
 	sel, ok := called(call).(*ast.SelectorExpr)
 	if !ok {
@@ -118,7 +119,7 @@ func qualifier(call *ast.CallExpr) string {
 	return pkg.Name
 }
 
-// called returns the function of a call, without its type arguments.
+// called returns the function expression of a call, without type arguments.
 func called(call *ast.CallExpr) ast.Expr {
 	fun := ast.Unparen(call.Fun)
 	if index, ok := fun.(*ast.IndexExpr); ok {
@@ -127,8 +128,8 @@ func called(call *ast.CallExpr) ast.Expr {
 	return fun
 }
 
-// indentOf returns the tabs before a statement that begins its line. Where a line comment
-// says that it comes from is another place.
+// indentOf returns the tabs before a statement that begins its line. It uses the position in
+// the file itself, not one that a //line comment gives.
 func indentOf(fset *token.FileSet, stmt ast.Stmt) string {
 	return strings.Repeat("\t", fset.PositionFor(stmt.Pos(), false).Column-1)
 }

@@ -45,18 +45,18 @@ func runForeignMark(pass *analysis.Pass, r *report) {
 	}
 }
 
-// markedErrors reports the marks on errors that operations return.
+// markedErrors reports marks on the errors that operations return.
 type markedErrors struct {
 	pass   *analysis.Pass
 	report *report
-	done   map[*ssa.Call]bool // marks that are reported
+	done   map[*ssa.Call]bool // the marks that are already reported
 }
 
-// judge reports the marks on the errors of an operation that the library which retries it does
-// not know. retrier describes what retries it.
+// judge reports marks on the errors of an operation if the library that retries the operation
+// does not recognize them. retrier describes the retrying call or policy for the message.
 func (m *markedErrors) judge(op *ssa.Function, library, libraryName, retrier string) {
 	if op == nil || vocab.MarkIn(library, vocab.NotAgain) == "" {
-		return // an error without a mark is not retried, or something else decides
+		return // this library does not retry unmarked errors, or something else decides
 	}
 	for _, call := range marksReturned(op) {
 		callee, _ := flow.StaticCallee(&call.Call)
@@ -86,8 +86,8 @@ func (m *markedErrors) judge(op *ssa.Function, library, libraryName, retrier str
 	}
 }
 
-// recognizes reports whether the package names what a mark is recognized by: it may treat marked
-// errors as they are meant.
+// recognizes reports whether the analyzed package uses one of the names by which a mark is
+// recognized. It may then handle marked errors as intended.
 func (m *markedErrors) recognizes(path string, known []string) bool {
 	for _, used := range m.pass.TypesInfo.Uses {
 		if used.Pkg() != nil && used.Pkg().Path() == path && slices.Contains(known, used.Name()) {
@@ -97,8 +97,8 @@ func (m *markedErrors) recognizes(path string, known []string) bool {
 	return false
 }
 
-// marksReturned returns the calls that mark the errors which a function returns: its own, and
-// those of functions whose errors it passes on without looking at them.
+// marksReturned returns the calls that mark the errors which a function returns. It follows
+// calls of other functions whose errors are returned without being inspected.
 func marksReturned(fn *ssa.Function) (marks []*ssa.Call) {
 	seen := map[ssa.Value]bool{}
 	var add func(fn *ssa.Function)
@@ -114,7 +114,7 @@ func marksReturned(fn *ssa.Function) (marks []*ssa.Call) {
 			for _, edge := range v.Edges {
 				trace(edge)
 			}
-		case *ssa.UnOp: // a result with a name, in a function with a defer statement
+		case *ssa.UnOp: // a named result, in a function with a defer statement
 			for _, store := range flow.Stores(v.X) {
 				trace(store.Val)
 			}
@@ -146,7 +146,7 @@ func marksReturned(fn *ssa.Function) (marks []*ssa.Call) {
 	return marks
 }
 
-// isPassedOnUnseen reports whether an error is only returned, or compared with nil.
+// isPassedOnUnseen reports whether an error is only returned or compared with nil.
 func isPassedOnUnseen(err ssa.Value) bool {
 	return !slices.ContainsFunc(*err.Referrers(), func(use ssa.Instruction) bool {
 		switch use := use.(type) {

@@ -18,7 +18,7 @@ func callsOf(fn *ssa.Function) (calls []*ssa.Call) {
 	return calls
 }
 
-// startedBy yields what a function calls, also by go and defer statements.
+// startedBy yields the calls of a function, including those of go and defer statements.
 func startedBy(fn *ssa.Function) iter.Seq[ssa.CallInstruction] {
 	return func(yield func(ssa.CallInstruction) bool) {
 		for instr := range flow.Instructions(fn.Blocks) {
@@ -55,7 +55,7 @@ func operation(op ssa.Value) *ssa.Function {
 	switch op := op.(type) {
 	case *ssa.MakeClosure:
 		fn := op.Fn.(*ssa.Function)
-		// Of a method with its receiver there is only a call.
+		// The SSA form of a method value has only a wrapper that calls the method.
 		if method, ok := fn.Object().(*types.Func); ok {
 			if bound := fn.Prog.FuncValue(method); bound != nil {
 				return bound

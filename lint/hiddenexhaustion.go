@@ -40,7 +40,7 @@ func runHiddenExhaustion(pass *analysis.Pass, r *report) {
 	}
 }
 
-// howHidden says what a function returns in place of the error of an operation.
+// howHidden describes what a function returns in place of the error of an operation.
 func howHidden(fset *token.FileSet, op string, h attempt.Hidden, variable string) string {
 	line := fset.Position(h.Return.Pos()).Line
 	switch {

@@ -37,7 +37,8 @@ func runHotLoop(pass *analysis.Pass, r *report) {
 	}
 }
 
-// reportDrains reports cases of a select, and receives, that a loop repeats at once for ever.
+// reportDrains reports select cases and receives that a loop repeats immediately and without
+// end.
 func reportDrains(pass *analysis.Pass, r *report, fn *ssa.Function) {
 	if isGivenTest(fn) {
 		return
@@ -49,7 +50,7 @@ func reportDrains(pass *analysis.Pass, r *report, fn *ssa.Function) {
 				"this puts a failed item back at once, so the loop spins while it fails: wait, or count how often it fails")
 		}
 	}
-	reported := map[token.Pos]bool{} // an outer loop drains what an inner one does
+	reported := map[token.Pos]bool{} // an outer loop also drains what an inner loop drains
 	for _, d := range found.Drains(fn) {
 		if handwritten(pass, d.Pos) == nil || reported[d.Pos] {
 			continue
@@ -66,7 +67,8 @@ func reportDrains(pass *analysis.Pass, r *report, fn *ssa.Function) {
 	}
 }
 
-// spinDiagnostic returns the diagnostic of a daemon that repeats an operation at once after a failure.
+// spinDiagnostic returns the diagnostic for a daemon that repeats an operation immediately
+// after a failure.
 func spinDiagnostic(pass *analysis.Pass, t *attempt.Attempt, s *attempt.Spin, pos token.Pos) analysis.Diagnostic {
 	d := analysis.Diagnostic{Pos: pos, End: t.Pos()}
 	switch {

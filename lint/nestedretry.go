@@ -42,10 +42,11 @@ func runNestedRetry(pass *analysis.Pass, r *report) {
 	}
 }
 
-// multiplied describes attempts of what makes several itself.
+// multiplied is the message for attempts of an operation that makes several attempts itself.
 const multiplied = "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place"
 
-// counted reports a call of a library that multiplies with the attempts of what it tries.
+// counted reports a library call whose attempts multiply with those of the function that it
+// retries.
 func (r *report) counted(n *nesting, l *level, file *ast.File, most int) {
 	inner := n.facts[l.op]
 	if inner == nil || inner.Attempts <= 1 || inner.Hidden || l.within*inner.Attempts <= most {
@@ -55,8 +56,8 @@ func (r *report) counted(n *nesting, l *level, file *ast.File, most int) {
 		l.within, nameOfFunction(l.op), inner.Attempts, inner.Where, l.within*inner.Attempts)
 }
 
-// nested reports a level of loops that multiply to more than most attempts, by themselves or
-// with the attempts in the functions that they call.
+// nested reports loops around a call whose attempts, multiplied with each other or with the
+// attempts in the called function, exceed most.
 func (r *report) nested(n *nesting, l *level, file *ast.File, most int) {
 	callee, inner := l.call.Call.StaticCallee(), n.tries[l.call]
 	pos, evidence := loopStart(file, l.outermost().Loop, l.call), Proven
@@ -79,8 +80,8 @@ func (r *report) nested(n *nesting, l *level, file *ast.File, most int) {
 	}
 }
 
-// wrapped reports what a wrapper retries although it retries itself, where
-// hand-written code of the package begins to.
+// wrapped reports a wrapper that retries a function which itself retries. The report is at the
+// hand-written code that starts the inner retries.
 func (r *report) wrapped(n *nesting, fn *ssa.Function, call *ssa.Call, most int) {
 	callee, inner := call.Call.StaticCallee(), n.tries[call]
 	total := n.wraps[fn].around(inner, "").Attempts
@@ -101,7 +102,7 @@ func (r *report) wrapped(n *nesting, fn *ssa.Function, call *ssa.Call, most int)
 		declaredAround(fn).Name(), n.wraps[fn].attempts, nameOfFunction(callee), inner.Attempts, total)
 }
 
-// declaredAround returns the declared function that a literal is part of.
+// declaredAround returns the declared function that contains a function literal.
 func declaredAround(fn *ssa.Function) *ssa.Function {
 	for fn.Parent() != nil {
 		fn = fn.Parent()
@@ -109,18 +110,19 @@ func declaredAround(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// nameOfFunction returns what a function is called in the code.
+// nameOfFunction returns the name of a function in the source code.
 func nameOfFunction(fn *ssa.Function) string {
 	if outer := fn.Parent(); outer != nil {
 		return "the function literal in " + nameOfFunction(outer)
 	}
-	// What stands for a method value adds to its name, and an instance of a generic function.
+	// The SSA form adds a suffix to the name of a method value and to that of an instance of a
+	// generic function.
 	name, _, _ := strings.Cut(flow.Generic(fn).Name(), "$")
 	return name
 }
 
-// amplification returns the most attempts that retries may multiply to in a
-// package: what its generated code says, or the default.
+// amplification returns the maximum number of calls to which nested retries in a package may
+// multiply. Generated code sets it by a constant; otherwise the default applies.
 func amplification(pkg *types.Package) int {
 	if c, ok := pkg.Scope().Lookup("retryAmplification").(*types.Const); ok {
 		if n, exact := constant.Int64Val(constant.ToInt(c.Val())); exact {

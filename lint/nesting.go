@@ -18,8 +18,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// retryingFunctions finds how often functions try what they call: by loops of
-// their own, by the policies of generated wrappers, and by what they call.
+// retryingFunctions finds how often functions attempt their operations: in their own loops, by
+// the policies of generated wrappers, and in the functions that they call.
 var retryingFunctions = &analysis.Analyzer{
 	Name:       "retryingfunctions",
 	Doc:        "retryingfunctions: find functions that retry, and how often",
@@ -29,46 +29,46 @@ var retryingFunctions = &analysis.Analyzer{
 	Run:        runRetryingFunctions,
 }
 
-// retrying is a fact about a function: one call of it may try something several
-// times.
+// retrying is a fact about a function: one call of it may attempt an operation several times.
 type retrying struct {
-	Attempts int    // at most, all levels multiplied
-	Again    int    // the same inside of a wrapper's retry, where only nested policies retry
-	Where    string // the place of the innermost level but one
-	Wrapper  bool   // it is generated, or written as if: its policy retries
-	Depth    int    // how many calls lie between
-	Hidden   bool   // that they all failed is no failure of the function
+	Attempts int    // the maximum, with all levels multiplied
+	Again    int    // the maximum inside a wrapper's retry, where only nested policies retry
+	Where    string // the position of the second to last level
+	Wrapper  bool   // the function is generated, or written like a generated wrapper: its policy retries
+	Depth    int    // how many calls are between the function and the operation
+	Hidden   bool   // the function does not report that all attempts failed
 }
 
-// most is what attempts are counted to: levels that multiply exceed any number.
+// most is where the counting of attempts stops, because the product of several levels can
+// exceed any integer type.
 const most = 1_000_000_000
 
 func times(a, b int) int { return min(min(a, most)*min(b, most), most) }
 
-// farthest is how many calls may lie between two levels. What is farther away
-// is seldom what the outer level is about.
+// farthest is the maximum number of calls between two levels. The outer level is rarely about
+// an operation that is farther away.
 const farthest = 3
 
-// AFact marks a fact.
 func (*retrying) AFact() {}
 
-// String shows the fact to tests.
+// String formats the fact for tests.
 func (r *retrying) String() string { return fmt.Sprintf("attempts(%d)", r.Attempts) }
 
-// A level is a call that is tried several times, or that tries several times what it is given.
+// A level is a call that is attempted several times, or that attempts several times a function
+// that it is given.
 type level struct {
 	call   *ssa.Call
-	loops  []*attempt.Attempt // that try it, inner loops first
-	around int                // how often they do
-	op     *ssa.Function      // what a library or a helper tries, or nil
-	within int                // how often it does
+	loops  []*attempt.Attempt // the loops that repeat the call, innermost first
+	around int                // how often the loops execute the call, at most
+	op     *ssa.Function      // the function that a library or a helper retries, or nil
+	within int                // how often the library or helper calls op, at most
 }
 
-// outermost returns the loop around all others.
+// outermost returns the outermost loop of the level.
 func (l *level) outermost() *attempt.Attempt { return l.loops[len(l.loops)-1] }
 
-// isSelective reports whether a loop asks which error it is: exhaustion of an inner level may
-// end it.
+// isSelective reports whether a loop inspects the errors. An error that reports the exhaustion
+// of an inner level may then end it.
 func (l *level) isSelective() bool {
 	return slices.ContainsFunc(l.loops, func(t *attempt.Attempt) bool { return t.IsSelective() })
 }
@@ -79,17 +79,17 @@ type wrapper struct {
 	nested   bool
 }
 
-// nesting is what a package knows of its levels. It is not changed once it is complete.
+// nesting holds the levels of a package. It does not change after it is complete.
 type nesting struct {
 	pass    *analysis.Pass
 	found   *attempt.Package
 	fns     []*ssa.Function
 	levels  map[*ssa.Call]*level
 	wraps   map[*ssa.Function]wrapper
-	tries   map[*ssa.Call]retrying      // what calls do that try something several times, or call wrappers
-	facts   map[*ssa.Function]*retrying // nil: it tries nothing several times, or is being looked at
-	origins map[*ssa.Function]*ssa.Call // what a fact comes from
-	clients []client                    // what generated code says of the attempts of clients
+	tries   map[*ssa.Call]retrying      // the effect of calls that attempt something several times, or that call wrappers
+	facts   map[*ssa.Function]*retrying // nil: the function attempts nothing several times, or its analysis is in progress
+	origins map[*ssa.Function]*ssa.Call // the call from which the fact of a function comes
+	clients []client                    // the attempts of clients, as generated code declares them
 }
 
 func runRetryingFunctions(pass *analysis.Pass) (any, error) {
@@ -124,8 +124,8 @@ func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 	return n, nil
 }
 
-// level returns the level that a call is. Loops around one call are one level: their attempts
-// multiply.
+// level returns the level of a call. All loops around one call form one level, and their
+// attempts multiply.
 func (n *nesting) level(call *ssa.Call) *level {
 	if n.levels[call] == nil {
 		n.levels[call] = &level{call: call, around: 1, within: 1}
@@ -145,7 +145,7 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 		}
 		return f
 	}
-	n.facts[fn] = nil // in a recursion
+	n.facts[fn] = nil // for recursive calls
 	w, wraps := n.wraps[fn]
 	best := once
 	for _, call := range callsOf(fn) {
@@ -154,16 +154,16 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 			n.tries[call] = f
 		}
 		switch l := n.levels[call]; {
-		case wraps && !inCycle(call.Block()): // a fallback
+		case wraps && !inCycle(call.Block()): // the call of a fallback
 			continue
 		case wraps:
 		case l != nil && l.around > 1:
 			if f.Attempts == 1 && l.loops[0].StaysInside() {
-				continue // what stays inside of the program may be tried often
+				continue // operations inside the process may be attempted often
 			}
 			around := l.around
 			if f.Hidden {
-				around = 1 // this loop never sees a failure
+				around = 1 // this loop never sees that the attempts failed
 			}
 			f = retrying{Attempts: times(around, f.Attempts), Again: times(around, f.Again),
 				Where: fileAndLine(n.pass, call.Pos())}
@@ -186,14 +186,14 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 	return n.facts[fn]
 }
 
-// A client makes several attempts of each call by itself.
+// A client is a library whose calls make several attempts on their own.
 type client struct {
 	name     string
 	attempts int
-	path     string // of its package; those below are its own, too
+	path     string // the path of its package; packages under it belong to the client, too
 }
 
-// clientsOf returns the clients that the generated code of a package names: see
+// clientsOf returns the clients that the generated code of a package declares: see
 // emit.AttemptsConst.
 func clientsOf(pkg *types.Package) (list []client) {
 	c, ok := pkg.Scope().Lookup("retryClients").(*types.Const)
@@ -209,8 +209,8 @@ func clientsOf(pkg *types.Package) (list []client) {
 	return list
 }
 
-// ofClient returns the fact about a function of a client, or nil. Functions without
-// a context or an error make no call.
+// ofClient returns the fact about a function of a client, or nil. A function without a context
+// or an error makes no remote call.
 func (n *nesting) ofClient(fn *ssa.Function) *retrying {
 	pkg := fn.Object()
 	if pkg == nil || pkg.Pkg() == nil || !isCall(fn.Signature) {
@@ -224,8 +224,8 @@ func (n *nesting) ofClient(fn *ssa.Function) *retrying {
 	return nil
 }
 
-// isCall reports whether a function with that signature may call a server: it takes
-// a context and returns an error.
+// isCall reports whether a function with the given signature may call a server: it takes a
+// context and returns an error.
 func isCall(sig *types.Signature) bool {
 	results := sig.Results()
 	if results.Len() == 0 || results.At(results.Len()-1).Type() != types.Universe.Lookup("error").Type() {
@@ -239,10 +239,10 @@ func isCall(sig *types.Signature) bool {
 	return false
 }
 
-// once is what a function does if nothing else is known about it.
+// once is the fact about a function of which nothing else is known.
 var once = retrying{Attempts: 1, Again: 1}
 
-// count returns how often a call tries something, without the loops around it.
+// count returns how often a call attempts an operation, without the loops around the call.
 func (n *nesting) count(call *ssa.Call) retrying {
 	if l := n.levels[call]; l != nil && l.op != nil {
 		inner := n.inside(l)
@@ -260,8 +260,8 @@ func (n *nesting) count(call *ssa.Call) retrying {
 	return once
 }
 
-// inside returns what the operation of a level does. It returns nil if it is known to stay inside
-// of the program: that may be tried often.
+// inside returns the fact about the operation of a level. It returns nil if the operation is
+// known to stay inside the process, because such an operation may be attempted often.
 func (n *nesting) inside(l *level) *retrying {
 	if f := n.find(l.op); f != nil {
 		return f
@@ -272,8 +272,8 @@ func (n *nesting) inside(l *level) *retrying {
 	return &once
 }
 
-// isSwitched reports whether a call settles by a constant bool what a loop of the callee asks
-// in each round, as whether it is to try again.
+// isSwitched reports whether a call passes a constant bool for a parameter that a loop of the
+// callee checks on each iteration. Such a parameter may switch the retries off.
 func isSwitched(call *ssa.Call, callee *ssa.Function) bool {
 	for i, arg := range call.Call.Args {
 		c, ok := arg.(*ssa.Const)
@@ -290,9 +290,9 @@ func isSwitched(call *ssa.Call, callee *ssa.Function) bool {
 	return false
 }
 
-// around returns the fact about a wrapper at where, of what makes the attempts
-// of inner. Its retries mark their context, so that wrappers inside of them try
-// once only, unless their policies are nested.
+// around returns the fact about a wrapper at the position where, which retries an operation
+// with the fact inner. The retries mark their context, so that wrappers inside them make only
+// one attempt, unless their policies are nested.
 func (w wrapper) around(inner retrying, where string) retrying {
 	f := retrying{Attempts: min(inner.Attempts+times(w.attempts-1, inner.Again), most), Again: inner.Again, Where: where,
 		Wrapper: true}
@@ -302,11 +302,11 @@ func (w wrapper) around(inner retrying, where string) retrying {
 	return f
 }
 
-// inCycle reports whether a block may follow itself.
+// inCycle reports whether a block can be reached from itself.
 func inCycle(b *ssa.BasicBlock) bool { return flow.Reachable(b, flow.EveryEdge)[b] }
 
-// wrapperOf reports whether a function begins a call under a policy, and how often that tries:
-// once if that is not known, or not limited.
+// wrapperOf reports whether a function begins a call under a policy, and returns the attempts
+// of the policy. If they are unknown or unlimited, it returns 1.
 func (n *nesting) wrapperOf(fn *ssa.Function) (w wrapper, ok bool) {
 	for _, call := range callsOf(fn) {
 		if !policies.Begins(&call.Call) {

@@ -19,7 +19,7 @@ func runNoDelay(pass *analysis.Pass, r *report) {
 	for _, t := range found.Attempts {
 		file := handwritten(pass, t.Pos())
 		if t.Traps() || file == nil || isGivenTest(t.Fn) {
-			continue // RL101 reports what nothing ends
+			continue // RL101 reports retries that never end
 		}
 		evidence, atOnce := t.AtOnce()
 		if pos := loopStart(file, t.Loop, t.Op); atOnce && !reported[pos] {
@@ -40,8 +40,8 @@ func runNoDelay(pass *analysis.Pass, r *report) {
 	}
 }
 
-// isHurriedCall reports whether a call of a library retries an operation that leaves the process
-// without a wait, but not for ever, which RL201 reports.
+// isHurriedCall reports whether a library call retries an operation outside the process without
+// a wait. It ignores retries without a limit, which RL201 reports.
 func isHurriedCall(found *attempt.Package, call *ssa.Call) bool {
 	p := planOf(&call.Call)
 	if p == nil || !p.isAtOnce() || p.isEndless() && (p.ctx == nil || isGivenRoot(p.ctx)) {
@@ -51,5 +51,6 @@ func isHurriedCall(found *attempt.Package, call *ssa.Call) bool {
 	return tried != nil && found.LeavesProcess(tried) && !givesUp(p.op()) && isOneCall(tried)
 }
 
-// isOneCall reports whether a function makes one call: what it depends on stays the same.
+// isOneCall reports whether a function makes exactly one call, so that each attempt does the
+// same.
 func isOneCall(fn *ssa.Function) bool { return len(callsOf(fn)) == 1 }

@@ -28,7 +28,7 @@ func runOverflow(pass *analysis.Pass, r *report) {
 	fixes := map[ssa.Value][]analysis.SuggestedFix{}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
 		if t.Change != attempt.Same || t.Exits()&(attempt.Count|attempt.Clock|attempt.Item) != 0 {
-			continue // it may end before
+			continue // the loop may end before the delay overflows
 		}
 		for _, delay := range delaysIn(t) {
 			o := t.Overflow(delay)
@@ -51,8 +51,8 @@ func runOverflow(pass *analysis.Pass, r *report) {
 	}
 }
 
-// delaysIn returns the durations that a loop computes and gives to calls, but not to those that
-// compute another.
+// delaysIn returns the durations that a loop computes and passes to calls, except to calls that
+// compute another duration.
 func delaysIn(t *attempt.Attempt) (delays []ssa.Value) {
 	for instr := range flow.Instructions(t.Loop.List) {
 		call, ok := instr.(*ssa.Call)
@@ -68,8 +68,8 @@ func delaysIn(t *attempt.Attempt) (delays []ssa.Value) {
 	return delays
 }
 
-// clampFix keeps the exponent of a shift below what overflows: all delays that did not overflow
-// stay what they are.
+// clampFix limits the exponent of a shift to the greatest value that does not overflow. Smaller
+// delays do not change.
 func clampFix(pass *analysis.Pass, o *attempt.Overflow) []analysis.SuggestedFix {
 	path, _ := astutil.PathEnclosingInterval(fileOf(pass, o.At.Pos()), o.At.Pos(), o.At.Pos())
 	i := slices.IndexFunc(path, func(n ast.Node) bool {

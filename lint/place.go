@@ -17,8 +17,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// callAt returns the call whose left parenthesis is at paren, which is the position that the
-// SSA form has, or nil. It also reports whether the call is a statement.
+// callAt returns the call whose left parenthesis is at paren, or nil. The SSA form uses this
+// position for calls. callAt also reports whether the call is a statement by itself.
 func callAt(file *ast.File, paren token.Pos) (call *ast.CallExpr, alone bool) {
 	path, _ := astutil.PathEnclosingInterval(file, paren, paren)
 	for i, n := range path {
@@ -30,7 +30,7 @@ func callAt(file *ast.File, paren token.Pos) (call *ast.CallExpr, alone bool) {
 	return nil, false
 }
 
-// callStart returns where the expression of a call begins.
+// callStart returns the position at which a call expression begins.
 func callStart(file *ast.File, paren token.Pos) token.Pos {
 	if call, _ := callAt(file, paren); call != nil {
 		return call.Pos()
@@ -38,8 +38,8 @@ func callStart(file *ast.File, paren token.Pos) token.Pos {
 	return paren
 }
 
-// expressionStart returns where the expression begins whose operator, or left parenthesis, is at
-// pos, which is the position that the SSA form has.
+// expressionStart returns the position at which an expression begins. The operator or left
+// parenthesis of the expression is at pos, the position that the SSA form uses.
 func expressionStart(file *ast.File, pos token.Pos) token.Pos {
 	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
 	for _, n := range path {
@@ -50,8 +50,8 @@ func expressionStart(file *ast.File, pos token.Pos) token.Pos {
 	return callStart(file, pos)
 }
 
-// loopStart returns where the statement of a loop begins, or, if a goto makes the loop, the
-// call in it.
+// loopStart returns the position at which a loop statement begins. For a loop that is made by a
+// goto, it returns the position of the call in it.
 func loopStart(file *ast.File, loop *flow.Loop, call *ssa.Call) token.Pos {
 	path, _ := astutil.PathEnclosingInterval(file, call.Pos(), call.Pos())
 	for _, n := range path {
@@ -65,10 +65,10 @@ func loopStart(file *ast.File, loop *flow.Loop, call *ssa.Call) token.Pos {
 	return callStart(file, call.Pos())
 }
 
-// encloses reports whether all code of a loop is part of a statement.
+// encloses reports whether a statement contains all code of a loop.
 func encloses(n ast.Node, loop *flow.Loop) bool {
 	for instr := range flow.Instructions(loop.List) {
-		// Phis and variables have the positions of declarations.
+		// Phis and variables have the positions of their declarations.
 		switch pos := instr.Pos(); instr.(type) {
 		case *ssa.Phi, *ssa.Alloc:
 		default:
@@ -80,20 +80,20 @@ func encloses(n ast.Node, loop *flow.Loop) bool {
 	return true
 }
 
-// fileAndLine names a place for messages about another one.
+// fileAndLine formats a position for a message that is reported elsewhere.
 func fileAndLine(pass *analysis.Pass, pos token.Pos) string {
 	at := pass.Fset.Position(pos)
 	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
 }
 
-// inTest reports whether pos is in a file of tests, which wait and repeat as they like.
+// inTest reports whether pos is in a test file. Tests may wait and repeat as they like.
 func inTest(pass *analysis.Pass, pos token.Pos) bool {
-	f := pass.Fset.File(pos) // a call that the SSA form adds by itself has no position
+	f := pass.Fset.File(pos) // a call that the SSA form adds has no position
 	return f != nil && strings.HasSuffix(f.Name(), "_test.go")
 }
 
-// isGivenTest reports whether a function, or one around it, is given a test, or is a method of
-// what holds one.
+// isGivenTest reports whether a function, or the function around a literal, has a test as a
+// parameter, or is a method of a type that holds one.
 func isGivenTest(fn *ssa.Function) bool {
 	return slices.ContainsFunc(declaredAround(fn).Params, func(p *ssa.Parameter) bool {
 		if vocab.IsTest(p.Type()) {
@@ -110,8 +110,8 @@ func isGivenTest(fn *ssa.Function) bool {
 	})
 }
 
-// handwritten returns the file of the pass that pos is in, or nil if that is generated, or a
-// file of tests.
+// handwritten returns the file of the pass that contains pos, or nil if the file is generated
+// or a test.
 func handwritten(pass *analysis.Pass, pos token.Pos) *ast.File {
 	file := fileOf(pass, pos)
 	if file == nil || ast.IsGenerated(file) || inTest(pass, pos) {
@@ -120,14 +120,14 @@ func handwritten(pass *analysis.Pass, pos token.Pos) *ast.File {
 	return file
 }
 
-// isOutput reports whether retrygen has written a file. Its policies were checked where they
-// are written, in the policy file, whose comments may ignore a rule.
+// isOutput reports whether retrygen generated a file. The policies in such a file are checked
+// in the policy file, where comments may ignore a rule.
 func isOutput(file *ast.File) bool {
 	return file != nil && len(file.Comments) > 0 &&
 		strings.HasPrefix(file.Comments[0].List[0].Text, "// Code generated by retrygen from ")
 }
 
-// fileOf returns the file of the pass that pos is in.
+// fileOf returns the file of the pass that contains pos, or nil.
 func fileOf(pass *analysis.Pass, pos token.Pos) *ast.File {
 	if !pos.IsValid() {
 		return nil

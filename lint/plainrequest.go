@@ -9,8 +9,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// plainRequests reports the requests that a client of go-retryablehttp sends on although the
-// context has ended that their function takes.
+// plainRequests reports requests without a context that a go-retryablehttp client sends. They
+// are retried even after the context of the function has ended.
 func (r *report) plainRequests(fns []*ssa.Function, found *attempt.Package) {
 	for _, fn := range fns {
 		for _, call := range callsOf(fn) {
@@ -25,10 +25,10 @@ func (r *report) plainRequests(fns []*ssa.Function, found *attempt.Package) {
 	}
 }
 
-// sendsWithoutContext reports whether a call has a client of go-retryablehttp send a request
-// that has no context: one that the client makes itself, or that NewRequest has made, and
-// nobody has given one since. A client that does not retry, or whose caller says when to,
-// is another matter.
+// sendsWithoutContext reports whether a call sends a request that has no context with a
+// go-retryablehttp client. The request is created by the client itself, or by NewRequest
+// without a context that is set later. Clients that do not retry, and clients with their own
+// retry condition, are ignored.
 func sendsWithoutContext(call *ssa.Call) bool {
 	fn := call.Call.StaticCallee()
 	if !isCallOf(call, retryablehttp, "Get", "Head", "Post", "PostForm", "Do") {
@@ -47,8 +47,9 @@ func sendsWithoutContext(call *ssa.Call) bool {
 	return ok && isCallOf(request.Tuple, retryablehttp, "NewRequest") && keepsItsContext(request)
 }
 
-// keepsItsContext reports whether nothing is done with a request but to send it, to call its
-// methods that make no other of it, and to set what it says.
+// keepsItsContext reports whether a request keeps the context that it was created with. The
+// function may only send the request, set its fields, and call methods that do not return a new
+// request.
 func keepsItsContext(request ssa.Value) bool {
 	return !slices.ContainsFunc(*request.Referrers(), func(ref ssa.Instruction) bool {
 		switch ref := ref.(type) {

@@ -12,16 +12,16 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A plan is how a call retries: of a library, as far as it is seen how the policy is made that it
-// is given, or of a helper.
+// A plan describes how a call retries: the call of a library, as far as the construction of its
+// policy is visible, or the call of a helper.
 type plan struct {
 	*vocab.Retrier
 	settings
-	args   []ssa.Value // of the call, from the receiver on
-	helper *helper     // the fact that says so; nil: the table does
+	args   []ssa.Value // the arguments of the call, beginning with the receiver
+	helper *helper     // the fact that describes the helper; nil for a library in the table
 }
 
-// planOf returns how a call of a library retries, or nil if it is none.
+// planOf returns how a library call retries, or nil if the call does not retry.
 func planOf(call *ssa.CallCommon) *plan {
 	obj, _ := flow.StaticCallee(call)
 	if obj == nil {
@@ -33,7 +33,7 @@ func planOf(call *ssa.CallCommon) *plan {
 	}
 	p := &plan{l, newSettings(), argumentsOf(call), nil}
 	if l.Op >= len(p.args) || l.Policy >= len(p.args) {
-		return nil // another version
+		return nil // another version of the library
 	}
 	p.bounds = l.Bounds
 	if l.Context >= 0 {
@@ -46,7 +46,8 @@ func planOf(call *ssa.CallCommon) *plan {
 	return p
 }
 
-// intervals adds the durations that the call is given: how long to wait, and for how long to retry.
+// intervals adds the durations that are arguments of the call: first the wait, then the time
+// for which to retry.
 func (p *plan) intervals() {
 	says := vocab.Delay
 	for _, arg := range p.args {
@@ -57,7 +58,7 @@ func (p *plan) intervals() {
 	}
 }
 
-// planOfHelper returns how a call of a helper retries.
+// planOfHelper returns how the call of a helper retries.
 func planOfHelper(call *ssa.CallCommon, h *helper) *plan {
 	p := &plan{&vocab.Retrier{Op: h.Op, Context: h.Context, Policy: -1}, newSettings(), call.Args, h}
 	p.limited, p.attempts = !h.Endless, h.Attempts
@@ -77,8 +78,7 @@ func planOfHelper(call *ssa.CallCommon, h *helper) *plan {
 	return p
 }
 
-// firstDelay returns the least time that a call waits after the first failure, or 0 if that is not
-// known.
+// firstDelay returns the minimum wait after the first failure, or 0 if it is unknown.
 func (p *plan) firstDelay() time.Duration {
 	delay, known := p.duration(vocab.Delay, p.first)
 	greatest, bounded := p.duration(vocab.Longest, p.greatest)
@@ -95,7 +95,7 @@ func (p *plan) firstDelay() time.Duration {
 	return delay
 }
 
-// until returns what the function that is retried returns if it has succeeded.
+// until returns which result of the operation counts as success.
 func (p *plan) until() attempt.Success {
 	if p.helper == nil {
 		return attempt.NoError
@@ -103,7 +103,7 @@ func (p *plan) until() attempt.Success {
 	return p.helper.Until
 }
 
-// evidence returns how well it is known that a call goes on for a while.
+// evidence returns how certain it is that the retries of a call take some time.
 func (p *plan) evidence() Evidence {
 	if p.helper != nil && p.isDeaf() && p.wait() == attempt.NoLimit {
 		return Named
@@ -111,10 +111,10 @@ func (p *plan) evidence() Evidence {
 	return Library
 }
 
-// isDeaf reports whether what is called can be given no context.
+// isDeaf reports whether neither the call, nor a variant of it, can take a context.
 func (p *plan) isDeaf() bool { return p.Context < 0 && p.With == "" && len(p.Twins) == 0 }
 
-// argumentsOf returns the arguments of a call from the receiver on.
+// argumentsOf returns the arguments of a call, beginning with the receiver.
 func argumentsOf(call *ssa.CallCommon) []ssa.Value {
 	if call.IsInvoke() {
 		return append([]ssa.Value{call.Value}, call.Args...)
@@ -122,18 +122,17 @@ func argumentsOf(call *ssa.CallCommon) []ssa.Value {
 	return call.Args
 }
 
-// op returns what is retried.
+// op returns the function value that is retried.
 func (p *plan) op() ssa.Value { return origin(p.args[p.Op]) }
 
-// isEndless reports whether nothing but the operation, or the end of the context, ends the
-// retries.
+// isEndless reports whether only the operation or the end of the context can end the retries.
 func (p *plan) isEndless() bool {
 	return !p.vague && !p.perhaps && !p.limited && !p.decided &&
 		p.bounds&(vocab.ByAttempts|vocab.ByTime)&^p.lifted == 0
 }
 
-// most returns how often the operation is tried at most, or 0 if that is not known. One that marks
-// errors which end its retries may mark those that it is about.
+// most returns the maximum number of attempts, or 0 if it is unknown. It is unknown if the
+// operation may mark its errors as final.
 func (p *plan) most() int {
 	switch {
 	case p.helper == nil && givesUp(p.op()), p.decided || p.perhaps || p.ErrorEnds && mayFail(operation(p.op())):
@@ -146,7 +145,7 @@ func (p *plan) most() int {
 	return p.Attempts
 }
 
-// mayFail reports whether a condition may return an error, or is not known.
+// mayFail reports whether a condition function may return an error, or is unknown.
 func mayFail(condition *ssa.Function) bool {
 	if condition == nil {
 		return true
@@ -159,14 +158,14 @@ func mayFail(condition *ssa.Function) bool {
 	return false
 }
 
-// isAtOnce reports whether the operation is tried again without a wait, more often than is worth
-// no wait.
+// isAtOnce reports whether the operation is retried without a wait, and more often than is
+// acceptable without one.
 func (p *plan) isAtOnce() bool {
 	return p.Bounds&vocab.Delayed != 0 && p.bounds&(vocab.Delayed|vocab.Jittered)&^p.lifted == 0 &&
 		!p.vague && !p.perhaps && !p.decided && !p.paused && (p.attempts == 0 || p.attempts > 3)
 }
 
-// isAble reports whether the call could be given a context, and is given none that ends.
+// isAble reports whether the call could take a context that ends, but does not.
 func (p *plan) isAble() bool {
 	switch {
 	case p.Instead != "" || len(p.Twins) > 0:
@@ -177,9 +176,10 @@ func (p *plan) isAble() bool {
 	return p.helper != nil || p.With != "" && p.ctx == nil && !p.vague
 }
 
-// isBrief reports whether all waits are known to be less than a second together, or each of a
-// helper that takes no context to be short. Of what cannot be given a context by another argument
-// that is assumed.
+// isBrief reports whether all waits together are known to take less than a second. For a
+// helper, it reports whether the helper takes no context and its waits are short. If the call
+// would need to be replaced by another function to take a context, unknown waits count as
+// brief.
 func (p *plan) isBrief() bool {
 	sum := p.wait()
 	if p.helper != nil {
@@ -188,9 +188,9 @@ func (p *plan) isBrief() bool {
 	return sum < time.Second || sum == attempt.NoLimit && p.Instead != ""
 }
 
-// wait returns how long a helper waits at most, and how long the waits of a wait.Backoff are
-// together in its first thousand steps, or an hour if that is less. It returns attempt.NoLimit if
-// that is not known.
+// wait returns the maximum time for which a helper waits. For a wait.Backoff, it returns the
+// sum of the waits in the first thousand steps, at most an hour. It returns attempt.NoLimit if
+// the time is unknown.
 func (p *plan) wait() time.Duration {
 	if h := p.helper; h != nil && h.Delay >= 0 {
 		return max(h.Wait, attempt.Longest(p.args[h.Delay]))
@@ -202,23 +202,24 @@ func (p *plan) wait() time.Duration {
 		return attempt.NoLimit
 	}
 	if _, isStruct := p.args[p.Policy].Type().Underlying().(*types.Struct); !isStruct {
-		return attempt.NoLimit // it may also wait otherwise
+		return attempt.NoLimit // an implementation of an interface may wait in another way
 	}
-	// No wait follows the last step.
+	// There is no wait after the last step.
 	for range int(min(p.number(vocab.Attempts)-1, 1000)) {
 		all += delay * (1 + max(p.number(vocab.Spread), 0))
 		if factor := p.number(vocab.Factor); factor > 0 {
 			delay *= factor
 		}
 		if limit > 0 && delay > limit {
-			break // no Steps are left then
+			break // the backoff then has no Steps left
 		}
 	}
 	return time.Duration(min(all, float64(time.Hour)))
 }
 
-// twin returns what does the same with a context: of the functions of the package, the first that
-// there is in this version. It is "" if there is none.
+// twin returns the name of the function that does the same and takes a context. From the
+// candidates of the package it chooses the first that exists in this version. It returns "" if
+// there is none.
 func (p *plan) twin(call *ssa.CallCommon) string {
 	obj, _ := flow.StaticCallee(call)
 	i := slices.IndexFunc(p.Twins, func(name string) bool { return obj.Pkg().Scope().Lookup(name) != nil })

@@ -60,7 +60,7 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 	return r.used, nil
 }
 
-// policies reports what breaks a rule in the retry.Policy literals of a package.
+// policies reports rule violations in the retry.Policy literals of a package.
 func (r *report) policies(root inspector.Cursor) {
 	pass := r.pass
 	assigned := assignedFields(pass, root, runtimePath)
@@ -88,8 +88,8 @@ func (r *report) policies(root inspector.Cursor) {
 	}
 }
 
-// assignedFields returns the names of the fields of some packages that a package sets
-// outside of literals.
+// assignedFields returns the names of the fields, of types in the packages at paths, that the
+// analyzed package assigns to outside of literals.
 func assignedFields(pass *analysis.Pass, root inspector.Cursor, paths ...string) map[string]bool {
 	assigned := map[string]bool{}
 	for obj := range assignments(pass, root) {
@@ -101,17 +101,18 @@ func assignedFields(pass *analysis.Pass, root inspector.Cursor, paths ...string)
 	return assigned
 }
 
-// isKnown reports whether a field of a policy has the value of its literal.
+// isKnown reports whether a field of a policy certainly has the value that its literal sets.
 func isKnown(f rules.Field, p *retry.Policy, values map[string]fieldValue, assigned map[string]bool) bool {
 	switch f {
 	case "retry_after":
-		// Which errors wait for its default depends on what is retried.
+		// The default applies only to some errors. Which errors are retried must be known, too.
 		if p.RetryAfter.Default != 0 &&
 			(!isKnown("retry_on", p, values, assigned) || !isKnown("abort_on", p, values, assigned)) {
 			return false
 		}
 	case "retry_on", "abort_on":
-		// Classes of the program's own, and schedules by class, decide with these what is retried.
+		// The program's own classes, and schedules by class, also decide which errors are
+		// retried.
 		for _, name := range []string{"Classes", "PerError"} {
 			if _, written := values[name]; written || assigned[name] {
 				return false
@@ -130,7 +131,7 @@ func isKnown(f rules.Field, p *retry.Policy, values map[string]fieldValue, assig
 
 var policyType = reflect.TypeFor[retry.Policy]()
 
-// goName returns the field of retry.Policy that a key of a policy file sets:
+// goName returns the name of the retry.Policy field that a key of a policy file sets:
 // MaxAttempts for max_attempts.
 func goName(key rules.Field) string {
 	var b strings.Builder
@@ -142,8 +143,8 @@ func goName(key rules.Field) string {
 	return b.String()
 }
 
-// inGo are the names of fields in Go code. A setting such as jitter: full, and the delays as a
-// whole, are written like in a policy file.
+// inGo translates keys to the names of fields in Go code. A setting such as jitter: full, and
+// the phrase for the delays as a whole, are written as in a policy file.
 var inGo = rules.Words{Field: func(key rules.Field) (string, bool) {
 	if strings.Contains(string(key), " ") {
 		return string(key), true
@@ -151,14 +152,15 @@ var inGo = rules.Words{Field: func(key rules.Field) (string, bool) {
 	return goName(key), true
 }}
 
-// A fieldValue is what a literal sets one field to.
+// A fieldValue is the value of one field in a literal.
 type fieldValue struct {
 	expr     ast.Expr
 	constant bool
 }
 
-// readFields reads the constant fields of a literal of a policy, or of its schedule. The others
-// keep the value that must not be asked for. It reports whether they have keys.
+// readFields reads the constant fields of a policy literal, or of the literal of its schedule,
+// into p. Fields that are not constant stay unset, and callers must not use them. It returns
+// false if the literal has no field names.
 func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p reflect.Value, values map[string]fieldValue) bool {
 	for _, elt := range lit.Elts {
 		kv, ok := elt.(*ast.KeyValueExpr)
@@ -178,8 +180,8 @@ func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p reflect.Value, val
 	return true
 }
 
-// setConstant sets a bool, a number or text from a constant expression, or a
-// list or a struct of them from a literal of constants. It reports whether it could.
+// setConstant sets a bool, a number or a string from a constant expression, or a slice or a
+// struct from a literal of constants. It reports whether it succeeded.
 func setConstant(pass *analysis.Pass, to reflect.Value, expr ast.Expr) bool {
 	switch to.Kind() {
 	case reflect.Struct:

@@ -13,7 +13,7 @@ import (
 var RecursiveRetry = newRule("recursiveretry", runRecursiveRetry, []string{"RL113"}, attempts)
 
 func runRecursiveRetry(pass *analysis.Pass, r *report) {
-	reported := map[*ssa.Call]bool{} // several operations may lead to one call
+	reported := map[*ssa.Call]bool{} // several operations may be retried by one recursive call
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Recursions {
 		file := fileOf(pass, t.Pos())
 		if file == nil || ast.IsGenerated(file) || !t.IsEndlessRecursion() {

@@ -17,11 +17,12 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// shortestDelay is the shortest wait that is worth ending early.
+// shortestDelay is the shortest wait that is reported if the end of a context cannot interrupt
+// it.
 const shortestDelay = 250 * time.Millisecond
 
-// retrierCalls finds the calls that retry a function: of libraries, which a table describes, and
-// of helpers, which facts describe.
+// retrierCalls finds the calls that retry a function. A table describes those of libraries, and
+// facts describe those of helpers.
 var retrierCalls = &analysis.Analyzer{
 	Name:       "retriercalls",
 	Doc:        "retriercalls: find calls of libraries and helpers that retry what they are given",
@@ -31,22 +32,21 @@ var retrierCalls = &analysis.Analyzer{
 	Run:        runRetrierCalls,
 }
 
-// A helper is a fact about a function that retries one of its parameters. Indexes are -1 if there
-// is no such parameter.
+// A helper is a fact about a function that retries one of its parameters. An index is -1 if
+// there is no such parameter.
 type helper struct {
 	Op      int             // the index of the parameter that is retried
-	Until   attempt.Success // what that returns if it has succeeded
-	Endless bool            // nothing but that, or the end of the context, ends the retries
-	Context int             // the index of the context with which the retries end
-	Twin    string          // the function of its package that it gives a context which never ends
-	Wait    time.Duration   // without a context: how long it waits at most, besides Delay
-	Delay   int             // the index of the duration that says how long it waits
+	Until   attempt.Success // the result of the operation that counts as success
+	Endless bool            // only success, or the end of the context, ends the retries
+	Context int             // the index of the context that ends the retries
+	Twin    string          // the function in its package that it calls with a context which never ends
+	Wait    time.Duration   // the maximum wait, if the helper takes no context and has no Delay
+	Delay   int             // the index of the duration for which it waits
 
-	Attempts int // how often it tries at most; besides the value of a parameter, if that limits it
-	Limit    int // the index of that parameter
+	Attempts int // the maximum number of attempts; with Limit, the number in addition to that parameter
+	Limit    int // the index of the parameter that limits the attempts
 }
 
-// AFact marks a fact.
 func (*helper) AFact() {}
 
 // String formats the fact for tests.
@@ -75,7 +75,7 @@ type retrier struct {
 	fn   *ssa.Function // the function that is retried, if it is known
 }
 
-// retriers are the calls of a package that retry a function.
+// retriers holds the calls of a package that retry a function.
 type retriers struct {
 	calls   []*retrier // in the order of the functions
 	pass    *analysis.Pass
@@ -92,7 +92,7 @@ func runRetrierCalls(pass *analysis.Pass) (any, error) {
 			a.helpers[t.Fn] = h
 		}
 	}
-	// A helper may call helpers that come later.
+	// A helper may call helpers that are found only later.
 	for grown := true; grown; {
 		grown, a.calls = false, nil
 		for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
@@ -119,7 +119,8 @@ func runRetrierCalls(pass *analysis.Pass) (any, error) {
 	return a, nil
 }
 
-// helperOf returns how the function of an attempt retries one of its parameters, or nil.
+// helperOf returns how the function that contains an attempt retries one of its parameters, or
+// nil.
 func helperOf(t *attempt.Attempt) *helper {
 	r := t.Retries()
 	if r == nil {
@@ -141,7 +142,7 @@ func helperOf(t *attempt.Attempt) *helper {
 	return h.orNil()
 }
 
-// orNil returns the helper, or nil if nothing is to be known of it.
+// orNil returns the helper, or nil if callers would learn nothing from it.
 func (h *helper) orNil() *helper {
 	if h.Endless || h.Context >= 0 || h.Twin != "" || h.Delay >= 0 || h.Wait >= shortestDelay || h.Attempts > 1 ||
 		h.Limit >= 0 {
@@ -163,8 +164,9 @@ func (a *retriers) retrier(call ssa.CallInstruction) *retrier {
 	return &retrier{p, call, operation(p.op())}
 }
 
-// helper returns what is known of a function that may be nil: one of this package, or one that it
-// imports. Of a method value, which has no receiver any more, it knows nothing.
+// helper returns the helper that a function of this package or of an imported one is, or nil.
+// fn may be nil. It returns nil for a method value of another package, because its parameters
+// do not include the receiver.
 func (a *retriers) helper(fn *ssa.Function) *helper {
 	fn = flow.Generic(fn)
 	if fn == nil || a.helpers[fn] != nil {
@@ -177,13 +179,14 @@ func (a *retriers) helper(fn *ssa.Function) *helper {
 	return h
 }
 
-// isGivenRoot reports whether a context is made where it is given, and derived from none.
+// isGivenRoot reports whether a context argument is created in the call, and is not derived
+// from another context.
 func isGivenRoot(ctx ssa.Value) bool {
 	made, ok := ctx.(*ssa.Call)
 	return ok && isRootContext(made)
 }
 
-// handedOn returns what fn is if a call in it retries a parameter of it, or nil.
+// handedOn returns the helper that fn is if a call in it retries one of its parameters, or nil.
 func (a *retriers) handedOn(fn *ssa.Function, r *retrier) *helper {
 	p, alone := parameterCalled(r.op())
 	op := slices.Index(fn.Params, p)
@@ -212,8 +215,8 @@ func (a *retriers) handedOn(fn *ssa.Function, r *retrier) *helper {
 	return h.orNil()
 }
 
-// parameterCalled returns the parameter that a function value is, or that a function literal
-// calls, or nil. It reports also whether that is all that the literal does.
+// parameterCalled returns the parameter that an operation is, or that the operation calls if it
+// is a function literal. It also reports whether the literal does nothing else.
 func parameterCalled(op ssa.Value) (p *ssa.Parameter, alone bool) {
 	literal, ok := op.(*ssa.MakeClosure)
 	if !ok {
@@ -229,8 +232,9 @@ func parameterCalled(op ssa.Value) (p *ssa.Parameter, alone bool) {
 	return nil, false
 }
 
-// takesContext reports whether a function has a context by which its caller may end it, one of
-// another type, or what has one, as a literal may capture one.
+// takesContext reports whether a caller may end a function by a context: the function has a
+// parameter that is a context or contains one. It is also true for function literals, which may
+// capture one.
 func takesContext(fn *ssa.Function) bool {
 	return fn.Parent() != nil || slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool {
 		methods := types.NewMethodSet(p.Type())
@@ -239,8 +243,8 @@ func takesContext(fn *ssa.Function) bool {
 	})
 }
 
-// isOfModule reports whether a function is of the module of the package: its signature can be
-// changed.
+// isOfModule reports whether a function belongs to the module of the package, so that its
+// signature can be changed.
 func isOfModule(pass *analysis.Pass, fn *ssa.Function) bool {
 	pkg := flow.Generic(fn).Object().Pkg()
 	if pkg == pass.Pkg {
@@ -249,8 +253,9 @@ func isOfModule(pass *analysis.Pass, fn *ssa.Function) bool {
 	return pass.Module != nil && pass.Module.Path != "" && strings.HasPrefix(pkg.Path()+"/", pass.Module.Path+"/")
 }
 
-// isUnlimited reports whether a call retries a function that is known until that succeeds, and
-// neither a context, nor that function itself, nor another that it is given ends it.
+// isUnlimited reports whether a call retries a known function until it succeeds, and nothing
+// else can end the retries: neither a context, nor the operation itself, nor another function
+// that is an argument.
 func (a *retriers) isUnlimited(r *retrier) bool {
 	if !r.isEndless() || r.ctx != nil && !a.found.NeverEnds(r.ctx) || a.isAsked(r) {
 		return false
@@ -268,7 +273,8 @@ func (a *retriers) isUnlimited(r *retrier) bool {
 	}
 }
 
-// isMadeOfOther reports whether a call makes an operation of another function, which may end it.
+// isMadeOfOther reports whether an operation is the result of a call that takes another
+// function, which may end the retries.
 func isMadeOfOther(op ssa.Value) bool {
 	made, ok := op.(*ssa.Call)
 	return ok && slices.ContainsFunc(made.Call.Args, func(arg ssa.Value) bool {
@@ -277,8 +283,8 @@ func isMadeOfOther(op ssa.Value) bool {
 	})
 }
 
-// isAsked reports whether a function that a call is given besides the one that it retries asks a
-// context whether to go on.
+// isAsked reports whether another function among the arguments, such as a retry condition,
+// checks a context.
 func (a *retriers) isAsked(r *retrier) bool {
 	return slices.ContainsFunc(r.call.Common().Args, func(arg ssa.Value) bool {
 		v := origin(arg)
@@ -287,8 +293,9 @@ func (a *retriers) isAsked(r *retrier) bool {
 	})
 }
 
-// continuesAfter returns the context of the caller that a call goes on after, or nil. What a
-// function literal is for, and when it runs, is not known unless it uses the context.
+// continuesAfter returns the caller's context after whose end a call continues, or nil. A
+// function literal counts only if its operation uses the context, because it is otherwise
+// unknown when the literal runs.
 func (a *retriers) continuesAfter(r *retrier) ssa.Value {
 	if r.fn == nil || !r.isAble() || r.isBrief() || a.isAsked(r) {
 		return nil
@@ -299,11 +306,11 @@ func (a *retriers) continuesAfter(r *retrier) ssa.Value {
 	case o.Asks, o.Detached, o.Done && !o.Again, attempt.IsDeferred(within), a.found.IsAfterEnd(r.call):
 		return nil
 	case r.isDeaf() && (o.Context == nil || attempt.IsGoroutine(within)):
-		return nil // to change a signature for this is not worth it
+		return nil // this is not worth the change of a signature
 	case o.Context != nil:
 		return o.Context
 	case !o.Done && a.effects.EndsRetries(r.fn):
-		return nil // others may tell the operation that the context has ended, as by closing a server
+		return nil // the end of the context may reach the operation in another way, such as by closing a server
 	}
 	live := a.found.ScopeContext(within)
 	if p, ok := live.(*ssa.Parameter); !ok || p.Parent() != within {

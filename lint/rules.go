@@ -62,7 +62,7 @@ func RuleByID(id string) *rules.Rule {
 // severity fails a run.
 func SeverityOf(rule string) rules.Severity {
 	if rule == "P302" {
-		return rules.Info // many attempts under a budget are an idiom
+		return rules.Info // many attempts under a budget are common practice
 	}
 	if r := RuleByID(rule); r != nil {
 		return r.Severity

@@ -47,8 +47,8 @@ func (r *report) serviceConfigs(root inspector.Cursor) {
 	}
 }
 
-// within returns where a problem of a text is in the expression that has the text: in a raw
-// literal the same place, otherwise all of the expression.
+// within returns the position, in the source code, of a problem in a text. In a raw string
+// literal that is the exact position. For other expressions it is the whole expression.
 func (r *report) within(text ast.Expr, line, col, width int) (pos, end token.Pos) {
 	lit, ok := ast.Unparen(text).(*ast.BasicLit)
 	if !ok || !strings.HasPrefix(lit.Value, "`") {
@@ -72,13 +72,13 @@ func onlyValue(pass *analysis.Pass, values map[types.Object][]ast.Expr, expr ast
 	}
 	obj := pass.TypesInfo.ObjectOf(id)
 	if _, isVar := obj.(*types.Var); isVar && obj.Exported() || len(values[obj]) != 1 || values[obj][0] == nil {
-		return expr // other packages may set it, or it is not seen to what
+		return expr // other packages may set it, or its value is unknown
 	}
 	return values[obj][0]
 }
 
-// assignments returns what the variables, constants and fields of a package are set to outside of
-// literals. It is nil where that is not seen, as where the address is taken.
+// assignments returns the values that the variables, constants and fields of a package are set
+// to outside of literals. A value is nil if it is unknown, such as where the address is taken.
 func assignments(pass *analysis.Pass, root inspector.Cursor) map[types.Object][]ast.Expr {
 	all := map[types.Object][]ast.Expr{}
 	for cur := range root.Preorder((*ast.ValueSpec)(nil), (*ast.AssignStmt)(nil), (*ast.IncDecStmt)(nil),

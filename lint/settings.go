@@ -13,36 +13,38 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// settings is what the policy of a retry library is set to, as far as it is seen how that is made.
+// settings are the settings of a retry library's policy, as far as the construction of the
+// policy is visible.
 type settings struct {
-	ctx       ssa.Value                  // that ends the retries, or nil
-	values    map[vocab.Saying]ssa.Value // what is given; nil: one of several
-	cap       string                     // the name of the setting of the greatest delay
-	first     time.Duration              // delay, unless it is given
-	greatest  time.Duration              // delay, unless it is given
-	bounds    vocab.Bounds               // that hold unless they are lifted
+	ctx       ssa.Value                  // the context that ends the retries, or nil
+	values    map[vocab.Saying]ssa.Value // the values that are set; nil: several different ones
+	cap       string                     // the name of the setting for the maximum delay
+	first     time.Duration              // the default of the first delay
+	greatest  time.Duration              // the default of the maximum delay
+	bounds    vocab.Bounds               // the limits that apply unless they are lifted
 	lifted    vocab.Bounds
-	attempts  int  // how many there are at most, or 0
-	limited   bool // a number or a time is set
+	attempts  int  // the maximum number of attempts, or 0
+	limited   bool // a limit of attempts or of time is set
 	decided   bool // something else may end the retries
 	paused    bool // something else may wait between attempts
-	varied    bool // waits are other than the rest says
-	random    bool // waits may be shorter than the rest says
+	varied    bool // waits differ from those of the other settings
+	random    bool // waits may be shorter than those of the other settings
 	ignored   bool // a number of 0 attempts has no effect
-	vague     bool // part of the policy is not seen
-	perhaps   bool // part of it depends on a condition
-	kept      bool // it is in a variable: others may give what is not given here
-	exported  bool // it is in a variable that other packages may set
+	vague     bool // part of the policy is unknown
+	perhaps   bool // part of the policy depends on a condition
+	kept      bool // the policy is in a variable, so other code may set what is not set here
+	exported  bool // the policy is in a variable that other packages may set
 	seen      map[ssa.Value]bool
-	stateful  []ssa.Value // the parts that count
-	variables []ssa.Value // with parts that are not seen
+	stateful  []ssa.Value // the parts that keep state between calls
+	variables []ssa.Value // the variables whose content is unknown
 }
 
 func newSettings() settings {
 	return settings{values: map[vocab.Saying]ssa.Value{}, seen: map[ssa.Value]bool{}}
 }
 
-// settingsMadeBy returns the settings of what an instruction makes, if that is all of a policy.
+// settingsMadeBy returns the settings of the policy that an instruction creates, or nil if it
+// does not create a complete policy.
 func settingsMadeBy(instr ssa.Instruction) *settings {
 	var name vocab.Name
 	switch instr := instr.(type) {
@@ -61,10 +63,10 @@ func settingsMadeBy(instr ssa.Instruction) *settings {
 	return &s
 }
 
-// read adds what a policy, or part of one, says.
+// read adds the settings of a policy or of a part of one.
 func (s *settings) read(v ssa.Value) {
 	if _, isStruct := v.Type().Underlying().(*types.Struct); !isStruct {
-		v = source(v) // fields of a structure may be set after it was stored
+		v = source(v) // fields of a struct may be set after it was stored
 	}
 	if s.seen[v] {
 		return
@@ -100,7 +102,7 @@ func (s *settings) read(v ssa.Value) {
 	}
 }
 
-// typeName returns the name of a type, or of what it points to, for the table.
+// typeName returns the name, as used in the table, of a type or of the type that it points to.
 func typeName(t types.Type) (name vocab.Name) {
 	if obj := vocab.TypeName(t); obj != nil && obj.Pkg() != nil {
 		name = vocab.Name{Pkg: obj.Pkg().Path(), Func: obj.Name()}
@@ -108,8 +110,8 @@ func typeName(t types.Type) (name vocab.Name) {
 	return name
 }
 
-// says adds what is known of a symbol that a part of a policy is made by, and reports whether
-// anything is. The part is nil if that is a field.
+// says adds the settings that the table lists for a symbol with which a part of a policy is
+// created. It reports whether there are any. The part is nil for a field.
 func (s *settings) says(name vocab.Name, part ssa.Value, args ...ssa.Value) bool {
 	rows := vocab.SettingsOf(name)
 	for _, row := range rows {
@@ -121,7 +123,7 @@ func (s *settings) says(name vocab.Name, part ssa.Value, args ...ssa.Value) bool
 	return len(rows) > 0
 }
 
-// call adds what is made by a call of the library, or by a function of this package.
+// call adds the settings of a part that a library call or a function of this package creates.
 func (s *settings) call(call *ssa.Call) {
 	args := argumentsOf(&call.Call)
 	if b, ok := call.Call.Value.(*ssa.Builtin); ok && b.Name() == "append" {
@@ -141,7 +143,8 @@ func (s *settings) call(call *ssa.Call) {
 	s.object(call)
 }
 
-// function adds what a function value says: by its name, by what it returns, or by what it sets.
+// function adds the settings of a function value: those that the table lists for its name, or
+// those of the value that it returns or of the parameter that it sets.
 func (s *settings) function(fn *ssa.Function) {
 	if fn == nil {
 		s.vague = true
@@ -161,8 +164,8 @@ func (s *settings) function(fn *ssa.Function) {
 	}
 }
 
-// object adds what the fields of an object are set to, and what its methods are given. Functions
-// of other packages may change what they are given.
+// object adds the settings from the fields and the method calls of an object. Functions of
+// other packages may change any object that they are passed.
 func (s *settings) object(v ssa.Value) {
 	_, pointer := v.Type().Underlying().(*types.Pointer)
 	for _, ref := range usesOf(v) {
@@ -186,7 +189,7 @@ func (s *settings) object(v ssa.Value) {
 	}
 }
 
-// field adds what a field of an object is set to, or the fields of that.
+// field adds the setting that a store to a field makes. It includes fields of nested structs.
 func (s *settings) field(at *ssa.FieldAddr) {
 	for _, use := range *at.Referrers() {
 		switch use := use.(type) {
@@ -205,8 +208,8 @@ func (s *settings) field(at *ssa.FieldAddr) {
 	}
 }
 
-// given adds what a call does with an object. A method that returns the same type returns the
-// object.
+// given adds the settings from a method call on an object. A method that returns the same type
+// is assumed to return the object itself.
 func (s *settings) given(v ssa.Value, call *ssa.Call) {
 	callee, _ := flow.StaticCallee(&call.Call)
 	made := vocab.TypeName(v.Type())
@@ -224,7 +227,7 @@ func (s *settings) given(v ssa.Value, call *ssa.Call) {
 	}
 }
 
-// load adds what a variable says: one of the library, or a structure.
+// load adds the settings of a variable: a variable of the library, or one that holds a struct.
 func (s *settings) load(load *ssa.UnOp) {
 	_, known := load.Type().Underlying().(*types.Struct)
 	switch variable := load.X.(type) {
@@ -246,7 +249,7 @@ func (s *settings) load(load *ssa.UnOp) {
 	s.object(load.X)
 }
 
-// apply adds what a row says of some arguments.
+// apply adds the settings of a table row, which may refer to the arguments.
 func (s *settings) apply(row *vocab.Setting, args []ssa.Value) {
 	var arg ssa.Value
 	if row.Arg < len(args) {
@@ -292,7 +295,7 @@ func (s *settings) apply(row *vocab.Setting, args []ssa.Value) {
 	}
 }
 
-// set notes that a setting is given.
+// set records the value of a setting.
 func (s *settings) set(of vocab.Saying, v ssa.Value) {
 	v = origin(v)
 	if old, again := s.values[of]; again && old != v {
@@ -301,7 +304,7 @@ func (s *settings) set(of vocab.Saying, v ssa.Value) {
 	s.values[of] = v
 }
 
-// limit adds a limit, or that there is none.
+// limit records that a limit is set, or that it is lifted.
 func (s *settings) limit(of vocab.Bounds, lifts bool) {
 	if lifts {
 		s.lifted |= of
@@ -310,7 +313,7 @@ func (s *settings) limit(of vocab.Bounds, lifts bool) {
 	}
 }
 
-// count adds the number of attempts or retries that is given.
+// count records the maximum number of attempts or retries that is set.
 func (s *settings) count(row *vocab.Setting) {
 	n, ok := s.values[row.Says].(*ssa.Const)
 	if !ok || n.Value == nil || n.Value.Kind() != constant.Int {
@@ -322,12 +325,12 @@ func (s *settings) count(row *vocab.Setting) {
 	if row.Says == vocab.Retries {
 		most++
 	}
-	if exact && most <= 1000 { // more than anybody counts to
+	if exact && most <= 1000 { // higher numbers are treated as unknown
 		s.attempts = int(max(most, 0))
 	}
 }
 
-// duration returns the constant that a setting is given, or what it is if it is not given.
+// duration returns the constant value of a setting, or the default unset if it is not set.
 func (s *settings) duration(of vocab.Saying, unset time.Duration) (d time.Duration, known bool) {
 	v, given := s.values[of]
 	if !given {
@@ -336,7 +339,7 @@ func (s *settings) duration(of vocab.Saying, unset time.Duration) (d time.Durati
 	return durationOf(v)
 }
 
-// number returns the constant number that a setting is given, or 0 if that is not known.
+// number returns the constant number of a setting, or 0 if it is unknown.
 func (s *settings) number(of vocab.Saying) float64 {
 	c, ok := s.values[of].(*ssa.Const)
 	if !ok || c.Value == nil {
@@ -346,8 +349,8 @@ func (s *settings) number(of vocab.Saying) float64 {
 	return n
 }
 
-// madeBy returns what a function of this package, which v is a call of, returns in the one
-// place where it returns, or nil.
+// madeBy returns the value that a call of a function of this package returns, if the function
+// has a single return statement. Otherwise it returns nil.
 func madeBy(v ssa.Value) ssa.Value {
 	call, ok := v.(*ssa.Call)
 	if !ok || call.Call.StaticCallee() == nil {
@@ -363,7 +366,7 @@ func madeBy(v ssa.Value) ssa.Value {
 	return made
 }
 
-// usesOf returns the instructions that use a value, which may be a variable of the package.
+// usesOf returns the instructions that use a value. The value may be a package variable.
 func usesOf(v ssa.Value) (uses []ssa.Instruction) {
 	variable, ok := v.(*ssa.Global)
 	if !ok {

@@ -31,9 +31,9 @@ func runSharedBackOff(pass *analysis.Pass, r *report) {
 	}
 }
 
-// isShared reports whether other calls use a part of the policy of a call that counts: any calls
-// if nothing resets it, otherwise those that may be made at the same time. Others call the
-// functions of a library as they like.
+// isShared reports whether other calls use a stateful part of this call's policy. If each call
+// resets the state, only concurrent calls matter. Functions of a library may be called
+// concurrently.
 func (p *plan) isShared(call *ssa.Call, fns []*ssa.Function, library bool) bool {
 	if slices.ContainsFunc(p.variables, func(variable ssa.Value) bool {
 		_, global := variable.(*ssa.Global)
@@ -53,7 +53,8 @@ func (p *plan) isShared(call *ssa.Call, fns []*ssa.Function, library bool) bool 
 	})
 }
 
-// isUsedBefore reports whether each path to a call has another that uses a part of a policy.
+// isUsedBefore reports whether every path to a call contains another call that uses the same
+// stateful part of a policy.
 func isUsedBefore(part ssa.Value, call *ssa.Call) bool {
 	return slices.ContainsFunc(callsOf(call.Parent()), func(earlier *ssa.Call) bool {
 		p := planOf(&earlier.Call)
@@ -61,15 +62,15 @@ func isUsedBefore(part ssa.Value, call *ssa.Call) bool {
 	})
 }
 
-// isOnce reports whether a call is made when the program starts, and not again.
+// isOnce reports whether a call is made only once, when the program starts.
 func isOnce(call *ssa.Call) bool {
 	name := call.Parent().Name()
 	return call.Parent().Signature.Recv() == nil &&
 		(name == "main" || name == "init" || strings.HasPrefix(name, "init#")) && flow.Around(call) == nil
 }
 
-// isStartedAgain reports whether a loop that something was made before starts goroutines of a
-// function literal: by go, or by a method Go of a group.
+// isStartedAgain reports whether a loop starts goroutines with a function literal, by a go
+// statement or a method named Go, after the value made was created before the loop.
 func isStartedAgain(fn *ssa.Function, made ssa.Instruction) bool {
 	isLiteral := func(v ssa.Value) bool {
 		c, ok := v.(*ssa.MakeClosure)
@@ -88,8 +89,8 @@ func isStartedAgain(fn *ssa.Function, made ssa.Instruction) bool {
 	return false
 }
 
-// isStateful reports whether all that functions store in a variable or field counts, as far as it
-// is not read from there.
+// isStateful reports whether every known value that functions store in a variable or field
+// keeps state between calls.
 func isStateful(fns []*ssa.Function, variable ssa.Value) bool {
 	counts := false
 	for _, fn := range fns {
@@ -108,7 +109,8 @@ func isStateful(fns []*ssa.Function, variable ssa.Value) bool {
 	return counts
 }
 
-// isSameVariable reports whether two addresses are of one variable of the package, or of one field.
+// isSameVariable reports whether two addresses refer to the same package variable or the same
+// field.
 func isSameVariable(a, b ssa.Value) bool {
 	x, ok := a.(*ssa.FieldAddr)
 	y, also := b.(*ssa.FieldAddr)

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// ssaForm is buildssa, except for packages on which that panics, about which nothing
-// is reported, and for dependencies, as drivers ask for the facts of everything that is
-// imported. SrcFuncs has the function that gives the variables of the package their values
-// as well, with the literals in it.
+// ssaForm wraps buildssa. It returns an empty result for packages on which buildssa panics, so
+// that nothing is reported about them. It also does so for dependencies, because drivers ask
+// for the facts of all imported packages. SrcFuncs also contains the function that initializes
+// the package variables, with its literals.
 var ssaForm = &analysis.Analyzer{
 	Name:       "retryssa",
 	Doc:        "retryssa: build the SSA form of a package, if that can be done",

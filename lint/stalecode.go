@@ -19,7 +19,7 @@ func runStaleCode(pass *analysis.Pass, r *report) {
 		}
 		src, err := pass.ReadFile(pass.Fset.File(file.FileStart).Name())
 		if err != nil {
-			continue // what cannot be read is not judged
+			continue // a file that cannot be read is not checked
 		}
 		if gensum.Edited(src) {
 			r.at(file.Name.Pos(), file.Name.End(), Proven, "RL502",

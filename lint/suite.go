@@ -21,7 +21,7 @@ import (
 // used.
 var Suite = append(slices.Clip(reporting), Directives)
 
-// reporting are the analyzers that directives are about.
+// reporting contains the analyzers whose findings directives can suppress.
 var reporting = []*analysis.Analyzer{
 	UnboundedRetry, DeafWait, NoDelay, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll,
 	EndlessConflict, HotLoop,
@@ -31,7 +31,7 @@ var reporting = []*analysis.Analyzer{
 	PolicyLiteral, CapacityLiteral,
 }
 
-// newRule returns an analyzer that reports some rules. The page of the first describes it.
+// newRule returns an analyzer that reports some rules. Its URL is the page of the first rule.
 func newRule(name string, run func(*analysis.Pass, *report), ids []string,
 	requires ...*analysis.Analyzer) *analysis.Analyzer {
 	return &analysis.Analyzer{
@@ -48,7 +48,7 @@ func newRule(name string, run func(*analysis.Pass, *report), ids []string,
 	}
 }
 
-// pageOf returns the address of a rule's documentation.
+// pageOf returns the URL of a rule's documentation.
 func pageOf(rule string) string {
 	return "https://github.com/retrygen/retrygen/blob/main/docs/rules/" + rule + ".md"
 }
@@ -62,20 +62,20 @@ func docOf(analyzer string, ids ...string) string {
 	return doc
 }
 
-// informing are the ids of rules that are reported although they only inform, or only with
-// weaker evidence.
+// informing lists, separated by commas, the ids of rules that the user enabled. They are
+// reported even if they are informational or their evidence is weak.
 var informing string
 
-// informs reports whether a rule is asked for by its id.
+// informs reports whether the user enabled a rule by its id.
 func informs(rule string) bool { return slices.Contains(strings.Split(informing, ","), rule) }
 
-// asleep reports whether a rule only informs, and is not asked for.
+// asleep reports whether a rule is informational and was not enabled.
 func asleep(rule string) bool {
 	return SeverityOf(rule) == rules.Info && !informs(rule)
 }
 
-// A report collects the diagnostics of one analyzer in one package, less those
-// that a directive suppresses.
+// A report collects the diagnostics of one analyzer in one package, except those that a
+// directive suppresses.
 type report struct {
 	pass *analysis.Pass
 	all  *directives
@@ -86,13 +86,15 @@ func newReport(pass *analysis.Pass) *report {
 	return &report{pass: pass, all: pass.ResultOf[directiveIndex].(*directives)}
 }
 
-// at reports rule at a node. If end is not valid the diagnostic is of a point.
+// at reports a rule at a range of positions. If end is not valid, the diagnostic refers to a
+// single position.
 func (r *report) at(pos, end token.Pos, evidence Evidence, rule, format string, args ...any) {
 	r.finding(analysis.Diagnostic{Pos: pos, End: end, Message: fmt.Sprintf(format, args...)}, evidence, rule)
 }
 
-// finding reports a diagnostic under a rule, unless a directive suppresses it or its evidence
-// is too weak for a rule that is not asked for by its id. Further rules refine its text.
+// finding reports a diagnostic under the first of the rules. It is dropped if a directive
+// suppresses it, or if its evidence is too weak and the rule was not enabled by its id. The
+// other rules add information to the text.
 func (r *report) finding(d analysis.Diagnostic, evidence Evidence, rules ...string) {
 	if obeyed := r.all.covering(r.pass.Fset.Position(d.Pos), rules[0]); obeyed != nil {
 		r.used = append(r.used, obeyed)
@@ -104,12 +106,12 @@ func (r *report) finding(d analysis.Diagnostic, evidence Evidence, rules ...stri
 	d.Category, d.URL = rules[0], pageOf(rules[0])
 	d.Message += tail(rules, evidence)
 	if r.isMapped(d.Pos) {
-		d.SuggestedFixes = nil // the next run of the program that wrote the file would undo them
+		d.SuggestedFixes = nil // the generator of the file would overwrite the fix
 	}
 	r.pass.Report(d)
 }
 
-// isMapped reports whether a line comment names another file as the source of pos.
+// isMapped reports whether a //line comment names another file as the source of pos.
 func (r *report) isMapped(pos token.Pos) bool {
 	file := r.pass.Fset.File(pos)
 	return file != nil && file.Name() != r.pass.Fset.Position(pos).Filename

@@ -24,7 +24,7 @@ func runTimeLimits(pass *analysis.Pass, r *report) {
 		for _, call := range callsOf(fn) {
 			r.ended(d.found, call)
 		}
-		needed := map[*ssa.Call]bool{} // more than there is: what may be taken besides is no news
+		needed := map[*ssa.Call]bool{} // calls that need more time than there is: what else they may take is not reported
 		for _, one := range d.of[fn] {
 			if outer := d.lifetime(one); one.exceeds(outer.Limit) && !needed[one.at] {
 				r.cut(d, one, outer)
@@ -34,7 +34,8 @@ func runTimeLimits(pass *analysis.Pass, r *report) {
 	}
 }
 
-// ended reports a call that derives a context with a timeout from one that has ended.
+// ended reports a call that derives a context with a timeout from a context that has already
+// ended.
 func (r *report) ended(found *attempt.Package, call *ssa.Call) {
 	if !attempt.IsTimed(call) || !found.HasEnded(call.Call.Args[0], call) {
 		return
@@ -46,13 +47,14 @@ func (r *report) ended(found *attempt.Package, call *ssa.Call) {
 	}
 }
 
-// exceeds reports whether a demand is of more than a context gives that ends after limit; 0 is no
-// limit. What is as long as that ends later, since it began later.
+// exceeds reports whether a demand is longer than the lifetime of its context. A limit of 0
+// means that there is no limit. A timeout or a first wait of equal length also exceeds it,
+// because it starts later and so ends later.
 func (one *demand) exceeds(limit time.Duration) bool {
 	return limit > 0 && (one.Length > limit || one.Length == limit && (!one.Needed || one.First))
 }
 
-// cut reports a demand of a context that ends earlier.
+// cut reports a demand whose context ends earlier.
 func (r *report) cut(d *demandFinder, one *demand, outer attempt.Lifetime) {
 	if attempt.IsTimed(one.at) && d.found.HasEnded(one.ctx, one.at) || d.isReportedWithin(one) {
 		return
@@ -62,7 +64,7 @@ func (r *report) cut(d *demandFinder, one *demand, outer attempt.Lifetime) {
 	switch {
 	case file == nil,
 		inTest(r.pass, shown.at.Pos()) && !shown.isTimeout(),
-		ast.IsGenerated(file) && !shown.isCall(): // what calls the generated function is reported
+		ast.IsGenerated(file) && !shown.isCall(): // the call of the generated function is reported
 		return
 	}
 	pos, end := callStart(file, shown.at.Pos()), shown.at.Pos()
@@ -78,14 +80,14 @@ func (r *report) cut(d *demandFinder, one *demand, outer attempt.Lifetime) {
 	}}, evidence, rule)
 }
 
-// isTimeout reports whether a call demands that derives a context.
+// isTimeout reports whether the demand comes from a call that derives a context.
 func (one *demand) isTimeout() bool { return !one.isCall() && !one.Needed && !one.Policy }
 
-// isCall reports whether a call of a function demands what that function asks for.
+// isCall reports whether the demand comes from a function call that passes a context on.
 func (one *demand) isCall() bool { return one.Depth > 0 }
 
-// shown returns where a demand is reported: what hand-written code of the package first asks for,
-// or the demand itself.
+// shown returns the demand at which a finding is reported: the outermost in hand-written code
+// of the package, or the demand itself.
 func (d *demandFinder) shown(one *demand) *demand {
 	for by := one; by != nil; by = by.inner {
 		if handwritten(d.pass, by.at.Pos()) != nil {
@@ -95,8 +97,8 @@ func (d *demandFinder) shown(one *demand) *demand {
 	return one
 }
 
-// isReportedWithin reports whether a function that is called demands too much of the context that
-// all of its callers give it.
+// isReportedWithin reports whether the same problem is already reported in a called function,
+// because all of its callers pass it such a context.
 func (d *demandFinder) isReportedWithin(one *demand) bool {
 	for by := one.inner; by != nil; by = by.inner {
 		if handwritten(d.pass, by.at.Pos()) != nil && by.exceeds(d.lifetime(by).Limit) {
@@ -106,8 +108,8 @@ func (d *demandFinder) isReportedWithin(one *demand) bool {
 	return false
 }
 
-// judge returns the rule that a demand breaks, and the evidence and the text of the finding. shown is
-// where it is reported.
+// judge returns the rule that a demand violates, and the evidence and text of the finding. The
+// finding is reported at shown.
 func (d *demandFinder) judge(one, shown *demand, outer attempt.Lifetime) (rule string, e Evidence, text string) {
 	limit, ends := d.describe(outer)
 	switch {
@@ -134,7 +136,7 @@ func (d *demandFinder) judge(one, shown *demand, outer attempt.Lifetime) (rule s
 	return "RL301", Proven, text
 }
 
-// needs returns the text about a retry that needs more time than its context has.
+// needs returns the message for a retry that needs more time than its context has.
 func needs(one, shown *demand, ends string) string {
 	what, are := shown.What, "are"
 	if shown.isCall() {
@@ -150,8 +152,8 @@ func needs(one, shown *demand, ends string) string {
 	return fmt.Sprintf("%s %s %v, but %s: make fewer attempts, or raise that timeout", what, are, one.Length, ends)
 }
 
-// mayBeCut returns the rule about a call that may take longer than its context lives. If no policy
-// says how long either is, the context may be meant to be shorter than what the function is made for.
+// mayBeCut returns the rule for a call that may take longer than its context lives. If no
+// policy sets either duration, the short context may be intended.
 func (d *demandFinder) mayBeCut(one *demand, outer attempt.Lifetime) (rule string, e Evidence) {
 	switch {
 	case d.found.Policies.Limiting(outer.By) != nil:
@@ -162,7 +164,7 @@ func (d *demandFinder) mayBeCut(one *demand, outer attempt.Lifetime) (rule strin
 	return "RL304", Named
 }
 
-// describe returns an outer limit, in a phrase and in a sentence.
+// describe returns an outer limit as a phrase and as a sentence.
 func (d *demandFinder) describe(outer attempt.Lifetime) (limit, ends string) {
 	if policy := d.found.Policies.Limiting(outer.By); policy != nil {
 		limit = fmt.Sprintf("%v (%s of policy %s)", outer.Limit, policy.AttemptLimit().Setting, policy.Name)

@@ -62,7 +62,8 @@ func (r *report) unlimited(file *ast.File, found *attempt.Package, c *retrier) {
 		text = fmt.Sprintf("end it when %s is closed, or pass %s", stop, limit)
 	}
 	var fixes []analysis.SuggestedFix
-	// One that it is given already, for another reason, does not help.
+	// If the call already takes the context for another purpose, passing it again does not
+	// help.
 	ctx := found.LiveContext(c.call)
 	takes := c.helper == nil || c.ctx != nil || c.fn != nil && found.Operation(c.fn).Context != nil
 	if ctx != nil && takes && !slices.Contains(common.Args, ctx) {
@@ -71,7 +72,7 @@ func (r *report) unlimited(file *ast.File, found *attempt.Package, c *retrier) {
 	}
 	evidence := Library
 	if inTest(r.pass, common.Pos()) || isGivenTest(c.call.Parent()) {
-		evidence = Named // the go command stops tests
+		evidence = Named // the go command limits the time of tests
 	}
 	name := ""
 	if common.IsInvoke() {
@@ -86,8 +87,9 @@ func (r *report) unlimited(file *ast.File, found *attempt.Package, c *retrier) {
 	}, evidence, rules...)
 }
 
-// stopChannel returns the name of a parameter that a call is not given, and that asks its function
-// to stop: a channel of nothing; or an empty string.
+// stopChannel returns the name of a parameter of the calling function, or of a function around
+// it, that asks the function to stop and that the call does not use: a channel without values.
+// It returns "" if there is none.
 func stopChannel(call ssa.CallInstruction) string {
 	for fn := call.Parent(); fn != nil; fn = fn.Parent() {
 		for _, p := range fn.Params {
@@ -109,7 +111,7 @@ func (r *report) continues(file *ast.File, call *ssa.Call, live ssa.Value, evide
 	}, min(Library, evidence), "RL202")
 }
 
-// advice returns what ends the retries of a call with a context.
+// advice returns what to do so that a context ends the retries of a call.
 func (c *retrier) advice() string {
 	twin := c.twin(c.call.Common())
 	if twin == "" {
@@ -118,15 +120,15 @@ func (c *retrier) advice() string {
 	return "call " + twin + " instead"
 }
 
-// A deafCall is a call of a helper that takes no context: that is what is to change.
+// A deafCall is a call of a helper that takes no context. The helper must change, not the call.
 type deafCall struct {
 	*ssa.Call
-	live     ssa.Value // what it continues after
+	live     ssa.Value // the context after whose end the call continues
 	evidence Evidence
 }
 
-// deaf reports a helper that takes no context, at the first of its calls in the package, with the
-// strongest evidence of all.
+// deaf reports a helper that takes no context. The report is at its first call in the package,
+// and has the strongest evidence of all calls.
 func (r *report) deaf(calls []deafCall) {
 	first, evidence, more := calls[0], calls[0].evidence, ""
 	for _, c := range calls {

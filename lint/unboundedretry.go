@@ -25,11 +25,11 @@ func runUnboundedRetry(pass *analysis.Pass, r *report) {
 			continue
 		}
 		if p := planOf(&t.Op.Call); p != nil && p.isEndless() {
-			continue // RL201 reports a library that never stops
+			continue // RL201 reports libraries that retry without a limit
 		}
 		pos := loopStart(file, t.Loop, t.Op)
 		if known := best[pos]; known != nil && known.Evidence == Proven {
-			continue // nothing is better evidence about the loop
+			continue // no other operation of the loop can have better evidence
 		}
 		e := t.Endless()
 		if e == nil {
@@ -40,14 +40,14 @@ func runUnboundedRetry(pass *analysis.Pass, r *report) {
 			order = append(order, pos)
 			best[pos] = e
 		case best[pos].Evidence < e.Evidence:
-			best[pos] = e // of several operations of a loop
+			best[pos] = e // several operations of one loop
 		}
 	}
 	for _, pos := range order {
 		e := best[pos]
 		why, rules := whyEndless(pass.Fset, e)
 		if inTest(pass, pos) || isGivenTest(e.Fn) || pass.Pkg.Name() == "main" && !e.LeavesProcess() {
-			e.Evidence = Named // the go command stops tests, their user stops programs that ask nobody else
+			e.Evidence = Named // the go command stops tests, and users stop programs that call nothing outside the process
 		}
 		d := analysis.Diagnostic{
 			Pos:     pos,
@@ -61,7 +61,7 @@ func runUnboundedRetry(pass *analysis.Pass, r *report) {
 	reportFrozen(pass, r)
 }
 
-// whyEndless returns why nothing ends a retry, and which rules that breaks.
+// whyEndless returns why a retry never ends, and which rules it violates.
 func whyEndless(fset *token.FileSet, e *attempt.Endless) (why string, rules []string) {
 	why, rules = "the loop ends only on success or on a different error", []string{"RL101"}
 	if e.Hurried {
@@ -93,7 +93,8 @@ func whyEndless(fset *token.FileSet, e *attempt.Endless) (why string, rules []st
 	return why, rules
 }
 
-// reportFrozen reports loops that repeat nothing: no attempt is left in them.
+// reportFrozen reports loops whose condition checks an error that the loop never assigns. They
+// repeat no operation, so they contain no attempt.
 func reportFrozen(pass *analysis.Pass, r *report) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, cond := range pass.ResultOf[attempts].(*attempt.Package).Frozen(fn) {
@@ -105,7 +106,7 @@ func reportFrozen(pass *analysis.Pass, r *report) {
 	}
 }
 
-// orderFix compares a counter by order in place of equality.
+// orderFix replaces a comparison of a counter for equality by a comparison of order.
 func orderFix(file *ast.File, missed *attempt.Missed) []analysis.SuggestedFix {
 	cmp := missed.Cmp
 	path, _ := astutil.PathEnclosingInterval(file, cmp.Pos(), cmp.Pos())

@@ -12,7 +12,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// elements returns what is put into a slice of variadic arguments.
+// elements returns the values in a slice of variadic arguments.
 func elements(v ssa.Value) (found []ssa.Value) {
 	slice, ok := v.(*ssa.Slice)
 	if !ok {
@@ -30,8 +30,8 @@ func elements(v ssa.Value) (found []ssa.Value) {
 	return found
 }
 
-// origin returns what a value was before it was converted or kept in a variable
-// that is assigned to once.
+// origin returns the original of a value that was converted, or stored in a variable that is
+// assigned only once.
 func origin(v ssa.Value) ssa.Value { return flow.Source(v, flow.Boxed|flow.Renamed|flow.Kept) }
 
 // isZero reports whether v is the number 0.
@@ -41,8 +41,8 @@ func isZero(v ssa.Value) bool {
 		constant.Sign(c.Value) == 0
 }
 
-// isCallOf reports whether v is a call of a package's function with one of the
-// names.
+// isCallOf reports whether v is a call of a function with one of the names in the package at
+// path.
 func isCallOf(v ssa.Value, path string, names ...string) bool {
 	call, ok := v.(*ssa.Call)
 	if !ok {
@@ -52,12 +52,12 @@ func isCallOf(v ssa.Value, path string, names ...string) bool {
 	return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == path && slices.Contains(names, fn.Name())
 }
 
-// isRootContext reports whether a call makes a context that is derived from none.
+// isRootContext reports whether a call creates a context that is not derived from another one.
 func isRootContext(call *ssa.Call) bool {
 	return flow.Known(&call.Call).Is(vocab.Roots) && len(call.Call.Args) == 0
 }
 
-// durationOf returns the constant number of nanoseconds that a value is.
+// durationOf returns the constant number of nanoseconds of a value, if it is constant.
 func durationOf(v ssa.Value) (time.Duration, bool) {
 	d, ok := flow.IntOf(v)
 	return time.Duration(d), ok && flow.IsBasic(v.Type(), types.IsInteger)

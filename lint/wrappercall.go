@@ -25,7 +25,6 @@ func runWrapperCall(pass *analysis.Pass, r *report) {
 			if callee == nil || !n.tries[call].Wrapper {
 				continue
 			}
-			// Have: a call of a wrapper
 			file := fileOf(pass, call.Pos())
 			if file == nil || ast.IsGenerated(file) {
 				continue
