@@ -8,7 +8,7 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 )
 
-// A Use is how a policy applies to one function.
+// A Use describes how a policy applies to one function.
 type Use struct {
 	*Policy
 	Key      bool   // pass an idempotency key in the context
@@ -23,13 +23,13 @@ type Use struct {
 	Check bind.Check // function that checks the results; its name is empty if there is none
 
 	HedgeField string     // the hedge of the function in Shared, or "" if it is not hedged
-	Release    bind.Check // function that releases results that are not used; its name is empty if there is none
+	Release    bind.Check // function that releases unused results; its name is empty if there is none
 }
 
 // gated reports whether attempts pass a gate.
 func (p *Policy) gated() bool { return p.Concurrency != "" || p.Rate != "" || p.Throttle != "" }
 
-// Refuses returns the setting of what may refuse an attempt, before anything was called,
+// Refuses returns the name of a setting that may refuse an attempt before the callee is called,
 // or "".
 func (p *Policy) Refuses() string {
 	switch {
@@ -45,7 +45,7 @@ func (p *Policy) Refuses() string {
 	return ""
 }
 
-// shares reports whether calls share anything in the process.
+// shares reports whether calls share any state in the process.
 func (u *Use) shares() bool { return u.Refuses() != "" || u.Budget != "" || u.HedgeField != "" }
 
 // A body emits the body of one wrapper.
@@ -55,16 +55,17 @@ type body struct {
 	use  *Use
 	call func(ctx jen.Code) *jen.Statement // emits a call of the callee; a nil ctx keeps the context
 	self *jen.Statement                    // the callee's receiver, if it is not a parameter
-	// shared is the struct with the breaker and the budget of the policy. group is
-	// the receiver with the budget of the unit.
+	// shared is the struct with the breaker and the budget of the policy. group is the receiver
+	// whose unit has the budget.
 	shared, group *jen.Statement
 	declared      []jen.Code // declarations of results that the signature does not name
-	types         []jen.Code // of the results
+	types         []jen.Code // the types of the results
 	empty         jen.Code   // the type of a command, without the pointer
 }
 
-// derives reports whether each attempt, including the first, needs a derived
-// context, for a limit on time or for the attempt number of a nested call.
+// derives reports whether each attempt, including the first, needs a derived context. It does
+// if there is a time limit, or if the policy is nested, because the context then carries the
+// attempt number.
 func (u *Use) derives(fn bind.Func) bool {
 	p := u.Policy
 	return fn.TakesContext() && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0 || p.Nested)
@@ -76,8 +77,8 @@ func (u *Use) declares(fn bind.Func) bool {
 	return u.Refuses() != "" || u.HedgeField != "" || u.derives(fn) && (u.Budget != "" || u.Unit >= 0)
 }
 
-// code emits the body. It has the shortest form that the policy allows: peeled,
-// derived, guarded, limited, looped, hedged or durable.
+// code emits the body, in the shortest form that the policy allows: peeled, derived, guarded,
+// limited, looped, hedged or durable.
 func (b body) code() []jen.Code {
 	if b.use.Step != nil {
 		return b.durable()
@@ -100,12 +101,12 @@ func (b body) code() []jen.Code {
 
 func (b body) derives() bool { return b.use.derives(b.fn) }
 
-// results emits the names of the results, and err the error.
+// results emits the names of the results, and err emits the name of the error.
 func (b body) results() *jen.Statement { return jen.List(ids(b.l.results)...) }
 func (b body) err() *jen.Statement     { return jen.Id(b.l.err) }
 
-// ctx emits the context of the call: a parameter, the context of a request or of a
-// builder, or context.Background().
+// ctx emits the context of the call: a parameter, the context of a request or a builder, or
+// context.Background().
 func (b body) ctx() *jen.Statement {
 	switch held := b.fn.Held; {
 	case b.fn.Ctx >= 0:
@@ -116,7 +117,7 @@ func (b body) ctx() *jen.Statement {
 		var ctx *jen.Statement
 		switch {
 		case held.Nil:
-			ctx = jen.Id(b.l.ctx) // see found
+			ctx = jen.Id(b.l.ctx) // declared by the code of found
 		case held.Param >= 0:
 			ctx = jen.Id(b.l.params[held.Param]).Op(held.Member)
 		default:
@@ -152,7 +153,7 @@ func (b body) next() jen.Code {
 //
 //	ctx = retry.EnsureIdempotencyKey(ctx)
 //
-// or, if a request has the context,
+// or, if the context is in a request,
 //
 //	req = req.WithContext(retry.EnsureIdempotencyKey(req.Context()))
 func (b body) key() []jen.Code {
@@ -189,7 +190,7 @@ func (b body) found() (code []jen.Code) {
 //
 //	call := policyRead.Begin()
 //
-// or, if calls share something,
+// or, if calls share any state,
 //
 //	call := policyRead.BeginWith(retry.Shared{Breaker: shared.UpstreamBreaker})
 func (b body) begin() *jen.Statement {
@@ -201,7 +202,7 @@ func (b body) begin() *jen.Statement {
 	return s.Dot("BeginWith").Call(jen.Qual(RuntimePath, "Shared").Values(fields...))
 }
 
-// sharedFields emits the fields of a retry.Shared with what the call shares.
+// sharedFields emits the fields of a retry.Shared with the state that the call shares.
 func (b body) sharedFields() (fields []jen.Code) {
 	field := func(name string, value jen.Code) {
 		fields = append(fields, jen.Id(name).Op(":").Add(value))
@@ -259,8 +260,7 @@ func (p printer) declare(fn bind.Func, l locals) (code []jen.Code) {
 	return code
 }
 
-// peeled emits the first attempt before the loop, so that a success costs one
-// comparison:
+// peeled emits the first attempt before the loop, so that a success costs one comparison:
 //
 //	user, err := s.next.Get(ctx, id)
 //	if err == nil {
@@ -271,8 +271,8 @@ func (p printer) declare(fn bind.Func, l locals) (code []jen.Code) {
 //		…
 //	}
 //
-// The call is declared outside the loop, since a variable of the loop would be
-// copied twice on each iteration.
+// The variable call is declared outside the loop, because each iteration would copy a variable
+// of the loop twice.
 func (b body) peeled() []jen.Code {
 	var first, later []jen.Code
 	if b.use.Budget != "" && b.use.Unit < 0 {
@@ -295,9 +295,9 @@ func (b body) derived() []jen.Code {
 	}
 }
 
-// guarded emits a first attempt that costs two atomic loads while the breaker is
-// closed. All other code is in a function literal, since its defer, its Call and
-// the reports to the breaker would slow down every success:
+// guarded emits a first attempt that costs two atomic loads while the breaker is closed. All
+// other code is in a function literal, because its defer, its Call and its reports to the
+// breaker would slow down every success:
 //
 //	shared := DefaultShared
 //	pass, ready := shared.UpstreamBreaker.Ready()
@@ -347,8 +347,8 @@ func (b body) guarded() []jen.Code {
 	)
 }
 
-// elsewhere emits a function literal with all code except the first attempt, and
-// its call. before is its code before the call begins.
+// elsewhere emits a function literal with all code except the first attempt, and a call of this
+// literal. The literal begins with the statements in before and begin.
 func (b body) elsewhere(before []jen.Code, begin jen.Code) jen.Code {
 	var params []jen.Code
 	for i, t := range b.types {
@@ -364,8 +364,8 @@ func (b body) elsewhere(before []jen.Code, begin jen.Code) jen.Code {
 		jen.Func().Params(params...).Params(b.types...).Block(append(slow, b.attempts(jen.Empty())...)...).Call(args...))
 }
 
-// limited emits a first attempt that costs two atomic operations while a limiter has
-// permits. The permit is returned before anything else, also after a panic:
+// limited emits a first attempt that costs two atomic operations while a limiter has permits.
+// The permit is returned immediately after the call, even if the callee panics:
 //
 //	shared := DefaultShared
 //	ready := shared.DbLimiter.TryAcquire()
@@ -404,8 +404,8 @@ func (b body) limited() []jen.Code {
 	)
 }
 
-// looped emits a loop in which something may refuse the first attempt as well, or
-// which derives a context for each attempt and has a budget:
+// looped emits a loop whose first attempt may be refused, too, or that derives a context for
+// each attempt and also has a budget:
 //
 //	call := policyRead.BeginWith(retry.Shared{Breaker: DefaultShared.UpstreamBreaker})
 //	defer call.End()
@@ -425,7 +425,7 @@ func (b body) decide(method string, args ...jen.Code) *jen.Statement {
 	return b.err().Op("=").Id(b.l.call).Dot(method).Call(append([]jen.Code{b.ctx()}, args...)...)
 }
 
-// attempts emits the loop of attempts of a call, and the return after the last:
+// attempts emits the loop of the attempts of a call, and the return statement after the loop:
 //
 //	for first; err == nil; err = call.Next(ctx, err) {
 //		if user, err = s.next.Get(call.Attempt(ctx), id); err == nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// A Part is something that calls share besides breakers and budgets: a limiter, a rate, a
-// throttle, or the hedge of one function.
+// A Part is something that calls share in addition to breakers and budgets: a limiter, a rate,
+// a throttle, or the hedge of one function.
 type Part struct {
-	Field     string    // of Shared: DbLimiter
-	Pkg, Type string    // of its type
+	Field     string    // the name of its field in Shared: DbLimiter
+	Pkg, Type string    // the package and the name of its type
 	Settings  any       // the argument of the constructor
 	From      *bind.Ref // the variable that holds it, or nil
-	Store     bool      // its state is in a store, not in the process
+	Store     bool      // its state is in a store instead of the process
 }
 
 // settings emits the argument of the constructor, or nil if there is none.
@@ -35,7 +35,7 @@ func (p *Part) settings() jen.Code {
 	return jen.Qual(p.Pkg, v.Type().Name()).Values(fieldsOf(v, in)...)
 }
 
-// constructor returns the name of the function that makes the part.
+// constructor returns the name of the function that creates the part.
 func (p *Part) constructor() string {
 	if p.Store {
 		return "NewShared" + p.Type
@@ -43,17 +43,16 @@ func (p *Part) constructor() string {
 	return Constructor(p.Pkg, p.Type)
 }
 
-// Constructor returns the name of the function that makes a value of a type which calls
-// share.
+// Constructor returns the name of the function that creates a value of a type that calls share.
 func Constructor(pkg, typ string) string {
-	if pkg == CapacityPath { // which has several
+	if pkg == CapacityPath { // this package has several constructors
 		return "New" + typ
 	}
 	return "New"
 }
 
-// LimiterField, RateField, ThrottleField and HedgeField return the name of a part in
-// Shared. A hedge has the name of a symbol.
+// LimiterField, RateField, ThrottleField and HedgeField return the name of the field of a part
+// in Shared. A hedge is named after the function that it is for.
 func LimiterField(name string) string  { return camel(name) + "Limiter" }
 func RateField(name string) string     { return camel(name) + "Rate" }
 func ThrottleField(name string) string { return camel(name) + "Throttle" }

@@ -120,7 +120,7 @@ func (d decorator) constructor(out *jen.File) {
 		Block(append(defaults, jen.Return(jen.Op("&").Add(d.self).Values(values...)))...).Line()
 }
 
-// method emits one method, which retries or, if use is nil, calls next once.
+// method emits one method. If use is nil, the method calls next once, without retries.
 func (d decorator) method(out *jen.File, fn bind.Func, use *Use) {
 	l := choose(fn, receiverName(d.Target.Name), d.outer(d.Wrapper, fn, use)...)
 	self := jen.Id(l.recv).Dot(d.next)
@@ -138,7 +138,7 @@ func (d decorator) method(out *jen.File, fn bind.Func, use *Use) {
 	decl.Line()
 }
 
-// shares reports whether some method shares something with other calls.
+// shares reports whether any method shares state with other calls.
 func (w *Wrapper) shares() bool {
 	return slices.ContainsFunc(w.By, func(u *Use) bool { return u != nil && u.shares() })
 }

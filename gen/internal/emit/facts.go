@@ -16,41 +16,41 @@ import (
 // FactsFunc is the name of the function that returns what is known about an error.
 const FactsFunc = "retryFacts"
 
-// RetryInfo is the import path of the package with the wait that the status of a
-// gRPC error may ask for.
+// RetryInfo is the import path of the package that defines RetryInfo messages. The status of a
+// gRPC error may ask for a wait with such a message.
 const RetryInfo = "google.golang.org/genproto/googleapis/rpc/errdetails"
 
-// A Client is a client of the policy file with its Go symbols. Its lists are in the
-// order in which they are tested.
+// A Client is a client of the policy file with its Go symbols. The elements of its lists are in
+// the order in which they are tested.
 type Client struct {
 	Name        string
 	Description string
 	Is, Test    []Symbols
 	Types       []Reader
 	Text        []Codes
-	Attempts    int      // that the client makes by itself; 0: not known
-	Packages    []string // import paths of the packages, and of those below, whose calls make them
+	Attempts    int      // attempts that each call of the client makes by itself; 0 if unknown
+	Packages    []string // import paths of the packages whose calls make these attempts; packages under them are included
 }
 
-// Symbols are variables or functions that mean one outcome.
+// Symbols are variables or functions that mean the same outcome.
 type Symbols struct {
 	Outcome string
 	Refs    []bind.Ref
 }
 
-// Codes are codes or texts that mean one outcome.
+// Codes are codes or texts that mean the same outcome.
 type Codes struct {
 	Outcome string
 	Values  []string
 }
 
-// A Reader is an error type of a client, and the paths that are read. A nil path
-// is absent.
+// A Reader is an error type of a client, with the paths to the values that are read from it. A
+// path is nil if the policy file does not name it.
 type Reader struct {
 	Type                                       bind.Ref
 	Status, Response, GRPC, RetryAfter, Lookup *bind.Path
-	Codes                                      []Codes // of Lookup
-	Outcome                                    string  // of every error of the type, or ""
+	Codes                                      []Codes // the codes that the value at Lookup may have
+	Outcome                                    string  // the outcome of every error of the type, or ""
 }
 
 // ReaderFunc returns the name of the function that reads the errors of a client.
@@ -59,7 +59,7 @@ func ReaderFunc(client string) string { return lowerFirst(camel(client)) + "Fact
 // GRPCReader is the name of the function that reads the status of gRPC errors.
 const GRPCReader = "grpcFacts"
 
-// readerLocals are the names of variables inside of the functions that read errors.
+// readerLocals are the names of variables in the functions that read errors.
 var readerLocals = []string{"f", "e", "ok", "v", "item", "code", "text", "s", "detail", "info", "read", "wait"}
 
 // HasFacts reports whether the errors of any client are read.
@@ -114,13 +114,13 @@ func (f *File) factsImports(paths map[string]string) {
 	if f.RetryInfo {
 		paths[RetryInfo] = "errdetails"
 	}
-	delete(paths, "") // of the package itself
+	delete(paths, "") // the package of the file itself
 }
 
-// isAny reports whether a code means every code.
+// isAny reports whether a code matches every code.
 func isAny(code string) bool { return code == "*" }
 
-// hasStart reports whether any code is the start of others.
+// hasStart reports whether one of the codes is a prefix, which ends with a *.
 func (c Codes) hasStart() bool {
 	return slices.ContainsFunc(c.Values, func(v string) bool { return strings.HasSuffix(v, "*") && !isAny(v) })
 }
@@ -176,8 +176,8 @@ func (p printer) facts(out *jen.File) {
 	}
 }
 
-// AttemptsConst is the name of the constant by which retrylint knows the attempts
-// that clients make by themselves.
+// AttemptsConst is the name of the constant from which retrylint learns how many attempts
+// clients make by themselves.
 const AttemptsConst = "retryClients"
 
 // HasAttempts reports whether any client makes several attempts by itself.
@@ -207,7 +207,7 @@ func (p printer) attempts(out *jen.File) {
 		}
 	}
 	out.Const().Id(AttemptsConst).Op("=").Custom(jen.Options{Separator: " +\n"}, lines...).Line()
-	out.Const().Id("_").Op("=").Id(AttemptsConst).Line() // or linters report it as unused
+	out.Const().Id("_").Op("=").Id(AttemptsConst).Line() // otherwise, linters report it as unused
 }
 
 // client emits
@@ -286,7 +286,7 @@ func textCases(list []Codes) (cases []oneCase) {
 	return cases
 }
 
-// A oneCase is a case of a switch without a value, or an if.
+// A oneCase is a case of a switch without a tag, or an if statement.
 type oneCase struct {
 	tests []jen.Code
 	body  jen.Code
@@ -325,19 +325,19 @@ func inLines(list []jen.Code) jen.Code {
 	return jen.Custom(jen.Options{Separator: ",\n"}, append(lines, jen.List(line...))...)
 }
 
-// literalOf emits the facts of an outcome, as retry.Facts{Permanent: true}.
+// literalOf emits the facts of an outcome, such as retry.Facts{Permanent: true}.
 func literalOf(outcome string) jen.Code {
 	field, value := fieldOf(outcome)
 	return jen.Qual(RuntimePath, "Facts").Values(jen.Id(field).Op(":").Add(value))
 }
 
-// assign emits the outcome as a change of f, as f.Permanent = true.
+// assign emits an assignment of an outcome to a field of f, such as f.Permanent = true.
 func assign(outcome string) jen.Code {
 	field, value := fieldOf(outcome)
 	return jen.Id("f").Dot(field).Op("=").Add(value)
 }
 
-// fieldOf returns the one field that an outcome sets, and its value.
+// fieldOf returns the only field that an outcome sets, and its value.
 func fieldOf(outcome string) (string, jen.Code) {
 	facts := reflect.ValueOf(policy.FactsOf(outcome))
 	for field, value := range facts.Fields() {

@@ -26,17 +26,17 @@ func FaultyName(name string) string {
 // HasDoubles reports whether the file binds whole types.
 func (f *File) HasDoubles() bool { return len(f.whole()) > 0 }
 
-// HasTests reports whether the file has doubles, or policies that a test can play.
+// HasTests reports whether the file has doubles, or policies whose plays a test can run.
 func (f *File) HasTests() bool { return f.HasDoubles() || len(printer{file: *f}.played()) > 0 }
 
-// RenderFaults returns the source of the doubles of the bound types, for builds with
+// RenderFaults returns the source of the doubles of the bound types, for builds with the tag
 // FaultsTag.
 func RenderFaults(f File) ([]byte, error) {
 	return render(f, FaultsTag, []string{RetrytestPath}, printer.doubles)
 }
 
-// RenderTests returns the source of the doubles and of the tests of f, for tests in
-// builds without FaultsTag.
+// RenderTests returns the source of the doubles and the tests of f, for tests in builds without
+// the tag FaultsTag.
 func RenderTests(f File) ([]byte, error) {
 	return render(f, "!"+FaultsTag, []string{RetrytestPath, "testing", "testing/synctest"},
 		func(p printer, out *jen.File) {

@@ -2,8 +2,7 @@ package emit
 
 import "github.com/dave/jennifer/jen"
 
-// hedged emits a loop of attempts that make a second request if the first one takes
-// long:
+// hedged emits a loop whose attempts make a second request if the first one takes long:
 //
 //	for err = call.Admit(ctx); err == nil; err = call.Next(ctx, err) {
 //		var race struct {
@@ -27,11 +26,11 @@ import "github.com/dave/jennifer/jen"
 //	}
 //	return user, err
 //
-// A result of the second request that is not used is released, if the binding says how:
+// If the binding names a function for it, an unused result of the second request is released:
 //
 //	race.Release = func() { closeRows(race.rows) }
 //
-// The first request has none that is not used: it has failed when the second one wins.
+// The first request has no unused result: the second one wins only if the first has failed.
 func (b body) hedged() []jen.Code {
 	race := jen.Id(b.l.race)
 	fields := []jen.Code{jen.Qual(RuntimePath, "Race")}
@@ -66,8 +65,8 @@ func (b body) hedged() []jen.Code {
 	return append(code, b.returnFailure()...)
 }
 
-// checked emits a call whose results are assigned to some variables, and the check of
-// them.
+// checked emits a call that assigns its results to the given variables, and the check of these
+// results.
 func (b body) checked(results []jen.Code, call *jen.Statement) []jen.Code {
 	code := []jen.Code{jen.List(results...).Op("=").Add(call)}
 	check := b.use.Check

@@ -6,7 +6,7 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// job emits, for a wrapper whose durable step is a job as well,
+// job emits, for a wrapper whose durable step can also run as a job,
 //
 //	// HandleCopy registers Copy as the handler of runs with the name "copy". …
 //	func HandleCopy(engine *durable.Engine, options ...durable.HandleOption) {
@@ -15,8 +15,9 @@ import (
 //			Copy, options...)
 //	}
 //
-// It has the receiver of the wrapper, or takes the receiver of the callee as the wrapper
-// does. b is the body of the wrapper, and callee what that calls.
+// The function has the same receiver as the wrapper. If the wrapper takes the receiver of the
+// callee as a parameter, so does this function. b is the body of the wrapper, and callee is the
+// function that the wrapper calls.
 func (p printer) job(out *jen.File, w Wrapper, b body, callee *jen.Statement) {
 	if w.Job == "" {
 		return
@@ -40,8 +41,8 @@ func (p printer) job(out *jen.File, w Wrapper, b body, callee *jen.Statement) {
 	out.Add(decl.Id(w.Job).Params(params...).Block(append(code, call)...)).Line()
 }
 
-// jobID emits the function that returns the id of the step. input is the type of the
-// parameter after the context.
+// jobID emits the function that returns the id of the step. input is the type of the parameter
+// that follows the context.
 func (b body) jobID(input *jen.Statement) *jen.Statement {
 	param := input
 	id, _, _ := b.use.arguments(b.fn, b.l.params)
@@ -54,11 +55,11 @@ func (b body) jobID(input *jen.Statement) *jen.Statement {
 		Custom(sameLine, jen.Return(b.stepID(id)))
 }
 
-// sameLine is a block on one line.
+// sameLine formats a block on one line.
 var sameLine = jen.Options{Open: "{ ", Close: " }"}
 
-// jobAttempt emits one attempt of a job: the callee, if its results are those of an
-// attempt.
+// jobAttempt emits the function that makes one attempt of a job. It is the callee itself, if an
+// attempt returns the same results.
 func (b body) jobAttempt(input, callee *jen.Statement) *jen.Statement {
 	values := b.values()
 	if failure, _ := b.failure(); failure == nil && len(values) == 1 {

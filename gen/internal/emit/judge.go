@@ -4,10 +4,9 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// failure returns the expression of the error of an attempt that the callee does
-// not return: the error of a command, or of a check. If cond is not nil, expr is
-// evaluated only if cond is true. failure returns nil if the callee returns the
-// error.
+// failure returns the expression for an error of an attempt that is not a result of the callee:
+// the error of a command, or of a check. If cond is not nil, expr is evaluated only if cond is
+// true. If the callee returns the error, failure returns nil.
 func (b body) failure() (expr, cond *jen.Statement) {
 	results := ids(b.l.results)
 	check := b.use.Check
@@ -29,15 +28,15 @@ func (b body) failure() (expr, cond *jen.Statement) {
 	return nil, nil
 }
 
-// first emits an attempt that declares its results, and then, the code after a
-// success:
+// first emits an attempt that declares its results, and the statements in then, which run after
+// a success:
 //
 //	user, err := s.next.Get(ctx, id)
 //	if err == nil {
 //		return user, nil
 //	}
 //
-// The error of a command, and the error of a check, follow the call:
+// The error of a command, or the error of a check, follows the call:
 //
 //	cmd := s.next.Get(ctx, key)		user, err := s.next.Get(ctx, id)
 //	var err error				if err == nil {
@@ -66,8 +65,8 @@ func (b body) first(call *jen.Statement, then ...jen.Code) []jen.Code {
 	return append(code, jen.If(b.err().Op("==").Nil()).Block(then...))
 }
 
-// try emits an attempt whose results are declared already, and then, the code if
-// the condition success is true. err must be nil before it:
+// try emits an attempt whose results are already declared, and the statements in then, which
+// run if the condition success is true. err must be nil before the attempt:
 //
 //	if user, err = s.next.Get(…); err == nil {
 //		return user, nil
@@ -96,9 +95,9 @@ func (b body) failIf(cond, failure *jen.Statement) jen.Code {
 // succeeded emits err == nil.
 func (b body) succeeded() *jen.Statement { return b.err().Op("==").Nil() }
 
-// returnFailure emits the return after the last attempt: of its results, or of
-// the results of the fallback. If no attempt was made, it creates a result that holds the
-// error, if it can:
+// returnFailure emits the return statement after the last attempt. It returns the results of
+// that attempt, or those of the fallback. If no attempt was made and the result type can hold
+// an error, it creates a result with the error:
 //
 //	if cmd == nil {
 //		cmd = &redis.StringCmd{}
@@ -127,8 +126,8 @@ func (b body) returnFailure() (code []jen.Code) {
 	return append(code, jen.Return(f.Call(append(ids(args), b.err())...)))
 }
 
-// success emits the return of a success, after the code that reports it to the
-// breaker and the budget.
+// success emits the return statement after a success. The statements in before report the
+// success to the breaker and the budget.
 func (b body) success(before ...jen.Code) []jen.Code {
 	values := ids(b.l.results)
 	if b.fn.HasError {

@@ -12,17 +12,17 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// given has the code for fields of a struct that are not emitted from their
-// values, by name. A field with nil is left out.
+// given contains the code for fields of a struct, by name, that are not emitted from their
+// values. A field whose code is nil is omitted.
 type given map[string]jen.Code
 
-// fieldsOf emits the fields of a struct that are not zero, in their order:
+// fieldsOf emits the fields of a struct that are not zero, in the order of their declarations:
 //
 //	MaxElapsed: time.Minute, Nested: true
 //
-// The strategy is emitted even if it is the default, since the fields after it
-// depend on it. The structs are plain data of the runtime: a new field there
-// needs no change here unless its type is new.
+// The strategy is emitted even if it is the default, because it gives meaning to the fields
+// after it. The structs are plain data of the runtime: a new field there needs no change here
+// unless its type is new.
 func fieldsOf(v reflect.Value, in given) (list []jen.Code) {
 	for i := range v.NumField() {
 		name, field := v.Type().Field(i).Name, v.Field(i)
@@ -37,8 +37,7 @@ func fieldsOf(v reflect.Value, in given) (list []jen.Code) {
 	return list
 }
 
-// valueOf emits a value of a field of a policy, as a constant of the runtime if
-// there is one.
+// valueOf emits the value of a field, as a constant of the runtime if there is one.
 func valueOf(v reflect.Value) jen.Code {
 	switch x := v.Interface().(type) {
 	case time.Duration:
@@ -103,7 +102,7 @@ func oneLine(v reflect.Value) jen.Code {
 	return jen.Qual(v.Type().PkgPath(), v.Type().Name()).Values(fieldsOf(v, nil)...)
 }
 
-// sliceOf emits a slice: structs on lines of their own, other values on one.
+// sliceOf emits a slice. Structs are on separate lines, and other values are on one line.
 func sliceOf(v reflect.Value) jen.Code {
 	elem := v.Type().Elem()
 	literal := jen.Index()
@@ -159,8 +158,7 @@ func class(c retry.Class) jen.Code {
 	return jen.Lit(string(c))
 }
 
-// durationExpr emits d in the greatest unit that divides it, such as
-// 250 * time.Millisecond.
+// durationExpr emits d in the largest unit that divides it, such as 250 * time.Millisecond.
 func durationExpr(d time.Duration) jen.Code {
 	if d == retry.None {
 		return jen.Qual(RuntimePath, "None")

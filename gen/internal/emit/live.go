@@ -9,10 +9,10 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// The names of what generated code declares for policies that may change while the program
+// The names of declarations in generated code for policies that may change while the program
 // runs.
 const (
-	LiveFunc = "LivePolicies" // the function that returns them
+	LiveFunc = "LivePolicies" // the function that returns these policies
 	TextVar  = "policyFile"   // the constant with the text of the policy file
 )
 
@@ -120,7 +120,7 @@ func (p printer) sharedParts() (fields []jen.Code) {
 	return fields
 }
 
-// text emits the policy file, as a raw string if Go can write it as one.
+// text emits the text of the policy file, as a raw string literal if possible.
 func (p printer) text(out *jen.File) {
 	literal := "`" + p.file.Text + "`"
 	if !isRaw(p.file.Text) {
@@ -131,7 +131,7 @@ func (p printer) text(out *jen.File) {
 	out.Const().Id(TextVar).Op("=").Op(literal).Line()
 }
 
-// isRaw reports whether a raw string has a text unchanged.
+// isRaw reports whether a raw string literal can represent a text unchanged.
 func isRaw(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsAny(text, "`\r\x00\uFEFF")
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 )
 
-// The functions below derive generated names from bound symbols and from names of the
-// policy file.
+// The functions below derive generated names from bound symbols and from names in the policy
+// file.
 
 // WrapperName returns the name of the wrapper of a function, method or type.
 func WrapperName(name string) string {
@@ -74,8 +74,8 @@ func lowerFirst(s string) string {
 // import it.
 const DurablePath = RuntimePath + "/durable"
 
-// The import paths of what generated code of durable steps calls, and of what
-// processes share through a store.
+// The import paths of the package that the generated code of durable steps calls, and of the
+// package with the state that processes share through a store.
 const (
 	StepAPIPath = DurablePath + "/genapi"
 	SharedPath  = DurablePath + "/shared"
@@ -144,9 +144,9 @@ func imported(f File) map[string]string {
 	return paths
 }
 
-// aliases chooses the name of every import: the package's own name, followed by a
-// number if the package, another import or Go itself has that name. Jennifer
-// reserves "err".
+// aliases chooses the name of every import. It is the package's own name, followed by a number
+// if the analyzed package, another import or Go itself uses that name. The name err is avoided
+// because jennifer reserves it.
 func aliases(f File, paths map[string]string) map[string]string {
 	used := map[string]bool{"err": true, "init": true}
 	if f.HasFacts() {
@@ -191,10 +191,10 @@ func typesOf(t *bind.Target) (all []bind.Type) {
 	return all
 }
 
-// A scope has the names in use in one function.
+// A scope holds the names that are in use in one function.
 type scope map[string]bool
 
-// name returns want, or want with a number if it is in use, and adds it.
+// name returns want, or want with a number if it is in use, and marks it as used.
 func (s scope) name(want string) string {
 	name := want
 	for n := 2; s[name] || token.IsKeyword(name); n++ {
@@ -204,33 +204,34 @@ func (s scope) name(want string) string {
 	return name
 }
 
-// locals are the names inside one wrapper.
+// locals holds the names of variables inside one wrapper.
 type locals struct {
 	recv    string
 	params  []string
 	results []string
-	err     string // the last result, or a variable
+	err     string // the last result, or a separate variable
 	call    string
 	named   bool // the results are named in the signature
 
 	shared, pass, ready string
 
-	before, after string // of a double
+	before, after string // for a double
 
-	race string // of a hedged attempt; its first request has the context first
+	race string // for a hedged attempt; first is the context of its first request
 
-	starts []string // positions of the inputs that are rewound, in their order
+	starts []string // the start positions of the inputs that are rewound, in the order of the inputs
 
-	// Of a durable step: the context of an attempt, the copy of the step with its
-	// breaker and budget, the type and the value of several results, and whether
-	// the step has failed. first is the attempt before anything is recorded.
+	// For a durable step: ctx is the context of an attempt, step is the copy of the step with
+	// its breaker and budget, record and all are the type and the value of several results, and
+	// failed reports whether the step has failed. first is the attempt that is made before
+	// anything is recorded.
 	ctx, step, record, all, failed, first string
 
-	engine, options string // of the function that registers the step as a job
+	engine, options string // for the function that registers the step as a job
 }
 
-// choose chooses the names inside a wrapper of fn. outer are the names outside
-// the wrapper that it refers to, which no local name may hide.
+// choose chooses the names inside a wrapper of fn. outer lists the names declared outside the
+// wrapper that it uses, which no local name may hide.
 func choose(fn bind.Func, recv string, outer ...string) locals {
 	s := scope{}
 	for _, name := range outer {
@@ -238,7 +239,7 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 	}
 	var l locals
 	l.named = len(fn.Results) > 0 && !slices.ContainsFunc(fn.Results, func(p bind.Param) bool { return unnamed(p.Name) })
-	// The names in the signature come first, since they are part of the docs.
+	// The names in the signature come first, because they are part of the documentation.
 	l.params = make([]string, len(fn.Params))
 	l.results = make([]string, len(fn.Results))
 	for i, p := range fn.Params {
@@ -296,7 +297,7 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 	return l
 }
 
-// unnamed reports whether a parameter has no name that can be used.
+// unnamed reports whether a parameter has no usable name.
 func unnamed(name string) bool { return name == "" || name == "_" }
 
 // valueName returns a name for a value of type t, such as user for a *User. It

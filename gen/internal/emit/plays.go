@@ -18,8 +18,8 @@ const TestsFunc = "TestRetryPolicies"
 type played struct {
 	name   string // such as Store.Get
 	policy *Policy
-	call   []jen.Code // of a function with the parameters ctx and f
-	direct bool       // call is one of the policy, not of the wrapper
+	call   []jen.Code // the body of a function with the parameters ctx and f
+	direct bool       // the body calls the policy instead of the wrapper
 }
 
 // plays emits, for each policy that is tested,
@@ -27,7 +27,7 @@ type played struct {
 //	// playsRead lists …
 //	var playsRead = []retrytest.Play{ … }
 //
-// and the test that plays them.
+// and the test that runs them.
 func (p printer) plays(out *jen.File) {
 	list := p.played()
 	if len(list) == 0 {
@@ -81,9 +81,9 @@ func (p printer) playsOf(out *jen.File, policy *Policy) {
 	out.Var().Id(PlaysName(policy.Name)).Op("=").Index().Qual(RetrytestPath, "Play").Custom(multiline, list...).Line()
 }
 
-// playsOf returns the plays of a policy whose result is known. The classes of the policy
-// file may contain what is injected, if they test for an interface, or for the errors of
-// package context with which attempts that hang return.
+// playsOf returns the plays of a policy whose outcome is certain. The error classes of the
+// policy file may match injected errors. A class that tests for an interface may match any of
+// them, and a class with an error of package context may match an attempt that hangs.
 func (f *File) playsOf(policy *Policy) []retrytest.Play {
 	var anything, ended bool
 	for _, c := range f.Errors {
@@ -105,8 +105,8 @@ func (p printer) playFunc(body []jen.Code) *jen.Statement {
 		jen.Id("f").Op("*").Qual(RetrytestPath, "Faults")).Block(body...)
 }
 
-// played returns what is tested, in the order of the wrappers, with the generic functions
-// of policies after them.
+// played returns the functions that are tested, in the order of the wrappers. The generic
+// functions of policies follow.
 func (p printer) played() (list []played) {
 	add := func(name string, policy *Policy, wrapper []jen.Code) {
 		one := played{name, policy, wrapper, wrapper == nil}
@@ -143,7 +143,7 @@ func (p printer) played() (list []played) {
 	return list
 }
 
-// symbol returns the name of a function or method: Fetch, Client.Order.
+// symbol returns the name of a function or method, such as Fetch or Client.Order.
 func symbol(t *bind.Target) string {
 	if t.Kind == bind.MethodOf {
 		return t.Name + "." + t.Func.Name
@@ -151,15 +151,15 @@ func symbol(t *bind.Target) string {
 	return t.Name
 }
 
-// playable reports whether a test can call a method of a decorator whose next value is a
-// double: with zero values as arguments, and without a call of a function of the user.
+// playable reports whether a test can call a method of a decorator that wraps a double. The
+// call has zero values as arguments, and it must not call any function of the user.
 func playable(w Wrapper, fn bind.Func, use *Use) bool {
 	return len(w.Target.TypeParams) == 0 && fn.HasError && fn.Held == nil && fn.CtxType == "" &&
 		(fn.Ctx >= 0 || fn.Request < 0) && len(use.rewinds(fn)) == 0 && use.Fallback == "" && use.Unit < 0
 }
 
-// sharesOutside reports whether NewShared returns something that a variable of the
-// program holds. A test must not open its breaker.
+// sharesOutside reports whether NewShared returns a value that is held by a variable of the
+// program. A test must not open a breaker that is held this way.
 func (f *File) sharesOutside() bool {
 	return slices.ContainsFunc(f.Breakers, func(b Breaker) bool { return b.From != nil }) ||
 		slices.ContainsFunc(f.Budgets, func(b Budget) bool { return b.From != nil }) ||

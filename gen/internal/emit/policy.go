@@ -9,7 +9,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A printer emits the declarations of one file. It has one method for each kind.
+// A printer emits the declarations of one file. It has a method for each kind of declaration.
 type printer struct {
 	file    File
 	aliases map[string]string
@@ -19,8 +19,8 @@ type printer struct {
 //
 //	const _ = genapi.GeneratedV1
 //
-// with the package for durable steps in a file with such steps, whose constant
-// depends on the other one.
+// In a file with durable steps, it refers to the package for durable steps. The constant of
+// that package depends on the one for other calls.
 func (p printer) handshake(out *jen.File) {
 	path := GenapiPath
 	if p.file.HasSteps() {
@@ -30,8 +30,8 @@ func (p printer) handshake(out *jen.File) {
 	out.Const().Id("_").Op("=").Qual(path, "GeneratedV1").Line()
 }
 
-// AmplificationConst is the name of the constant by which retrylint knows the
-// value of limits.amplification.
+// AmplificationConst is the name of the constant from which retrylint learns the value of
+// limits.amplification.
 const AmplificationConst = "retryAmplification"
 
 // amplification emits
@@ -48,7 +48,7 @@ func (p printer) amplification(out *jen.File) {
 		wrap(AmplificationConst+" is the maximum number of attempts that nested retries may add up to. "+
 			"retrylint reads it (RL401)."))
 	out.Const().Id(AmplificationConst).Op("=").Lit(p.file.Amplification).Line()
-	out.Const().Id("_").Op("=").Id(AmplificationConst).Line() // or linters report it as unused
+	out.Const().Id("_").Op("=").Id(AmplificationConst).Line() // otherwise, linters report it as unused
 }
 
 // policy emits
@@ -76,7 +76,7 @@ func (p printer) policy(out *jen.File, one Policy) {
 	out.Var().Id(one.Var).Op("=").Add(literal).Line()
 }
 
-// inForce emits the policy for a call that begins now, as the receiver of a method:
+// inForce emits the current policy for a call that begins now, as the receiver of a method:
 //
 //	policyRead.Load()
 func (p *Policy) inForce() *jen.Statement {
@@ -86,7 +86,7 @@ func (p *Policy) inForce() *jen.Statement {
 	return jen.Id(p.Var)
 }
 
-// pointer emits a pointer to that policy.
+// pointer emits a pointer to the current policy.
 func (p *Policy) pointer() *jen.Statement {
 	if p.Reload {
 		return p.inForce()
@@ -96,7 +96,7 @@ func (p *Policy) pointer() *jen.Statement {
 
 var multiline = jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}
 
-// literal emits the fields of a policy, in their order.
+// literal emits the fields of a policy, in the order of their declarations.
 func (out printer) literal(p retry.Policy) []jen.Code {
 	in := given{"Classes": nil, "Facts": nil}
 	if len(p.Classes) > 0 {
@@ -108,7 +108,7 @@ func (out printer) literal(p retry.Policy) []jen.Code {
 	return fieldsOf(reflect.ValueOf(p), in)
 }
 
-// classesOf emits the error classes of a policy: the classes of the file, and the
+// classesOf emits the error classes of a policy: the classes of the policy file, and the
 // patterns of the policy itself.
 func (out printer) classesOf(p *retry.Policy) jen.Code {
 	var own []jen.Code

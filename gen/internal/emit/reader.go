@@ -11,8 +11,8 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 )
 
-// This file emits what a reader does with an error of its type: the paths that it
-// reads, and the switch over codes.
+// This file emits the code with which a reader reads an error of its type: the access to each
+// path, and the switch over codes.
 
 // read emits
 //
@@ -40,10 +40,11 @@ func (r *Reader) read() jen.Code {
 	})
 	read(r.GRPC, func(v *jen.Statement) []jen.Code { return set("GRPC")(jen.Uint32().Call(v)) })
 	read(r.RetryAfter, func(v *jen.Statement) []jen.Code {
-		if r.RetryAfter.Kind == bind.ValueHeader { // which may be one that cannot be parsed
+		if r.RetryAfter.Kind == bind.ValueHeader { // Wait also handles headers that cannot be parsed
 			return set("RetryAfter")(jen.Qual(RequestPath, "Wait").Call(v, jen.Id("f").Dot("Status")))
 		}
-		// A time that has passed and -1, which many clients have for none, ask for no wait.
+		// A time in the past asks for no wait. Neither does -1, which many clients use for the
+		// absence of a wait.
 		asked := jen.Id("wait").Op(":=").Add(wait(r.RetryAfter, v))
 		return []jen.Code{jen.If(asked, jen.Id("wait").Op(">").Lit(0)).Block(set("RetryAfter")(jen.Id("wait"))...)}
 	})
@@ -64,7 +65,8 @@ func (r *Reader) read() jen.Code {
 		jen.Id("ok")).Block(body...)
 }
 
-// wait emits a value as a wait. 0 and less mean none.
+// wait emits the conversion of a value to a duration. A duration of 0 or less means that there
+// is no wait.
 func wait(p *bind.Path, v *jen.Statement) jen.Code {
 	switch p.Kind {
 	case bind.ValueTime:
@@ -75,8 +77,8 @@ func wait(p *bind.Path, v *jen.Statement) jen.Code {
 	return v
 }
 
-// guarded emits what use returns for the value of a path that begins at base,
-// inside of the tests for nil and the loops that its steps need.
+// guarded emits the code that use returns for the value of a path that begins at base. It wraps
+// the code in the nil checks and the loops that the steps of the path need.
 func guarded(p *bind.Path, steps []bind.Step, base *jen.Statement, use func(*jen.Statement) []jen.Code) []jen.Code {
 	var tests []jen.Code
 	inside := func(body []jen.Code) []jen.Code {
@@ -117,15 +119,15 @@ func guarded(p *bind.Path, steps []bind.Step, base *jen.Statement, use func(*jen
 	return inside(use(value))
 }
 
-// A codeCase is the codes of one outcome in a switch.
+// A codeCase is a case of the switch over codes: the codes of one outcome.
 type codeCase struct {
 	outcome string
 	tests   []string
 }
 
-// lookup emits the switch over the codes: first whole codes, then ranges,
-// then beginnings, the longest first, and * last. For an element of a
-// slice, a code that is found ends the search.
+// lookup emits the switch over the codes: first exact codes, then ranges, then prefixes, the
+// longest first, and * last. If the path loops over a slice, the first element whose code is
+// found ends the loop.
 func (r *Reader) lookup(v *jen.Statement) []jen.Code {
 	whole, tests, rest := r.split()
 	end := slices.ContainsFunc(r.Lookup.Steps, func(s bind.Step) bool { return s.Each })
@@ -175,8 +177,8 @@ func (r *Reader) lookup(v *jen.Statement) []jen.Code {
 	return []jen.Code{jen.Switch(jen.Id("code").Op(":=").Add(v), jen.Empty()).Block(cases...)}
 }
 
-// split returns the codes that are whole, those that are ranges or starts, and the
-// outcome of every other code, or "".
+// split returns the exact codes, the ranges or prefixes, and the outcome of all other codes, or
+// "".
 func (r *Reader) split() (whole, tests []codeCase, rest string) {
 	type start struct{ outcome, code string }
 	var starts []start
@@ -220,7 +222,7 @@ func (r *Reader) code(code string) jen.Code {
 	return jen.Op(code)
 }
 
-// test emits the test whether code is in a range, or has a start.
+// test emits the test whether code is in a range or has a prefix.
 func (r *Reader) test(code string) jen.Code {
 	if r.Lookup.Kind == bind.ValueText {
 		return jen.Qual("strings", "HasPrefix").Call(jen.Id("code"), jen.Lit(strings.TrimSuffix(code, "*")))
@@ -230,7 +232,7 @@ func (r *Reader) test(code string) jen.Code {
 		Op(strconv.FormatInt(high, 10))
 }
 
-// CodeRange parses a range of integers, as 500-599. ok is false for other codes.
+// CodeRange parses a range of integers, such as 500-599. ok is false for other codes.
 func CodeRange(code string) (low, high int64, ok bool) {
 	from, to, found := strings.Cut(code, "-")
 	low, err := strconv.ParseInt(strings.TrimSpace(from), 10, 64)

@@ -61,7 +61,7 @@ func (b body) positions() (code []jen.Code) {
 	return code
 }
 
-// input emits the value that is the given number of steps along the path to in.
+// input emits the value after the given number of steps on the path to the input.
 func (b body) input(in bind.Input, steps int) *jen.Statement {
 	s := jen.Id(b.l.params[in.Param])
 	for _, field := range in.Path[:steps] {
@@ -70,7 +70,7 @@ func (b body) input(in bind.Input, steps int) *jen.Statement {
 	return s
 }
 
-// rewind emits, for each input that is rewound, after a failed attempt,
+// rewind emits, for each input, the code that rewinds it after a failed attempt:
 //
 //	call.Spend(start.Rewind())
 //

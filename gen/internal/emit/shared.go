@@ -12,7 +12,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// Names of generated declarations.
+// The names of generated declarations.
 const (
 	SharedType    = "Shared"        // the type with the breakers and budgets of the process
 	SharedNew     = "NewShared"     // its constructor
@@ -22,7 +22,7 @@ const (
 	CodesFunc     = "hasCode"       // the function that returns a test for gRPC codes
 )
 
-// An ErrorClass is a class of the policy file with its Go symbols.
+// An ErrorClass is an error class of the policy file with its Go symbols.
 type ErrorClass struct {
 	policy.ErrorClass
 	IsRefs, AsRefs []bind.Ref
@@ -31,8 +31,8 @@ type ErrorClass struct {
 // A Group is a group of the policy file that bindings use.
 type Group struct {
 	policy.Group
-	Name string // of its type: Import
-	New  string // of its constructor: NewImport
+	Name string // the name of its type: Import
+	New  string // the name of its constructor: NewImport
 }
 
 // A Breaker is a breaker of the policy file that policies use.
@@ -50,10 +50,10 @@ type Budget struct {
 // GroupName returns the name of the type of a group.
 func GroupName(group string) string { return camel(group) }
 
-// BreakerField returns the name of a breaker in Shared.
+// BreakerField returns the name of the field of a breaker in Shared.
 func BreakerField(name string) string { return camel(name) + "Breaker" }
 
-// BudgetField returns the name of a budget in Shared.
+// BudgetField returns the name of the field of a budget in Shared.
 func BudgetField(name string) string { return camel(name) + "Budget" }
 
 // classes emits
@@ -147,7 +147,7 @@ const GRPCStatus = "google.golang.org/grpc/status"
 
 const grpcCodes = "google.golang.org/grpc/codes"
 
-// GRPCPackages are the packages that a file imports if a class lists gRPC codes.
+// GRPCPackages lists the packages that a file imports if a class lists gRPC codes.
 var GRPCPackages = []string{grpcCodes, GRPCStatus}
 
 // codeName returns the Go name of a gRPC code: NotFound for NOT_FOUND.
@@ -158,12 +158,10 @@ func codeName(code string) string {
 	return camel(strings.ToLower(code))
 }
 
-// codes emits
+// codes emits, if classes list gRPC codes,
 //
 //	// hasCode returns a function that reports whether an error has one of the …
 //	func hasCode(list ...codes.Code) func(error) bool { … }
-//
-// if classes list codes.
 func (p printer) codes(out *jen.File) {
 	if !p.file.namesCodes() {
 		return
@@ -180,7 +178,7 @@ func (p printer) codes(out *jen.File) {
 	).Line()
 }
 
-// shared emits the type with the breakers and budgets that calls share, its
+// shared emits the type with the values that calls share, such as breakers and budgets, its
 // constructor, and its default value.
 func (p printer) shared(out *jen.File) {
 	if !p.file.HasShared() {
@@ -201,7 +199,7 @@ func (p printer) shared(out *jen.File) {
 	}
 	literal := func(settings any) jen.Code {
 		v := reflect.Indirect(reflect.ValueOf(settings))
-		if !v.IsValid() { // the variable exists
+		if !v.IsValid() { // a variable of the program holds the value, so there are no settings
 			return nil
 		}
 		return oneLine(v)
@@ -209,7 +207,7 @@ func (p printer) shared(out *jen.File) {
 	for _, b := range p.file.Breakers {
 		settings := literal(b.Policy)
 		if slices.ContainsFunc(p.file.StoredBreakers, func(s policy.Breaker) bool { return s.Name == b.Name }) {
-			settings = jen.Id(BreakerVar(b.Name)) // of durable steps
+			settings = jen.Id(BreakerVar(b.Name)) // the variable is also used by durable steps
 		}
 		add(BreakerField(b.Name), BreakerPath, "Breaker", "New", b.From, settings)
 	}
@@ -248,14 +246,14 @@ func (p printer) shared(out *jen.File) {
 	out.Var().Id(SharedDefault).Op("=").Id(SharedNew).Call().Line()
 }
 
-// shares describes what calls share.
+// shares lists the kinds of values that calls share.
 func (f *File) shares() string {
 	return f.describe("circuit breakers", "retry budgets", map[string]string{
 		"Limiter": "concurrency limits", "Rate": "rates", "Throttle": "throttles", "Hedge": "hedges",
 	})
 }
 
-// firstStates describes the first state of what calls share.
+// firstStates describes the initial state of the values that calls share.
 func (f *File) firstStates() string {
 	return f.describe("breakers are closed", "budgets are full", map[string]string{
 		"Limiter": "no permit is in use", "Rate": "rates have their whole burst", "Throttle": "throttles refuse nothing",
@@ -263,7 +261,7 @@ func (f *File) firstStates() string {
 	})
 }
 
-// describe lists a text for each kind of thing that calls share.
+// describe joins a text for each kind of value that calls share.
 func (f *File) describe(breakers, budgets string, parts map[string]string) string {
 	var list []string
 	if len(f.Breakers) > 0 {
@@ -368,8 +366,8 @@ func (p printer) connected(out *jen.File) {
 	).Line()
 }
 
-// orDurable names the other function that runs groups, in a file with durable
-// steps.
+// orDurable returns a phrase about durable.Group, which also runs groups, for a file with
+// durable steps.
 func (p printer) orDurable() string {
 	if p.file.HasSteps() {
 		return ", or with durable.Group if they have durable steps"

@@ -22,12 +22,12 @@ const StepErrors = "stepErrors"
 // A Step is the durable step of a function.
 type Step struct {
 	Var        string   // name of its variable: stepPaymentsCharge
-	Name       string   // in records
-	Function   string   // with its import path
-	Formerly   []string // in older records
-	ID         []string // the parameters, and fields of the receiver, that identify a call
+	Name       string   // its name in records
+	Function   string   // the name of the function with its import path
+	Formerly   []string // its names in older records
+	ID         []string // the parameters, and the fields of the receiver, that identify a call
 	Idempotent rules.Idempotency
-	Repeat     bool // another call in one execution returns the result again
+	Repeat     bool // another call with the same id in one execution returns the recorded result
 }
 
 // StepVar returns the name of the variable of a step. names are the name of the
@@ -40,13 +40,13 @@ func StepVar(names ...string) string {
 	return "step" + b.String()
 }
 
-// BreakerVar returns the name of the variable of a breaker in a store.
+// BreakerVar returns the name of the variable for a breaker in a store.
 func BreakerVar(name string) string { return "breaker" + camel(name) }
 
-// BudgetVar returns the name of the variable of a budget in a store.
+// BudgetVar returns the name of the variable for a budget in a store.
 func BudgetVar(name string) string { return "budget" + camel(name) }
 
-// uses iterates over the uses of a wrapper that are not nil.
+// uses iterates over the non-nil uses of a wrapper.
 func (w *Wrapper) uses() iter.Seq[*Use] {
 	return func(yield func(*Use) bool) {
 		for _, use := range append([]*Use{w.Use}, w.By...) {
@@ -72,7 +72,7 @@ func (f *File) hasStep(is func(*Use) bool) bool {
 // HasSteps reports whether the file has durable steps.
 func (f *File) HasSteps() bool { return f.hasStep(func(*Use) bool { return true }) }
 
-// onLost returns what follows a lost attempt of a durable step.
+// onLost returns what a durable step does after an attempt is lost.
 func (u *Use) onLost() genapi.OnLost { return u.Durable.Lost(u.Step.Idempotent) }
 
 // NamesErrors reports whether the file lists errors that recorded errors may match.
@@ -128,7 +128,7 @@ func (p printer) steps(out *jen.File, w Wrapper) {
 	}
 }
 
-// step emits the fields of a step.
+// step emits the fields of the variable of a durable step.
 func (p printer) step(use *Use) []jen.Code {
 	d, onLost, lostMax := use.Durable, use.onLost(), 0
 	if onLost == genapi.OnLostRetry {
@@ -136,7 +136,7 @@ func (p printer) step(use *Use) []jen.Code {
 	}
 	in := given{
 		"Policy": jen.Op("&").Id(use.Var),
-		"Shared": nil, // set in the wrapper: see body.shares
+		"Shared": nil, // the wrapper sets it: see body.shares
 	}
 	if use.Reload {
 		in["Policy"], in["Live"] = nil, jen.Id(use.Var)
@@ -166,13 +166,13 @@ func (p printer) step(use *Use) []jen.Code {
 	}), in)
 }
 
-// An idPart is a part of the id of a call: a parameter, or a field of the receiver.
+// An idPart is one part of the id of a call: a parameter, or a field of the receiver.
 type idPart struct {
-	param int    // its index
-	field string // of the receiver, or ""
+	param int    // the index of the parameter
+	field string // the name of the field of the receiver, or ""
 }
 
-// idTexts returns the parts of an id in Go.
+// idTexts returns the parts of an id as Go expressions.
 func (u *Use) idTexts(id []idPart, l locals) (list []string) {
 	receiver := l.recv
 	if u.recv {
@@ -188,8 +188,8 @@ func (u *Use) idTexts(id []idPart, l locals) (list []string) {
 	return list
 }
 
-// arguments returns the parts of the id of a call, the indices of the parameters
-// whose values are compared with the recorded ones, and the names of the other
+// arguments splits the arguments of a call. It returns the parts of its id, the indices of the
+// parameters whose values are compared with the recorded ones, and the names of the other
 // parameters.
 func (u *Use) arguments(fn bind.Func, names []string) (id []idPart, compared []int, ignored []string) {
 	first := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 )
 
-// This file has the bodies of wrappers whose calls are steps.
+// This file emits the bodies of wrappers whose calls are durable steps.
 
 // durable emits the body of a durable step:
 //
@@ -22,8 +22,8 @@ import (
 //	_, err := genapi.Call(…)
 //	return err
 //
-// If nothing is recorded before an attempt fails, the first one comes before: see
-// firstAttempt.
+// If the step records nothing before an attempt fails, the body makes the first attempt before
+// this call: see firstAttempt.
 func (b body) durable() []jen.Code {
 	var code []jen.Code
 	values := b.values()
@@ -63,7 +63,7 @@ func (b body) durable() []jen.Code {
 // values returns the names of the results without the error.
 func (b body) values() []string { return b.l.results[:len(b.l.results)-1] }
 
-// field returns the name of a result in the record of several.
+// field returns the name of a field in the record of several results.
 func field(i int) string { return "V" + strconv.Itoa(i+1) }
 
 // resultsType emits the type of the record of several results:
@@ -80,8 +80,8 @@ func (b body) resultsType() jen.Code {
 	return jen.Type().Id(b.l.record).Struct(fields...)
 }
 
-// shares returns the pointer to the step, and the code that sets what it shares with
-// other calls of the process:
+// shares returns the pointer to the step. If the step shares state with other calls of the
+// process, shares also returns the code that sets this state in a copy:
 //
 //	step := stepCharge
 //	step.Shared = retry.Shared{Breaker: DefaultShared.UpBreaker}
@@ -163,8 +163,8 @@ func (b body) durableAttempt(record *jen.Statement) []jen.Code {
 	return append(b.checkedAttempt(jen.Id(b.l.ctx)), jen.Return(append(result, b.err())...))
 }
 
-// checkedAttempt emits a call of the callee, the check of its results, and what rewinds
-// its inputs:
+// checkedAttempt emits a call of the callee, the check of its results, and the code that
+// rewinds its inputs after a failure:
 //
 //	user, found, err := Find(ctx, name)
 func (b body) checkedAttempt(ctx jen.Code) []jen.Code {
@@ -183,8 +183,8 @@ func (b body) checkedAttempt(ctx jen.Code) []jen.Code {
 	return code
 }
 
-// rewindStep emits, for each input that is rewound, after a failed attempt of a
-// durable step,
+// rewindStep emits, for each input, the code that rewinds it after a failed attempt of a
+// durable step:
 //
 //	err = genapi.Spent(err, start.Rewind())
 //

@@ -9,9 +9,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
-// firstAlone reports whether the body makes the first attempt before it makes the
-// closures and the digests of a call, which costs much less. They are made after the
-// attempt, which must not change what they are made of.
+// firstAlone reports whether the body makes the first attempt before it creates the closure and
+// the digest of the arguments for genapi.Call. A call whose first attempt succeeds then costs
+// much less. The id and the arguments are read again after the attempt, so the attempt must not
+// be able to change them.
 func (u *Use) firstAlone(fn bind.Func) bool {
 	if u.Durable.Record != genapi.RecordFailures || u.Reload || u.shares() || u.StoredBreaker != "" || u.Step.Repeat {
 		return false
@@ -25,8 +26,7 @@ func (u *Use) firstAlone(fn bind.Func) bool {
 	return !slices.ContainsFunc(compared, func(i int) bool { return !fn.Params[i].Copied() })
 }
 
-// firstAttempt emits the first attempt of a step that records nothing before one
-// fails:
+// firstAttempt emits the first attempt of a step that records nothing before an attempt fails:
 //
 //	first := genapi.First(ctx, &stepCharge, genapi.StringID(orderID))
 //	if first != nil {

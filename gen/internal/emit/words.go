@@ -66,7 +66,7 @@ func attemptsWords(p *retry.Policy) string {
 	case retry.Unlimited:
 		text = " makes any number of attempts"
 	}
-	if p.Jitter == retry.JitterDecorrelated { // does not use the strategy
+	if p.Jitter == retry.JitterDecorrelated { // this jitter does not use the strategy
 		return text + ". Each wait is drawn from " + duration.Format(p.InitialDelay) +
 			" to three times the previous wait" + capWords(p, ", but at most %s") + "."
 	}
@@ -107,7 +107,7 @@ func retryAfterWords(r retry.RetryAfter) (text string) {
 	return text
 }
 
-// sharedWords describes what the calls of a policy share, and its hedge.
+// sharedWords describes the state that the calls of a policy share, and its hedge.
 func sharedWords(p Policy) (text string) {
 	var list []string
 	for _, s := range []struct{ kind, name string }{
@@ -165,7 +165,7 @@ func waits(p *retry.Policy) string {
 	return strings.Join(list, ", ") + ", …" + capWords(p, " (at most %s)")
 }
 
-// capWords describes the cap on delays. Format has a verb for the cap.
+// capWords describes the maximum delay. Format has a verb for it.
 func capWords(p *retry.Policy, format string) string {
 	if p.MaxDelay <= 0 {
 		return ""
@@ -173,7 +173,7 @@ func capWords(p *retry.Policy, format string) string {
 	return fmt.Sprintf(format, duration.Format(p.MaxDelay))
 }
 
-// join joins a list with commas, and its last element with last.
+// join joins the elements of a list with commas, and puts last before the last element.
 func join(list []string, last string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")
@@ -181,7 +181,7 @@ func join(list []string, last string) string {
 	return strings.Join(list[:len(list)-1], ", ") + last + list[len(list)-1]
 }
 
-// classList lists classes by their names in the policy file, with last before the last one.
+// classList lists classes by their names in the policy file, with last before the last element.
 func classList(classes []retry.Class, last string) string {
 	var list []string
 	for _, c := range classes {
@@ -190,7 +190,7 @@ func classList(classes []retry.Class, last string) string {
 	return join(list, last)
 }
 
-// wrap breaks text into lines of a comment.
+// wrap breaks text into the lines of a comment.
 func wrap(text string) string {
 	const width = 77 // without "// "
 	var b strings.Builder

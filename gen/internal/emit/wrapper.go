@@ -38,8 +38,8 @@ func (p printer) generic(out *jen.File, policy Policy) {
 		Add(p.signature(fn, l)).Block(p.body(fn, l, use, jen.Id(SharedDefault), nil, op).code()...).Line()
 }
 
-// outer returns the names outside a wrapper to which its signature and its body
-// refer, and which no parameter may hide.
+// outer returns the names declared outside a wrapper that its signature and its body use. No
+// parameter may hide them.
 func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	names := []string{p.aliases["context"], "nil"}
 	if w.Target != nil {
@@ -97,8 +97,8 @@ func typeNames(t *bind.Target) (names []string) {
 	return names
 }
 
-// body returns the body of a wrapper. shared is the struct with its breaker and
-// budget, and self the receiver of the callee, if that is not a parameter.
+// body returns the body of a wrapper. shared is the struct with its breaker and budget. self is
+// the receiver of the callee, unless that is a parameter.
 func (p printer) body(fn bind.Func, l locals, use *Use, shared, self *jen.Statement,
 	call func(ctx jen.Code) *jen.Statement) body {
 	b := body{fn: fn, l: l, use: use, call: call, self: self, shared: shared, group: jen.Id(l.recv),
@@ -127,7 +127,7 @@ func (p printer) wrapper(out *jen.File, w Wrapper) {
 //
 //	func RetryFetch(ctx context.Context, id ID) (*User, error) { … Fetch(ctx, id) … }
 //
-// or, in a group, a method of the group's type.
+// In a group, the wrapper is a method of the group's type.
 func (p printer) function(out *jen.File, w Wrapper) {
 	t := w.Target
 	l := choose(t.Func, w.receiver(), append(p.outer(w, t.Func, w.Use), t.Name)...)
@@ -159,15 +159,15 @@ func (w *Wrapper) group(l locals) *jen.Statement {
 	return jen.Params(jen.Id(l.recv).Op("*").Id(w.Group.Name))
 }
 
-// method emits, for a type of this package,
+// method emits, for a method of a type in this package,
 //
 //	func (c *Client) RetryFetch(ctx context.Context, id ID) (*User, error) { … c.Fetch(ctx, id) … }
 //
-// for another package's
+// and for a method of a type in another package,
 //
 //	func RetryClientFetch(c *api.Client, ctx context.Context, id ID) (*User, error) { … }
 //
-// and the same as a method of the group's type in a group.
+// In a group, it emits the second form as a method of the group's type.
 func (p printer) method(out *jen.File, w Wrapper) {
 	t := w.Target
 	recv := t.Recv.Name
@@ -203,8 +203,8 @@ func (p printer) method(out *jen.File, w Wrapper) {
 	p.job(out, w, b, jen.Id(l.params[0]).Dot(t.Func.Name))
 }
 
-// callWith returns a function that emits a call of callee with the context ctx. A
-// nil ctx keeps the context of the parameters.
+// callWith returns a function that emits a call of callee with the context ctx. If ctx is nil,
+// the call passes on the context in the parameters.
 func callWith(callee *jen.Statement, fn bind.Func, l locals) func(ctx jen.Code) *jen.Statement {
 	return func(ctx jen.Code) *jen.Statement {
 		args := ids(l.params)
@@ -222,7 +222,7 @@ func callWith(callee *jen.Statement, fn bind.Func, l locals) func(ctx jen.Code) 
 	}
 }
 
-// signature emits the parameters of fn, after the extra ones, and its results.
+// signature emits the parameters of fn, preceded by the extra ones, and its results.
 func (p printer) signature(fn bind.Func, l locals, extra ...jen.Code) *jen.Statement {
 	params := extra
 	for i, param := range fn.Params {
@@ -283,10 +283,10 @@ func (p printer) typ(t bind.Type) *jen.Statement {
 	return s
 }
 
-// comment emits text as line comments. All comments are emitted by it: each line
-// begins with "// ", so that no text of a policy file or a doc comment can become
-// a directive or end the comment. "+build" is a directive even after a space, so
-// that such a line is quoted.
+// comment emits text as line comments. All comments are emitted by this method. Each line
+// begins with "// ", so that no text of a policy file or a doc comment can become a directive
+// or end the comment. A line that begins with "+build" would be a directive even after a space,
+// so the line is quoted.
 func (p printer) comment(out *jen.File, text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.Map(func(r rune) rune {
@@ -303,8 +303,8 @@ func (p printer) comment(out *jen.File, text string) {
 	}
 }
 
-// funcDoc returns the doc comment of the wrapper of fn called name. l are the names
-// inside it.
+// funcDoc returns the doc comment of a wrapper. name is the name of the wrapper of fn, and l
+// holds the names inside it.
 func funcDoc(name string, fn bind.Func, policy *Use, l locals) string {
 	doc := fn.Doc
 	if doc == "" {
@@ -331,7 +331,7 @@ func funcDoc(name string, fn bind.Func, policy *Use, l locals) string {
 	return doc + "\n\nPolicy: " + policy.Name + "."
 }
 
-// article returns name after "a" or "an".
+// article returns name with the article "a" or "an" before it.
 func article(name string) string {
 	if strings.ContainsRune("AEIOUaeiou", []rune(name)[0]) {
 		return "an " + name
