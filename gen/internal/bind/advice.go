@@ -10,8 +10,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// ambiguous reports the embedded fields between which a type cannot choose a
-// method, or nil.
+// ambiguous returns an error that names the embedded fields, if several of them have a method
+// and the type therefore has none. Otherwise it returns nil.
 func (b binder) ambiguous(typ *types.Named, method string) error {
 	member, index, _ := types.LookupFieldOrMethod(typ, true, b.from.types, method)
 	s, ok := typ.Underlying().(*types.Struct)
@@ -37,7 +37,7 @@ func (b binder) ambiguous(typ *types.Named, method string) error {
 		name, strings.Join(holders, " and "), strings.Join(methods, " or "), name, method)
 }
 
-// starts reports why a function that the Go runtime calls cannot be bound.
+// starts returns why a function that the Go runtime calls cannot be bound, or nil.
 func (b binder) starts(obj *types.Func) error {
 	if obj.Name() != "main" || b.from.Name != "main" {
 		return nil
@@ -45,7 +45,7 @@ func (b binder) starts(obj *types.Func) error {
 	return errors.New("the program starts there, and nothing calls its wrapper: bind a function that main calls")
 }
 
-// sealed reports an interface that only its own package can implement.
+// sealed returns the error for an interface that only its own package can implement.
 func (b binder) sealed(name string, m *types.Func) error {
 	fix := "declare an interface of the methods that you use, and bind that"
 	if b.home.edits(m.Pkg().Path()) {
@@ -54,8 +54,8 @@ func (b binder) sealed(name string, m *types.Func) error {
 	return fmt.Errorf("%s has the method %s, which only package %s can implement: %s", name, m.Name(), m.Pkg().Path(), fix)
 }
 
-// edits reports whether the package at path is the user's: part of a module that
-// is worked on.
+// edits reports whether the user works on the package at path, because it belongs to a main
+// module.
 func (p *Package) edits(path string) (found bool) {
 	if p.loaded == nil {
 		return false
@@ -67,8 +67,8 @@ func (p *Package) edits(path string) (found bool) {
 	return found
 }
 
-// offers returns the symbol of a type that methods return and that has methods
-// with an error, or "". Of several it is the one with the shortest name.
+// offers looks for a type that methods return and that has methods which return an error. It
+// returns the symbol of the one with the shortest name, or "".
 func (b binder) offers(methods []*types.Func) (symbol string) {
 	var best *types.Named
 	for _, m := range methods {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// batches returns the parameters of a function that are lists, and that a failed attempt
-// may have sent in part, such as the messages of a Kafka producer. The name
-// of the function says that it writes, and its package has an error type that lists
-// the failures: a partial success is possible.
+// batches returns the parameters of a function that are lists of which a failed attempt may
+// have sent a part, such as the messages of a Kafka producer. A partial success is possible if
+// the name of the function says that it writes, and its package has an error type that lists
+// several failures.
 func batches(obj *types.Func, sig *types.Signature) (found []Input) {
 	if !sends.MatchString(obj.Name()) || obj.Pkg() == nil {
 		return nil
@@ -31,8 +31,8 @@ var (
 	plural = regexp.MustCompile(`(Many|Batch|Bulk|All|Multi)(\P{Ll}|$)`)
 )
 
-// isBatch reports whether a parameter is a list of records, or may be one because
-// the name of the function says that there are many.
+// isBatch reports whether a parameter is a list of records. If the name of the function is a
+// plural, as many says, a parameter of type any may be a list, too.
 func isBatch(t types.Type, many bool) bool {
 	list, ok := t.Underlying().(*types.Slice)
 	if !ok {
@@ -51,8 +51,8 @@ func isBatch(t types.Type, many bool) bool {
 	return false
 }
 
-// hasPartialError reports whether a package has an error type that is a list, or
-// that has a list of errors.
+// hasPartialError reports whether a package has an error type that is a list, or that contains
+// a list of errors.
 func hasPartialError(pkg *types.Package) bool {
 	return slices.ContainsFunc(pkg.Scope().Names(), func(name string) bool {
 		obj, ok := pkg.Scope().Lookup(name).(*types.TypeName)

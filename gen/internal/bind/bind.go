@@ -11,16 +11,16 @@ import (
 // A Target is a bound symbol.
 type Target struct {
 	Kind       Kind
-	Name       string   // of the function or type
-	TypeParams []Param  // of the function or type
+	Name       string   // name of the function or type
+	TypeParams []Param  // type parameters of the function or type
 	Pkg        string   // import path of its package, or "" for the package itself
 	PkgName    string   // name of that package
-	Home       string   // the package that declares it, in the names of durable steps: see home
-	Path       string   // import path of that package
+	Home       string   // name for the declaring package in the names of durable steps: see home
+	Path       string   // import path of the declaring package
 	Recv       Param    // MethodOf: the receiver, with its name in the source
 	Func       Func     // Function, MethodOf: the signature
 	Methods    []Method // Interface: all methods; Concrete: the exported ones; sorted by name
-	Offers     string   // symbol of a type that Methods return and that has methods that return errors, or ""
+	Offers     string   // symbol of a type that Methods return and whose methods return errors, or ""
 	Pos        string   // file:line:col of the declaration, with an absolute path
 	Constraint string   // build constraint of the builds that declare it, or empty for all
 }
@@ -57,11 +57,11 @@ type Func struct {
 	CtxType  string // type of that parameter if it is not context.Context, such as *gin.Context
 	HasError bool   // the last result is an error
 	Command  bool   // the only result is a command: its method Err returns the error of the call
-	Nilable  bool   // the command may be nil, as from a mock
-	// TakesError reports whether a new value of the only result, such as a command,
-	// can hold an error: it has a method SetErr.
+	Nilable  bool   // the command may be nil, for example if a mock returns it
+	// TakesError reports whether a new value of the only result, such as a command, can hold an
+	// error, because it has a method SetErr.
 	TakesError bool
-	HasErr     bool // the only result has a method Err, whose error may be another one than the error of the call
+	HasErr     bool // the only result has a method Err, whose error may differ from the error of the call
 	// NoFailure is why no result shows that a call has failed. It is empty if
 	// HasError or Command is true.
 	NoFailure string
@@ -70,10 +70,10 @@ type Func struct {
 	Stream    string // type of a result that uses the context after the call, such as *http.Response, or ""
 	Closes    string // type of a result that has to be closed, or ""
 	Inputs    []Input
-	Carried   Carried // the state of the receiver that a failed attempt leaves
-	Writes    string  // what shows that it writes: its name, its result; or ""
-	Exchange  bool    // it returns an *http.Response and an error
-	Status    *Status // of its result, with which it does not fail; or nil
+	Carried   Carried // how a failed attempt changes the state of the receiver
+	Writes    string  // what shows that the function writes: its name or its result; or ""
+	Exchange  bool    // the function returns an *http.Response and an error
+	Status    *Status // an HTTP status in the result that does not make the call fail; or nil
 }
 
 // TakesContext reports whether the wrapper can pass another context to a call.
@@ -105,5 +105,5 @@ func (f Func) WithReceiver(recv Param) Func {
 type Param struct {
 	Name string
 	Type Type
-	typ  types.Type // for comparisons; of a type parameter, the parameter itself; may be nil
+	typ  types.Type // for comparisons; for a type parameter, the parameter itself; may be nil
 }

@@ -6,30 +6,29 @@ import (
 	"slices"
 )
 
-// A Carried is a receiver's state that a failed attempt leaves changed. A second attempt
+// Carried describes how a failed attempt changes the state of the receiver. A second attempt
 // then loses or repeats data, or fails with an error that hides the first one.
 type Carried uint8
 
 const (
-	Stateless Carried = iota // nothing is known to be left
-	// Consumed: bytes, items or messages that the attempt has read are lost. The
-	// receiver is a reader, a decoder, a cursor or a stream.
+	Stateless Carried = iota // no change is known
+	// Consumed: the bytes, items or messages that the attempt has read are lost. The receiver
+	// is a reader, a decoder, a cursor or a stream.
 	Consumed
-	// Partly: what the attempt has written is written again. The receiver is a
+	// Partly: the next attempt writes again what this one has written. The receiver is a
 	// writer, an encoder or a stream.
 	Partly
-	// Transaction: a transaction that has failed or ended does not go on.
+	// Transaction: a transaction that has failed or ended cannot continue.
 	Transaction
-	// Once: the receiver, such as a process or a session of ssh, can be started only
-	// once.
+	// Once: the receiver, such as a process or an SSH session, can be started only once.
 	Once
-	// Queue: the attempt empties a queue of commands, and the next one executes
-	// none of them.
+	// Queue: the attempt empties a queue of commands, so that the next attempt executes none of
+	// them.
 	Queue
 )
 
-// carried returns the state of the receiver that a failed call of m leaves. What
-// takes a context makes a request of its own, unless it is part of a transaction.
+// carried returns how a failed call of m changes the state of the receiver. A method that takes
+// a context makes an independent request, unless it is part of a transaction.
 func (r recvType) carried(m *types.Func) Carried {
 	if r.typ == nil {
 		return Stateless
@@ -60,8 +59,8 @@ func (r recvType) carried(m *types.Func) Carried {
 	return Stateless
 }
 
-// The names of methods that change a receiver with state. The methods of io.ReaderAt
-// and io.WriterAt do not.
+// The names of methods that change the state of a receiver. The methods of io.ReaderAt and
+// io.WriterAt do not change it.
 var (
 	read  = regexp.MustCompile(`^(Read|Decode)(\P{Ll}|dir|$)`)
 	write = regexp.MustCompile(`^(Write|Encode)(\P{Ll}|$)`)
@@ -70,14 +69,14 @@ var (
 	runs  = regexp.MustCompile(`^(Start|Run|Wait|Output|CombinedOutput|Shell)$`)
 )
 
-// isPart reports whether a method named like the given one of an io.Reader or
-// io.Writer reads or writes a part of t: t has this method, or a method for
-// deadlines, or reads from or writes to a value that it holds. A method that is
-// given what to read by a string, or the name and the content of what to write,
-// does not.
+// isPart reports whether a method reads or writes a part of t. like is Read or Write. This is
+// so if t has the corresponding method of io.Reader or io.Writer, has a method for deadlines,
+// or reads from or writes to a value that it holds. It is not so if a string argument of a read
+// names what to read, or if a string argument of a write, such as a file name, precedes the
+// content.
 func isPart(t types.Type, m *types.Func, like string) bool {
 	switch m.Name() {
-	case "ReadAt", "WriteAt", "ReadFrom", "WriteTo": // the types of arguments are reported
+	case "ReadAt", "WriteAt", "ReadFrom", "WriteTo": // the types of the arguments are reported instead
 		return false
 	}
 	for i := range m.Signature().Params().Len() {
@@ -89,14 +88,14 @@ func isPart(t types.Type, m *types.Func, like string) bool {
 	return moves(t, like) || isConnection(t) || holds(t, like)
 }
 
-// isConnection reports whether t has deadlines of its own.
+// isConnection reports whether t has its own deadlines.
 func isConnection(t types.Type) bool {
 	return slices.ContainsFunc([]string{"SetDeadline", "SetReadDeadline", "SetWriteDeadline"},
 		func(name string) bool { return methodOf(t, name) != nil })
 }
 
-// holds reports whether a struct, or a pointer to one, has a field that can be read
-// or written, other than a log.
+// holds reports whether a struct, or a pointer to one, has a field that can be read or written.
+// Logs do not count.
 func holds(t types.Type, method string) bool {
 	s, ok := deref(types.Unalias(t)).Underlying().(*types.Struct)
 	if !ok {
@@ -140,16 +139,15 @@ func isPartOfTransaction(t types.Type, name string) bool {
 	return ended && undone && (!session || ends.MatchString(name))
 }
 
-// runsOnce reports whether t is a process, or a session with one: it is started,
-// and waited for.
+// runsOnce reports whether t is a process, or a session with one, which can be started and
+// waited for.
 func runsOnce(t types.Type) bool {
 	start, wait := methodOf(t, "Start"), methodOf(t, "Wait")
 	return start != nil && wait != nil && fails(start) && fails(wait) && start.Results().Len() == 1 &&
 		wait.Params().Len() == 0
 }
 
-// isExecution reports whether a method of a queue executes its commands and returns
-// them.
+// isExecution reports whether a method of a queue executes its commands and returns them.
 func isExecution(m *types.Func) bool {
 	if !fails(m.Signature()) {
 		return false

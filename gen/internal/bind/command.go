@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// A recvType is the receiver type of the methods of a bound type.
+// A recvType describes the receiver type of the methods of a bound type.
 type recvType struct {
 	typ   types.Type // nil for functions
 	queue bool       // see isQueue
-	held  *Held      // if it is a builder, or nil
+	held  *Held      // the builder that the receiver is, or nil
 }
 
 // receive makes t the receiver type of the methods that b describes.
@@ -24,11 +24,11 @@ func (b *binder) receive(t types.Type) {
 	}
 }
 
-// commands lists the result types whose documentation says that a result is void
-// if its method Err returns an error. The error of another type may concern a part
-// of the result only: the error of franz-go's Fetches is the first one of any partition,
-// and the records of the others are good. Paths have no major version, and names
-// may be patterns of [path.Match].
+// commands lists the result types whose documentation says that a result is not valid if its
+// method Err returns an error. The error of another type may concern only a part of the result.
+// For example, the error of franz-go's Fetches is the first error of any partition, and the
+// records of the other partitions are valid. The paths have no major version, and the names may
+// be patterns of [path.Match].
 var commands = [...]struct{ path, name string }{
 	{"database/sql", "Row"},
 	{"github.com/jmoiron/sqlx", "Row"},
@@ -40,10 +40,9 @@ var commands = [...]struct{ path, name string }{
 	{"go.mongodb.org/mongo-driver/mongo", "DistinctResult"},
 }
 
-// isCommand reports whether a result holds the error of the call that returned
-// it, as *sql.Row and the commands of Redis clients do: its type is in commands,
-// and the result is not one of a queue, such as a pipeline, which executes its
-// commands later.
+// isCommand reports whether a result holds the error of the call that returned it, as *sql.Row
+// and the commands of Redis clients do. Its type must be in commands. The receiver must not be
+// a queue, such as a pipeline, because a queue executes its commands later.
 func (r recvType) isCommand(t types.Type) bool {
 	named, ok := types.Unalias(deref(types.Unalias(t))).(*types.Named)
 	if !ok || named.Obj().Pkg() == nil || r.queue || !hasErr(t) {
@@ -60,15 +59,15 @@ var advance = regexp.MustCompile(`^(Step|Advance|(Has)?(Next|More))$`)
 
 var majorVersion = regexp.MustCompile(`/v\d+\b`)
 
-// mayHoldError reports whether the error of a result may be the error of the call,
-// although its type is not in commands. It cannot be if t is
+// mayHoldError reports whether the error of a result may be the error of the call, although its
+// type is not in commands. It cannot be the error of the call if t is
 //
-//   - a cursor, which has a method Next, or a step that returns a bool, such as Scan
-//     without parameters: its error concerns the items read so far;
-//   - a value whose work continues after the call, and which therefore has a method
-//     that returns a channel, such as a context or a future;
-//   - the receiver's own type: such a method is one step of a chain of calls, and
-//     a retry would add the step again.
+//   - a cursor, with a method Next, or with a step that returns a bool, such as Scan without
+//     parameters: its error concerns the items read so far;
+//   - a value that continues to work after the call, and therefore has a method that returns a
+//     channel, such as a context or a future;
+//   - the type of the receiver: such a method is one step of a chain of calls, and a retry
+//     would repeat the step.
 func (r recvType) mayHoldError(t types.Type) bool {
 	isStep := r.typ != nil && types.Identical(deref(t), deref(r.typ))
 	if !hasErr(t) || methodOf(addressed(t), "Next") != nil || isStep || r.queue {
@@ -116,8 +115,8 @@ func takesError(t types.Type) bool {
 		sig.Params().Len() == 1 && isError(sig.Params().At(0).Type())
 }
 
-// isNilable reports whether a value of type t may be nil, and must be compared with
-// nil before a method is called on it.
+// isNilable reports whether a value of type t may be nil, so that it must be compared with nil
+// before a method is called.
 func isNilable(t types.Type) bool {
 	if _, param := types.Unalias(t).(*types.TypeParam); param {
 		return false

@@ -36,10 +36,10 @@ func And(constraints ...string) string {
 	return all.String()
 }
 
-// constraint returns the build constraint of the builds in which the package
-// declares a symbol in the same way as at pos: with the same signature or, for an
-// interface, the same methods. A method is T.M. Other builds may declare it in
-// other files, such as one for each system.
+// constraint returns the build constraint of the builds in which the package declares a symbol
+// in the same way as at pos: with the same signature or, for an interface, with the same
+// methods. The symbol of a method has the form T.M. Other builds may declare the symbol in
+// other files, such as one for each operating system.
 func (p *Package) constraint(symbol string, pos token.Pos) string {
 	file := p.fset.Position(pos).Filename
 	own := p.file(file)
@@ -56,13 +56,13 @@ func (p *Package) constraint(symbol string, pos token.Pos) string {
 	return Or(same...)
 }
 
-// A buildFile has the build constraint of a file, and what it declares.
+// A buildFile holds the build constraint and the declarations of a file.
 type buildFile struct {
 	constraint string
 	shapes     map[string]string // see shapesOf
 }
 
-// file returns the description of a file of this build.
+// file returns the buildFile of a file in this build.
 func (p *Package) file(name string) buildFile {
 	one, ok := p.files[name]
 	if !ok {
@@ -78,8 +78,8 @@ func (p *Package) file(name string) buildFile {
 	return one
 }
 
-// constraintOf returns the build constraint of a file, from its comments, its imports
-// and its name.
+// constraintOf returns the build constraint of a file. It depends on the comments, the imports
+// and the name of the file.
 func constraintOf(name string) string {
 	file, _ := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
 	if file == nil {
@@ -101,7 +101,7 @@ func constraintOf(name string) string {
 	return And(constraints...)
 }
 
-// tagsOf returns the system and the architecture in the name of a file, as go/build
+// tagsOf returns the operating system and the architecture in the name of a file, as go/build
 // recognizes them.
 func tagsOf(name string) (tags []string) {
 	context := build.Default
@@ -127,8 +127,8 @@ func tagsOf(name string) (tags []string) {
 	return []string{before, last}
 }
 
-// constraint returns the build constraint of the builds that declare obj and
-// methods in the same way as this one.
+// constraint returns the build constraint of the builds that declare obj and methods in the
+// same way as this build does.
 func (b binder) constraint(obj types.Object, methods ...*types.Func) string {
 	constraints := []string{b.from.constraint(obj.Name(), obj.Pos())}
 	for _, length := range b.from.lengths[obj.Pos()] {
@@ -153,8 +153,8 @@ func (b binder) constraint(obj types.Object, methods ...*types.Func) string {
 	return And(constraints...)
 }
 
-// declaring returns the Package of pkg if that is p or a package that p imports, or
-// nil.
+// declaring returns the Package of pkg, if pkg is p or a package that p imports. Otherwise it
+// returns nil.
 func (p *Package) declaring(pkg *types.Package) *Package {
 	if pkg == nil || p.loaded == nil {
 		return nil

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// NoID returns why p cannot identify a durable step, or "" if it can. The text is
-// the end of a sentence that begins with the name of p. Strings, integers,
-// booleans, types declared as these, and values of encoding.TextMarshaler can
-// identify a step.
+// NoID returns why p cannot identify a durable step, or "" if it can. The text completes a
+// sentence that begins with the name of p. Strings, integers, booleans, types with these as
+// underlying types, and values that implement encoding.TextMarshaler can identify a step.
 func (p Param) NoID() string {
 	switch t := p.typ; {
 	case t == nil || identifies(t):
@@ -25,8 +24,9 @@ func (p Param) NoID() string {
 	}
 }
 
-// Field returns a field of the receiver, as a parameter, with which an id can tell
-// receivers apart. The error is the end of a sentence that begins with the receiver.
+// Field returns a field of the receiver as a parameter. The id of a step can use it to
+// distinguish receivers. The text of the error completes a sentence that begins with the
+// receiver.
 func (t *Target) Field(name string) (Param, error) {
 	if t.Kind != MethodOf {
 		return Param{}, errors.New("is not known: bind a method of a struct, as TYPE.METHOD")
@@ -78,8 +78,8 @@ func everyTerm(param *types.TypeParam, is func(types.Type) bool) bool {
 	return termsHold(param.Constraint().Underlying().(*types.Interface), is)
 }
 
-// termsHold reports whether an element of a constraint lists only types for which
-// is returns true. All types of the constraint are among these.
+// termsHold reports whether an element of a constraint lists only types for which is returns
+// true. All types that satisfy the constraint are among the listed ones.
 func termsHold(constraint *types.Interface, is func(types.Type) bool) bool {
 	for element := range constraint.EmbeddedTypes() {
 		switch element := element.(type) {
@@ -106,8 +106,8 @@ func (p Param) Digestible() bool {
 	return p.typ != nil && new(encoding).trouble(p.typ, false) == ""
 }
 
-// IDOf returns the name of the function of package genapi that makes an id of a value
-// of p alone: ID, or one that needs not box it.
+// IDOf returns the name of the function of package genapi that creates an id from p alone. It
+// is ID, or a function for a basic type that does not box the value.
 func (p Param) IDOf() string {
 	if p.typ == nil || encoder(p.typ, "MarshalText", true) != nil {
 		return "ID"
@@ -125,8 +125,8 @@ func (p Param) IDOf() string {
 	return "ID"
 }
 
-// Copied reports whether a function that receives p cannot change the caller's value,
-// because p has no pointers except those in strings and times.
+// Copied reports whether a function that receives p cannot change the caller's value, because p
+// contains no pointers except those in strings and times.
 func (p Param) Copied() bool { return p.typ != nil && isCopied(p.typ) }
 
 func isCopied(t types.Type) bool {
@@ -157,9 +157,9 @@ func isTime(t *types.Named) bool {
 	return obj.Pkg() != nil && obj.Pkg().Path() == "time" && obj.Name() == "Time"
 }
 
-// NoRecord returns why values of p cannot be encoded as JSON and decoded again
-// without loss, or "" if they can. The text is the end of a sentence that begins
-// with the type. For a type parameter, it returns "".
+// NoRecord returns why values of p cannot be encoded as JSON and decoded again without loss, or
+// "" if they can. The text completes a sentence that begins with the type. For a type
+// parameter, it returns "".
 func (p Param) NoRecord() string {
 	if p.typ == nil {
 		return ""
@@ -170,15 +170,15 @@ func (p Param) NoRecord() string {
 // Plain returns the type of p as messages show it.
 func (p Param) Plain() string { return plain(p.typ) }
 
-// An encoding checks how encoding/json encodes the values of types.
+// An encoding checks how encoding/json encodes values of a type.
 type encoding struct {
 	decode bool         // the values are decoded as well
 	within []types.Type // types that contain the current one
 	path   []string     // names of the fields that lead to the current type
 }
 
-// trouble returns why values of type t cannot be encoded completely, or "".
-// addressed is whether methods with pointer receivers are called.
+// trouble returns why values of type t cannot be encoded completely, or "". addressed reports
+// whether encoding/json calls methods with pointer receivers.
 func (e *encoding) trouble(t types.Type, addressed bool) string {
 	for _, seen := range e.within {
 		if types.Identical(seen, t) {
@@ -225,7 +225,7 @@ func (e *encoding) trouble(t types.Type, addressed bool) string {
 	return e.is(plain(t))
 }
 
-// is returns a text such as "is WHAT", about the type at the path.
+// is returns a text such as "is WHAT", for the type at the path.
 func (e *encoding) is(what string) string {
 	if len(e.path) == 0 {
 		return "is " + what
@@ -233,7 +233,7 @@ func (e *encoding) is(what string) string {
 	return "has the field " + strings.Join(e.path, ".") + ", which is " + what
 }
 
-// has returns a text such as "has WHAT", about the type at the path.
+// has returns a text such as "has WHAT", for the type at the path.
 func (e *encoding) has(what string) string {
 	if len(e.path) == 0 {
 		return "has " + what
@@ -241,8 +241,8 @@ func (e *encoding) has(what string) string {
 	return "has the field " + strings.Join(e.path, ".") + " with " + what
 }
 
-// methods checks the methods by which values of type t encode themselves. custom
-// is whether there are any.
+// methods checks the methods with which values of type t encode themselves. custom reports
+// whether there are any.
 func (e *encoding) methods(t types.Type, addressed bool) (trouble string, custom bool) {
 	for _, format := range []string{"JSON", "Text"} {
 		m := encoder(t, "Marshal"+format, addressed)
@@ -292,15 +292,15 @@ func isBytes(t types.Type) bool {
 	return ok && types.Identical(slice.Elem().Underlying(), types.Typ[types.Byte])
 }
 
-// promotes reports whether a struct with several fields, or a pointer to one, has
-// a method from an embedded field.
+// promotes reports whether a struct with several fields, or a pointer to one, gets a method
+// from an embedded field.
 func promotes(t types.Type, method string) bool {
 	s, ok := deref(types.Unalias(t)).Underlying().(*types.Struct)
 	_, index, _ := types.LookupFieldOrMethod(t, true, nil, method)
 	return ok && s.NumFields() > 1 && len(index) > 1
 }
 
-// isKey reports whether JSON encodes values of type t as keys of an object.
+// isKey reports whether JSON encodes values of type t as the keys of an object.
 func (e *encoding) isKey(t types.Type) bool {
 	if param, ok := types.Unalias(t).(*types.TypeParam); ok {
 		return e.decode || everyTerm(param, e.isKey)

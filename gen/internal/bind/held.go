@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// A Held is a value that holds the context of a call, as a builder does:
+// A Held describes a value, such as a builder, that holds the context of a call:
 //
 //	client.NewList(ctx).Do()
 //	service.Files.List().Context(ctx).Do()
 //
-// A value with another method that takes a context does not, unless it has one that
-// sets its context: it is a client, whose own context ends when it is closed.
+// A value with another method that takes a context is usually a client, whose own context ends
+// when the client is closed. It is a builder only if it also has a method that sets its
+// context.
 type Held struct {
 	Param  int    // index of the parameter that is the builder; -1 for the receiver
 	Nil    bool   // the parameter may be nil, as options may
-	Type   string // of the builder
-	Member string // what to add to the builder to get its context, such as .ctx or .Context(); "" if nothing does
+	Type   string // the type of the builder
+	Member string // the suffix of an expression that returns the context of the builder, such as .ctx or .Context(); or ""
 	Setter string // the method that sets the context, or ""
 }
 
-// held returns the builder among the receiver and the parameters of a function, or
-// nil.
+// held returns the builder among the receiver and the parameters of a function, or nil.
 func (b binder) held(sig *types.Signature) *Held {
 	if b.recv.held != nil {
 		return b.recv.held
@@ -31,7 +31,7 @@ func (b binder) held(sig *types.Signature) *Held {
 		if sig.Variadic() && i == sig.Params().Len()-1 {
 			break
 		}
-		// Other parameters with a context that nothing gets or sets are clients.
+		// A parameter whose context can be neither read nor set is a client.
 		if h := b.heldBy(sig.Params().At(i).Type()); h != nil && (h.Member != "" || h.Setter != "") {
 			h.Param, h.Nil = i, isNilable(sig.Params().At(i).Type())
 			return h
@@ -40,7 +40,7 @@ func (b binder) held(sig *types.Signature) *Held {
 	return nil
 }
 
-// heldBy describes t as the type of a builder, or returns nil.
+// heldBy returns a description of t as the type of a builder, or nil.
 func (b binder) heldBy(t types.Type) *Held {
 	h := &Held{Type: plain(t), Member: b.contextMember(t)}
 	methods := methodsOf(t)
@@ -60,8 +60,8 @@ func (b binder) heldBy(t types.Type) *Held {
 // contextName matches the names of contexts and of methods that return one.
 var contextName = regexp.MustCompile(`^(Get)?([Cc]ontext|[Cc]tx)_?$`)
 
-// contextMember returns the method or the field by which generated code gets the
-// context in a value of type t, or "".
+// contextMember returns the method or field with which generated code gets the context from a
+// value of type t, or "".
 func (b binder) contextMember(t types.Type) string {
 	for _, m := range methodsOf(t) {
 		sig := m.Signature()
@@ -73,8 +73,8 @@ func (b binder) contextMember(t types.Type) string {
 	return b.contextField(t, 0)
 }
 
-// contextField returns the field with a context of a struct, or of a pointer to
-// one, or "". depth is the depth of embedding.
+// contextField returns the field of a struct, or of a pointer to one, that holds a context, or
+// "". depth is the depth of embedding.
 func (b binder) contextField(t types.Type, depth int) string {
 	s, ok := deref(types.Unalias(t)).Underlying().(*types.Struct)
 	if !ok || depth > 8 {

@@ -7,33 +7,31 @@ import (
 	"strings"
 )
 
-// An Input is an argument, or a value in an argument, that an attempt uses up:
-// data that it has read or received is consumed, and data that it has written
-// remains written. A second attempt with the same argument therefore behaves
-// differently, and often reports success.
+// An Input is an argument, or a value in an argument, that an attempt uses up: data that it has
+// read or received is gone, and data that it has written remains written. A second attempt with
+// the same argument therefore behaves differently, and often reports success.
 //
-// Inputs are found by type. The search goes through pointers, lists, maps and the
-// fields that the home package can set: exported ones, and its own. It does not
-// go into interfaces and functions, whose content is not known.
+// Inputs are found by type. The search follows pointers, lists, maps and the fields that the
+// home package can set: exported fields, and the fields of its own types. It does not search
+// interfaces and functions, because their contents are unknown.
 //
 // Three kinds of values are not inputs:
 //
 //   - contexts;
-//   - sources of random bytes: types of math/rand, and readers called rand or
-//     random;
-//   - writers whose name shows that they are a log, since a log may have an entry
-//     for each attempt.
+//   - sources of random bytes: types of math/rand, and readers named rand or random;
+//   - writers whose name shows that they are a log, because a log may have an entry for each
+//     attempt.
 type Input struct {
 	Kind  InputKind
 	Param int      // index of the parameter
-	Path  []string // names of the fields that lead from the parameter to it
+	Path  []string // names of the fields that lead from the parameter to the input
 	Nil   []int    // lengths of the prefixes of Path that lead to a pointer or interface, which may be nil
-	Plain bool     // it is a parameter with an interface type
-	Among bool     // Path leads to several values, as through a list
-	Text  string   // for problems, such as body, in.Body, its io.Reader
+	Plain bool     // the input is a parameter with an interface type
+	Among bool     // Path leads to several values, for example in a list
+	Text  string   // names the input in problems, such as body, in.Body, its io.Reader
 }
 
-// An InputKind is how an attempt uses up an input.
+// An InputKind says how an attempt uses up an input.
 type InputKind uint8
 
 const (
@@ -41,18 +39,18 @@ const (
 	ReadOnce InputKind = iota
 	// Seekable is read and has the method of an io.Seeker.
 	Seekable
-	// Request is an *http.Request. Whether its body can be read again is known
-	// only at run time.
+	// Request is an *http.Request. Only at run time is it known whether its body can be read
+	// again.
 	Request
-	// Written is written to and cannot be rewound: an io.Writer, a connection.
+	// Written is written to and cannot be rewound, such as an io.Writer or a connection.
 	Written
-	// Channel is a channel, other than one that only signals.
+	// Channel is a channel that carries values, not only a signal.
 	Channel
 	// Sequence is an iterator: iter.Seq, iter.Seq2, or a cursor such as *sql.Rows.
 	Sequence
 	// Batch is a list that a failed attempt may have sent in part.
 	Batch
-	// Begun is a transaction, which does not go on after a failure.
+	// Begun is a transaction, which cannot continue after a failure.
 	Begun
 )
 
@@ -77,7 +75,7 @@ func (b binder) inputs(sig *types.Signature) (found []Input) {
 	return found
 }
 
-// describe describes the path from a parameter to an input, for problems.
+// describe names the path from a parameter to an input, for problems.
 func describe(v *types.Var, path []string) string {
 	name := v.Name()
 	switch {
@@ -89,18 +87,18 @@ func describe(v *types.Var, path []string) string {
 	return "its " + plain(v.Type())
 }
 
-// search looks for inputs in the type of one parameter.
+// search finds the inputs in the type of one parameter.
 type search struct {
 	home   *types.Package
 	found  []Input
 	within map[*types.TypeName]bool // types on the current path; true if they contain themselves
 }
 
-// place is the position of a search.
+// place describes the current position of a search.
 type place struct {
 	path    []string
 	nils    []int
-	pointed bool // reached through a pointer, so that methods of pointers apply
+	pointed bool // reached through a pointer, so that methods with pointer receivers apply
 	listed  bool // one of several values, as in a list or a map
 }
 
@@ -111,13 +109,13 @@ type part struct {
 	place place
 }
 
-// visit is a type that a search has visited, and whether through a pointer.
+// visit is a type that a search has visited, with whether a pointer led to it.
 type visit struct {
 	typ     types.Type
 	pointed bool
 }
 
-// walk adds the inputs in a value of type t called name.
+// walk adds the inputs in a value of type t with the given name.
 func (s *search) walk(name string, t types.Type, p place) {
 	_, isPointer := t.Underlying().(*types.Pointer)
 	_, isParam := types.Unalias(t).(*types.TypeParam)
@@ -133,8 +131,8 @@ func (s *search) walk(name string, t types.Type, p place) {
 	}
 }
 
-// walkParts adds the inputs in the parts of t. If these contain a value of type t
-// again, there may be any number of each input.
+// walkParts adds the inputs in the parts of t. If these contain a value of type t again, there
+// may be any number of inputs of each kind.
 func (s *search) walkParts(name string, t types.Type, p place) {
 	before, obj := len(s.found), (*types.TypeName)(nil)
 	if named, ok := types.Unalias(t).(*types.Named); ok {
@@ -154,8 +152,8 @@ func (s *search) walkParts(name string, t types.Type, p place) {
 	delete(s.within, obj)
 }
 
-// reaches reports whether there is an input in t. It visits each type once,
-// whereas walk follows all paths.
+// reaches reports whether t contains an input. It visits each type once, whereas walk follows
+// all paths.
 func (s *search) reaches(name string, t types.Type, p place, seen map[visit]bool) bool {
 	if _, isInput := inputOf(name, t, p); isInput || seen[visit{t, p.pointed}] {
 		return isInput
@@ -187,7 +185,7 @@ func (s *search) parts(name string, t types.Type, p place) (parts []part) {
 				at.path = append(slices.Clip(p.path), f.Name())
 			case !f.Embedded():
 				continue
-			default: // its exported fields are promoted; the embedded pointer may be nil
+			default: // its exported fields are promoted; an embedded pointer may be nil
 				at.listed = at.listed || !isStruct
 			}
 			parts = append(parts, part{f.Name(), f.Type(), at})
@@ -206,7 +204,7 @@ func (s *search) parts(name string, t types.Type, p place) (parts []part) {
 	return nil
 }
 
-// inputOf returns the kind of input of a value of type t called name, and whether
+// inputOf returns the kind of input that a value of type t with the given name is, and whether
 // it is an input.
 func inputOf(name string, t types.Type, p place) (InputKind, bool) {
 	if isContext(t) || implementsContext(t) || isRandom(name, t) {
@@ -224,7 +222,7 @@ func inputOf(name string, t types.Type, p place) (InputKind, bool) {
 		return Seekable, true
 	case reads && !writes:
 		return ReadOnce, true
-	case writes: // a connection or a buffer, if it is read as well
+	case writes: // if it can also be read, it is a connection or a buffer
 		return Written, !logged.MatchString(name)
 	case isChannel:
 		return Channel, channel.Dir() != types.RecvOnly || !isEmptyStruct(channel.Elem())
@@ -242,14 +240,13 @@ func isRequest(t types.Type) bool {
 	return ok && isNamed(p.Elem(), "net/http", "Request")
 }
 
-// isNamed reports whether t is the type called name of the package at path.
+// isNamed reports whether t is the type with the given name in the package at path.
 func isNamed(t types.Type, path, name string) bool {
 	named, ok := types.Unalias(t).(*types.Named)
 	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path
 }
 
-// isRandom reports whether t is a source of random bytes, which need not be the
-// same in each attempt.
+// isRandom reports whether t is a source of random bytes, which may differ in each attempt.
 func isRandom(name string, t types.Type) bool {
 	switch strings.ToLower(name) {
 	case "rand", "random":
@@ -273,8 +270,8 @@ func isEmptyStruct(t types.Type) bool {
 	return ok && s.NumFields() == 0
 }
 
-// moves reports whether t has the method of an io.Reader or io.Writer:
-// func([]byte) (int, error).
+// moves reports whether t has the method of an io.Reader or io.Writer: func([]byte) (int,
+// error).
 func moves(t types.Type, method string) bool {
 	sig := methodOf(t, method)
 	if sig == nil || sig.Params().Len() != 1 || sig.Results().Len() != 2 || !isError(sig.Results().At(1).Type()) {

@@ -6,9 +6,9 @@ import (
 	"go/types"
 )
 
-// lengths returns the expressions of array lengths in the signatures of functions
-// and interface methods, by the position of the name. Package types has only
-// their values, which may differ between builds.
+// lengths returns the expressions of array lengths in the signatures of functions and interface
+// methods, by the position of the name. Package types has only the values of these expressions,
+// which may differ between builds.
 func lengths(files []*ast.File) map[token.Pos][]ast.Expr {
 	all := map[token.Pos][]ast.Expr{}
 	add := func(name *ast.Ident, signature ast.Expr) {
@@ -38,7 +38,7 @@ func lengths(files []*ast.File) map[token.Pos][]ast.Expr {
 	return all
 }
 
-// values returns the expressions of constants by their names.
+// values returns the expressions of constants, by name.
 func values(files []*ast.File) map[string]ast.Expr {
 	all := map[string]ast.Expr{}
 	for _, file := range files {

@@ -24,10 +24,10 @@ import (
 type Program struct {
 	byDir  map[string]*Package
 	byPath map[string]*Package
-	broken map[string][]packages.Error // errors of packages that cannot be read, by folder and by path
+	broken map[string][]packages.Error // errors of packages that cannot be loaded, by folder and by path
 	loaded []*packages.Package
 
-	imported map[string]*Package // packages that are imported but not bound; see declaring
+	imported map[string]*Package // packages that are imported but not bound: see declaring
 }
 
 // A Package is one loaded package.
@@ -40,26 +40,26 @@ type Package struct {
 	fset    *token.FileSet
 	errors  []types.Error
 	docs    map[token.Pos]string
-	lengths map[token.Pos][]ast.Expr // of arrays, by the functions whose signatures have them
-	values  map[string]ast.Expr      // of constants
+	lengths map[token.Pos][]ast.Expr // expressions of array lengths, by the functions whose signatures contain them
+	values  map[string]ast.Expr      // expressions of constants
 	loaded  *packages.Package
 
 	ours     func(name string, text []byte) bool
-	ignored  []string             // files that this build leaves out
+	ignored  []string             // files that this build excludes
 	declared map[string]token.Pos // see declaredElsewhere
 
-	files    map[string]buildFile // of this build; see file
-	others   []buildFile          // files that this build leaves out; see declaredElsewhere
+	files    map[string]buildFile // files of this build: see file
+	others   []buildFile          // files that this build excludes: see declaredElsewhere
 	promised map[string]bool      // see Promise
 }
 
-// Load loads the packages of patterns, as the go command in dir does. ours reports
-// whether a file is the output of an earlier run, by its name and text. Load reads
-// only the package clause of these, so that the result does not depend on whether
-// the output is missing, stale or broken.
+// Load loads the packages that match patterns, as the go command in dir does. ours reports,
+// from its name and text, whether a file is the output of an earlier run. Load reads only the
+// package clause of such files, so that the result does not depend on whether the output is
+// missing, stale or broken.
 //
-// Each run calls Load once. It takes the types of imports from export data:
-// NeedDeps takes 10 to 20 times as long, and an overlay 9 times.
+// Each run calls Load once. It reads the types of imports from export data: NeedDeps takes 10
+// to 20 times as long, and an overlay 9 times.
 func Load(ctx context.Context, dir string, tags string, patterns []string,
 	ours func(name string, text []byte) bool) (*Program, error) {
 	config := &packages.Config{
@@ -80,7 +80,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string,
 	if err != nil {
 		return nil, gocommand.Message(err)
 	}
-	// The output of an earlier run may still have an older name of the package.
+	// The output of an earlier run may still use an older name of the package.
 	if config.Overlay = misnamed(loaded, ours); len(config.Overlay) > 0 {
 		if loaded, err = packages.Load(config, patterns...); err != nil {
 			return nil, gocommand.Message(err)
@@ -116,8 +116,8 @@ func Load(ctx context.Context, dir string, tags string, patterns []string,
 	return program, nil
 }
 
-// misnamed returns an overlay that excludes outputs of earlier runs from the
-// build, in folders where the go command has found several packages.
+// misnamed returns an overlay that excludes the outputs of earlier runs from the build, for
+// folders in which the go command has found several packages.
 func misnamed(loaded []*packages.Package, ours func(string, []byte) bool) map[string][]byte {
 	overlay := map[string][]byte{}
 	for _, pkg := range loaded {
@@ -133,8 +133,8 @@ func misnamed(loaded []*packages.Package, ours func(string, []byte) bool) map[st
 	return overlay
 }
 
-// twoPackages reports whether the go command has found several packages in one
-// folder.
+// twoPackages reports whether an error of the go command says that a folder contains several
+// packages.
 func twoPackages(err packages.Error) bool {
 	return err.Kind == packages.ListError && strings.HasPrefix(err.Msg, "found packages ")
 }
@@ -150,8 +150,8 @@ func (p *Program) Add(pkg *types.Package, fset *token.FileSet, files []*ast.File
 	return one
 }
 
-// packageClause returns the package clause of an output of an earlier run, whose
-// other lines may be broken.
+// packageClause returns the package clause of an output of an earlier run. Its other lines may
+// be broken.
 func packageClause(src []byte) []byte {
 	for line := range bytes.Lines(src) {
 		if bytes.HasPrefix(line, []byte("package ")) {
@@ -161,17 +161,16 @@ func packageClause(src []byte) []byte {
 	return src
 }
 
-// fatal returns the errors that make a whole package unusable. It
-// ignores type errors, since code may call functions that are not generated yet;
-// Lookup reports the errors that concern a bound symbol. It also ignores errors in the
-// output of an earlier run.
+// fatal returns the errors that make a whole package unusable. It ignores type errors, because
+// code may call functions that are not generated yet. Lookup reports the type errors that
+// concern a bound symbol. fatal also ignores errors in the output of an earlier run.
 func fatal(pkg *packages.Package, absent bool, ours func(string, []byte) bool) (errs []packages.Error) {
 	parsed := map[string]bool{}
 	for _, err := range pkg.Errors {
 		switch {
 		case err.Kind == packages.ParseError:
 			name, _, _ := strings.Cut(err.Pos, ":")
-			// Further errors in a file usually follow from the first.
+			// The other errors in a file usually follow from the first one.
 			if text, readErr := os.ReadFile(name); parsed[name] || readErr == nil && ours(name, text) {
 				continue
 			}
@@ -194,13 +193,13 @@ func fatal(pkg *packages.Package, absent bool, ours func(string, []byte) bool) (
 	return errs
 }
 
-// In returns the package in the folder dir, and the errors that make it unusable. It
-// may return both, for a package that can be read in part.
+// In returns the package in the folder dir, and the errors that make it unusable. It may return
+// both, for a package that can be read only in part.
 func (p *Program) In(dir string) (*Package, []packages.Error) {
 	return p.byDir[dir], p.broken[dir]
 }
 
-// missing returns why a load in dir has found no package in folder.
+// missing returns why a load in dir has not found a package in folder.
 func missing(ctx context.Context, dir, tags, folder string) string {
 	switch module := moduleOf(folder); module {
 	case "":
@@ -215,7 +214,8 @@ func missing(ctx context.Context, dir, tags, folder string) string {
 	}
 }
 
-// moduleOf returns the nearest folder with a go.mod from dir upwards, or "".
+// moduleOf returns the nearest folder that contains a go.mod: dir or one of its parents. It
+// returns "" if there is none.
 func moduleOf(dir string) string {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
@@ -236,20 +236,19 @@ func (p *Package) imports(path string) (found bool) {
 	}
 	packages.Visit([]*packages.Package{p.loaded}, func(pkg *packages.Package) bool {
 		found = found || pkg.PkgPath == path
-		return !found && pkg.Module != nil // the standard library imports nothing else
+		return !found && pkg.Module != nil // the standard library imports only itself
 	}, nil)
 	return found
 }
 
-// DependsOn reports whether p, or a package at one of the paths in others, imports
-// the package at path, directly or indirectly. Imports of the output of an earlier
-// run do not count.
+// DependsOn reports whether p, or a package at one of the paths in others, imports the package
+// at path, directly or indirectly. Imports in the output of an earlier run do not count.
 func (p *Package) DependsOn(path string, others []string) bool {
 	seen := map[*packages.Package]bool{}
 	var depends func(pkg *packages.Package) bool
 	depends = func(pkg *packages.Package) bool {
 		switch {
-		case pkg == nil || seen[pkg] || pkg.Module == nil: // the standard library imports nothing else
+		case pkg == nil || seen[pkg] || pkg.Module == nil: // the standard library imports only itself
 			return false
 		case pkg.PkgPath == path:
 			return true
@@ -268,9 +267,9 @@ func (p *Package) DependsOn(path string, others []string) bool {
 	})
 }
 
-// CanImport reports whether code of p can import the package at path without a
-// change of go.mod: p, or a package at one of the paths in others, imports it or
-// another package of its module, directly or indirectly.
+// CanImport reports whether code of p can import the package at path without a change of
+// go.mod. This is so if p, or a package at one of the paths in others, imports it or another
+// package of its module, directly or indirectly.
 func (p *Package) CanImport(path string, others []string) (found bool) {
 	roots := []*packages.Package{}
 	for _, q := range append([]*Package{p}, p.program.at(others)...) {
@@ -301,8 +300,8 @@ func (p *Program) at(paths []string) (list []*Package) {
 	return list
 }
 
-// importsOf returns the packages that pkg imports. If its files have been parsed,
-// imports of the output of an earlier run are not among them.
+// importsOf returns the packages that pkg imports. If the files of pkg are parsed, the result
+// does not contain imports in the output of an earlier run.
 func importsOf(pkg *packages.Package) (list []*packages.Package) {
 	if len(pkg.Syntax) == 0 {
 		return slices.Collect(maps.Values(pkg.Imports))
@@ -317,7 +316,7 @@ func importsOf(pkg *packages.Package) (list []*packages.Package) {
 	return list
 }
 
-// lookup returns the object that the package declares as name, or nil. It ignores
+// lookup returns the object with the given name that the package declares, or nil. It ignores
 // the output of an earlier run.
 func (p *Package) lookup(name string) types.Object {
 	if p.promised[name] {
@@ -326,10 +325,10 @@ func (p *Package) lookup(name string) types.Object {
 	return p.types.Scope().Lookup(name)
 }
 
-// position returns the position of an object without the folder.
+// position returns the position of an object, with the base name of the file.
 func (p *Package) position(obj types.Object) string { return p.short(obj.Pos()) }
 
-// short formats a position without the folder.
+// short formats a position, with the base name of the file.
 func (p *Package) short(at token.Pos) string {
 	pos := p.fset.Position(at)
 	return fmt.Sprintf("%s:%d:%d", filepath.Base(pos.Filename), pos.Line, pos.Column)

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// Local returns the folders of all packages on which the program depends and
-// whose files may change. These are all but the packages of the standard library,
-// which belong to the go command, and of the module cache, whose content go.sum
-// fixes. ok is false if the program may depend on other files as well.
+// Local returns the folders of all packages on which the program depends and whose files may
+// change. These exclude the packages of the standard library, which belong to the go command,
+// and those in the module cache, whose content is fixed by go.sum. ok is false if the program
+// may depend on other files, too.
 func (p *Program) Local() (dirs []string, ok bool) {
 	if p == nil {
 		return nil, false
 	}
 	ok = true
-	var root string // of the standard library
+	var root string // root folder of the standard library
 	var loose []string
 	packages.Visit(p.loaded, func(pkg *packages.Package) bool {
 		if pkg.PkgPath == "unsafe" || pkg.PkgPath == "C" {

@@ -16,7 +16,7 @@ import (
 	"github.com/retrygen/retrygen/internal/spelling"
 )
 
-// SplitSymbol splits a symbol, as go doc writes it, into its import path (empty for the
+// SplitSymbol splits a symbol, in the notation of go doc, into its import path (empty for the
 // package itself), its name and its method.
 func SplitSymbol(symbol string) (path, name, method string) {
 	if end := pathEnd(symbol); end > 0 {
@@ -26,9 +26,9 @@ func SplitSymbol(symbol string) (path, name, method string) {
 	return path, name, method
 }
 
-// pathEnd returns the index of the dot that ends the import path in a symbol:
-// the first one before an exported name, since the last element of a path may
-// have dots of its own, as in nats.go and yaml.v3.
+// pathEnd returns the index of the dot that ends the import path in a symbol. It is the first
+// dot before an exported name, because the last element of a path may also contain dots, as in
+// nats.go and yaml.v3.
 func pathEnd(symbol string) (end int) {
 	for i := strings.LastIndexByte(symbol, '/') + 1; i > 0 && i < len(symbol); i++ {
 		if symbol[i] != '.' {
@@ -44,8 +44,8 @@ func pathEnd(symbol string) (end int) {
 	return end
 }
 
-// Lookup finds a bound symbol. The error is one line with the reason why the
-// symbol cannot be bound, and a fix.
+// Lookup finds a bound symbol. The error is one line that says why the symbol cannot be bound,
+// and how to fix this.
 func (p *Package) Lookup(symbol string) (*Target, error) {
 	from, name, method, err := p.find(symbol)
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	return t, nil
 }
 
-// object returns the object that the package from declares as name.
+// object returns the object with the given name that the package from declares.
 func (p *Package) object(from *Package, name, method string) (types.Object, error) {
 	if obj := from.lookup(name); obj != nil {
 		return obj, nil
@@ -101,9 +101,9 @@ func (p *Package) object(from *Package, name, method string) (types.Object, erro
 	return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.names(p)))
 }
 
-// Declares returns an error if p does not declare a bound symbol. It returns nil
-// for a symbol of another package. It does not check types, so that it works
-// without generated code to which they refer.
+// Declares returns an error if p does not declare a bound symbol. For a symbol of another
+// package, it returns nil. It does not check types, so that it works if the generated code to
+// which the types refer is missing.
 func (p *Package) Declares(symbol string) error {
 	if path, _, _ := SplitSymbol(symbol); path != "" || StandardPath(symbol) != "" {
 		return nil
@@ -121,9 +121,9 @@ func (p *Package) Declares(symbol string) error {
 	return err
 }
 
-// fullSymbol returns the correct form of a symbol that begins with the name of a
-// package, as in Go code, or "". In a policy file, it begins with the import path,
-// or with nothing for p itself.
+// fullSymbol returns the correct form of a symbol that begins with the name of a package, as in
+// Go code, or "". In a policy file, a symbol begins with the import path. A symbol of p itself
+// has no prefix.
 func (p *Package) fullSymbol(name, method string) string {
 	if name == p.Name {
 		return method
@@ -136,7 +136,8 @@ func (p *Package) fullSymbol(name, method string) string {
 	return ""
 }
 
-// find returns the package of a symbol, and its name and method there.
+// find returns the package of a symbol, with the name and the method of the symbol in that
+// package.
 func (p *Package) find(symbol string) (from *Package, name, method string, err error) {
 	path, name, method := SplitSymbol(symbol)
 	if path != "" {
@@ -156,14 +157,14 @@ func (p *Package) find(symbol string) (from *Package, name, method string, err e
 	return p, name, method, nil
 }
 
-// home returns the path of a package from the last element of the path of its
-// module on, without a major version: shop.billing for example.com/shop/v2/billing.
-// The packages of a module have different homes, which stay the same when the module
-// moves. Dots separate the elements, since the ids of steps escape slashes: shop/a
-// with the method b.C and shop/a/b with the function C have the same name, and the
-// records of their steps tell them apart by the function.
+// home returns a short name for a package: its path from the last element of its module's path,
+// without a major version, such as shop.billing for example.com/shop/v2/billing. The packages
+// of a module have different homes, which stay the same when the module moves. Dots separate
+// the elements, because slashes are escaped in the ids of steps. Two steps can therefore have
+// the same name: method b.C in shop/a, and function C in shop/a/b. The records of their steps
+// differ in the function.
 func (p *Package) home() string {
-	home := p.Path // of the standard library
+	home := p.Path // for the standard library
 	if p.loaded != nil && p.loaded.Module != nil {
 		root := p.loaded.Module.Path
 		unversioned, _, ok := module.SplitPathVersion(root)
@@ -175,7 +176,7 @@ func (p *Package) home() string {
 	return strings.ReplaceAll(home, "/", ".")
 }
 
-// reach returns the package at path, if generated code of p can import it.
+// reach returns the package at path, if code that is generated in p can import it.
 func (p *Package) reach(path string) (*Package, error) {
 	from := p.program.byPath[path]
 	switch {
@@ -196,8 +197,8 @@ func (p *Package) reach(path string) (*Package, error) {
 	return from, nil
 }
 
-// StandardPath returns the possible path of a package of the standard library in a
-// symbol without a slash, such as io for io.Reader, or "".
+// StandardPath returns the part of a symbol without a slash that may be the path of a package
+// of the standard library, such as io for io.Reader, or "".
 func StandardPath(symbol string) string {
 	path, name, method := SplitSymbol(symbol)
 	if path != "" || method == "" || strings.ToLower(name) != name {
@@ -215,7 +216,7 @@ func (p *Program) absent(path string) error {
 	return fmt.Errorf("package %s cannot be loaded: %s", path, why)
 }
 
-// why returns the reason of the go command for a package that it cannot load.
+// why returns the go command's reason why it cannot load a package.
 func (p *Program) why(path string) string {
 	errs := p.broken[path]
 	if len(errs) == 0 {
@@ -233,7 +234,7 @@ func (p *Program) why(path string) string {
 // home.
 type binder struct {
 	home, from *Package
-	recv       recvType // of the methods
+	recv       recvType // the receiver of the methods
 }
 
 // function fills t with the description of a function.
@@ -248,7 +249,7 @@ func (b binder) function(t *Target, obj *types.Func) (err error) {
 	return err
 }
 
-// wrappable describes obj. The error is why no wrapper of it can be generated.
+// wrappable describes obj. The error says why no wrapper of obj can be generated.
 func (b binder) wrappable(obj *types.Func) (Func, error) {
 	f := b.signature(obj)
 	f.Carried, f.Writes = b.recv.carried(obj), writes(obj)
@@ -273,8 +274,7 @@ func (b binder) wrappable(obj *types.Func) (Func, error) {
 	return f, nil
 }
 
-// isError reports whether t is error, or a declared type to which an error can be
-// assigned.
+// isError reports whether t is error, or a declared type to which any error can be assigned.
 func isError(t types.Type) bool {
 	_, param := t.(*types.TypeParam)
 	return !param && types.Identical(t.Underlying(), errorType)
@@ -349,8 +349,8 @@ func (b binder) valid(obj *types.Func) error {
 	return b.broken("signature", obj.Name(), obj.Pos())
 }
 
-// broken returns the type error of a declaration at pos: the next one after its
-// name, or the first one of the package.
+// broken returns the type error of a declaration at pos. That is the next type error after the
+// name or, if there is none, the first one of the package.
 func (b binder) broken(what, name string, pos token.Pos) error {
 	var found *types.Error
 	for _, err := range b.from.errors {
@@ -365,8 +365,8 @@ func (b binder) broken(what, name string, pos token.Pos) error {
 	return fmt.Errorf("the %s of %s does not compile: %s: %s", what, name, b.from.short(found.Pos), b.from.message(found))
 }
 
-// message returns the text of a type error. For a failed import, it contains the
-// reason of the go command.
+// message returns the text of a type error. For a failed import, it contains the go command's
+// reason.
 func (p *Package) message(err *types.Error) string {
 	rest, ok := strings.CutPrefix(err.Msg, "could not import ")
 	if path, _, _ := strings.Cut(rest, " ("); ok && p.loaded != nil {
@@ -379,10 +379,10 @@ func (p *Package) message(err *types.Error) string {
 	return err.Msg
 }
 
-// isContext reports whether t is context.Context, or a declared type to which a
-// context can be assigned.
+// isContext reports whether t is context.Context, or a declared type to which any context can
+// be assigned.
 func isContext(t types.Type) bool {
-	i, ok := t.Underlying().(*types.Interface) // for a type parameter its constraint
+	i, ok := t.Underlying().(*types.Interface) // for a type parameter, this is its constraint
 	if _, param := t.(*types.TypeParam); !ok || param || i.NumMethods() != 4 {
 		return false
 	}
@@ -396,8 +396,8 @@ func isContext(t types.Type) bool {
 
 // implementsContext reports whether t can be assigned to context.Context.
 func implementsContext(t types.Type) bool {
-	// Package context may not be loaded: build its interface, with the type
-	// time.Time from the method Deadline of t.
+	// Package context may not be loaded. Build its interface instead, with the type time.Time
+	// from the method Deadline of t.
 	deadline, _, _ := types.LookupFieldOrMethod(t, false, nil, "Deadline")
 	f, ok := deadline.(*types.Func)
 	if !ok || f.Signature().Results().Len() != 2 {

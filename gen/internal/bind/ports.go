@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ports are the systems and architectures of the Go distribution, as go tool dist
+// ports lists the operating systems and architectures of the Go distribution, as go tool dist
 // list prints them.
 const ports = `aix/ppc64 android/386 android/amd64 android/arm android/arm64 darwin/amd64 darwin/arm64 dragonfly/amd64
 freebsd/386 freebsd/amd64 freebsd/arm freebsd/arm64 illumos/amd64 ios/amd64 ios/arm64 js/wasm linux/386 linux/amd64
@@ -47,7 +47,7 @@ func Or(constraints ...string) string {
 		return ""
 	}
 	tags := ownTags(any)
-	const maxTags = 8 // all combinations are tried: at most 256
+	const maxTags = 8 // all combinations are tried, so there are at most 256
 	if len(tags) <= maxTags && always(any, tags) {
 		return ""
 	}
@@ -57,7 +57,7 @@ func Or(constraints ...string) string {
 	return systems(any)
 }
 
-// ownTags returns the tags of a constraint other than systems and architectures.
+// ownTags returns the tags of a constraint that are not operating systems or architectures.
 func ownTags(expr constraint.Expr) (tags []string) {
 	known := map[string]bool{"unix": true}
 	for _, word := range strings.FieldsFunc(ports, func(r rune) bool { return r <= ' ' || r == '/' }) {
@@ -87,8 +87,8 @@ func walk(expr constraint.Expr, f func(tag string)) {
 	}
 }
 
-// always reports whether every port satisfies a constraint, for any combination of
-// its own tags.
+// always reports whether every port satisfies a constraint, for every combination of its own
+// tags.
 func always(expr constraint.Expr, tags []string) bool {
 	for port := range strings.FieldsSeq(ports) {
 		system, architecture, _ := strings.Cut(port, "/")
@@ -104,13 +104,12 @@ func always(expr constraint.Expr, tags []string) bool {
 	return true
 }
 
-// variants has the systems that satisfy the tag of another system as well, by that
-// system.
+// variants maps an operating system to another one that also satisfies its tag.
 var variants = map[string]string{"linux": "android", "darwin": "ios", "solaris": "illumos"}
 
-// systems returns an equivalent of a constraint that contains only systems and
-// architectures. It lists the systems that satisfy it, or those that do not if
-// they are fewer.
+// systems returns an equivalent of a constraint that contains only operating systems and
+// architectures. It lists the systems that satisfy the constraint, or those that do not if
+// there are fewer of them.
 func systems(expr constraint.Expr) string {
 	with, without := map[string][]string{}, map[string][]string{}
 	names := map[string]bool{}
@@ -135,15 +134,15 @@ func systems(expr constraint.Expr) string {
 	return parsed.String()
 }
 
-// terms returns a term for each system that has architectures in with. The term
-// lists these if the system also has some in without.
+// terms returns a term for each operating system that has architectures in with. The term lists
+// these architectures if the system also has some in without.
 func terms(names map[string]bool, with, without map[string][]string) (list []string) {
 	whole := func(system string) bool { return len(with[system]) > 0 && len(without[system]) == 0 }
 	for _, system := range slices.Sorted(maps.Keys(names)) {
 		variant, term := variants[system], system
 		switch {
 		case len(with[system]) == 0, whole(system) && whole(original(system)):
-			continue // the term of the original includes it
+			continue // the term of the original system includes it
 		case variant != "" && !(whole(system) && whole(variant)):
 			term += " && !" + variant
 		}
@@ -155,7 +154,7 @@ func terms(names map[string]bool, with, without map[string][]string) (list []str
 	return list
 }
 
-// original returns the system whose tag a variant satisfies, or "".
+// original returns the operating system whose tag a variant also satisfies, or "".
 func original(variant string) string {
 	for system, one := range variants {
 		if one == variant {

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// A Promise is a type that a run will generate, and to which signatures may refer
-// before that.
+// A Promise describes a type that a run will generate, and to which signatures may refer before
+// it exists.
 type Promise struct {
 	Name    string
 	Symbol  string // the bound type whose type parameters it has; may be empty
-	Methods bool   // it is an interface; otherwise it has the methods of Symbol
+	Methods bool   // the type is an interface; otherwise it has the methods of Symbol
 }
 
-// WholeType returns the name of the type that a symbol denotes, and whether that
-// is an interface. ok is false if the symbol does not denote a whole type.
+// WholeType returns the name of the type that a symbol denotes, and whether the type is an
+// interface. ok is false if the symbol does not denote a whole type.
 func (p *Package) WholeType(symbol string) (name string, isInterface, ok bool) {
 	obj := p.wholeType(symbol)
 	if obj == nil {
@@ -40,9 +40,9 @@ func (p *Package) wholeType(symbol string) *types.TypeName {
 	return obj
 }
 
-// Promise declares types that will be generated. If a package refers to one that
-// is undefined, Promise type-checks all packages again, without the bodies of
-// functions. A promised interface has no methods there.
+// Promise declares types that will be generated. If a package refers to such a type and it is
+// undefined, Promise type-checks all packages again, without function bodies. In this check, a
+// promised interface has no methods.
 func (p *Program) Promise(promises map[*Package][]Promise) {
 	if !p.needs(promises) {
 		return
@@ -87,8 +87,8 @@ func (p *Package) recheck(promises []Promise) {
 	p.types, _ = config.Check(p.Path, p.fset, append(slices.Clip(p.loaded.Syntax), stub), nil)
 }
 
-// Import implements types.Importer. It returns packages that p imports, and those
-// of bound symbols.
+// Import implements types.Importer. It returns packages that p imports, and the packages of
+// bound symbols.
 func (p *Package) Import(path string) (*types.Package, error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
@@ -106,8 +106,7 @@ func (p *Package) Import(path string) (*types.Package, error) {
 	return nil, fmt.Errorf("package %s is not loaded", path)
 }
 
-// stub returns a file that declares the promised types that are not declared
-// already.
+// stub returns a file that declares the promised types that are not yet declared.
 func (p *Package) stub(promises []Promise) *ast.File {
 	p.promised = map[string]bool{}
 	var imports, decls strings.Builder
@@ -134,15 +133,14 @@ func (p *Package) stub(promises []Promise) *ast.File {
 			fmt.Fprintf(&decls, "type %s%s struct{ %s }\n", one.Name, declared, symbol)
 		}
 	}
-	// It parses, since all names in it are from Go source.
+	// It always parses, because all names in it come from Go source.
 	file, _ := parser.ParseFile(p.fset, "", "package "+p.Name+"\n"+imports.String()+decls.String(),
 		parser.SkipObjectResolution)
 	return file
 }
 
-// anyParams returns the declaration of n type parameters, and the same names as
-// type arguments. Function bodies are not checked, so that the constraint any is
-// enough.
+// anyParams returns the declaration of n type parameters, and their names as type arguments.
+// The constraint any is sufficient because function bodies are not checked.
 func anyParams(n int) (declared, args string) {
 	if n == 0 {
 		return "", ""

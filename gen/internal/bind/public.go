@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// public returns t with aliases for types that the home package cannot name, such
-// as types of an internal package. The aliases are declared in the bound package, the
-// home package or a package that it imports. A type without an alias is unchanged;
-// writable reports it.
+// public returns t with aliases in place of types that the home package cannot name, such as
+// types of an internal package. The aliases are declared in the bound package, the home package
+// or a package that it imports. A type without such an alias is unchanged, and writable reports
+// it.
 func (b binder) public(t types.Type) types.Type {
 	switch t := t.(type) {
 	case *types.Alias:
@@ -45,7 +45,7 @@ func (b binder) public(t types.Type) types.Type {
 	return t
 }
 
-// publicNamed is public for a named type.
+// publicNamed does the same as public for a named type.
 func (b binder) publicNamed(t *types.Named) types.Type {
 	if b.nameable(t.Obj()) {
 		return b.publicArgs(t)

@@ -16,17 +16,17 @@ import (
 type Dependency struct {
 	Path    string
 	Name    string
-	Module  string // path
-	Version string // of its module, as azcore v1.23.3, or "" for a main module
-	Own     bool   // it is of a main module
-	Steps   int    // from the symbol, on the shortest way; see distances
+	Module  string // path of its module
+	Version string // name and version of its module, such as azcore v1.23.3, or "" for a main module
+	Own     bool   // it belongs to a main module
+	Steps   int    // length of the shortest path from the symbol: see distances
 	types   *types.Package
 }
 
-// Reach returns the packages whose errors a symbol, as [SplitSymbol] splits it, may
-// return. These are the package, the packages of main modules that it imports directly
-// or indirectly, what these import from other modules, and the imports of that. What is
-// farther away is seldom what a caller sees.
+// Reach returns the packages whose errors a symbol, split as by [SplitSymbol], may return.
+// These are its package, the packages of main modules that this package imports directly or
+// indirectly, the packages of other modules that those import, and the direct imports of these.
+// A caller rarely sees errors of packages that are farther away.
 func (p *Package) Reach(path, name, method string) (list []Dependency) {
 	start := p
 	if path != "" {
@@ -78,9 +78,9 @@ func (p *Package) Reach(path, name, method string) (list []Dependency) {
 	return list
 }
 
-// distances returns the distance of the packages that have been seen from a symbol
-// of start. An import counts 2, but 1 if the declaration of the symbol mentions it:
-// of the symbols of one package, those are meant that do.
+// distances returns the distances of the packages in seen from a symbol of start. An import
+// usually counts 2. It counts only 1 if the declaration of the symbol mentions it, because the
+// errors of such a package are more likely.
 func distances(start *Package, mentioned []*packages.Package,
 	seen map[*packages.Package]int) map[*packages.Package]int {
 	found := map[*packages.Package]int{start.loaded: 0}
@@ -106,7 +106,7 @@ func distances(start *Package, mentioned []*packages.Package,
 // method, or a type with its methods mentions.
 func (p *Package) mentioned(name, method string) (list []*packages.Package) {
 	for _, file := range p.loaded.Syntax {
-		imports := map[string]*packages.Package{} // by the names that the file has for them
+		imports := map[string]*packages.Package{} // by their names in the file
 		for _, spec := range file.Imports {
 			path, err := strconv.Unquote(spec.Path.Value)
 			imported := p.loaded.Imports[path]
@@ -132,8 +132,8 @@ func (p *Package) mentioned(name, method string) (list []*packages.Package) {
 	return list
 }
 
-// declarations yields what declares a function, a method, or a type with its
-// methods in a file.
+// declarations yields the declarations in a file of a function, a method, or a type with its
+// methods.
 func declarations(file *ast.File, name, method string) iter.Seq[ast.Node] {
 	return func(yield func(ast.Node) bool) {
 		for _, decl := range file.Decls {
@@ -156,25 +156,25 @@ func declarations(file *ast.File, name, method string) iter.Seq[ast.Node] {
 	}
 }
 
-// isOurs reports whether the package at path is the runtime or one of its stores,
-// whose errors are not errors of a call.
+// isOurs reports whether the package at path is the runtime or one of its stores. Their errors
+// are not errors of a call.
 func isOurs(path string) bool {
 	const module = "github.com/retrygen/retrygen/"
 	return strings.HasPrefix(path, module+"runtime") || strings.HasPrefix(path, module+"contrib/")
 }
 
-// A Candidate is an error type whose status can be read. It has no fields if the
-// runtime reads a method.
+// A Candidate is an error type whose status can be read. Status and Response are empty if the
+// runtime reads a method of the type.
 type Candidate struct {
-	Symbol   string // as in a policy file: *example.com/acme.Error
-	Name     string // as in Go code: *acme.Error
+	Symbol   string // in the notation of policy files: *example.com/acme.Error
+	Name     string // in the notation of Go code: *acme.Error
 	Status   string // the field with the status, or ""
 	Response string // the field with the *http.Response, or ""
 }
 
-// Candidates returns the error types of a dependency that have a status: a field
-// whose name means only that, an *http.Response, or a method that the runtime
-// reads. Types that are not exported count in the package home itself.
+// Candidates returns the error types of a dependency that have a status: a field with an
+// unambiguous name, an *http.Response, or a method that the runtime reads. In the package home
+// itself, types that are not exported count, too.
 func (d Dependency) Candidates(home *Package) (list []Candidate) {
 	if d.types == nil {
 		return nil
@@ -225,8 +225,8 @@ func hasStatusMethod(t types.Type) bool {
 	return false
 }
 
-// statusFields returns the first exported fields of a struct that have a status
-// and an *http.Response.
+// statusFields returns the first exported field of a struct with a status, and the first one
+// with an *http.Response.
 func statusFields(t types.Type) (status, response string) {
 	s, ok := t.Underlying().(*types.Struct)
 	if !ok {
@@ -245,6 +245,6 @@ func statusFields(t types.Type) (status, response string) {
 	return status, response
 }
 
-// statusNames are the names of fields that mean an HTTP status. A field Code or
-// Status often has another meaning.
+// statusNames lists field names that always mean an HTTP status. A field Code or Status often
+// has another meaning.
 var statusNames = []string{"StatusCode", "HTTPStatusCode", "HttpStatusCode"}

@@ -12,23 +12,23 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// A Path is how generated code reads a value of an error: fields and methods
+// A Path describes how generated code reads a value from an error: by fields and by methods
 // without arguments. A Path without steps is the error itself.
 type Path struct {
 	Steps []Step
 	Deref bool // the last step returns a pointer to the value
 	Kind  ValueKind
-	Plain bool // the type of the value is int or string, not another one of its kind
+	Plain bool // the type of the value is int or string itself
 	min   int64
-	max   uint64 // of an integer
+	max   uint64 // the range of an integer
 }
 
-// A Step is one field or method of a path.
+// A Step is a field or a method in a path.
 type Step struct {
 	Name string
-	Call bool // it is a method
-	Nil  bool // its result may be nil, and has what follows only if it is not
-	Each bool // its result is a slice, and what follows is read from each element
+	Call bool // the step calls a method
+	Nil  bool // the result may be nil, and the following steps apply only if it is not
+	Each bool // the result is a slice, and the following steps apply to each element
 }
 
 // The kinds of values that a path may have.
@@ -44,7 +44,7 @@ const (
 // A ValueKind is a kind of value, or a set of them.
 type ValueKind uint8
 
-// String describes the kinds, as in Go.
+// String describes the kinds, in the notation of Go.
 func (k ValueKind) String() string {
 	var names []string
 	for i, name := range []string{"an integer", "a string", "a time.Duration", "a time.Time", "an http.Header",
@@ -66,7 +66,7 @@ func (p *Path) Fits(n int64) bool { return n >= p.min && (n < 0 || uint64(n) <= 
 type ErrorReader struct {
 	Type Ref
 	home *Package
-	typ  types.Type // with the pointer, if the type is one
+	typ  types.Type // a pointer type, if the symbol names one
 }
 
 // Reader finds the type of an error that is read.
@@ -109,8 +109,7 @@ func (p *Package) Predicate(symbol string) (Ref, error) {
 // errAbsent is the error for a name that a package does not declare.
 var errAbsent = errors.New("absent")
 
-// Lacks reports whether err says that a package can be loaded, and does not
-// declare a name.
+// Lacks reports whether err says that a package can be loaded but does not declare a name.
 func Lacks(err error) bool { return errors.Is(err, errAbsent) }
 
 // A lackError is the error for a name that a package does not declare.
@@ -119,8 +118,8 @@ type lackError string
 func (e lackError) Error() string        { return string(e) }
 func (e lackError) Is(target error) bool { return target == errAbsent }
 
-// Version returns the name and the version of the module that has the package at
-// path, as azcore v1.23.3, or "" for the main module.
+// Version returns the name and the version of the module that contains the package at path,
+// such as azcore v1.23.3, or "" for the main module.
 func (p *Package) Version(path string) string {
 	from := p.program.byPath[path]
 	if from == nil || from.loaded == nil {
@@ -129,8 +128,8 @@ func (p *Package) Version(path string) string {
 	return version(from.loaded.Module)
 }
 
-// Module returns the path of the module that has the package at path, or path
-// itself if none is known.
+// Module returns the path of the module that contains the package at path, or path itself if
+// the module is unknown.
 func (p *Package) Module(path string) string {
 	from := p.program.byPath[path]
 	if from == nil || from.loaded == nil || from.loaded.Module == nil {
@@ -139,9 +138,8 @@ func (p *Package) Module(path string) string {
 	return from.loaded.Module.Path
 }
 
-// Path resolves a path of fields and methods whose value has one of the kinds
-// want. A path to texts may lead through slices. The error is why it cannot be
-// read.
+// Path resolves a path of fields and methods whose value has one of the kinds in want. A path
+// to strings may lead through slices. The error says why the path cannot be read.
 func (r *ErrorReader) Path(text string, want ValueKind) (*Path, error) {
 	p := &Path{}
 	typ, addressable := r.typ, true
@@ -174,8 +172,8 @@ func (r *ErrorReader) Path(text string, want ValueKind) (*Path, error) {
 	return nil, fmt.Errorf("it is of type %s: it must be %s", plain(typ), want)
 }
 
-// step resolves one name of a path to the steps that lead to it: embedded pointers
-// may be nil, and are steps of their own.
+// step resolves one name in a path to steps. Embedded pointers may be nil, so each of them is a
+// separate step.
 func (r *ErrorReader) step(typ types.Type, name string, addressable bool) ([]Step, types.Type, error) {
 	obj, index, _ := types.LookupFieldOrMethod(typ, addressable, r.home.types, name)
 	if m, _, _ := types.LookupFieldOrMethod(typ, true, r.home.types, name); obj == nil && m != nil {
@@ -198,8 +196,8 @@ func (r *ErrorReader) step(typ types.Type, name string, addressable bool) ([]Ste
 	return append(steps, Step{Name: name, Call: true}), sig.Results().At(0).Type(), nil
 }
 
-// embedded returns the steps to the embedded fields at index, or none if a path
-// without them does the same: if none is a pointer, or one is not exported.
+// embedded returns the steps to the embedded fields at index. It returns none if they are not
+// necessary, because none is a pointer, or not possible, because one is not exported.
 func (r *ErrorReader) embedded(typ types.Type, index []int) (steps []Step) {
 	pointers := false
 	for _, i := range index {
@@ -240,8 +238,7 @@ func (r *ErrorReader) members(typ types.Type) (names []string) {
 	})
 }
 
-// accept reports whether a value of type t has one of the kinds want, and records
-// which.
+// accept reports whether a value of type t has one of the kinds in want, and records this kind.
 func (p *Path) accept(t types.Type, want ValueKind) bool {
 	kind := ValueKind(0)
 	basic, _ := t.Underlying().(*types.Basic)
@@ -269,8 +266,8 @@ func (p *Path) accept(t types.Type, want ValueKind) bool {
 	return true
 }
 
-// limits returns the least and the greatest integer of a kind. The size of int is
-// its size on small machines, so that generated code compiles on all.
+// limits returns the minimum and the maximum of an integer kind. An int has the size that it
+// has on 32-bit machines, so that generated code compiles on all machines.
 func limits(kind types.BasicKind) (int64, uint64) {
 	switch kind {
 	case types.Int8:
@@ -291,8 +288,8 @@ func limits(kind types.BasicKind) (int64, uint64) {
 	return math.MinInt32, math.MaxInt32
 }
 
-// version returns the name and the version of a module, as azcore v1.23.3, or "" for
-// a main module.
+// version returns the name and the version of a module, such as azcore v1.23.3, or "" for a
+// main module.
 func version(m *packages.Module) string {
 	if m == nil || m.Version == "" {
 		return ""
@@ -300,7 +297,7 @@ func version(m *packages.Module) string {
 	return base(m.Path) + " " + m.Version
 }
 
-// base returns the last element of a module path that is no major version.
+// base returns the last element of a module path that is not a major version.
 func base(modulePath string) string {
 	name := path.Base(modulePath)
 	if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" {

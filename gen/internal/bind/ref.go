@@ -14,21 +14,21 @@ type Ref struct {
 	Name         string
 	Pointer      bool   // *Name
 	Address      bool   // &Name
-	Either       bool   // of a type: both Name and *Name are errors
+	Either       bool   // for a type: both Name and *Name are errors
 	Constraint   string // build constraint of the builds that declare it, or empty for all
 }
 
 // A Check is a function that checks the results of a call.
 type Check struct {
 	Name       string
-	Error      bool    // it also takes the error, and is also called after failures
+	Error      bool    // the function also takes the error, and is also called after failures
 	Params     []Param // type arguments, if it is generic
 	Constraint string  // build constraint of the builds that declare it, or empty for all
 }
 
-// SplitRef splits the name of a variable or type into import path (empty for the
-// package itself), name, and whether it is a pointer type. Unlike in the symbol
-// of a binding, a dot always ends the import path.
+// SplitRef splits the name of a variable or type into its import path (empty for the package
+// itself), its name, and whether it is a pointer type. Unlike in the symbol of a binding, the
+// last dot always ends the import path.
 func SplitRef(symbol string) (path, name string, pointer bool) {
 	symbol, pointer = strings.CutPrefix(symbol, "*")
 	dot := strings.LastIndexByte(symbol, '.')
@@ -60,8 +60,8 @@ func (p *Package) ErrorVar(symbol string) (Ref, error) {
 	return ref, nil
 }
 
-// ErrorType finds a type that is an error, for errors.As. If its method Error has a
-// value receiver, errors may be values or pointers, whatever the symbol says.
+// ErrorType finds a type that is an error, for errors.As. If its method Error has a value
+// receiver, errors may be values or pointers, whichever form the symbol has.
 func (p *Package) ErrorType(symbol string) (Ref, error) {
 	ref, obj, err := p.ref(symbol)
 	if err != nil {
@@ -88,9 +88,9 @@ func (p *Package) ErrorType(symbol string) (Ref, error) {
 	return ref, nil
 }
 
-// SharedVar finds a variable with a breaker or budget that calls share. It must be
-// a pointer to the type typ of the package at pkgPath, or a value of that type if
-// zero, which is whether the zero value can be used, is true.
+// SharedVar finds a variable with a breaker or budget that calls share. It must be a pointer to
+// the type typ of the package at pkgPath. If zero is true, the zero value of the type can be
+// used, and the variable may also be a value of that type.
 func (p *Package) SharedVar(symbol, pkgPath, typ, constructor string, zero bool) (Ref, error) {
 	ref, obj, err := p.ref(symbol)
 	if err != nil {
@@ -114,8 +114,7 @@ func (p *Package) SharedVar(symbol, pkgPath, typ, constructor string, zero bool)
 	return ref, nil
 }
 
-// initialized reports whether the declaration of a package-level variable has a
-// value.
+// initialized reports whether the declaration of a package-level variable has an initial value.
 func (p *Program) initialized(v *types.Var) (found bool) {
 	from := p.byPath[v.Pkg().Path()]
 	if from == nil || from.loaded == nil {
@@ -175,12 +174,12 @@ func (p *Package) Has(path string) error {
 	return nil
 }
 
-// Fallback checks that the function called name can replace fn: it must have the
-// same parameters followed by an error, and the same results. params are the type
-// parameters of fn: a generic function must have as many, and is called with
-// them. If recv is the name of a type of the package, the fallback may also be a
-// method of that type. constraint is the build constraint of the builds that
-// declare the fallback, or empty for all.
+// Fallback checks that the function with the given name can replace fn: it must have the same
+// parameters followed by an error, and the same results. params are the type parameters of fn.
+// A generic function must have the same number of type parameters, and is called with params.
+// If recv is the name of a type of the package, the fallback may also be a method of that type.
+// constraint is the build constraint of the builds that declare the fallback, or empty for all
+// builds.
 func (p *Package) Fallback(name string, fn Func, params []Param,
 	recv string) (isMethod, isGeneric bool, constraint string, err error) {
 	obj := p.lookup(name)
@@ -221,9 +220,9 @@ func (p *Package) Fallback(name string, fn Func, params []Param,
 	return false, isGeneric, b.constraint(f), nil
 }
 
-// Check checks that the function called name can check the results of fn: it must
-// take all of them, or all but the error, and return an error. params are the type
-// parameters of fn, as for Fallback.
+// Check checks that the function with the given name can check the results of fn. It must take
+// all of them, or all except the error, and return an error. params are the type parameters of
+// fn, as for Fallback.
 func (p *Package) Check(name string, fn Func, params []Param) (check Check, err error) {
 	check, has, err := p.judge(name, params)
 	if err != nil {
@@ -238,9 +237,8 @@ func (p *Package) Check(name string, fn Func, params []Param) (check Check, err 
 	return check, nil
 }
 
-// Release checks that the function called name can release the results of fn: it must
-// take all of them but the error, and return nothing. params are the type parameters of
-// fn.
+// Release checks that the function with the given name can release the results of fn. It must
+// take all of them except the error, and return nothing. params are the type parameters of fn.
 func (p *Package) Release(name string, fn Func, params []Param) (release Check, err error) {
 	release, has, err := p.judge(name, params)
 	if err != nil {
@@ -260,7 +258,7 @@ func (f *Func) values() []Param {
 	return f.Results
 }
 
-// judge finds the function called name, which takes results of a bound function.
+// judge finds a function with the given name that takes the results of a bound function.
 func (p *Package) judge(name string, params []Param) (check Check, has Func, err error) {
 	obj := p.lookup(name)
 	if obj == nil {
@@ -328,7 +326,7 @@ func assignable(values, params []Param) bool {
 	return true
 }
 
-// show formats a signature for messages, as in Go.
+// show formats a signature for messages, in the notation of Go.
 func show(fn Func) string {
 	params, results := typeTexts(fn.Params), typeTexts(fn.Results)
 	if fn.Variadic {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// shapesOf returns the shapes of the declarations of a file, by name; methods are
-// T.M. A shape is the part of a declaration on which generated code depends: the
-// signature of a function, or the methods of an interface, without comments and
-// names of parameters. shapesOf modifies the file.
+// shapesOf returns the shapes of the declarations in a file, by name. The name of a method has
+// the form T.M. A shape is the part of a declaration on which generated code depends: the
+// signature of a function, or the methods of an interface, without comments and parameter
+// names. shapesOf modifies the file.
 func shapesOf(file *ast.File) map[string]string {
 	shapes := map[string]string{}
 	if file == nil {
@@ -35,7 +35,7 @@ func shapesOf(file *ast.File) map[string]string {
 	return shapes
 }
 
-// valueOf is the prefix of the name of a constant in the key for its value.
+// valueOf is a prefix. With it, the name of a constant becomes the key for its value.
 const valueOf = "="
 
 // specShapes adds the shapes of a declaration of types or values. The shape of a

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// A Type is how a type is written in Go: names of other packages, and the text
-// between them.
+// A Type is the text of a type in Go, divided into names of other packages and the text between
+// them.
 type Type []Piece
 
-// A Piece is a part of the text of a type: a name of another package or, if Pkg is
-// empty, any other text.
+// A Piece is a part of the text of a type: a name from another package or, if Pkg is empty, any
+// other text.
 type Piece struct{ Pkg, PkgName, Text string }
 
 // ContextType is the type context.Context.
 var ContextType = Type{{Pkg: "context", PkgName: "context", Text: "Context"}}
 
-// TypeText returns the type with a text that has no names of other packages.
+// TypeText returns the type with the given text, which contains no names of other packages.
 func TypeText(text string) Type { return Type{{Text: text}} }
 
-// Join returns the type whose text is the texts of the parts, one after the other.
+// Join returns the type whose text is the concatenation of the parts.
 func Join(parts ...Type) (t Type) {
 	for _, piece := range slices.Concat(parts...) {
 		if last := len(t) - 1; last >= 0 && t[last].Pkg == "" && piece.Pkg == "" {
@@ -35,10 +35,10 @@ func Join(parts ...Type) (t Type) {
 	return t
 }
 
-// Equal reports whether two types are written in the same way.
+// Equal reports whether two types have the same text.
 func (t Type) Equal(other Type) bool { return slices.Equal(t, other) }
 
-// String returns the text with the names of packages, for messages.
+// String returns the text with package names, for messages.
 func (t Type) String() string {
 	var text strings.Builder
 	for _, piece := range t {
@@ -64,8 +64,8 @@ func (t Type) Elem() (Type, bool) {
 	return t[1:], true
 }
 
-// Base returns the name of t without package and pointers, such as User for
-// *api.User, or "" if t is not a name.
+// Base returns the name of t without its package and without pointers, such as User for
+// *api.User. It returns "" if t is not a name.
 func (t Type) Base() string {
 	for isPointer := true; isPointer; {
 		t, isPointer = t.Elem()
@@ -76,7 +76,7 @@ func (t Type) Base() string {
 	return t[0].Text
 }
 
-// text formats t as it is written in the home package.
+// text formats t for use in the home package.
 func (b binder) text(t types.Type) Type {
 	packages := map[string]*types.Package{}
 	text := types.TypeString(t, func(p *types.Package) string {
@@ -90,8 +90,8 @@ func (b binder) text(t types.Type) Type {
 	return pieces(text, packages)
 }
 
-// pieces splits the text of a type, in which packages have the given names: in a
-// type, nothing else precedes a dot and a name.
+// pieces splits the text of a type in which the given names denote packages. In a type, only a
+// package name can precede a dot and a name.
 func pieces(text string, packages map[string]*types.Package) (t Type) {
 	var s scanner.Scanner
 	file := token.NewFileSet().AddFile("", -1, len(text))
@@ -101,7 +101,7 @@ func pieces(text string, packages map[string]*types.Package) (t Type) {
 			t = append(t, Piece{Text: text})
 		}
 	}
-	done := 0 // the end of what t has
+	done := 0 // the end of the text that t contains
 	var last, dotted struct {
 		at   int
 		name string

@@ -2,17 +2,16 @@ package bind
 
 import "go/types"
 
-// A Status is the HTTP status in a result, as in the responses of resty and
-// sendgrid. A function with such a result usually does not fail if the status
-// means an error.
+// A Status is the HTTP status in a result, as in the responses of resty and sendgrid. A
+// function with such a result usually does not return an error if the status means one.
 type Status struct {
-	Type   string // of the result
-	Member string // what to add to the result to get its status, such as .StatusCode(); "" if it has IsError() only
-	Param  string // the parameter that is filled with the response, as in fasthttp; "" for a result
+	Type   string // the type of the result
+	Member string // suffix of an expression with the status, such as .StatusCode(); "" if there is only IsError()
+	Param  string // the parameter that is filled with the response, as in fasthttp; "" if the status is in a result
 }
 
-// filledStatus returns the status of the parameter that a function fills with a
-// response, or nil. Its status can be set.
+// filledStatus returns the status of the parameter that a function fills with a response, or
+// nil. Such a parameter has a method that sets the status.
 func filledStatus(sig *types.Signature) *Status {
 	for v := range sig.Params().Variables() {
 		read, set := methodOf(v.Type(), "StatusCode"), methodOf(v.Type(), "SetStatusCode")
@@ -23,9 +22,9 @@ func filledStatus(sig *types.Signature) *Status {
 	return nil
 }
 
-// statusOf returns the status of a result, or nil. A status that is promoted from an
-// embedded *http.Response proves nothing: the response is usually kept after its
-// status has been checked. *http.Response itself is not a Status.
+// statusOf returns the status of a result, or nil. A status that is promoted from an embedded
+// *http.Response does not count, because such a response is usually kept after its status was
+// checked. An *http.Response itself is not a Status.
 func statusOf(result Param) *Status {
 	t := addressed(result.typ)
 	if isResponse(t) || types.Implements(t, errorType) {

@@ -6,28 +6,27 @@ import (
 	"slices"
 )
 
-// A result is live if it still uses the context of the call after the return, to
-// send or fetch more. A time limit that ends the context then breaks it. A type
-// is recognized as live by operations that may block or fail and take no context,
-// so that only the context of the call can limit them:
+// A result is live if it still uses the context of the call after the call returns, to send or
+// fetch more data. A time limit that ends the context then breaks the result. A type is
+// recognized as live by operations that may block or fail and that take no context, so that
+// only the context of the call can limit them:
 //
 //   - to receive from or send to a channel that the call still serves;
 //   - to range over an iterator (iter.Seq, iter.Seq2);
-//   - to read or write a value that has to be closed: io.ReadCloser,
-//     io.WriteCloser, but not files and connections, which have their own
-//     deadlines;
-//   - to fetch the next item by Recv, RecvMsg, Receive, Next or a variadic Scan,
-//     which return an error, or a bool that Err() error or Close() error explains;
-//   - to end a transaction: Commit() error and Rollback() error.
+//   - to read or write a value that has to be closed, such as an io.ReadCloser or
+//     io.WriteCloser, except files and connections, which have their own deadlines;
+//   - to fetch the next item by Recv, RecvMsg, Receive, Next or a variadic Scan, if it returns
+//     an error, or a bool whose reason Err() error or Close() error returns;
+//   - to end a transaction, with Commit() error and Rollback() error.
 //
-// A result that contains such a value at one level is live as well: in the items
-// of a list or map, in its fields, including promoted ones, or as the channel that
-// a method without parameters returns. That method may also return a type with
-// such a method, as GetStream().Events() of event streams.
+// A result that directly contains such a value is live as well. The value may be an item of a
+// list or map, a field, including promoted ones, or the channel that a method without
+// parameters returns. That method may also return a type with such a method, as in
+// GetStream().Events() of event streams.
 //
-// A field of type *http.Response proves nothing: it is usually kept for its status
-// and header after its body has been read. Nor does a chan struct{} in a field or
-// from a method: it signals the end.
+// Some values do not make a result live. A field of type *http.Response is usually kept for its
+// status and header after its body was read. A chan struct{} in a field or from a method only
+// signals the end.
 
 // hasClose reports whether a value of type t has a method Close without parameters.
 func hasClose(t types.Type) bool {
@@ -68,8 +67,8 @@ func addressed(t types.Type) types.Type {
 	return types.NewPointer(t)
 }
 
-// holdsLive reports whether a struct, or a pointer to one, has an exported field
-// that is live. depth is the depth of embedding.
+// holdsLive reports whether a struct, or a pointer to one, has an exported field that is live.
+// depth is the depth of embedding.
 func holdsLive(t types.Type, depth int) bool {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
@@ -90,8 +89,8 @@ func holdsLive(t types.Type, depth int) bool {
 	return false
 }
 
-// isHandle reports whether a method of t returns a channel of items, or a value
-// with such a method.
+// isHandle reports whether a method of t returns a channel of items, or a value with a method
+// that does.
 func isHandle(t types.Type) bool {
 	return hasGetter(t, func(got types.Type) bool { return isChannelOfItems(got) || hasGetter(got, isChannelOfItems) })
 }
@@ -124,22 +123,22 @@ func hasGetter(t types.Type, is func(types.Type) bool) bool {
 // isResponse reports whether t is an http.Response or a pointer to one.
 func isResponse(t types.Type) bool { return isNamed(deref(types.Unalias(t)), "net/http", "Response") }
 
-// isOpen reports whether t is read or written until it is closed, and has no
-// deadlines of its own.
+// isOpen reports whether t is read or written until it is closed, and does not have its own
+// deadlines.
 func isOpen(t types.Type) bool {
 	return (moves(t, "Read") || moves(t, "Write")) && methodOf(t, "Close") != nil && methodOf(t, "SetDeadline") == nil
 }
 
-// isCursor reports whether t steps through items, as sql.Rows, sql.Row and the
-// iterators of cloud APIs do. If its step takes a context, it does not use the
-// context of the call, and is no cursor here. Neither is a page, whose Next returns another
-// page, nor a value that makes requests of its own.
+// isCursor reports whether t steps through items, as sql.Rows, sql.Row and the iterators of
+// cloud APIs do. If its step takes a context, it does not use the context of the call, and is
+// not a cursor. Neither is a page, whose Next returns another page, nor a value that makes its
+// own requests.
 func isCursor(t types.Type) bool {
 	if next := methodOf(t, "Next"); next != nil && isStep(t, next) {
 		first := next.Results().At(0).Type()
 		return !types.Identical(deref(first), deref(t)) && !makesRequests(t)
 	}
-	// Values that read themselves from a database have Scan(any) error.
+	// Types that read themselves from a database have the method Scan(any) error.
 	scan := methodOf(t, "Scan")
 	return scan != nil && isStep(t, scan) && (scan.Variadic() || !fails(scan))
 }
@@ -167,8 +166,8 @@ func isTransaction(t types.Type) bool {
 	return true
 }
 
-// isStep reports whether a method of t takes no context and can fail: with an
-// error, or with a bool that the error of another method explains.
+// isStep reports whether a method of t takes no context and can fail. It returns an error, or a
+// bool whose reason another method returns.
 func isStep(t types.Type, sig *types.Signature) bool {
 	switch {
 	case takesContext(sig):
@@ -215,8 +214,8 @@ func fails(sig *types.Signature) bool {
 	return n > 0 && isError(sig.Results().At(n-1).Type())
 }
 
-// isSequence reports whether t is iter.Seq or iter.Seq2, or a function like them,
-// which runs when it is ranged over.
+// isSequence reports whether t is iter.Seq or iter.Seq2, or a function type like them. Such a
+// function does its work when a loop ranges over it.
 func isSequence(t types.Type) bool {
 	f, ok := t.Underlying().(*types.Signature)
 	if !ok || f.Params().Len() != 1 || f.Results().Len() != 0 {

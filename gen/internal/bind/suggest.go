@@ -8,7 +8,7 @@ import (
 	"github.com/retrygen/retrygen/internal/spelling"
 )
 
-// names returns the names of p to which code of the package home can refer.
+// names returns the names declared in p that code of the package home can use.
 func (p *Package) names(home *Package) []string {
 	return slices.DeleteFunc(p.types.Scope().Names(), func(name string) bool {
 		return p != home && !token.IsExported(name)
@@ -24,8 +24,8 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// methodNamed returns the symbol of a method that somebody may mean who has written only its
-// name, such as Client.Price, or "" if no type or more than one has such a method.
+// methodNamed returns the symbol of a method of which the user has written only the name, such
+// as Client.Price. It returns "" if no type, or more than one, has such a method.
 func (p *Package) methodNamed(name string, home *Package) (symbol string) {
 	for _, typ := range p.names(home) {
 		declared, ok := p.types.Scope().Lookup(typ).(*types.TypeName)

@@ -10,15 +10,14 @@ import (
 	"strings"
 )
 
-// Taken reports whether the package declares name in any build, including tests
-// and files for other systems and tags. The output of an earlier run does not
-// count.
+// Taken reports whether the package declares name in any build, including tests and files for
+// other systems and tags. The output of an earlier run does not count.
 func (p *Package) Taken(name string) bool {
 	return p.lookup(name) != nil || p.declaredElsewhere()[name].IsValid()
 }
 
-// Clash reports whether generated code cannot declare name in the package. what is
-// the reason, as the end of a sentence that begins with the name.
+// Clash reports whether generated code cannot declare name in the package. what is the reason.
+// It completes a sentence that begins with the name.
 func (p *Package) Clash(name string) (what string, ok bool) {
 	if obj := p.lookup(name); obj != nil {
 		return "is declared at " + p.position(obj), true
@@ -39,8 +38,8 @@ func (p *Package) Clash(name string) (what string, ok bool) {
 	return "", false
 }
 
-// HasMember returns the position of the field or method called name of a type, and
-// whether there is one. The output of an earlier run does not count.
+// HasMember returns the position of a field or method of a type, and whether it exists. The
+// output of an earlier run does not count.
 func (p *Package) HasMember(typeName, name string) (pos string, ok bool) {
 	obj := p.lookup(typeName)
 	if obj == nil {
@@ -53,8 +52,8 @@ func (p *Package) HasMember(typeName, name string) (pos string, ok bool) {
 	return p.position(member), true
 }
 
-// declaredElsewhere returns the positions of the declarations in tests and in
-// files that this build leaves out, by name; methods are T.M.
+// declaredElsewhere returns the positions of the declarations in tests and in files that this
+// build excludes, by name. The name of a method has the form T.M.
 func (p *Package) declaredElsewhere() map[string]token.Pos {
 	if p.declared != nil || p.Dir == "" {
 		return p.declared
@@ -111,12 +110,12 @@ func declares(decl ast.Decl) map[string]*ast.Ident {
 	return names
 }
 
-// receiver returns the name of the type whose method is declared.
+// receiver returns the name of the receiver type in the declaration of a method.
 func receiver(decl *ast.FuncDecl) (name string) {
 	for _, field := range decl.Recv.List {
 		ast.Inspect(field.Type, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok && name == "" {
-				name = id.Name // further names are type parameters
+				name = id.Name // the other names are type parameters
 			}
 			return true
 		})
@@ -129,8 +128,8 @@ func (p *Package) isTest(pos token.Pos) bool {
 	return strings.HasSuffix(p.fset.Position(pos).Filename, "_test.go")
 }
 
-// whyExcluded returns why a symbol that the package declares is not in this build,
-// or "" if it declares none. The text is the end of an error.
+// whyExcluded returns why a symbol that the package declares is not in this build, or "" if the
+// package does not declare it. The text is the end of an error message.
 func (p *Package) whyExcluded(name string) string {
 	pos := p.declaredElsewhere()[name]
 	switch {

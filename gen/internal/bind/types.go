@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// typeName fills t with the description of a method of a type, or of a whole type
-// if method is empty.
+// typeName fills t with the description of a method of a type or, if method is empty, of a
+// whole type.
 func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 	typ, params := instantiateSelf(obj.Type())
 	t.TypeParams = b.typeParams(params)
@@ -44,7 +44,7 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 	return b.concrete(t, obj, typ)
 }
 
-// symbol returns the symbol by which a policy file binds a method.
+// symbol returns the symbol with which a policy file binds a method.
 func (b binder) symbol(named *types.Named, method string) string {
 	obj := named.Obj()
 	if obj.Pkg() == nil || obj.Pkg().Path() == b.home.Path {
@@ -136,7 +136,7 @@ func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method 
 	t.Recv = Param{Name: recv.Name(), Type: b.text(typ), typ: typ}
 	_, pointer := recv.Type().(*types.Pointer)
 	if declared, ok := types.Unalias(deref(recv.Type())).(*types.Named); !ok || declared.Origin() != typ.Origin() {
-		// The method is promoted from an embedded field: its receiver is another one.
+		// The method is promoted from an embedded field, so it has another receiver.
 		t.Recv.Name, pointer = "", true
 	}
 	if pointer {
@@ -148,7 +148,7 @@ func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method 
 	return err
 }
 
-// member finds a method of the type called name.
+// member finds a method of the type with the given name.
 func (b binder) member(typ *types.Named, name, method string) (*types.Func, error) {
 	member, _, _ := types.LookupFieldOrMethod(types.NewPointer(typ), true, b.from.types, method)
 	if m, ok := member.(*types.Func); ok {
@@ -169,7 +169,7 @@ func (b binder) member(typ *types.Named, name, method string) (*types.Func, erro
 	return nil, fmt.Errorf("%s has no method %s%s", name, method, DidYouMean(method, names))
 }
 
-// deref returns the element type of a pointer, and other types unchanged.
+// deref returns the element type of a pointer type, and other types unchanged.
 func deref(t types.Type) types.Type {
 	if p, ok := t.(*types.Pointer); ok {
 		return p.Elem()
@@ -177,9 +177,9 @@ func deref(t types.Type) types.Type {
 	return t
 }
 
-// instantiateSelf returns a type with its own type parameters as type arguments,
-// and these parameters, each with a name. The signatures of its methods then
-// refer to these, although receivers may have other names for them.
+// instantiateSelf returns a type with its own type parameters as type arguments. It also
+// returns these parameters, and gives each a name. The signatures of the type's methods then
+// refer to these parameters, although receivers may use other names.
 func instantiateSelf(t types.Type) (types.Type, []*types.TypeParam) {
 	generic, ok := t.(interface{ TypeParams() *types.TypeParamList })
 	if !ok || generic.TypeParams().Len() == 0 {
@@ -197,7 +197,7 @@ func instantiateSelf(t types.Type) (types.Type, []*types.TypeParam) {
 	return types.Unalias(inst), params
 }
 
-// withNames returns type parameters with a name for each blank one.
+// withNames returns type parameters, and gives a name to each blank one.
 func withNames(list *types.TypeParamList) (params []*types.TypeParam) {
 	taken := map[string]bool{}
 	for p := range list.TypeParams() {

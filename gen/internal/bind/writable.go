@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// writable returns an error if type t cannot be written in a file of the home
-// package. what is the symbol that has the type.
+// writable returns an error if the type t cannot be written in a file of the home package. what
+// names the symbol that has the type.
 func (b binder) writable(what string, t types.Type) error {
 	w := writer{home: b.home.types, seen: map[types.Type]bool{}}
 	w.typ(t)
@@ -113,8 +113,8 @@ func (w *writer) refuse(bad, why string) {
 	}
 }
 
-// importable reports whether package from may import a package, by the rules of
-// internal folders and of vendor in the standard library.
+// importable reports whether package from may import a package, according to the rules for
+// internal folders and for vendored packages of the standard library.
 func importable(from, imported string) bool {
 	if strings.HasPrefix(imported, "vendor/") {
 		return false

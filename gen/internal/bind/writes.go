@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// writes returns what shows that a function writes: "its name", or "its result" if
-// that has the number of rows that it has affected; or "".
+// writes returns what shows that a function writes: "its name", or "its result" if a result has
+// the number of affected rows. Otherwise it returns "".
 func writes(obj *types.Func) string {
 	if namesWrite(obj.Name()) {
 		return "its name"
@@ -21,10 +21,10 @@ func writes(obj *types.Func) string {
 	return ""
 }
 
-// namesWrite reports whether a name suggests a function that writes, such as
-// LPush, XGroupCreate or PostOrder. The name of a read, such as
-// GetUpdates, is one only if it ends with a write, as GetDel does, or joins one with
-// And or Or, as FindOneAndUpdate and GetOrCreate do.
+// namesWrite reports whether a name suggests a function that writes, such as LPush,
+// XGroupCreate or PostOrder. A name that begins like a read, such as GetUpdates, suggests a
+// write only if it ends with one, as in GetDel, or contains one after And or Or, as in
+// FindOneAndUpdate and GetOrCreate.
 func namesWrite(name string) bool {
 	list := words(name)
 	for len(list) > 1 && isPrefix(list[0]) {
@@ -47,8 +47,8 @@ func namesWrite(name string) bool {
 	return false
 }
 
-// Mentions reports whether words of a name, for example of a policy, name reads and
-// writes: reads and save-orders have one, read-write has both.
+// Mentions reports whether the words of a name, such as the name of a policy, name reads and
+// writes. For example, reads and save-orders each name one of them, and read-write names both.
 func Mentions(name string) (reads, writes bool) {
 	for _, word := range words(name) {
 		word = strings.TrimSuffix(strings.ToLower(word), "s")
@@ -72,16 +72,16 @@ var (
 		"store", "submit", "swap", "touch", "transfer", "trigger", "trim", "truncate", "unlink", "update", "upload", "upsert",
 		"write",
 	}
-	// readingWrites are the last words of Redis commands that return a value and
-	// change it: GETDEL, GETEX, GETSET, SPOP.
+	// readingWrites lists the last words of Redis commands that return a value and change it:
+	// GETDEL, GETEX, GETSET, SPOP.
 	readingWrites = []string{"clear", "del", "delete", "ex", "pop", "remove", "reset", "set"}
 )
 
-// isPrefix reports whether a word is only the type of a Redis command, as in LPush
-// and BZPopMax.
+// isPrefix reports whether a word is only the type of a Redis command, as in LPush and
+// BZPopMax.
 func isPrefix(word string) bool { return len(word) <= 2 && strings.ToUpper(word) == word }
 
-// words splits a name as PascalCase, camelCase or with separators.
+// words splits a name that is written in PascalCase, in camelCase or with separators.
 func words(name string) (list []string) {
 	text := []rune(name)
 	start := 0
