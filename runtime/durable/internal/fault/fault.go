@@ -15,8 +15,8 @@ var (
 	ErrID = errors.New("invalid id")
 	// ErrArguments matches the error for arguments that cannot be encoded as JSON.
 	ErrArguments = errors.New("arguments cannot be recorded")
-	// ErrResult matches the error for a value that cannot be recorded or cannot be read
-	// again.
+	// ErrResult matches the error for a value that cannot be recorded, or whose record cannot
+	// be decoded.
 	ErrResult = errors.New("the result cannot be recorded")
 	// ErrNotFound is returned for an object that does not exist.
 	ErrNotFound = errors.New("not found")
@@ -25,7 +25,7 @@ var (
 	ErrConflict = errors.New("not possible in this state")
 )
 
-// Some returns the first of some ids for a message.
+// Some formats the first of some ids for a message.
 func Some(ids []string) string {
 	const most = 3
 	text := make([]string, 0, most)

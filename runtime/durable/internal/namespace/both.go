@@ -7,7 +7,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Decision is what an update decides about the records of some keys.
+// A Decision is an update of the records with the given keys.
 type Decision struct {
 	Keys   []storage.Key
 	Decide func(storage.Tx) (storage.Writes, error)

@@ -12,58 +12,57 @@ import (
 )
 
 const (
-	maxBatch   = 256                    // updates that share a transaction
-	maxRepeats = 3                      // of a batch whose reply was lost
-	firstPause = 100 * time.Millisecond // before the first repeat; twice as long before each of the next
-	grace      = 30 * time.Second       // for a transaction, from the end of a caller's context
+	maxBatch   = 256                    // maximum number of updates in a transaction
+	maxRepeats = 3                      // maximum number of repetitions of a batch after a lost reply
+	firstPause = 100 * time.Millisecond // wait before the first repetition; doubled for each of the next
+	grace      = 30 * time.Second       // time for a transaction after the end of a caller's context
 )
 
-// A coalescer lets concurrent updates of a store share transactions. Callers
-// queue. One of them, the leader, takes the queue and sends its updates in one
-// transaction; then the next in the queue leads. A caller that is alone does not
-// wait for others. There is no other goroutine than the callers.
+// A coalescer lets concurrent updates of a store share transactions. Callers wait in a queue.
+// One of them, the leader, takes the updates in the queue and sends them in one transaction.
+// Then the next caller in the queue becomes the leader. A single caller does not wait for
+// others. The coalescer starts no goroutines: all work is done by the callers.
 type coalescer struct {
 	store storage.Store
 
 	mu    sync.Mutex
 	queue []*item
-	led   bool // somebody leads, or has been asked to
+	led   bool // there is a leader, or a caller was asked to lead
 }
 
-// An item is an update in the queue, or in the batch of a leader. Only the
-// leader uses the fields after turn.
+// An item is an update in the queue, or in a leader's batch. Only the leader uses the fields
+// after turn.
 type item struct {
 	keys  []storage.Key
 	known *Known        // the record of the only key, or nil
-	turn  chan struct{} // receives once when the item is to lead; closed when it has ended
+	turn  chan struct{} // receives a value when the item is to lead; closed when the item has ended
 
 	mu     sync.Mutex
-	decide func(storage.Tx) (storage.Writes, error) // nil once the caller has gone
+	decide func(storage.Tx) (storage.Writes, error) // nil after the caller has left
 
 	ended   bool
-	err     error // of the update, once it has ended
-	refused error // of decide, in its latest call
-	unknown bool  // a reply was lost: the update may have been committed
+	err     error // the error of the update, after it has ended
+	refused error // the error of the latest call of decide
+	unknown bool  // a reply was lost, so the update may have been committed
 }
 
 func newCoalescer(s storage.Store) *coalescer { return &coalescer{store: s} }
 
-// update is [storage.Store.Update] for records that are selected by their keys. It
-// repeats decide after a lost reply: a decide that finds its own writes must
-// return no error.
+// update is [storage.Store.Update] for records that are selected by their keys. It calls decide
+// again after a lost reply. A decide that finds its own writes must return no error.
 //
-// If ctx ends before the update has been sent, update returns an error that
-// matches [storage.ErrStore] and the error of ctx. Later, the end of ctx does not stop
-// the update: update returns its result, or after 30s an error that matches
-// [storage.ErrUnknown]; at once if ctx is graced. decide is not called after update has
-// returned.
+// If ctx ends before the update was sent, update returns an error that matches
+// [storage.ErrStore] and the error of ctx. After that, the end of ctx does not stop the update.
+// update then returns its result or, after 30s, an error that matches [storage.ErrUnknown]. If
+// ctx is graced, there are no 30s: its end ends the update immediately. decide is not called
+// after update has returned.
 func (c *coalescer) update(
 	ctx context.Context, keys []storage.Key, decide func(storage.Tx) (storage.Writes, error),
 ) error {
 	return c.do(ctx, &item{keys: keys, decide: decide, turn: make(chan struct{}, 1)})
 }
 
-// do is update for an item.
+// do does the same as update, for an item.
 func (c *coalescer) do(ctx context.Context, it *item) error {
 	if ctx.Err() != nil {
 		return it.abandoned(ctx)
@@ -79,7 +78,7 @@ func (c *coalescer) do(ctx context.Context, it *item) error {
 	return c.leadFor(ctx, it)
 }
 
-// wait waits until it has ended or is to lead.
+// wait waits until the item has ended or becomes the leader.
 func (c *coalescer) wait(ctx context.Context, it *item) error {
 	select {
 	case _, lead := <-it.turn:
@@ -96,17 +95,17 @@ func (c *coalescer) wait(ctx context.Context, it *item) error {
 	defer cancel()
 	select {
 	case _, lead := <-it.turn:
-		if lead { // the leader has left
+		if lead { // the previous leader is gone
 			return c.lead(patient, it)
 		}
 		return it.err
 	case <-patient.Done():
 	}
-	if c.withdraw(it) { // the leader has left
+	if c.withdraw(it) { // the previous leader is gone
 		return it.abandoned(ctx)
 	}
 	it.mu.Lock()
-	it.decide = nil // which may use variables of the caller
+	it.decide = nil // decide may use variables of the caller
 	it.mu.Unlock()
 	return fmt.Errorf("%w: %w", storage.ErrUnknown, ctx.Err())
 }
@@ -118,7 +117,7 @@ func (c *coalescer) leadFor(ctx context.Context, it *item) error {
 	return c.lead(patient, it)
 }
 
-// A graced context has the grace already: its end ends updates at once.
+// A graced context already includes the grace period, so its end ends updates immediately.
 type graced struct{ context.Context }
 
 // WithoutGrace returns a copy of ctx that [WithGrace] does not extend.
@@ -136,7 +135,7 @@ func WithGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	return graced{inner}, func() { stop(); cancel() }
 }
 
-// withdraw removes it from the queue and reports whether it was there.
+// withdraw removes the item from the queue, and reports whether it was there.
 func (c *coalescer) withdraw(it *item) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,8 +152,8 @@ func (c *coalescer) withdraw(it *item) bool {
 	return true
 }
 
-// lead sends a batch with it, which is the first in the queue, until ctx ends,
-// and passes the lead on.
+// lead sends a batch that begins with the item, which is the first in the queue. It stops when
+// ctx ends. Then it passes the lead on.
 func (c *coalescer) lead(ctx context.Context, it *item) error {
 	c.mu.Lock()
 	n := min(len(c.queue), maxBatch)
@@ -170,8 +169,8 @@ func (c *coalescer) lead(ctx context.Context, it *item) error {
 	return it.err
 }
 
-// handOver returns what a leader has not finished, except its own item, to the
-// queue, and passes the lead on.
+// handOver returns the items that a leader has not finished to the queue, except its own item,
+// and passes the lead on.
 func (c *coalescer) handOver(leader *item, batch []*item) {
 	rest := slices.DeleteFunc(batch, func(it *item) bool { return it.ended || it == leader })
 	c.mu.Lock()
@@ -180,14 +179,14 @@ func (c *coalescer) handOver(leader *item, batch []*item) {
 	c.next()
 }
 
-// next asks the first in the queue to lead. c.mu is held.
+// next asks the first caller in the queue to lead. c.mu must be held.
 func (c *coalescer) next() {
 	if c.led = len(c.queue) > 0; c.led {
 		c.queue[0].turn <- struct{}{}
 	}
 }
 
-// send sends the items of a batch until they have ended, or ctx has.
+// send sends the items of a batch until they or ctx have ended.
 func (c *coalescer) send(ctx context.Context, batch []*item) {
 	err := c.try(ctx, batch)
 	for n := range maxRepeats {
@@ -204,7 +203,7 @@ func (c *coalescer) send(ctx context.Context, batch []*item) {
 		for _, it := range batch {
 			it.end(err)
 		}
-	default: // the store refused something in the batch
+	default: // the store refused an item of the batch
 		for i := range batch {
 			c.send(ctx, batch[i:i+1])
 		}
@@ -223,7 +222,8 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// try sends a batch: first what needs no locks, and then the rest in one transaction.
+// try sends a batch: first the items that need no locks, and then the others in one
+// transaction.
 func (c *coalescer) try(ctx context.Context, batch []*item) error {
 	c.swap(ctx, batch)
 	if batch = unended(batch); len(batch) == 0 {
@@ -239,9 +239,9 @@ func (c *coalescer) try(ctx context.Context, batch []*item) error {
 	return err
 }
 
-// merge returns the keys and the decision of a batch.
+// merge returns the keys of a batch, and one decision for all of its items.
 func merge(batch []*item) ([]storage.Key, func(storage.Tx) (storage.Writes, error)) {
-	if len(batch) == 1 { // sees what the transaction sees
+	if len(batch) == 1 { // a single item sees the transaction itself
 		it := batch[0]
 		return it.keys, func(tx storage.Tx) (w storage.Writes, _ error) {
 			if w, it.refused = tx.Decide(it.propose); it.refused != nil {
@@ -264,19 +264,19 @@ func merge(batch []*item) ([]storage.Key, func(storage.Tx) (storage.Writes, erro
 	}
 }
 
-// end ends it with the error that the store returned for its batch.
+// end ends the item with the error that the store returned for its batch.
 func (it *item) end(err error) {
 	switch {
 	case err == nil:
 		err = it.refused
 	case it.unknown && !errors.Is(err, storage.ErrUnknown):
-		err = fmt.Errorf("%w: %w", storage.ErrUnknown, err) // of an earlier transaction
+		err = fmt.Errorf("%w: %w", storage.ErrUnknown, err) // an earlier transaction may have been committed
 	}
 	it.err, it.ended = err, true
 	close(it.turn)
 }
 
-// propose calls decide, unless the caller has gone.
+// propose calls decide, unless the caller has left.
 func (it *item) propose(tx storage.Tx) (storage.Writes, error) {
 	it.mu.Lock()
 	defer it.mu.Unlock()
@@ -290,7 +290,7 @@ func (it *item) propose(tx storage.Tx) (storage.Writes, error) {
 	return w, err
 }
 
-// abandoned returns the error of an item that ended with ctx.
+// abandoned returns the error of an item that ended because ctx has ended.
 func (it *item) abandoned(ctx context.Context) error {
 	if it.unknown {
 		return fmt.Errorf("%w: %w", storage.ErrUnknown, ctx.Err())
@@ -298,11 +298,11 @@ func (it *item) abandoned(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", storage.ErrStore, ctx.Err())
 }
 
-// A view is what the items of a batch see: the records of the transaction, with
-// the writes of the items before.
+// A view is what the items of a batch see: the records of the transaction with the writes of
+// the preceding items.
 type view struct {
 	tx      storage.Tx
-	records []storage.Record // as after the writes, in the order of their keys
+	records []storage.Record // after the writes, in the order of the keys
 	put     []bool           // records that were put and not deleted
 	deleted []bool           // records that were deleted, and perhaps put again
 	add     []storage.Entry
@@ -314,7 +314,7 @@ func newView(tx storage.Tx) *view {
 	return &view{tx: tx, records: slices.Clone(tx.Records), put: flags[:n], deleted: flags[n:]}
 }
 
-// find returns the index of the record with a key, which an item has selected.
+// find returns the index of the record with the given key, which an item must have selected.
 func (v *view) find(key storage.Key) int {
 	i, _ := slices.BinarySearchFunc(
 		v.records, key, func(r storage.Record, key storage.Key) int { return r.Key.Compare(key) },
@@ -322,8 +322,8 @@ func (v *view) find(key storage.Key) int {
 	return i
 }
 
-// apply lets it decide, and adds what it writes to the view. If it refuses or
-// panics, it leaves no writes.
+// apply calls the item's decide, and adds its writes to the view. If decide returns an error or
+// panics, nothing is added.
 func (v *view) apply(it *item) error {
 	tx := storage.Tx{Now: v.tx.Now, Records: make([]storage.Record, len(it.keys))}
 	for i, key := range it.keys {
@@ -340,7 +340,7 @@ func (v *view) apply(it *item) error {
 	}
 	for _, r := range w.Put {
 		i := v.find(r.Key)
-		r.Version = v.tx.Records[i].Version + 1 // the transaction raises it once
+		r.Version = v.tx.Records[i].Version + 1 // one transaction raises the version once
 		v.records[i], v.put[i] = r, true
 	}
 	v.add = append(v.add, w.Add...)

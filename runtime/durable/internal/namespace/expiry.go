@@ -10,20 +10,20 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Ends are the states of runs that have ended, and whose results are kept for a while.
+// Ends lists the states of runs that have ended. Their results are kept for a while.
 var Ends = []storage.Status{
 	storage.StatusSucceeded, storage.StatusFailed, storage.StatusCanceled, storage.StatusTimedOut,
 }
 
-// expiring are the states of runs that may be due to be deleted, or to go on with that:
-// see tail.go.
+// expiring lists the states of runs whose deletion may be due or unfinished: see tail.go.
 var expiring = append(slices.Clone(Ends), storage.StatusExpired)
 
-// expirePage is the number of runs that are deleted in one transaction: others wait for it.
+// expirePage is the number of runs that one transaction deletes. Other transactions wait for
+// it, so it is small.
 const expirePage = 250
 
-// Due returns the query for the runs that are due to be deleted, or to go on with that, those
-// first that have been due longest.
+// Due returns the query for the runs whose deletion is due or unfinished. Those that have been
+// due longest come first.
 func (n *Namespace) Due(now time.Time) storage.Query {
 	return storage.Query{
 		Kind: storage.KindRun, Space: n.Space, Status: expiring, DueBy: now,
@@ -31,8 +31,8 @@ func (n *Namespace) Due(now time.Time) storage.Query {
 	}
 }
 
-// ExpireDue expires a page of the runs that are due, and reports whether there may be more.
-// It ends between two transactions when stop returns true.
+// ExpireDue expires one page of the runs that are due, and reports whether there may be more.
+// When stop returns true, it ends between two transactions.
 func (n *Namespace) ExpireDue(ctx context.Context, now time.Time, stop func() bool) (more bool, err error) {
 	runs, next, err := n.Store.List(ctx, n.Due(now))
 	if err != nil {
@@ -42,14 +42,15 @@ func (n *Namespace) ExpireDue(ctx context.Context, now time.Time, stop func() bo
 	return due && next != "", err
 }
 
-// Expire expires the runs among some that are due. It ends the tail of a run that has one. Of
-// the others it deletes what belongs to them, with their inputs and results, as many in one
-// transaction as it can. A run to which more belongs than a transaction deletes expires with
-// the first page: it is never executed over what is left. A run with dead letters or steps
-// in doubt is looked at again later.
+// Expire expires those of the given runs that are due. If a run has a tail of steps to abandon,
+// Expire finishes this tail first. It deletes the other runs with their records, inputs and
+// results, as many runs in one transaction as possible. If a run has more records than one
+// transaction deletes, the transaction that deletes the first page marks the run as expired, so
+// that the run is never executed with a part of its records. A run that has dead letters or
+// steps in doubt is checked again later.
 //
-// Expire returns the runs that it has expired whole, and reports whether any was still due.
-// It ends between two transactions when stop returns true.
+// Expire returns the runs that are completely deleted, and reports whether any run was still
+// due. When stop returns true, it ends between two transactions.
 func (n *Namespace) Expire(
 	ctx context.Context, runs []storage.Record, stop func() bool,
 ) (expired []string, due bool, err error) {
@@ -85,8 +86,8 @@ func (n *Namespace) Expire(
 	return expired, due, nil
 }
 
-// abandon ends the tail of a run that has succeeded. It reports whether the run still had
-// one.
+// abandon abandons the remaining unfinished steps of a run that has succeeded, which are its
+// tail. It reports whether the run still had a tail.
 func (n *Namespace) abandon(ctx context.Context, run storage.Key, stop func() bool) (tail bool, err error) {
 	for more := true; more && err == nil && !stop(); tail = true {
 		var now bool
@@ -97,22 +98,22 @@ func (n *Namespace) abandon(ctx context.Context, run storage.Key, stop func() bo
 	return tail, err
 }
 
-// A portion is what one transaction expires: some runs with all that belongs to them, or
-// one of them with the first page of that.
+// A portion is the work of one transaction: some runs with all of their records, or one run
+// with the first page of its records.
 type portion struct {
 	ns   *Namespace
 	runs []storage.Key
-	page []storage.Key // or nil
+	page []storage.Key // the first page of the run's records, or nil
 
-	decided int      // how many of the runs were decided: the others may be due
-	expired []string // whole
-	due     bool     // some were
+	decided int      // the number of runs that were decided; the others may still be due
+	expired []string // the runs that are completely deleted
+	due     bool     // some of the runs were due
 }
 
-// portion returns the first portion of some runs. There is at least one run.
+// portion returns the first portion of the given runs, of which there is at least one.
 func (n *Namespace) portion(ctx context.Context, runs []storage.Key) (*portion, error) {
 	p := &portion{ns: n, runs: runs}
-	for _, kind := range [...]storage.Kind{storage.KindGroup, storage.KindStep} { // budgets are few
+	for _, kind := range [...]storage.Kind{storage.KindGroup, storage.KindStep} { // runs have few budgets
 		records, next, err := n.Store.List(ctx, storage.Query{Kind: kind, Space: n.Space, Runs: p.ids(), Brief: true})
 		if err != nil {
 			return nil, err
@@ -120,7 +121,7 @@ func (n *Namespace) portion(ctx context.Context, runs []storage.Key) (*portion, 
 		if next == "" {
 			continue
 		}
-		last := records[len(records)-1].Key.Run // there may be more of it
+		last := records[len(records)-1].Key.Run // this run may have more records
 		whole := slices.IndexFunc(p.runs, func(key storage.Key) bool { return key.Run == last })
 		p.runs = p.runs[:max(whole, 1)]
 		if whole > 0 {
@@ -150,18 +151,17 @@ func (p *portion) expire(ctx context.Context) error {
 	return p.ns.Store.Update(ctx, sel, p.decide)
 }
 
-// blockedStatus are the states of steps that somebody has to look at before their run
-// expires.
+// blockedStatus lists the states of steps that a person must look at before their run expires.
 var blockedStatus = []storage.Status{storage.StatusDead, storage.StatusInDoubt, storage.StatusPaused}
 
-// blockedSteps returns the query for the steps that somebody has to look at before their
-// runs, which are some of those, expire.
+// blockedSteps returns the query for the steps of the given runs that a person must look at
+// before the runs expire.
 func (n *Namespace) blockedSteps(runs []string) storage.Query {
 	return storage.Query{Kind: storage.KindStep, Space: n.Space, Runs: runs, Attention: true, Status: blockedStatus}
 }
 
-// Blocked returns which of the given runs do not expire until someone has dealt with
-// their dead letters or their steps in doubt.
+// Blocked returns those of the given runs that do not expire until someone has dealt with their
+// dead letters or their steps in doubt.
 func (n *Namespace) Blocked(ctx context.Context, runs []string) (map[string]bool, error) {
 	blocked := map[string]bool{}
 	for len(runs) > 0 {
@@ -182,8 +182,8 @@ func (n *Namespace) Blocked(ctx context.Context, runs []string) (map[string]bool
 	return blocked, nil
 }
 
-// decide expires the runs that are still due: not one that was requeued, that another
-// engine has expired, or that has just succeeded with a tail.
+// decide expires the runs that are still due. A run is no longer due if it was requeued, if
+// another engine has expired it, or if it has just succeeded with a tail.
 func (p *portion) decide(tx storage.Tx) (w storage.Writes, err error) {
 	p.decided, p.expired, p.due = len(p.runs), nil, false
 	blocked := map[string]bool{}
@@ -192,7 +192,7 @@ func (p *portion) decide(tx storage.Tx) (w storage.Writes, err error) {
 			blocked[r.Key.Run] = true
 		}
 	}
-	if len(tx.Records) == len(p.runs)+len(p.page)+storage.MaxPage { // there may be more of them
+	if len(tx.Records) == len(p.runs)+len(p.page)+storage.MaxPage { // there may be more blocked steps
 		last := tx.Records[len(tx.Records)-1].Key.Run
 		p.decided = 1 + slices.IndexFunc(p.runs, func(key storage.Key) bool { return key.Run == last })
 	}
@@ -222,16 +222,16 @@ func (p *portion) decide(tx storage.Tx) (w storage.Writes, err error) {
 	return w, nil
 }
 
-// isExpiring reports whether a run is due to expire, or to go on with that.
+// isExpiring reports whether the deletion of a run is due or unfinished.
 func isExpiring(r *storage.Record, b *record.Run, now time.Time) bool {
 	return slices.Contains(expiring, r.Status) && !r.Due.IsZero() && !r.Due.After(now) &&
 		(r.Status == storage.StatusExpired || !b.Tail)
 }
 
-// blockedKeep is the least time after which a run with blocked steps is looked at again.
+// blockedKeep is the minimum time after which a run with blocked steps is checked again.
 const blockedKeep = time.Hour
 
-// ownerKeep is how long the records of dead engines are kept.
+// ownerKeep is the time for which the records of dead engines are kept.
 const ownerKeep = time.Hour
 
 // ExpireOwners deletes the records of engines that died long ago and whose runs were
@@ -245,7 +245,7 @@ func (n *Namespace) ExpireOwners(ctx context.Context, now time.Time) error {
 		}
 		return n.Update(ctx, []storage.Key{o.Key}, func(tx storage.Tx) (storage.Writes, error) {
 			if tx.Record(o.Key).Due.After(tx.Now.Add(-ownerKeep)) {
-				return storage.Writes{}, nil // it lives
+				return storage.Writes{}, nil // the engine is alive
 			}
 			return storage.Writes{Delete: []storage.Key{o.Key}}, nil
 		})

@@ -7,11 +7,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Insert creates the runs that do not exist yet in one statement, and reports which,
-// if the store is a [storage.Inserter]. What it does not create exists, or is to be created
-// by an update, which finds out what was wrong. After a lost reply it inserts them again:
-// those that the first statement has created are reported as not created. If no reply
-// comes, the error matches [storage.ErrUnknown].
+// Insert creates those of the given runs that do not exist yet, in one statement, if the store
+// is a [storage.Inserter]. It reports which runs it has created. The caller must create the
+// other runs by an update: some of them exist, and for the rest the update returns the error.
+// If the reply is lost, Insert repeats the statement, and reports runs that the first statement
+// created as not created. If no reply comes, the error matches [storage.ErrUnknown].
 func (n *Namespace) Insert(ctx context.Context, runs storage.Insertion) (inserted []bool, err error) {
 	if store, ok := n.Store.(storage.Inserter); ok {
 		inserted, err = store.Insert(ctx, runs)

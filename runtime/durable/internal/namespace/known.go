@@ -9,19 +9,20 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Known is a run as its owner last saw it in the store.
+// A Known is a run in the state in which its owner last saw it.
 type Known struct {
-	// Record was read, or is what a transaction has stored: not what an update wrote that
-	// has shared its transaction, in which another one may have changed the run, too.
+	// Record was read from the store, or is what a transaction has stored. The writes of an
+	// update that shared its transaction are not enough, because another update in the
+	// transaction may have changed the run, too.
 	Record storage.Record
-	Now    func() time.Time // the time of the store, as far as the owner knows it
+	Now    func() time.Time // the time of the store, as estimated by the owner
 }
 
-// UpdateKnown is [Namespace.Update] for a run whose record the caller knows. A store that
-// is a [storage.Swapper] replaces it without locks and in one round trip, unless it was
-// changed meanwhile, and unless decide changes what a Swapper does not write or what
-// somebody is to be notified of. decide may thus be called with the known record, and again
-// with the one of the store.
+// UpdateKnown is [Namespace.Update] for a run whose record the caller knows. If the store is a
+// [storage.Swapper], it replaces the record without locks and in one round trip. This works
+// only if the record has not changed in the meantime, if decide changes only fields that a
+// Swapper writes, and if nobody has to be notified of the change. In all other cases, decide is
+// called a second time, with the record in the store.
 func (n *Namespace) UpdateKnown(
 	ctx context.Context, known Known, decide func(storage.Tx) (storage.Writes, error),
 ) error {
@@ -30,9 +31,10 @@ func (n *Namespace) UpdateKnown(
 	})
 }
 
-// swap replaces the known records of a batch, and ends their items. An item whose record
-// was changed, or may have been, is left for a transaction: if it has replaced the record
-// itself, its decision finds that.
+// swap replaces the known records of a batch, and ends the items whose records it has replaced.
+// An item whose record was changed, or may have been changed, remains for a transaction. If the
+// swap did replace the record although its reply was lost, the decision finds its own writes in
+// this transaction.
 func (c *coalescer) swap(ctx context.Context, batch []*item) {
 	store, ok := c.store.(storage.Swapper)
 	if !ok {
@@ -53,7 +55,7 @@ func (c *coalescer) swap(ctx context.Context, batch []*item) {
 			items, runs = append(items, it), append(runs, r)
 			taken[r.Key] = true
 		}
-		it.known = nil // one try
+		it.known = nil // only one attempt
 	}
 	if len(items) == 0 {
 		return
@@ -67,7 +69,8 @@ func (c *coalescer) swap(ctx context.Context, batch []*item) {
 	}
 }
 
-// replacement returns what it makes of the record that it knows, if that is all it does.
+// replacement returns the new record that the item decides on, given the known record. ok is
+// false if the item does anything else.
 func (it *item) replacement(now time.Time) (r storage.Record, ok bool) {
 	known := it.known.Record
 	tx := storage.Tx{Now: now, Records: []storage.Record{known}}

@@ -11,9 +11,9 @@ import (
 // A Listener waits for changes to runs. It belongs to a worker or a caller of Await.
 type Listener struct {
 	n     *Namespace
-	run   string          // that it waits for, or "" for all
-	local chan struct{}   // receives when this engine has changed such a run
-	store <-chan struct{} // the notifications of the store, or nil
+	run   string          // the run whose changes it waits for, or "" for all runs
+	local chan struct{}   // receives a value after this engine has changed such a run
+	store <-chan struct{} // the notifications from the store, or nil
 	quit  context.CancelFunc
 }
 
@@ -34,7 +34,7 @@ func (l *Listener) Close() {
 	l.n.listeners = slices.DeleteFunc(l.n.listeners, func(other *Listener) bool { return other == l })
 }
 
-// Notify wakes the listeners that wait for a change that this engine has made to a run.
+// Notify wakes the listeners that wait for changes to a run, after this engine has changed it.
 func (n *Namespace) Notify(run string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -44,12 +44,12 @@ func (n *Namespace) Notify(run string) {
 		}
 		select {
 		case l.local <- struct{}{}:
-		default: // it is going to
+		default: // the listener already has a notification
 		}
 	}
 }
 
-// Subscribe asks the store for notifications, if it has some.
+// Subscribe requests notifications from the store, if the store supports them.
 func (l *Listener) Subscribe(ctx context.Context) error {
 	n, ok := l.n.Store.(storage.Notifier)
 	if !ok || l.store != nil {
@@ -77,7 +77,7 @@ func (l *Listener) Wait(ctx context.Context, d time.Duration) bool {
 	case _, open := <-l.store:
 		if !open {
 			l.quit()
-			l.store = nil // asked for again later
+			l.store = nil // requested again later
 		}
 	}
 	return true

@@ -21,7 +21,7 @@ type Namespace struct {
 	updates *coalescer
 	Space   string
 	Codec   record.Codec
-	Lease   time.Duration                       // of an engine
+	Lease   time.Duration                       // the length of an engine's lease
 	observe func(context.Context, events.Event) // or nil
 	// Hidden reports which parts of values must be hidden from people.
 	Hidden []func(path []string) bool
@@ -29,8 +29,8 @@ type Namespace struct {
 	// Check returns an error for a run that belongs to a different shard. It is nil
 	// without shards.
 	Check func(run string) error
-	// Halt ends the execution of a run in the engine of this process at once: of a run
-	// that was paused under a fence, or canceled if h is nil. It is nil without an
+	// Halt immediately ends the execution of a run in the engine of this process. The run was
+	// paused under the given fence or, if h is nil, canceled. Halt is nil if there is no
 	// engine.
 	Halt func(run string, fence uint64, h *record.Hold)
 
@@ -77,15 +77,15 @@ func (n *Namespace) Key(kind storage.Kind, run, id string) storage.Key {
 	return storage.Key{Kind: kind, Space: n.Space, Run: run, ID: id}
 }
 
-// Update changes the records of keys in one transaction, which updates of other
-// goroutines may share.
+// Update changes the records with the given keys in one transaction. Concurrent updates of
+// other goroutines may share this transaction.
 func (n *Namespace) Update(
 	ctx context.Context, keys []storage.Key, decide func(storage.Tx) (storage.Writes, error),
 ) error {
 	return n.updates.update(ctx, keys, decide)
 }
 
-// Each calls f for the records of a query.
+// Each calls f for each record that a query selects.
 func (n *Namespace) Each(ctx context.Context, q storage.Query, f func(storage.Record) error) error {
 	return n.EachPage(ctx, q, func(page []storage.Record) error {
 		for _, r := range page {
@@ -97,7 +97,7 @@ func (n *Namespace) Each(ctx context.Context, q storage.Query, f func(storage.Re
 	})
 }
 
-// EachPage calls f for the pages of a query.
+// EachPage calls f for each page of the records that a query selects.
 func (n *Namespace) EachPage(ctx context.Context, q storage.Query, f func([]storage.Record) error) error {
 	for {
 		records, next, err := n.Store.List(ctx, q)
@@ -110,7 +110,7 @@ func (n *Namespace) EachPage(ctx context.Context, q storage.Query, f func([]stor
 	}
 }
 
-// Entries returns the entries of a record. An error ends the sequence.
+// Entries iterates over the entries in the history of a record. An error ends the sequence.
 func (n *Namespace) Entries(ctx context.Context, key storage.Key) iter.Seq2[storage.Entry, error] {
 	return func(yield func(storage.Entry, error) bool) {
 		for from := storage.Cursor(""); ; {
@@ -143,7 +143,7 @@ func (n *Namespace) BlockedSteps(ctx context.Context, run string) (ids []string,
 	return ids, err
 }
 
-// Large reads a result that is not part of the record of its step.
+// Large reads a result that is too large for the record of its step.
 func (n *Namespace) Large(ctx context.Context, step storage.Key, attempt int) (*record.Payload, error) {
 	for from := storage.Cursor(""); ; {
 		entries, next, err := n.Store.History(ctx, step, from)
@@ -161,13 +161,13 @@ func (n *Namespace) Large(ctx context.Context, step storage.Key, attempt int) (*
 	}
 }
 
-// LimitKey returns the key of the limit of a handler, which its versions share.
+// LimitKey returns the key of a handler's limit. All versions of the handler share it.
 func (n *Namespace) LimitKey(handler string) storage.Key {
 	name, _, _ := strings.Cut(handler, "@")
 	return n.Key(storage.KindLimit, "", name)
 }
 
-// IncarnationKey returns the key of the accepted incarnation of the store.
+// IncarnationKey returns the key of the record with the accepted incarnation of the store.
 func (n *Namespace) IncarnationKey() storage.Key { return n.Key(storage.KindIncarnation, "", "") }
 
 // defaultLease is the length of the lease of an engine.

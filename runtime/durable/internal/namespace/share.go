@@ -7,21 +7,21 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A shared coalescer has the updates of all engines of a store in this process.
+// A shared coalescer is used by all engines of this process that have the same store.
 type shared struct {
 	updates *coalescer
 	engines int
 }
 
-// coalescers has one for each store that an engine uses now.
+// coalescers contains a shared coalescer for each store that an engine uses.
 var coalescers = struct {
 	sync.Mutex
 	of map[storage.Store]*shared
 }{of: map[storage.Store]*shared{}}
 
-// Share lets n and the other namespaces of its store that have called Share put their
-// updates into the same transactions, until leave is called. It is called before n is used.
-// Updates after leave still share transactions with whoever is left.
+// Share lets n share transactions with the other namespaces of its store on which Share was
+// called, until leave is called. Call Share before using n. After leave, updates of n still
+// share transactions with those of the namespaces that have not left.
 func (n *Namespace) Share() (leave func()) {
 	if !reflect.ValueOf(n.Store).Comparable() {
 		return func() {}

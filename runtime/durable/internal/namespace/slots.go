@@ -9,16 +9,17 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// FreeSlots returns the slots among some whose claims have ended: the fence of the run
-// has risen, or it has no owner. An owner cannot come back under the same fence. A run
-// of a dead owner counts until a worker takes it over, as it does soon if it has the
-// handler. If no worker does, since the run was canceled or paused, or its version has no
-// worker, its slot is free when the owner has not renewed its lease for another one.
+// FreeSlots returns those of the given slots whose claims have ended, because the run now has a
+// higher fence or no owner. An owner cannot continue under the old fence. The slot of a dead
+// owner's run remains taken until a worker takes over the run, which happens soon if the worker
+// has the handler. If no worker takes it over, because the run was canceled or paused, or
+// because no worker has its version, the slot becomes free when the owner has not renewed its
+// lease for the length of another lease, or as soon as the store knows that the owner is dead.
 func (n *Namespace) FreeSlots(
 	ctx context.Context, now time.Time, slots []record.Slot, taken func(handler string) bool,
 ) (free map[record.Slot]bool, err error) {
 	free = map[record.Slot]bool{}
-	var left []record.Slot // to their owners, in the order of keys
+	var left []record.Slot // slots whose owners have to be checked, in the order of keys
 	var owners []storage.Key
 	for page := range slices.Chunk(slots, storage.MaxPage) {
 		keys := make([]storage.Key, len(page))
@@ -49,7 +50,7 @@ func (n *Namespace) FreeSlots(
 	for i, r := range records {
 		b, err := record.Decode[record.Owner](r)
 		if err != nil {
-			continue // of a newer version: it lives
+			continue // written by a newer version: the owner is treated as alive
 		}
 		if r.Version == 0 || knows && live.Dead(r.Key.ID) || b.Until.Add(b.Lease).Before(now) {
 			free[left[i]] = true

@@ -8,14 +8,14 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has the tails of runs. What follows from the end of a run may be more
-// than one transaction changes: unfinished steps are abandoned when it succeeds, and
-// all records are deleted when it expires. The transaction that ends the run decides
-// that, and does the first page of it. The other pages are the tail. The body of the
-// run says that there is one, and the run is due at once, so that any engine goes on
-// with it if this process dies.
+// This file handles the tails of runs. The end of a run may require more changes than one
+// transaction can make: when a run succeeds, its unfinished steps are abandoned, and when it
+// expires, all of its records are deleted. The transaction that ends the run also changes the
+// first page of these records. The other pages are the tail. The body of the run records that
+// there is a tail, and the run becomes due immediately, so that any engine can continue if this
+// process dies.
 
-// unfinishedStatus are the states of steps that a run which succeeds abandons.
+// unfinishedStatus lists the states of steps that a run abandons when it succeeds.
 var unfinishedStatus = []storage.Status{
 	storage.StatusOpen, storage.StatusWaiting, storage.StatusExecuting, storage.StatusInDoubt, storage.StatusPaused,
 }
@@ -25,7 +25,7 @@ func (n *Namespace) UnfinishedSteps(run string) storage.Query {
 	return storage.Query{Kind: storage.KindStep, Space: n.Space, Run: run, Attention: true, Status: unfinishedStatus}
 }
 
-// Page returns the keys of the first records that a query selects, and whether there
+// Page returns the keys of the first page of records that a query selects, and whether there
 // are more.
 func (n *Namespace) Page(ctx context.Context, q storage.Query) (keys []storage.Key, more bool, err error) {
 	records, next, err := n.Store.List(ctx, q)
@@ -35,8 +35,8 @@ func (n *Namespace) Page(ctx context.Context, q storage.Query) (keys []storage.K
 	return keys, next != "", err
 }
 
-// Abandon marks the steps of a run among some records that are unfinished. It returns
-// their ids.
+// Abandon marks those of the given records that are unfinished steps of a run as abandoned. It
+// returns their ids.
 func Abandon(run string, records []storage.Record, w *storage.Writes) (ids []string, err error) {
 	for _, r := range records {
 		if r.Version == 0 || r.Key.Kind != storage.KindStep || r.Key.Run != run || record.Finished(r.Status) ||
@@ -56,9 +56,9 @@ func Abandon(run string, records []storage.Record, w *storage.Writes) (ids []str
 	return ids, nil
 }
 
-// AbandonPage abandons a page of the unfinished steps of a run that has succeeded, and
-// ends its tail with the last one. It reports whether the run still had a tail, and
-// whether there are more.
+// AbandonPage abandons one page of the unfinished steps of a run that has succeeded. With the
+// last page, the tail of the run ends. AbandonPage reports whether the run still had a tail,
+// and whether more pages follow.
 func (n *Namespace) AbandonPage(ctx context.Context, run storage.Key) (tail, more bool, err error) {
 	keys, more, err := n.Page(ctx, n.UnfinishedSteps(run.Run))
 	if err != nil {

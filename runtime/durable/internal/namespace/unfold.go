@@ -10,22 +10,23 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Unfolded returns a namespace to read from, in which the steps that runs stand for have
-// records and histories like others: see record.Job.
+// Unfolded returns a namespace for reading in which folded steps have records and histories,
+// like all other steps. A folded step has no record in the store. The body of its run contains
+// it instead: see record.Job.
 func (n *Namespace) Unfolded() *Namespace {
 	return &Namespace{Store: unfolded{n.Store}, Space: n.Space, Codec: n.Codec, Lease: n.Lease}
 }
 
-// An unfolded store is a store to read from with the steps that runs stand for.
+// An unfolded store is a read-only view of a store that includes folded steps.
 type unfolded struct{ storage.Store }
 
-// A foldedStep is the step that a run stands for, as if it had a record.
+// A foldedStep is a folded step in the form of a record and a history.
 type foldedStep struct {
 	record  storage.Record
 	history []storage.Entry
 }
 
-// unfold returns the step that a run stands for, if it stands for one.
+// unfold returns the folded step of a run. ok is false if the run has none.
 func unfold(run storage.Record) (s foldedStep, ok bool, err error) {
 	if run.Version == 0 || run.Body == nil {
 		return s, false, nil
@@ -63,7 +64,7 @@ func (u unfolded) Get(ctx context.Context, keys []storage.Key) ([]storage.Record
 	return records, nil
 }
 
-// of returns the step with a key that has no record, if a run stands for it.
+// of returns the folded step with the given key. ok is false if the run has no such step.
 func (u unfolded) of(ctx context.Context, step storage.Key) (s foldedStep, ok bool, err error) {
 	run := storage.Key{Kind: storage.KindRun, Space: step.Space, Run: step.Run}
 	runs, err := u.Store.Get(ctx, []storage.Key{run})
@@ -84,7 +85,7 @@ func (u unfolded) List(ctx context.Context, q storage.Query) ([]storage.Record, 
 	if err != nil {
 		return nil, "", err
 	}
-	until := storage.Position{} // how far records reach; zero: to the end
+	until := storage.Position{} // the position that records reach; zero: the end
 	if next != "" {
 		if until, err = next.Position(); err != nil {
 			return nil, "", err
@@ -94,7 +95,7 @@ func (u unfolded) List(ctx context.Context, q storage.Query) ([]storage.Record, 
 	if err != nil {
 		return nil, "", err
 	}
-	if reached.Run != "" { // the runs have more
+	if reached.Run != "" { // more runs follow
 		until = reached
 		records = slices.DeleteFunc(records, func(r storage.Record) bool { return after(r.Key, until) })
 	}
@@ -118,8 +119,8 @@ func (u unfolded) List(ctx context.Context, q storage.Query) ([]storage.Record, 
 	return records, storage.After(until.Run, until.ID), nil
 }
 
-// selectsFolded reports whether q may select a step that a run stands for: it has
-// succeeded, or is executing.
+// selectsFolded reports whether q may select a folded step. Such a step has succeeded or is
+// executing.
 func selectsFolded(q *storage.Query) bool {
 	return q.Kind == storage.KindStep && q.Order == storage.OrderKey && q.Label == "" && q.Owner == "" &&
 		q.DueBy.IsZero() && len(q.Handlers) == 0 &&
@@ -133,15 +134,16 @@ func after(k storage.Key, p storage.Position) bool {
 	return cmp.Or(strings.Compare(k.Run, p.Run), strings.Compare(k.ID, p.ID)) > 0
 }
 
-// between returns the steps that runs stand for after a position, up to another one if
-// that is not zero. If these are many, they end at the position that is returned.
+// between returns the folded steps after the position from, up to the position until if that is
+// not zero. If there are too many of them, it stops early and returns the position that it has
+// reached.
 func (u unfolded) between(
 	ctx context.Context, q storage.Query, from, until storage.Position,
 ) (steps []foldedStep, reached storage.Position, err error) {
 	runs := storage.Query{
 		Kind: storage.KindRun, Space: q.Space, Run: q.Run, FromRun: max(q.FromRun, from.Run), BeforeRun: q.BeforeRun,
 	}
-	if q.Attention || len(q.Status) > 0 && !slices.Contains(q.Status, storage.StatusSucceeded) { // only executing ones
+	if q.Attention || len(q.Status) > 0 && !slices.Contains(q.Status, storage.StatusSucceeded) { // executing steps only
 		runs.Status = []storage.Status{
 			storage.StatusOpen, storage.StatusPaused, storage.StatusCanceled, storage.StatusTimedOut,
 		}
@@ -199,7 +201,7 @@ func (u unfolded) Entries(ctx context.Context, last storage.Entry, limit int) ([
 		key := entries[limit-1].Step
 		until = storage.Position{Run: key.Run, ID: key.ID}
 	}
-	// The history of the step of the last entry may have more.
+	// More entries may follow in the history of the last entry's step.
 	q := storage.Query{Space: last.Step.Space, FromRun: last.Step.Run}
 	steps, reached, err := u.between(ctx, q, storage.Position{}, until)
 	if err != nil {

@@ -25,17 +25,17 @@ type JSON struct{}
 // Encode returns the JSON form of a value.
 func (JSON) Encode(value any) ([]byte, error) { return json.Marshal(value) }
 
-// Decode refuses unknown fields: the type has changed, and what the field meant
-// would be lost silently.
+// Decode refuses unknown fields. They show that the type has changed, and their values would be
+// lost silently.
 func (JSON) Decode(data []byte, into any) error { return decodeJSON(data, into) }
 
-// A decoder is a json.Decoder that refuses unknown fields, with its source.
+// A decoder is a json.Decoder that refuses unknown fields, together with its source.
 type decoder struct {
 	source bytes.Reader
 	json   *json.Decoder
 }
 
-// decoders are used again: each has a buffer.
+// decoders holds decoders for reuse, because each has a buffer.
 var decoders = sync.Pool{New: func() any {
 	d := new(decoder)
 	d.json = json.NewDecoder(&d.source)
@@ -43,16 +43,15 @@ var decoders = sync.Pool{New: func() any {
 	return d
 }}
 
-// maxPooled is the size of the data in bytes above which the decoder is not used
-// again.
+// maxPooled is the maximum size of data, in bytes, after which a decoder is reused.
 const maxPooled = 64 << 10
 
-// decodeJSON decodes data, which is one value, and refuses unknown fields.
+// decodeJSON decodes data, which must be a single value, and refuses unknown fields.
 func decodeJSON(data []byte, into any) error {
 	d := decoders.Get().(*decoder)
 	d.source.Reset(data)
 	if err := d.json.Decode(into); err != nil {
-		return err // a decoder with an error is of no further use
+		return err // a decoder cannot be used after an error
 	}
 	if _, err := d.json.Token(); err != io.EOF {
 		return errors.New("data after the value")
@@ -64,20 +63,20 @@ func decodeJSON(data []byte, into any) error {
 	return nil
 }
 
-// Limits on what a record holds.
+// Limits on the content of a record, in bytes.
 const (
-	maxResult = 1 << 20 // bytes of a result
-	maxInline = 4 << 10 // bytes of a result inside the record of its step
-	maxText   = 4 << 10 // bytes of the text of an error
+	maxResult = 1 << 20 // a result
+	maxInline = 4 << 10 // a result inside the record of its step
+	maxText   = 4 << 10 // the text of an error
 )
 
 // A Payload is an encoded result.
 type Payload struct {
 	JSON   json.RawMessage `json:"json,omitempty"`   // readable in the database
-	Bytes  []byte          `json:"bytes,omitempty"`  // of a codec that does not write JSON
+	Bytes  []byte          `json:"bytes,omitempty"`  // the encoding of a codec that does not write JSON
 	Entry  int             `json:"entry,omitempty"`  // the attempt whose entry holds the result
 	Refuse string          `json:"refuse,omitempty"` // why the result could not be recorded
-	Type   string          `json:"type,omitempty"`   // of a result that could not be recorded
+	Type   string          `json:"type,omitempty"`   // the type of a value that could not be recorded
 }
 
 // NewPayload returns the payload of a value.
@@ -96,10 +95,11 @@ func NewPayload(c Codec, value any) Payload {
 	return Payload{Bytes: data}
 }
 
-// opaque begins the column of a payload that is not JSON: no JSON begins with it.
+// opaque is the first byte of the column of a payload that is not JSON. No JSON begins with it.
 const opaque = 0
 
-// Column returns the payload of a run as a field of its record, or nil if there is none.
+// Column returns the payload of a run in the form of a field of its record, or nil if there is
+// none.
 func (p *Payload) Column() []byte {
 	switch {
 	case p == nil || p.Data() == nil:
@@ -110,7 +110,7 @@ func (p *Payload) Column() []byte {
 	return p.JSON
 }
 
-// payloadOf is the reverse of Column.
+// payloadOf is the inverse of Column.
 func payloadOf(data []byte) *Payload {
 	switch {
 	case data == nil:
@@ -121,7 +121,7 @@ func payloadOf(data []byte) *Payload {
 	return &Payload{JSON: data}
 }
 
-// readable reports whether data is JSON that a record keeps byte by byte.
+// readable reports whether data is JSON that a record preserves byte for byte.
 func readable(data []byte) bool {
 	kept, err := json.Marshal(json.RawMessage(data))
 	return err == nil && bytes.Equal(kept, data)
@@ -148,7 +148,7 @@ func (p *Payload) Decode(c Codec, into any) error {
 
 // A PayloadError reports a value that cannot be recorded or read.
 type PayloadError struct {
-	Type string // of the value, in Go
+	Type string // the Go type of the value
 	Err  error
 }
 
@@ -168,8 +168,8 @@ func (p *Payload) Data() []byte {
 	return p.JSON
 }
 
-// Clip returns text as a record keeps it: valid UTF-8 without NUL, and not too
-// long.
+// Clip returns text in the form in which a record keeps it: valid UTF-8 without NUL, and not
+// too long.
 func Clip(text string) string {
 	if len(text) > maxText {
 		cut := maxText - len("…")

@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// SameDigest reports whether two values have the same digest. Values without one differ.
+// SameDigest reports whether two values have the same digest. Values that have no digest
+// differ.
 func SameDigest(a, b any) bool {
 	first, err := DigestOf(a)
 	if err != nil {
@@ -41,8 +42,8 @@ func AppendDigest(b []byte, value any) ([]byte, error) {
 	return hex.AppendEncode(b, sum[:8]), nil
 }
 
-// appendPlain appends the JSON form of a value whose type and text are the most
-// frequent ones. It returns nil for another value.
+// appendPlain appends the JSON form of a value of one of the most frequent types, if the value
+// needs no escaping. It returns nil for other values.
 func appendPlain(b []byte, value any) []byte {
 	switch v := value.(type) {
 	case int:
@@ -62,7 +63,7 @@ func appendPlain(b []byte, value any) []byte {
 	return nil
 }
 
-// jsonOf returns the JSON form of a value without members that are zero.
+// jsonOf returns the JSON form of a value without object members that are zero.
 func jsonOf(value any) ([]byte, error) {
 	text, err := json.Marshal(value)
 	if err != nil || text[0] != '{' && text[0] != '[' {
@@ -77,7 +78,7 @@ func jsonOf(value any) ([]byte, error) {
 	return json.Marshal(withoutZeros(v))
 }
 
-// withoutZeros removes the members of objects in a JSON value that are zero.
+// withoutZeros removes the object members that are zero from a JSON value.
 func withoutZeros(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -94,7 +95,7 @@ func withoutZeros(v any) any {
 	return v
 }
 
-// isZero reports whether a JSON value is what the zero value of a field leads to.
+// isZero reports whether a JSON value is the encoding of the zero value of a field.
 func isZero(v any) bool {
 	switch v := v.(type) {
 	case nil:

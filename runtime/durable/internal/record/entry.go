@@ -10,33 +10,33 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Entry is the body of an entry in the history.
+// Entry is the body of an entry in the history of a step.
 type Entry struct {
 	Outcome     events.Outcome `json:"outcome"`
 	Started     time.Time      `json:"started,omitzero"`
 	Duration    time.Duration  `json:"duration,omitempty"`
 	Class       retry.Class    `json:"class,omitempty"`
 	Error       string         `json:"error,omitempty"`
-	Wait        time.Duration  `json:"wait,omitempty"` // applied before the next attempt
+	Wait        time.Duration  `json:"wait,omitempty"` // the wait before the next attempt
 	Reason      retry.Reason   `json:"reason,omitempty"`
 	Owner       string         `json:"owner,omitempty"`
 	Fence       uint64         `json:"fence,omitempty"`
 	Correlation string         `json:"correlation,omitempty"`
-	// Timeouts are the rows of those that were captured during the attempt.
+	// Timeouts contains the rows of the timeouts that were captured during the attempt.
 	Timeouts []json.RawMessage `json:"timeouts,omitempty"`
-	// Refused marks evidence: an end that came after another engine had claimed the
-	// run.
+	// Refused marks an end that came after another engine had claimed the run. It is only
+	// evidence.
 	Refused bool            `json:"refused,omitempty"`
 	By      events.Operator `json:"by,omitzero"`
 }
 
-// ResultPart is the Part of the entry that holds a large result, next to that
-// of its attempt. The parts of refused ends follow it.
+// ResultPart is the Part of the entry that holds a large result, in addition to the entry of
+// its attempt. The parts of refused ends follow it.
 const ResultPart = 1
 
 // NewEntry returns an entry in the history of a step whose bucket is known.
 func NewEntry(step storage.Record, now time.Time, attempt, part int, body Entry) storage.Entry {
-	data, _ := json.Marshal(body) // of strings and numbers
+	data, _ := json.Marshal(body) // strings and numbers only, so there is no error
 	return storage.Entry{Step: step.Key, Attempt: attempt, Part: part, At: now, Bucket: step.Bucket, Body: data}
 }
 
@@ -55,7 +55,7 @@ func (s *Step) KeepResult(step storage.Record, now time.Time, result Payload) []
 	}}
 }
 
-// JSONLines returns rows as lines of a file.
+// JSONLines returns rows as the lines of a file.
 func JSONLines(rows []json.RawMessage) string {
 	var b strings.Builder
 	for _, row := range rows {
@@ -65,14 +65,14 @@ func JSONLines(rows []json.RawMessage) string {
 	return b.String()
 }
 
-// The functions whose calls are steps that only wait, as genapi.StepPolicy.Function.
+// The functions whose calls are steps that only wait, as in genapi.StepPolicy.Function.
 const (
 	SleepFunction = "durable.Sleep"
 	UntilFunction = "durable.SleepUntil"
 	WaitFunction  = "durable.Wait"
 )
 
-// SettingsAt returns the settings at an index, or "" if they are not known.
+// SettingsAt returns the settings at an index, or "" if they are unknown.
 func SettingsAt(list []retry.Settings, at int) retry.Settings {
 	if at < len(list) && list[at].Known() {
 		return list[at]
@@ -80,5 +80,5 @@ func SettingsAt(list []retry.Settings, at int) retry.Settings {
 	return ""
 }
 
-// ErrNoSignal is the reason why a wait for a signal ended, if its timeout has passed.
+// ErrNoSignal is the reason why a wait for a signal has ended when its timeout has passed.
 const ErrNoSignal retry.Reason = "no signal before the timeout"

@@ -11,19 +11,19 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// The ids of the steps of groups begin with a slash, which no other id does: the
-// name of a step is not empty, and its slashes are escaped. A resumed run leaves
-// them out when it reads its steps ahead.
+// The ids of the steps of groups begin with a slash. No other id does, because the name of a
+// step is not empty and its slashes are escaped. A resumed run omits these steps when it reads
+// its steps ahead.
 const (
 	InGroups    = "/"
-	AfterGroups = "0" // follows the slash
+	AfterGroups = "0" // the character after the slash
 )
 
-// GroupIDs are the ids of the records of a group.
+// GroupIDs contains the ids of the records of a group.
 type GroupIDs struct {
-	Group string // of its record of KindGroup: the scopes and the name
+	Group string // the id of the group's record: the scopes and the name
 	Units string // the prefix of the steps that record the ends of units
-	scope string // the prefix of the scopes of the units, with the steps they call
+	scope string // the prefix of the scopes of the units, which contain the steps that the units call
 }
 
 // NewGroupIDs returns the ids of the group with the given name in the given scopes.
@@ -36,7 +36,8 @@ func GroupIDsOf(group string) GroupIDs {
 	return GroupIDs{Group: group, Units: "/" + group + "/", scope: "/" + group + ":/"}
 }
 
-// Note is what messages call a group that has not ended: the id of no step.
+// Note returns the id under which messages refer to a group that has not ended. No step has
+// this id.
 func (g *GroupIDs) Note() string { return "/" + g.Group }
 
 // Unit returns the id of the step that records the end of a unit.
@@ -73,58 +74,58 @@ func Unescape(s string) string {
 	return string(b)
 }
 
-// Group is the body of a group.
+// Group is the body of the record of a group.
 type Group struct {
 	JobID  string          `json:"job_id,omitempty"`
-	Policy job.GroupPolicy `json:"policy"` // with which the group was called last
+	Policy job.GroupPolicy `json:"policy"` // the policy of the latest call of the group
 	Began  time.Time       `json:"began"`
-	Units  string          `json:"units,omitempty"` // the digest of their list, once all have records
+	Units  string          `json:"units,omitempty"` // the digest of the list of units, after all have records
 	Budget bool            `json:"budget,omitempty"`
 
-	Started  int            `json:"started,omitempty"` // units whose runs have not ended
+	Started  int            `json:"started,omitempty"` // number of units whose runs have not ended
 	Progress job.Progress   `json:"progress"`
-	Seq      int            `json:"seq,omitempty"`     // the number of ends of units
+	Seq      int            `json:"seq,omitempty"`     // number of ends of units
 	Kept     []string       `json:"kept,omitempty"`    // failed units, unless the policy collects all
-	Removed  int            `json:"removed,omitempty"` // units that are not in the list any more
+	Removed  int            `json:"removed,omitempty"` // number of units that are no longer in the list
 	Early    *GroupDecision `json:"early,omitempty"`   // the provisional result
-	Passed   bool           `json:"passed,omitempty"`  // Early was passed on
+	Passed   bool           `json:"passed,omitempty"`  // Early was passed on to the caller
 	End      *GroupDecision `json:"end,omitempty"`
-	// Closed means that the units are abandoned that had not ended. Without End,
-	// they are being made executable again.
+	// Closed reports that the units that had not ended were abandoned. If End is not set, they
+	// are being made executable again.
 	Closed bool `json:"closed,omitempty"`
 }
 
-// A GroupDecision is a decision that completes a group, and which ends of units
-// it is about.
+// A GroupDecision is a decision that completes a group, with the last end of a unit that it
+// takes into account.
 type GroupDecision struct {
 	Decision job.Decision `json:"decision"`
-	Seq      int          `json:"seq"` // of the last end
+	Seq      int          `json:"seq"` // the number of that end
 	TimedOut bool         `json:"timed_out,omitempty"`
 }
 
-// Unit is what the record of a unit has and the records of other steps have not.
+// Unit contains the fields of a unit's record that the records of other steps do not have.
 type Unit struct {
-	Counted job.UnitStatus `json:"counted,omitempty"` // as what the group counts it
-	Seq     int            `json:"seq,omitempty"`     // of its end in the group
-	// Requeued means that it is executed although the group has ended: by an
-	// operator, or since it was added to the list.
+	Counted job.UnitStatus `json:"counted,omitempty"` // the status with which the group counts it
+	Seq     int            `json:"seq,omitempty"`     // the number of its end in the group
+	// Requeued reports that the unit is executed although the group has ended: an operator has
+	// requeued it, or it was added to the list.
 	Requeued bool `json:"requeued,omitempty"`
-	Removed  bool `json:"removed,omitempty"` // it is not in the list any more
+	Removed  bool `json:"removed,omitempty"` // it is no longer in the list
 	Started  bool `json:"started,omitempty"` // its run has not ended
 }
 
 // Elapsed returns the time since the start of the group.
 func (b *Group) Elapsed(now time.Time) time.Duration { return max(now.Sub(b.Began), 0) }
 
-// Decide applies the policy at a time. It returns the decision if it completes
-// the group, provisionally or not.
+// Decide applies the policy at the given time. It returns the decision if that completes the
+// group, provisionally or finally.
 func (b *Group) Decide(now time.Time) *GroupDecision {
 	var d job.Decision
 	b.Progress, d = b.Progress.Decide(&b.Policy, b.Elapsed(now))
 	return b.decided(d, now)
 }
 
-// decided keeps a decision, and returns it if it completes the group.
+// decided stores a decision. It returns the decision if that completes the group.
 func (b *Group) decided(d job.Decision, now time.Time) *GroupDecision {
 	decision := &GroupDecision{Decision: d, Seq: b.Seq}
 	timeout := b.Policy.Timeout
@@ -145,7 +146,7 @@ func (b *Group) decided(d job.Decision, now time.Time) *GroupDecision {
 	return decision
 }
 
-// Due returns the time at which a decision depends on the time alone, or zero.
+// Due returns the next time at which a decision depends only on the time, or zero.
 func (b *Group) Due() (at time.Time) {
 	if t := b.Policy.Timeout; t > 0 {
 		at = b.Began.Add(t)
@@ -158,12 +159,12 @@ func (b *Group) Due() (at time.Time) {
 	return at
 }
 
-// Report counts the end of a unit, whose record is body, and returns the decision
-// if it completes the group.
+// Report counts the end of a unit whose record has the given body. It returns the decision if
+// that completes the group.
 func (b *Group) Report(body *Step, to job.UnitStatus, now time.Time) *GroupDecision {
 	u := body.Unit
 	if u.Requeued {
-		b.Progress.Ended, b.End = 0, nil // it counts, whatever was decided before
+		b.Progress.Ended, b.End = 0, nil // its end counts, whatever was decided before
 	}
 	var d job.Decision
 	b.Progress, d = b.Progress.Report(&b.Policy, u.Counted, to, b.Elapsed(now))
@@ -175,8 +176,8 @@ func (b *Group) Report(body *Step, to job.UnitStatus, now time.Time) *GroupDecis
 	return b.decided(d, now)
 }
 
-// KeepFailure adds a failed unit to those whose errors the outcome has. It returns
-// a batch that is complete.
+// KeepFailure adds a unit to the failed units whose errors are in the outcome. When a batch is
+// complete, KeepFailure returns it.
 func (b *Group) KeepFailure(unit string) (batch []string) {
 	switch c := b.Policy.Collect; {
 	case c == job.CollectAll:
@@ -195,7 +196,7 @@ func (b *Group) KeepFailure(unit string) (batch []string) {
 	}
 }
 
-// ListDigest identifies a list of units.
+// ListDigest returns a digest of a list of units.
 func ListDigest(units []string) string {
 	h := sha256.New()
 	length := make([]byte, 0, 20)
@@ -206,10 +207,9 @@ func ListDigest(units []string) string {
 	return fmt.Sprintf("%d:%s", len(units), hex.EncodeToString(h.Sum(nil)[:16]))
 }
 
-// unitOf returns the id of the record of the unit in which a step is called, or
-// "".
+// unitOf returns the id of the record of the unit in which a step is called, or "".
 func unitOf(step string) string {
-	i := strings.LastIndex(step, ":/") // slashes within names are escaped
+	i := strings.LastIndex(step, ":/") // slashes in names are escaped
 	if i < 0 {
 		return ""
 	}
@@ -217,13 +217,12 @@ func unitOf(step string) string {
 	return step[:i] + "/" + name
 }
 
-// UnitsOf returns the ids of the records of all units in which a step is called,
-// the innermost first. unit reports whether the step is itself the record of a
-// unit.
+// UnitsOf returns the ids of the records of all units in which a step is called, beginning with
+// the innermost. unit reports whether the step itself is the record of a unit.
 func UnitsOf(step string, unit bool) (units []string) {
 	for {
 		if unit {
-			step = step[len(InGroups):] // of a group that was called in the scope of its own unit
+			step = step[len(InGroups):] // leaves the id of the group, which may have been called in another unit
 		}
 		if step, unit = unitOf(step), true; step == "" {
 			return units

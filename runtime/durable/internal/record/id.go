@@ -16,8 +16,8 @@ import (
 // fit into database indexes.
 const MaxID = 1024
 
-// Escape returns s without the separators of ids, without control characters,
-// and as valid UTF-8: stores keep nothing else. Different texts stay different.
+// Escape returns s without the separators in ids and without control characters, as valid
+// UTF-8, because stores accept nothing else. Different strings have different results.
 func Escape(s string) string {
 	clean := func(r rune, size int) bool {
 		return r >= ' ' && r != '%' && r != '/' && r != ':' && r != 0x7f && (r != utf8.RuneError || size > 1)
@@ -49,7 +49,7 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// FullID returns the id of a step in its run: the scopes, the name and the id.
+// FullID returns the id of a step in its run. It consists of the scopes, the name and the id.
 func FullID(prefix, name string, id []byte) (string, error) {
 	if name == "" {
 		return "", fmt.Errorf("%w: the name of the step is empty", fault.ErrID)
@@ -61,14 +61,14 @@ func FullID(prefix, name string, id []byte) (string, error) {
 	return key, nil
 }
 
-// StepName returns the name, escaped, of the step with an id that FullID returned.
+// StepName returns the escaped name of the step with an id that FullID returned.
 func StepName(id string) string {
 	id = id[strings.LastIndexByte(id, ':')+1:]
 	name, _, _ := strings.Cut(id, "/")
 	return name
 }
 
-// CheckRunID returns an error for an id of a run that no store keeps.
+// CheckRunID returns an error if no store can keep a run with the given id.
 func CheckRunID(id string) error {
 	switch {
 	case id == "":
@@ -81,9 +81,9 @@ func CheckRunID(id string) error {
 	return nil
 }
 
-// IdempotencyKey returns the key of a step. It depends on nothing that changes
-// from one attempt to the next; generation counts the keys that
-// admin.Client.Requeue with admin.NewKey has replaced.
+// IdempotencyKey returns the idempotency key of a step. It depends on nothing that changes
+// between attempts. generation is the number of keys that admin.Client.Requeue has replaced,
+// with admin.NewKey.
 func IdempotencyKey(space, run, step string, generation int) string {
 	b := make([]byte, 0, 256)
 	for _, part := range [...]string{space, run, step} {
@@ -102,12 +102,13 @@ func IdempotencyKey(space, run, step string, generation int) string {
 // Token returns a random identifier.
 func Token(bytes int) string {
 	b := make([]byte, bytes)
-	_, _ = rand.Read(b) // which never returns an error
+	_, _ = rand.Read(b) // never returns an error
 	return hex.EncodeToString(b)
 }
 
-// ScopeIn returns the prefix of the steps in a scope within the scopes of a prefix.
+// ScopeIn returns the prefix of the ids of steps in a scope. The argument prefix is that of the
+// enclosing scopes.
 func ScopeIn(prefix, name string) string { return prefix + Escape(name) + ":" }
 
-// A RunKey is the key under which a context has its run.
+// A RunKey is the key of the run in a context.
 type RunKey struct{}

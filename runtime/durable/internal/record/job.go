@@ -9,35 +9,36 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A Job is the step that a run is, as long as the step has no record of its own. It is in
-// the body of the run, and stands for attempt 1 of the step, in two states:
+// A Job is the only step of a run, in place of a record of its own. It is in the body of the
+// run, and represents attempt 1 of the step, in one of two states:
 //
-//   - The run has Fence 1 or more and has not succeeded: the attempt has started, with the
+//   - The run has Fence 1 or more and has not succeeded. The attempt has started, with the
 //     claim that gave the run Fence 1.
-//   - The run has succeeded: so has the attempt, with the result of the run.
+//   - The run has succeeded. The attempt has succeeded, too, with the result of the run.
 //
-// In all other cases the step has a record, and the run has no Job. The bytes of a Job
-// are the same for all runs of a handler until they end, so that a store can write them
-// without decoding anything.
+// In all other cases the step has a record, and the run has no Job. Until they end, all runs of
+// a handler have the same bytes of the Job, so that a store can write them without decoding
+// anything.
 type Job struct {
-	Step string `json:"step,omitempty"` // its id; "": it depends on the input
-	// Owner has made the attempt, which began at Started. They are set when the run may
-	// get another owner: before, they are the Owner and the Claimed of the run.
+	Step string `json:"step,omitempty"` // the id of the step; "": it depends on the input
+	// Owner has made the attempt, which began at Started. They are set before the run may get
+	// another owner. Until then, they are the Owner and Claimed of the run.
 	Owner   string        `json:"owner,omitempty"`
 	Started time.Time     `json:"started,omitzero"`
-	Took    time.Duration `json:"took,omitempty"` // of an attempt that has succeeded
+	Took    time.Duration `json:"took,omitempty"` // the duration of an attempt that has succeeded
 
-	// What follows is the same from the claim to the end, and so are the last bytes of the
-	// body: a store may write only what differs.
+	// The following fields do not change between the claim and the end of the run. The last
+	// bytes of the body therefore do not change either, and a store may write only the bytes
+	// that differ.
 	Name     string `json:"name"`
 	Function string `json:"function,omitempty"`
-	Policy   string `json:"policy"` // its name
+	Policy   string `json:"policy"` // the name of the policy
 }
 
-// JobToken is the token of attempt 1 of a step that its run stands for.
+// JobToken is the token of attempt 1 of a step that is a Job.
 const JobToken = "job"
 
-// StepID returns the id of the step, or its name while the id is not known.
+// StepID returns the id of the step. If the id is unknown, it returns the name of the step.
 func (j *Job) StepID() string { return cmp.Or(j.Step, Escape(j.Name)) }
 
 // WrongJob describes what is wrong with the Job of a run, or returns "".
@@ -52,14 +53,13 @@ func WrongJob(r storage.Record, b *Run) string {
 	return ""
 }
 
-// StandsFor reports whether a run stands for a step, which has no record then.
+// StandsFor reports whether a step is the Job of a run. The step then has no record.
 func StandsFor(run storage.Record, step storage.Key) bool {
 	b, err := Decode[Run](run)
 	return err == nil && b.Job != nil && b.Job.StepID() == step.ID
 }
 
-// LeaveJob notes who has made the attempt that a run stands for, before the run gets
-// another owner.
+// LeaveJob records who has made the attempt of a Job, before the run gets another owner.
 func (b *Run) LeaveJob(r *storage.Record) {
 	if b.Job != nil && b.Job.Owner == "" {
 		j := *b.Job
@@ -68,9 +68,9 @@ func (b *Run) LeaveJob(r *storage.Record) {
 	}
 }
 
-// Unfold removes the Job of a run. It makes the record of the step what it would be if it
-// had always had one, and returns its body and the end of the attempt in its history, if
-// that has ended. Both records are then to be written.
+// Unfold removes the Job of a run. It sets the fields of the step's record as if the step had
+// always had one. It returns the body of that record and, if the attempt has ended, the entry
+// of its end in the history. The caller must write both records.
 func (b *Run) Unfold(run, step *storage.Record) (body Step, history []storage.Entry) {
 	b.LeaveJob(run)
 	j := b.Job

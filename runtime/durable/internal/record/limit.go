@@ -9,14 +9,14 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has the limits of handlers, and what a claim decides by them.
+// This file defines the limits of handlers, and how they decide whether a run may be claimed.
 
 // Limits are the limits of a handler.
 type Limits struct {
-	Bounded bool // by Most
+	Bounded bool // Most limits the number of executions
 	Most    int
 
-	Rated  bool // by the rest
+	Rated  bool // the other fields limit the rate of starts
 	Starts int
 	Per    time.Duration
 	Burst  int
@@ -25,7 +25,7 @@ type Limits struct {
 // Any reports whether the handler has any limit.
 func (l Limits) Any() bool { return l.Bounded || l.Rated }
 
-// Check returns an error for limits that make no sense.
+// Check returns an error for limits that have no sensible meaning.
 func (l Limits) Check() error {
 	switch {
 	case l.Bounded && l.Most < 1:
@@ -38,12 +38,13 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// The rate is the generic cell rate algorithm in the form of virtual scheduling (ITU-T
-// I.371, annex A): the record has the theoretical arrival time of the next start. A
-// start is allowed if it is at most the tolerance before that time, which it moves by
-// one interval.
+// The rate is the generic cell rate algorithm in the form of virtual scheduling (ITU-T I.371,
+// annex A). The record contains the theoretical arrival time of the next start. A start is
+// allowed if it is earlier than this time by at most the tolerance. It then moves the arrival
+// time by one interval.
 
-// interval is the time between two starts, rounded up: never more than starts in per.
+// interval is the time between two starts. It is rounded up, so that there are never more than
+// Starts starts in Per.
 func (l Limits) interval() time.Duration {
 	interval := l.Per / time.Duration(l.Starts)
 	if l.Per%time.Duration(l.Starts) != 0 {
@@ -52,17 +53,18 @@ func (l Limits) interval() time.Duration {
 	return interval
 }
 
-// tolerance is how far before its theoretical arrival time an execution may start.
+// tolerance is the time by which an execution may start before its theoretical arrival time.
 func (l Limits) tolerance() time.Duration { return time.Duration(l.Burst-1) * l.interval() }
 
-// ahead returns how far a theoretical arrival time is ahead of now. One that is further
-// than this rate can move it is left from a slower rate, or the clock was set back.
+// ahead returns the time from now to a theoretical arrival time. The result is capped at the
+// maximum for this rate: a later arrival time results from a slower rate in the past, or from a
+// clock that was set back.
 func (l Limits) ahead(arrival, now time.Time) time.Duration {
 	return min(max(arrival.Sub(now), 0), time.Duration(l.Burst)*l.interval())
 }
 
-// stale reports whether a theoretical arrival time is further ahead of now than this
-// rate can move it. A claim brings it back, or it would stay ahead of each now.
+// stale reports whether a theoretical arrival time is later than this rate can move it. A claim
+// corrects such a time, because it would otherwise stay ahead of the clock.
 func (l Limits) stale(arrival, now time.Time) bool {
 	return l.Rated && arrival.Sub(now) > time.Duration(l.Burst)*l.interval()
 }
@@ -75,8 +77,8 @@ func (l Limits) Wait(arrival, now time.Time) time.Duration {
 	return max(l.ahead(arrival, now)-l.tolerance(), 0)
 }
 
-// Room returns for how many executions a claim is worth while: those that may start now,
-// in addition to those that count. With a stale arrival time, it is at least one.
+// Room returns the number of executions for which a claim is useful: those that may start now,
+// in addition to those that already count. If the arrival time is stale, it is at least one.
 func (l Limits) Room(b *Limit, now time.Time) int {
 	room := math.MaxInt
 	if l.Bounded {
@@ -95,12 +97,12 @@ func (l Limits) Room(b *Limit, now time.Time) int {
 	return room
 }
 
-// Limit is the body of the limit of a handler.
+// Limit is the body of the record with a handler's limit.
 type Limit struct {
-	Executing []Slot    `json:"executing,omitempty"` // with those that have ended since the last claim
-	Arrival   time.Time `json:"arrival,omitzero"`    // the theoretical one of the next start
+	Executing []Slot    `json:"executing,omitempty"` // includes executions that have ended since the last claim
+	Arrival   time.Time `json:"arrival,omitzero"`    // the theoretical arrival time of the next start
 
-	// The Limits of the last claim, for people.
+	// The Limits of the last claim, for display only.
 	Most   int           `json:"most,omitempty"`
 	Starts int           `json:"starts,omitempty"`
 	Per    time.Duration `json:"per,omitempty"`
@@ -120,28 +122,29 @@ func (b *Limit) Limits() Limits {
 	}
 }
 
-// Without removes the slots that are free.
+// Without removes the free slots.
 func (b *Limit) Without(free map[Slot]bool) {
 	b.Executing = slices.DeleteFunc(b.Executing, func(s Slot) bool { return free[s] })
 }
 
-// A Gate is a handler's limit within the transaction of a claim.
+// A Gate applies a handler's limit in the transaction of a claim.
 type Gate struct {
 	record  storage.Record
 	body    Limit
 	changed bool
 }
 
-// OpenGate opens the limit of a handler. The slots in free are.
+// OpenGate returns the gate for the limit of a handler. The slots in free no longer count.
 func OpenGate(r storage.Record, free map[Slot]bool) (*Gate, error) {
 	b, err := Decode[Limit](r)
 	b.Without(free)
 	return &Gate{record: r, body: b}, err
 }
 
-// Admit reports whether a run may be claimed, and notes the claim. r is the run before
-// the claim, and fence that of the claim. A run whose claim counted before, as that of a
-// dead worker does, needs no further slot. wait is until the rate allows a start.
+// Admit reports whether a run may be claimed, and records the claim if so. r is the run before
+// the claim, and fence is the fence of the claim. A run whose earlier claim still counts, such
+// as the claim of a dead worker, needs no second slot. wait is the time until the rate allows a
+// start.
 func (g *Gate) Admit(l Limits, r storage.Record, fence uint64, now time.Time) (ok bool, wait time.Duration) {
 	i := slices.Index(g.body.Executing, Slot{r.Key.Run, r.Fence})
 	if l.stale(g.body.Arrival, now) {
@@ -167,7 +170,7 @@ func (g *Gate) Admit(l Limits, r storage.Record, fence uint64, now time.Time) (o
 	return true, 0
 }
 
-// Write adds the record of the limit to the writes of a claim that has changed it.
+// Write adds the record of the limit to the writes of a claim, if the claim has changed it.
 func (g *Gate) Write(w *storage.Writes, now time.Time) error {
 	if !g.changed {
 		return nil

@@ -11,85 +11,86 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// Owner is the body of an owner: an engine that is, or was, running.
+// Owner is the body of the record of an owner, which is an engine that is or was running.
 type Owner struct {
 	Until   time.Time     `json:"until"` // the end of the lease
-	Lease   time.Duration `json:"lease"` // its length: no lease outlives it, even if the clock is set back
+	Lease   time.Duration `json:"lease"` // the length of the lease: no lease lasts longer than this, even if the clock is set back
 	Host    string        `json:"host,omitempty"`
 	PID     int           `json:"pid,omitempty"`
 	Started time.Time     `json:"started"`
-	// Panicked is the run whose function has panicked since the last renewal: if the
-	// process dies now, that is why.
+	// Panicked is the run whose function has panicked since the last renewal. If the process
+	// dies now, this panic is the reason.
 	Panicked string `json:"panicked,omitempty"`
-	Panic    string `json:"panic,omitempty"`    // its text
-	Stopping bool   `json:"stopping,omitempty"` // its worker claims nothing more, and drains
-	// Handlers are the handlers that its worker calls: for people only.
+	Panic    string `json:"panic,omitempty"`    // the text of this panic
+	Stopping bool   `json:"stopping,omitempty"` // its worker claims no more runs, and drains
+	// Handlers lists the handlers that its worker calls, for display only.
 	Handlers []string `json:"handlers,omitempty"`
 }
 
-// Step is the body of a step.
+// Step is the body of the record of a step.
 type Step struct {
 	Name      string `json:"name"`
 	Function  string `json:"function,omitempty"`  // StepPolicy.Function
-	Arguments string `json:"arguments,omitempty"` // their digests: see [genapi.Arguments]
-	Policy    string `json:"policy,omitempty"`    // its name
-	PolicyAt  int    `json:"policy_at,omitempty"` // which settings of that name: an index in the Policies of the run
+	Arguments string `json:"arguments,omitempty"` // the digests of the arguments: see [genapi.Arguments]
+	Policy    string `json:"policy,omitempty"`    // the name of the policy
+	PolicyAt  int    `json:"policy_at,omitempty"` // the index, in the run's Policies of that name, of the settings of the policy
 
 	Call     retry.CallState `json:"call,omitzero"`
-	Waited   time.Duration   `json:"waited,omitempty"` // before Call was last set to zero
+	Waited   time.Duration   `json:"waited,omitempty"` // waits before Call was last reset
 	Attempts int             `json:"attempts"`         // the number of the last attempt
-	Open     *OpenAttempt    `json:"open,omitempty"`   // whose end is not recorded
+	Open     *OpenAttempt    `json:"open,omitempty"`   // the attempt whose end is not recorded
 	Last     string          `json:"last,omitempty"`   // the token of the last end, or of a start that was refused
 	First    time.Time       `json:"first,omitzero"`   // start of the first attempt
 	Ended    time.Time       `json:"ended,omitzero"`
 
-	NextAt  time.Time     `json:"next_at,omitzero"` // the next attempt, in StatusWaiting
-	Delay   time.Duration `json:"delay,omitempty"`  // the wait that was decided
+	NextAt  time.Time     `json:"next_at,omitzero"` // time of the next attempt, in StatusWaiting
+	Delay   time.Duration `json:"delay,omitempty"`  // the wait that was decided on
 	Granted int           `json:"granted,omitempty"`
-	// Interrupted is the number of interrupted attempts since one that ended by itself.
+	// Interrupted is the number of interrupted attempts since the last attempt that ended by
+	// itself.
 	Interrupted int `json:"interrupted,omitempty"`
-	Grant       int `json:"grant,omitempty"` // the attempt for which the last grant was taken
+	Grant       int `json:"grant,omitempty"` // the attempt for which the last grant was used
 
-	// Refusal says how a breaker has refused the start of the next attempt.
+	// Refusal describes how a breaker has refused the start of the next attempt.
 	Refusal *retry.Refusal `json:"refusal,omitempty"`
 
 	Child       string         `json:"child,omitempty"`       // the run that the step has started
-	Imported    bool           `json:"imported,omitempty"`    // its arguments are not known
-	NoID        bool           `json:"no_id,omitempty"`       // its id is not known: in views alone
-	Limit       int            `json:"limit,omitempty"`       // of attempts, in the system from which it was imported
-	Correlation string         `json:"correlation,omitempty"` // since the first failure
-	Keys        int            `json:"keys,omitempty"`        // idempotency keys that were replaced
+	Imported    bool           `json:"imported,omitempty"`    // its arguments are unknown
+	NoID        bool           `json:"no_id,omitempty"`       // its id is unknown; only in views
+	Limit       int            `json:"limit,omitempty"`       // the maximum number of attempts in the system from which it was imported
+	Correlation string         `json:"correlation,omitempty"` // set after the first failure
+	Keys        int            `json:"keys,omitempty"`        // number of idempotency keys that were replaced
 	Result      *Payload       `json:"result,omitempty"`
-	Error       *Error         `json:"error,omitempty"` // of the last attempt
+	Error       *Error         `json:"error,omitempty"` // the error of the last attempt
 	Reason      retry.Reason   `json:"reason,omitempty"`
 	Escalated   bool           `json:"escalated,omitempty"`
-	Dead        time.Time      `json:"dead,omitzero"`        // since when it is a dead letter, also if it was requeued
-	Resolved    bool           `json:"resolved,omitempty"`   // by an operator, who may correct it
-	Operations  int            `json:"operations,omitempty"` // of operators
-	Operated    string         `json:"operated,omitempty"`   // the token of the last one
-	Unit        *Unit          `json:"unit,omitempty"`       // of a unit of a group
+	Dead        time.Time      `json:"dead,omitzero"`        // since when it has been a dead letter, even if it was requeued
+	Resolved    bool           `json:"resolved,omitempty"`   // an operator has set the result, and may correct it
+	Operations  int            `json:"operations,omitempty"` // number of operations by operators
+	Operated    string         `json:"operated,omitempty"`   // the token of the last operation
+	Unit        *Unit          `json:"unit,omitempty"`       // set for a unit of a group
 	Signal      string         `json:"signal,omitempty"`     // the digest of the value that was sent to it
-	Before      storage.Status `json:"before,omitempty"`     // the state of an abandoned step to which a call returns
+	Before      storage.Status `json:"before,omitempty"`     // the state to which a call returns an abandoned step
 }
 
-// OpenAttempt is an attempt that has started.
+// OpenAttempt is an attempt that has started and not ended.
 type OpenAttempt struct {
-	Token   string          `json:"token"` // random: distinguishes a repeated start from another one
+	Token   string          `json:"token"` // random, to distinguish a repeated start from another start
 	Fence   uint64          `json:"fence"`
 	Owner   string          `json:"owner"`
 	Started time.Time       `json:"started"`
-	Permit  *breaker.Permit `json:"permit,omitempty"` // of a shared breaker
+	Permit  *breaker.Permit `json:"permit,omitempty"` // the permit of a shared breaker
 }
 
 // Error is the recorded form of an error.
 type Error struct {
 	Class   retry.Class `json:"class,omitempty"`
 	Text    string      `json:"text"`
-	Targets []string    `json:"targets,omitempty"` // texts of the errors in StepPolicy.Errors that it matches
+	Targets []string    `json:"targets,omitempty"` // texts of those errors in StepPolicy.Errors that it matches
 }
 
-// Decode decodes the body of a record. A body with an unknown field was written by
-// a newer version: what it means would be lost.
+// Decode decodes the body of a record. A body with an unknown field was written by a newer
+// version, and the meaning of the field would be lost, so Decode refuses it.
 func Decode[B any](r storage.Record) (b B, err error) {
 	if r.Version == 0 {
 		return b, nil
@@ -121,14 +122,13 @@ func Encode[B any](r *storage.Record, body *B) error {
 	return nil
 }
 
-// columns is a body that keeps some of its fields in the fields of its record.
+// columns is implemented by a body that stores some of its values in fields of its record.
 type columns interface {
 	load(*storage.Record)
 	store(*storage.Record)
 }
 
-// EncodeStep encodes the body of a step, and sets the fields of its record by which
-// queries find it.
+// EncodeStep encodes the body of a step, and sets the fields of its record that queries use.
 func EncodeStep(r *storage.Record, body *Step) error {
 	r.Attention = Attention(r.Status)
 	if r.Status != storage.StatusAbandoned {
@@ -138,7 +138,7 @@ func EncodeStep(r *storage.Record, body *Step) error {
 	return Encode(r, body)
 }
 
-// StepLabel returns the Label of a step: the one of a dead letter, or "".
+// StepLabel returns the Label of a step. Only dead letters have one.
 func StepLabel(r *storage.Record, body *Step) string {
 	switch {
 	case !r.Attention || body.Dead.IsZero():
@@ -149,11 +149,11 @@ func StepLabel(r *storage.Record, body *Step) string {
 	return DeadLabel(body.Error.Class)
 }
 
-// maxLabel is how much of a class is in the label of a dead letter, in bytes.
+// maxLabel is the maximum length, in bytes, of a class in the label of a dead letter.
 const maxLabel = 100
 
-// DeadLabel returns the label of the dead letters with a class. Long classes may have
-// the same.
+// DeadLabel returns the label of the dead letters with a class. Long classes may have the same
+// label.
 func DeadLabel(class retry.Class) string {
 	return "dead letter: " + Clip(string(class[:min(len(class), maxLabel)]))
 }
@@ -177,8 +177,8 @@ func Attention(s storage.Status) bool {
 // Blocked reports whether a step waits for a person.
 func Blocked(s storage.Status) bool { return s == storage.StatusInDoubt || s == storage.StatusPaused }
 
-// ErrorOf returns the recorded form of a step's error. known are the errors that
-// errors.Is must find in it later.
+// ErrorOf returns the recorded form of a step's error. known lists the errors that errors.Is
+// must recognize in it later.
 func ErrorOf(known []error, class retry.Class, err error) *Error {
 	r := &Error{Class: class, Text: Clip(ErrorText(err))}
 	for _, target := range known {
@@ -189,8 +189,8 @@ func ErrorOf(known []error, class retry.Class, err error) *Error {
 	return r
 }
 
-// ErrorText returns the text of an error. An error that panics, such as a nil
-// pointer in an interface, must not take the process down.
+// ErrorText returns the text of an error. An error whose method panics, such as a nil pointer
+// in an interface, must not end the process.
 func ErrorText(err error) (text string) {
 	defer func() {
 		if recover() != nil {

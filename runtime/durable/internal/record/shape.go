@@ -10,17 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// A Shape describes the JSON that json.Marshal writes for a type. A scan compares JSON
-// with it, and finds the values of some fields, without decoding the others: that
-// takes a tenth of the time of json.Unmarshal.
+// A Shape describes the JSON that json.Marshal writes for a type. A scan compares JSON with a
+// shape, and finds the values of some fields without decoding the others. This takes a tenth of
+// the time of json.Unmarshal.
 //
-// Scans accept nothing that decodeJSON refuses. They need not accept everything else:
-// their caller decodes the rest with decodeJSON.
+// A scan accepts nothing that decodeJSON refuses. It need not accept everything else: its
+// caller decodes the rest with decodeJSON.
 type Shape struct {
 	kind   shapeKind
-	digits int          // of an integer, at most
-	fields []shapeField // of an object, in the order in which they are written
-	found  int          // the index in scan.found for the value, or -1
+	digits int          // maximum number of digits of an integer
+	fields []shapeField // fields of an object, in the order in which they are written
+	found  int          // index of the value in scan.found, or -1
 }
 
 type shapeField struct {
@@ -28,23 +28,23 @@ type shapeField struct {
 	Shape
 }
 
-// A shapeKind is what json.Marshal writes for a type.
+// A shapeKind is a kind of JSON that json.Marshal writes for a type.
 type shapeKind uint8
 
 const (
-	shapeOther   shapeKind = iota // nothing that a scan accepts
+	shapeOther   shapeKind = iota // a scan accepts nothing
 	shapeText                     // a string
-	shapeInteger                  // without a fraction or an exponent
+	shapeInteger                  // an integer without a fraction or an exponent
 	shapeNatural                  // an integer that is not negative
 	shapeBoolean
-	shapeTime   // of time.Time
-	shapeBytes  // of []byte: a string, whose base64 is not checked
-	shapeValue  // of json.RawMessage
-	shapeObject // of a struct
+	shapeTime   // a time.Time
+	shapeBytes  // a []byte: a string, whose base64 is not checked
+	shapeValue  // a json.RawMessage
+	shapeObject // a struct
 )
 
-// ShapeOf returns the shape of a type. find has the paths of the fields whose values
-// scans find, such as "result.json".
+// ShapeOf returns the shape of a type. find lists the paths of the fields whose values scans
+// find, such as "result.json".
 func ShapeOf(t reflect.Type, path string, find ...string) Shape {
 	s := Shape{found: -1}
 	for i, f := range find {
@@ -60,7 +60,7 @@ func ShapeOf(t reflect.Type, path string, find ...string) Shape {
 		s.kind = shapeTime
 	case t == reflect.TypeFor[json.RawMessage]():
 		s.kind = shapeValue
-	case t == reflect.TypeFor[[]byte]() && s.found >= 0: // who asks for it decodes it
+	case t == reflect.TypeFor[[]byte]() && s.found >= 0: // the caller that asks for the value decodes it
 		s.kind = shapeBytes
 	case implements[json.Marshaler](t) || implements[encoding.TextMarshaler](t):
 	case t.Kind() == reflect.String:
@@ -89,27 +89,27 @@ func implements[I any](t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[I]())
 }
 
-// digitsOf returns how many digits each value of an integer type may have.
+// digitsOf returns a number of digits that every value of an integer type can hold.
 func digitsOf(t reflect.Type) int {
 	return map[int]int{8: 2, 16: 4, 32: 9, 64: 18}[t.Bits()]
 }
 
-// A scan reads JSON that has a shape.
+// A scan reads JSON that has a given shape.
 type scan struct {
 	data  []byte
-	at    int       // what follows is not read yet
-	found [5][]byte // parts of data; nil: there is none
+	at    int       // index of the next byte to read
+	found [5][]byte // parts of data; nil if absent
 }
 
-// Scan reports whether the data has the shape. found has the parts of data for the
-// paths of [ShapeOf], or nil for those that are not there; texts are without quotes.
+// Scan reports whether the data has the shape. found contains the parts of data at the paths
+// that were passed to [ShapeOf], or nil if they are absent. Strings are without quotes.
 func (sh *Shape) Scan(data []byte) (found [5][]byte, ok bool) {
 	s := scan{data: data}
 	ok = s.value(sh) && s.at == len(data)
 	return s.found, ok
 }
 
-// value reads a value of a shape.
+// value reads a value with a given shape.
 func (s *scan) value(sh *Shape) bool {
 	begin, ok := s.at, false
 	switch sh.kind {
@@ -140,7 +140,7 @@ func (s *scan) value(sh *Shape) bool {
 	return ok
 }
 
-// object reads an object with some of the fields, in their order.
+// object reads an object that has some of the fields, in order.
 func (s *scan) object(fields []shapeField) bool {
 	if !s.next('{') {
 		return false
@@ -165,7 +165,7 @@ func (s *scan) object(fields []shapeField) bool {
 	}
 }
 
-// next reads a byte, if it is c.
+// next reads one byte if it is c.
 func (s *scan) next(c byte) bool {
 	if s.at == len(s.data) || s.data[s.at] != c {
 		return false
@@ -174,7 +174,7 @@ func (s *scan) next(c byte) bool {
 	return true
 }
 
-// word reads a word.
+// word reads the word w.
 func (s *scan) word(w string) bool {
 	if !bytes.HasPrefix(s.data[s.at:], []byte(w)) {
 		return false
@@ -183,7 +183,7 @@ func (s *scan) word(w string) bool {
 	return true
 }
 
-// text reads a string. It is plain if it has no escapes.
+// text reads a string. The string is plain if it has no escapes.
 func (s *scan) text() (text []byte, plain, ok bool) {
 	if !s.next('"') {
 		return nil, false, false
@@ -208,7 +208,7 @@ func (s *scan) text() (text []byte, plain, ok bool) {
 	return nil, false, false
 }
 
-// escaped returns the length of the escape that follows a backslash, or 0.
+// escaped returns the length of the escape sequence after a backslash, or 0 if it is invalid.
 func escaped(b []byte) int {
 	switch {
 	case len(b) == 0:
@@ -226,13 +226,14 @@ func escaped(b []byte) int {
 	return 5
 }
 
-// natural reads an integer without a sign, of at most some digits.
+// natural reads an integer without a sign that has at most the given number of digits.
 func (s *scan) natural(most int) bool {
 	n := s.whole()
 	return n > 0 && n <= most
 }
 
-// whole reads digits, and returns their number, or 0 if the first of several is 0.
+// whole reads digits and returns their number. It returns 0 if there are several digits and the
+// first is 0.
 func (s *scan) whole() int {
 	first := s.next('0')
 	n := s.digits()
@@ -245,7 +246,7 @@ func (s *scan) whole() int {
 	return 1
 }
 
-// digits reads digits, and returns their number.
+// digits reads digits and returns their number.
 func (s *scan) digits() int {
 	begin := s.at
 	for s.at < len(s.data) && isDigit(s.data[s.at]) {
@@ -256,7 +257,7 @@ func (s *scan) digits() int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// time reads the text of a time.
+// time reads a string that is a time.
 func (s *scan) time() bool {
 	begin := s.at
 	if _, plain, ok := s.text(); !ok || !plain {
@@ -266,8 +267,7 @@ func (s *scan) time() bool {
 	return t.UnmarshalJSON(s.data[begin:s.at]) == nil
 }
 
-// any reads any value without white space. Depth limits how deep arrays and objects
-// nest.
+// any reads any value without white space. depth limits the nesting of arrays and objects.
 func (s *scan) any(depth int) bool {
 	if s.at == len(s.data) || depth == 0 {
 		return false
@@ -293,7 +293,7 @@ func (s *scan) any(depth int) bool {
 	return s.number()
 }
 
-// list reads the elements of an array or an object, with its brackets.
+// list reads the elements of an array or object, including the brackets.
 func (s *scan) list(end byte, element func() bool) bool {
 	s.at++
 	if s.next(end) {

@@ -9,26 +9,26 @@ import (
 	"github.com/retrygen/retrygen/runtime/override"
 )
 
-// CountBudget is the body of a count budget.
+// CountBudget is the body of the record of a count budget.
 type CountBudget struct {
-	Name     string `json:"name,omitempty"`    // of the policy of a count budget
-	Retries  int    `json:"retries,omitempty"` // the limits stay as the first engine has set them
+	Name     string `json:"name,omitempty"`    // the name of the policy
+	Retries  int    `json:"retries,omitempty"` // the limits; the first engine sets them, and they stay
 	PerUnit  int    `json:"per_unit,omitempty"`
 	Consumed int    `json:"consumed,omitempty"`
 	Refused  int    `json:"refused,omitempty"`
 }
 
-// RatioBudget is the body of a ratio budget. Its capacity, the burst of the policy,
-// is divided between the budget itself and the leases.
+// RatioBudget is the body of the record of a ratio budget. Its capacity, which is the burst of
+// the policy, is divided between the budget itself and the leases.
 type RatioBudget struct {
-	Tokens   float64               `json:"tokens"` // that are not leased
+	Tokens   float64               `json:"tokens"` // the tokens that are not leased
 	Refilled time.Time             `json:"refilled,omitzero"`
-	Full     bool                  `json:"full,omitempty"`   // an operator has filled it
-	Leases   map[string]TokenLease `json:"leases,omitempty"` // by the process
+	Full     bool                  `json:"full,omitempty"`   // an operator has filled the budget
+	Leases   map[string]TokenLease `json:"leases,omitempty"` // by process
 }
 
-// A TokenLease is the part of a ratio budget that a process may use without the
-// store until a time.
+// A TokenLease is the part of a ratio budget that a process may use without the store, until a
+// given time.
 type TokenLease struct {
 	Capacity float64   `json:"capacity"` // the process has no more tokens than this
 	Until    time.Time `json:"until"`
@@ -47,24 +47,23 @@ func PutBreaker(w *storage.Writes, r storage.Record, s *breaker.Snapshot, now ti
 	return nil
 }
 
-// Rate is the body of a rate that processes share.
+// Rate is the body of the record of a rate that processes share.
 type Rate struct {
 	State time.Time `json:"state"` // see capacity.RatePolicy.Reserve
 }
 
 // Overrides is the body of the record with the overrides of a namespace.
 type Overrides struct {
-	List []override.Override `json:"list,omitempty"` // in the order in which they were put
+	List []override.Override `json:"list,omitempty"` // in the order in which they were added
 }
 
-// Schedule is the body of a schedule.
+// Schedule is the body of the record of a schedule.
 type Schedule struct {
-	Until time.Time   `json:"until"`           // the begin of the latest period that was decided about
-	Start []time.Time `json:"start,omitempty"` // the latest periods that were to start
+	Until time.Time   `json:"until"`           // start of the latest period that was decided on
+	Start []time.Time `json:"start,omitempty"` // the latest periods in which a run was due to start
 }
 
-// NameBreaker returns the text by which messages refer to a breaker. The name may be
-// empty.
+// NameBreaker returns the text with which messages refer to a breaker. The name may be empty.
 func NameBreaker(name string) string {
 	if name == "" {
 		return "the breaker"
