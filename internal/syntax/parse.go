@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -340,6 +342,9 @@ func (p *parser) merged(y *yaml.Node, at Span, depth int) []*Node {
 // 0x10, 1_000 or 08.
 var decimal = regexp.MustCompile(`^[-+]?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?$`)
 
+// nulls are the spellings of null in YAML.
+var nulls = []string{"", "~", "null", "Null", "NULL"}
+
 func (p *parser) scalar(y *yaml.Node, at Span) *Node {
 	n := &Node{Span: at, Text: y.Value}
 	if p.foreign {
@@ -350,12 +355,21 @@ func (p *parser) scalar(y *yaml.Node, at Span) *Node {
 	case "!!str":
 		n.Value = y.Value
 	case "!!null":
+		if !slices.Contains(nulls, y.Value) {
+			return p.unread(n, "%s is not null, as the tag !!null says: remove the tag", Quote(y.Value))
+		}
 	case "!!bool":
+		if !strings.EqualFold(y.Value, "true") && !strings.EqualFold(y.Value, "false") {
+			return p.unread(n, "%s is not true or false, as the tag !!bool says: remove the tag", Quote(y.Value))
+		}
 		n.Value = strings.EqualFold(y.Value, "true")
 	case "!!int":
 		var i int64
 		if err := y.Decode(&i); err != nil {
-			return p.unread(n, "%s is too large a number", y.Value)
+			if _, whole := new(big.Int).SetString(y.Value, 0); whole {
+				return p.unread(n, "%s is too large a number", y.Value)
+			}
+			return p.unread(n, "%s is not an integer, as the tag !!int says: remove the tag", Quote(y.Value))
 		} else if !decimal.MatchString(y.Value) {
 			p.problem(at, "P102", "%s means %d in YAML: write %d, or the decimal number that is meant", y.Value, i, i)
 			n.Text = strconv.FormatInt(i, 10) // no second problem
