@@ -166,7 +166,7 @@ func (d decoder) atLeastOne(e *syntax.Entry) (int, bool) { return d.whole(e, 1, 
 func (d decoder) aboveZero(e *syntax.Entry) (time.Duration, bool) {
 	value, ok := d.duration(e.Value, e.Key)
 	if ok && value == 0 {
-		d.problem(e.Value.Span, "P102", "%s is longer than 0", e.Key)
+		d.problem(e.Value.Span, "P102", "%s must be longer than 0", e.Key)
 		return 0, false
 	}
 	return value, ok

@@ -306,7 +306,7 @@ func (d decoder) positive(e *syntax.Entry, none string) (time.Duration, bool) {
 	}
 	value, ok := d.duration(e.Value, e.Key)
 	if ok && value == 0 {
-		d.problem(e.Value.Span, "P102", "%s is longer than 0: write none for %s", e.Key, none)
+		d.problem(e.Value.Span, "P102", "%s must be longer than 0: write none for %s", e.Key, none)
 		return 0, false
 	}
 	return value, ok
