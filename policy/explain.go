@@ -149,10 +149,11 @@ func (p *Policy) exceeded(waited time.Duration) (rules.Field, time.Duration) {
 
 // A Worst is the worst case of one call.
 type Worst struct {
-	Calls int           // maximum number of attempts; 0 means unlimited
+	Calls int           // maximum number of attempts; 0 if it is not limited, or not counted
 	Waits time.Duration // the longest sum of waits, if Calls is not 0
 	Total time.Duration // the longest duration of the call; 0 if nothing limits the time inside an attempt
 
+	most  int    // limit on the attempts if they are not counted; 0 means unlimited
 	parts string // of Total, for Explain
 	final bool   // no wait that a server asks for can make Total longer
 }
@@ -161,32 +162,40 @@ type Worst struct {
 func (p *Policy) Worst() (w Worst) {
 	calls, waits, counted := p.most()
 	w.Total, w.parts, w.final = p.longest(calls, waits, counted)
-	if counted {
+	switch {
+	case counted:
 		w.Calls, w.Waits = calls, waits
+	case !slices.ContainsFunc(p.schedules(), func(s Policy) bool { return s.MaxAttempts == retry.Unlimited }):
+		for _, s := range p.schedules() {
+			w.most = max(w.most, s.MaxAttempts+p.repeats())
+		}
 	}
 	return w
 }
 
+// calls describes the maximum number of attempts, such as "4 calls".
+func (w Worst) calls() string {
+	switch {
+	case w.Calls > 0:
+		return plural(w.Calls, "call")
+	case w.most > 0:
+		return "up to " + plural(w.most, "call")
+	}
+	return "unlimited calls"
+}
+
 // String returns the worst case in one line, such as "4 calls, 12.5s".
 func (w Worst) String() string {
-	calls := "unlimited calls"
-	if w.Calls > 0 {
-		calls = plural(w.Calls, "call")
-	}
 	if w.parts == "" {
-		return calls + ", no time limit"
+		return w.calls() + ", no time limit"
 	}
-	return calls + ", " + duration.Format(w.Total)
+	return w.calls() + ", " + duration.Format(w.Total)
 }
 
 // explainWorst writes the most attempts and the longest time of one call.
 func (p *Policy) explainWorst(out io.Writer) {
 	w := p.Worst()
-	text := "unlimited calls"
-	if w.Calls > 0 {
-		text = plural(w.Calls, "call")
-	}
-	fmt.Fprintf(out, "\nat worst: %s", text)
+	fmt.Fprintf(out, "\nat worst: %s", w.calls())
 	switch {
 	case w.parts != "":
 		fmt.Fprintf(out, ", %s (%s)\n", duration.Format(w.Total), w.parts)

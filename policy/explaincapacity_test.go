@@ -21,3 +21,20 @@ func TestExplainExtremes(t *testing.T) {
 		}
 	}
 }
+
+// TestWorstOfManyAttempts: max_attempts limits the calls even if there are too many of them to count.
+func TestWorstOfManyAttempts(t *testing.T) {
+	for settings, want := range map[string]string{
+		"max_attempts: 1000000": "up to 1000000 calls, no time limit",
+		"max_attempts: 1000000, per_error: {network: {max_attempts: 2000000}}": "up to 2000000 calls, no time limit",
+		"max_attempts: unlimited, max_elapsed: 1m, jitter: full":               "unlimited calls, no time limit",
+	} {
+		file, problems := Check("retry.yaml", []byte("version: 1\npolicies:\n  a: {"+settings+"}\n"))
+		if file == nil {
+			t.Fatal(problems)
+		}
+		if got := file.Policy("a").Worst().String(); got != want {
+			t.Errorf("%s: got %q, want %q", settings, got, want)
+		}
+	}
+}
