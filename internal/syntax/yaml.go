@@ -37,6 +37,10 @@ func (p *parser) syntax(text []byte, err error) {
 	}
 	line, what := p.syntaxLine(text, what)
 	source, at := p.lines[line-1], p.body(line)
+	if strings.HasPrefix(what, "found incompatible YAML") {
+		p.problem(at, "P100", "only YAML 1.1 is read after the directive %%YAML: remove the directive")
+		return
+	}
 	if i := bytes.IndexByte(source, '\t'); i >= 0 && strings.Contains(what, "cannot start any token") {
 		what = "tabs are not allowed here: indent with spaces"
 		at = Span{line, i + 1, 1}
