@@ -3,6 +3,7 @@ package policy
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -391,6 +392,8 @@ func (d decoder) jitterMode(n *syntax.Node) retry.Jitter {
 		hint := didYouMean(n.Text, append(sortedKeys(jitterModes), "true", "false"))
 		if word := booleans[strings.ToLower(n.Text)]; word != "" {
 			hint = ": write " + word
+		} else if _, err := strconv.ParseFloat(n.Text, 64); err == nil {
+			hint = ": write " + n.Text + " without quotes"
 		}
 		d.problem(n.Span, "P102", "%s is not a jitter mode%s", syntax.Quote(n.Text), hint)
 	}
