@@ -203,7 +203,7 @@ const poolerAdvice = "a pooler does not keep prepared statements: add default_qu
 
 func adviceFor(err error) string {
 	code := state(err)
-	if code == "" && errors.Is(err, errConnection) {
+	if code == "" && errors.Is(err, errConnection) && !errors.Is(err, context.Canceled) { // else the caller ended it
 		code = "08"
 	}
 	for n := len(code); n >= 2; n-- {

@@ -164,6 +164,21 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestCanceledOpen: the error of a call that its caller has ended does not blame the server.
+func TestCanceledOpen(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("the program ends")) })
+	_, err = postgres.Open(ctx, "postgres://u:"+secret+"@"+silent.Addr().String()+"/db")
+	if err == nil || !strings.Contains(err.Error(), "the program ends") || strings.Contains(err.Error(), "not reachable") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestErrorOfSeveralHosts: an error is one line, and names the server of the store.
 func TestErrorOfSeveralHosts(t *testing.T) {
 	_, err := postgres.Open(t.Context(), "postgres://u:"+secret+"@127.0.0.1:1,127.0.0.2:1/db",
