@@ -41,8 +41,7 @@ func showRun(flags *flag.FlagSet) cli.Run {
 		if err := s.printRun(ctx, r, why); err != nil {
 			return err
 		}
-		dead := r.Owner != "" && (why.Cause == admin.CauseOrphaned || why.Cause == admin.CauseWorker)
-		return s.listSteps(ctx, f, p.limit, func(i admin.StepInfo) term.Cell { return s.nextAttempt(i, dead) })
+		return s.listSteps(ctx, f, p.limit, func(i admin.StepInfo) term.Cell { return s.nextAttempt(i, r, why.Cause) })
 	})
 }
 
@@ -246,14 +245,20 @@ func (s *session) listSteps(ctx context.Context, f admin.Filter, limit int, next
 	return t.Flush()
 }
 
-// nextAttempt describes when the next attempt of a step starts. dead is whether the
-// engine that owns its run is dead.
-func (s *session) nextAttempt(i admin.StepInfo, dead bool) term.Cell {
+// nextAttempt describes when the next attempt of a step starts. cause is why the run of
+// the step does not continue.
+func (s *session) nextAttempt(i admin.StepInfo, r admin.RunInfo, cause admin.Cause) term.Cell {
 	switch i.Status {
 	case storage.StatusWaiting:
+		if r.Status == storage.StatusCanceled || r.Status == storage.StatusTimedOut {
+			return term.Cell{}
+		}
 		return term.Text(waitsFor[i.Pause] + s.distance(i.NextAt))
 	case storage.StatusExecuting:
-		if dead {
+		switch {
+		case r.Owner == "": // the run was released without the end of the attempt, as after a panic
+			return term.Cell{Text: "no engine executes it", Style: term.Yellow}
+		case cause == admin.CauseOrphaned || cause == admin.CauseWorker:
 			return term.Cell{Text: "its engine is dead", Style: term.Yellow}
 		}
 		return term.Cell{Text: "for " + short(max(s.now.Sub(i.Started), 0)), Style: term.Blue}
