@@ -124,32 +124,56 @@ func newBreaker(b admin.BreakerInfo) breakerJSON {
 
 // breakersReset is the command breakers reset.
 func breakersReset(flags *flag.FlagSet) cli.Run {
-	return changeBreaker(flags, "breakers reset", "reset", (*admin.Client).ResetBreaker)
+	s := newSession(flags)
+	var o operator
+	o.flags(flags)
+	return s.do(1, 1, "breakers reset takes the name of one breaker", func(ctx context.Context, args []string) error {
+		return s.changeBreaker(ctx, args[0], "reset", &o, (*admin.Client).ResetBreaker)
+	})
 }
 
 // breakersOpen is the command breakers open.
 func breakersOpen(flags *flag.FlagSet) cli.Run {
-	return changeBreaker(flags, "breakers open", "forced open", (*admin.Client).ForceOpenBreaker)
-}
-
-// changeBreaker is a command that changes one breaker, and prints what it has done.
-func changeBreaker(
-	flags *flag.FlagSet, command, done string,
-	change func(*admin.Client, context.Context, string, ...events.Operator) error,
-) cli.Run {
 	s := newSession(flags)
 	var o operator
 	o.flags(flags)
-	return s.do(1, 1, command+" takes the name of one breaker", func(ctx context.Context, args []string) error {
-		by, err := o.by()
-		if err == nil {
-			err = change(s.client, ctx, args[0], by)
+	return s.do(1, 1, "breakers open takes the name of one breaker", func(ctx context.Context, args []string) error {
+		known, err := s.hasBreaker(ctx, args[0])
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			_, err = fmt.Fprintln(s.stdout, done, term.Clean(args[0]))
+		if err := s.changeBreaker(ctx, args[0], "forced open", &o, (*admin.Client).ForceOpenBreaker); err != nil || known {
+			return err
 		}
+		_, err = fmt.Fprintf(s.stderr, "retryctl: no process has recorded anything about breaker %s yet: check the name\n",
+			term.Clean(args[0]))
 		return err
 	})
+}
+
+// hasBreaker reports whether the store has a breaker.
+func (s *session) hasBreaker(ctx context.Context, name string) (bool, error) {
+	for b, err := range s.client.Breakers(ctx) {
+		if err != nil || b.Name == name {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// changeBreaker changes one breaker, and prints what it has done.
+func (s *session) changeBreaker(
+	ctx context.Context, name, done string, o *operator,
+	change func(*admin.Client, context.Context, string, ...events.Operator) error,
+) error {
+	by, err := o.by()
+	if err == nil {
+		err = change(s.client, ctx, name, by)
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(s.stdout, done, term.Clean(name))
+	}
+	return err
 }
 
 // budgets is the command budgets.
