@@ -38,7 +38,7 @@ func (o *operator) flags(flags *flag.FlagSet) {
 // by returns who makes the change and why.
 func (o *operator) by() (events.Operator, error) {
 	if o.required && strings.TrimSpace(o.why) == "" {
-		return events.Operator{}, usage("this cannot be undone: add -why with the reason, which is recorded")
+		return events.Operator{}, usage("a reason is required: add -why with the reason, which is recorded")
 	}
 	return admin.By(cmp.Or(o.name, self()), o.why), nil
 }
