@@ -9,9 +9,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// bars returns the bars of a step: its attempts, and the waits between them. claimed is
-// when an engine has claimed the run last.
-func bars(step *admin.StepInfo, attempts []admin.AttemptInfo, claimed, now time.Time) (list []timelineBar) {
+// bars returns the bars of a step of a run: its attempts, and the waits between them.
+func bars(run *admin.RunInfo, step *admin.StepInfo, attempts []admin.AttemptInfo, now time.Time) (list []timelineBar) {
 	if len(attempts) > maxBars {
 		attempts = attempts[len(attempts)-maxBars:]
 	}
@@ -22,7 +21,7 @@ func bars(step *admin.StepInfo, attempts []admin.AttemptInfo, claimed, now time.
 		next := nextStart(step, attempts[i+1:])
 		end := a.Started.Add(a.Duration)
 		if a.Outcome == events.OutcomeLost && a.Duration == 0 {
-			end = lostUntil(next, claimed, a.Started, now)
+			end = lostUntil(next, run.Claimed, a.Started, now)
 		}
 		list = append(list, timelineBar{class: string(a.Outcome), from: a.Started, to: end, title: barTitle(&a)})
 		wait := end.Add(a.Wait)
@@ -38,10 +37,12 @@ func bars(step *admin.StepInfo, attempts []admin.AttemptInfo, claimed, now time.
 	}
 	switch {
 	case !step.Started.IsZero() && step.Status == storage.StatusExecuting:
-		list = append(list, timelineBar{
-			class: string(inkOpen), from: step.Started, to: now,
-			title: fmt.Sprintf("attempt %d is executing", step.Attempts),
-		})
+		bar := timelineBar{class: string(inkOpen), from: step.Started, to: now}
+		if bar.title = fmt.Sprintf("attempt %d is executing", step.Attempts); run.Owner == "" {
+			bar.class = string(events.OutcomeLost) // the run was released without the end of the attempt
+			bar.title = fmt.Sprintf("attempt %d: no engine executes it", step.Attempts)
+		}
+		list = append(list, bar)
 	case len(list) == 0:
 		list = append(list, timelineBar{class: tone(step.Status), from: step.First, to: later(step.Ended, step.First)})
 	}

@@ -149,12 +149,16 @@ func (c *counter) count(ctx context.Context) (*counts, error) {
 		Runs: map[storage.Status]int{}, Steps: map[storage.Status]int{}, Units: map[storage.Status]int{},
 		Causes: map[cause]int{}, Policies: map[string]*policyCounts{},
 	}
+	over := map[string]bool{} // the runs that never continue
 	for r, err := range c.client.List(ctx, storage.Query{}) {
 		if err != nil {
 			return nil, err
 		}
 		c.seen.Add(1)
 		n.Runs[r.Status]++
+		if r.Status == storage.StatusCanceled || r.Status == storage.StatusTimedOut {
+			over[r.ID] = true
+		}
 		if r.Status == storage.StatusPaused && len(n.PausedRuns) < maxSamples {
 			n.PausedRuns = append(n.PausedRuns, r)
 		}
@@ -165,6 +169,9 @@ func (c *counter) count(ctx context.Context) (*counts, error) {
 			return nil, err
 		}
 		c.seen.Add(1)
+		if s.Status == storage.StatusWaiting && over[s.Run] {
+			s.Status = storage.StatusCanceled // its next attempt is never made
+		}
 		n.step(&s, now)
 	}
 	return n, nil

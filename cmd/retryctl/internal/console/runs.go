@@ -183,6 +183,9 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range steps {
+		endWait(&info, &steps[i])
+	}
 	d.Steps = steps
 	if d.After != "" {
 		d.First = link("/run", "id", info.ID)
@@ -205,6 +208,14 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 		return nil, err
 	}
 	return &page{Name: "run", Title: "Run " + clean(info.ID), Data: d, Live: true}, nil
+}
+
+// endWait removes the time of the next attempt from a step of a run that has ended for
+// ever: the attempt is never made.
+func endWait(run *admin.RunInfo, step *admin.StepInfo) {
+	if run.Status == storage.StatusCanceled || run.Status == storage.StatusTimedOut {
+		step.NextAt = time.Time{}
+	}
 }
 
 // permissions sets which changes the state of the run allows.
@@ -264,7 +275,7 @@ func (s *Server) timeline(ctx context.Context, d *runData) (*timeline, error) {
 		if err != nil {
 			return nil, err
 		}
-		row.bars = bars(&step, attempts, d.Run.Claimed, now)
+		row.bars = bars(&d.Run, &step, attempts, now)
 		for _, b := range row.bars {
 			if t.From.IsZero() || b.from.Before(t.From) {
 				t.From = b.from

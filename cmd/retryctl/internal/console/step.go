@@ -58,6 +58,7 @@ func (s *Server) step(ctx context.Context, r *http.Request) (*page, error) {
 	if d.Run, err = s.find(ctx, run); err != nil {
 		return nil, err
 	}
+	endWait(&d.Run, &d.Step)
 	if d.Values, err = s.values(ctx, run, id); err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (s *Server) step(ctx context.Context, r *http.Request) (*page, error) {
 	for _, a := range slices.Backward(attempts) {
 		d.Attempts = append(d.Attempts, s.attempt(a))
 	}
-	if d.Timeline, err = s.timeline(ctx, &runData{Run: d.Run, Steps: []admin.StepInfo{info}}); err != nil {
+	if d.Timeline, err = s.timeline(ctx, &runData{Run: d.Run, Steps: []admin.StepInfo{d.Step}}); err != nil {
 		return nil, err
 	}
 	d.permissions()
