@@ -9,13 +9,14 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// few is how many attempts need no wait between them.
+// few is the number of attempts that need no wait between them.
 const few = 2
 
-// AtOnce reports whether an operation that leaves the process may be executed again and again
-// without a wait between: some failure leads back past all waits, and past all that may
-// change what the operation depends on. A retry of one class of errors alone is a conflict,
-// which repeats at once on purpose. It returns the evidence as well.
+// AtOnce reports whether an operation that leaves the process may be repeated again and again
+// without a wait: after some failure, the path to the next execution contains no wait, and
+// nothing that may change what the operation depends on. A loop that retries only one class of
+// errors does not count, because a conflict is repeated immediately on purpose. AtOnce also
+// returns the evidence.
 func (t *Attempt) AtOnce() (vocab.Evidence, bool) {
 	evidence, leaves := t.remote()
 	switch {
@@ -35,7 +36,7 @@ func (t *Attempt) AtOnce() (vocab.Evidence, bool) {
 	return min(evidence, t.Evidence), t.isHurried()
 }
 
-// remote reports whether the operation leaves the process, and the evidence of that.
+// remote reports whether the operation leaves the process, and returns the evidence.
 func (t *Attempt) remote() (vocab.Evidence, bool) {
 	call := &t.Op.Call
 	if k := known(call); k.Is(vocab.Remote) {
@@ -47,14 +48,15 @@ func (t *Attempt) remote() (vocab.Evidence, bool) {
 	return t.pkg.leavesBehind(call)
 }
 
-// LeavesProcess reports whether the operation is known to reach the network, or another process.
+// LeavesProcess reports whether the operation is known to access the network or another
+// process.
 func (t *Attempt) LeavesProcess() bool {
 	evidence, leaves := t.remote()
 	return leaves && evidence >= vocab.Library || t.Known().Is(vocab.Serves)
 }
 
-// pausesItself reports whether the operation may wait before it returns. What is given a
-// connection may wait for the peer.
+// pausesItself reports whether the operation may wait before it returns. An operation with a
+// connection among its operands may wait for the peer.
 func (t *Attempt) pausesItself() bool {
 	s := t.pkg.summaryOf(&t.Op.Call)
 	if s.known && (s.Waits != Never || s.Blocks) || slices.ContainsFunc(t.pkg.implementations(&t.Op.Call), t.pkg.pauses) {
@@ -71,8 +73,8 @@ func (p *Package) pauses(fn *ssa.Function) bool {
 	return s.Waits != Never || s.Blocks
 }
 
-// pausing returns a function that reports whether a block waits, or may change what the operation
-// depends on.
+// pausing returns a function that reports whether a block contains a wait, or may change what
+// the operation depends on.
 func (t *Attempt) pausing() func(*ssa.BasicBlock) bool {
 	waits := set{}
 	for _, w := range t.Waits {
@@ -82,16 +84,16 @@ func (t *Attempt) pausing() func(*ssa.BasicBlock) bool {
 	return func(b *ssa.BasicBlock) bool { return waits[b] || repairs(b) }
 }
 
-// isHurried reports whether some failure leads to the next execution without a pause each time: it
-// is not forced to a pause.
+// isHurried reports whether some failure can lead to the next execution without a pause each
+// time.
 func (t *Attempt) isHurried() bool {
 	pauses := t.pausing()
 	slow := t.forced(func(b *ssa.BasicBlock, slow set) bool { return pauses(b) || t.isSlow(b, slow, adversary) })
 	return !slow[t.Op.Block()]
 }
 
-// isSlow reports whether a block leads to a pause whatever the failure is, if it decides all
-// branches that depend on nothing but chosen. One class of errors needs no pause.
+// isSlow reports whether a block leads to a pause for every failure. The failure decides all
+// branches that depend only on chosen. One class of errors needs no pause.
 func (t *Attempt) isSlow(b *ssa.BasicBlock, slow set, chosen Why) bool {
 	paused, hurried, at := 0, 0, -1
 	for k, s := range b.Succs {
@@ -111,7 +113,8 @@ func (t *Attempt) isSlow(b *ssa.BasicBlock, slow set, chosen Why) bool {
 	return why&^chosen != 0 || t.included(b, why) == at
 }
 
-// LeavesProcess reports whether a function is known to leave the process, and not to wait.
+// LeavesProcess reports whether a function is known to leave the process, and known not to
+// wait.
 func (p *Package) LeavesProcess(fn *ssa.Function) bool {
 	s := p.summary(fn)
 	return s.Is(vocab.Remote) && s.Waits == Never && !s.Blocks
@@ -126,8 +129,8 @@ func (t *Attempt) StaysInside() bool {
 	return fn != nil && t.pkg.StaysInside(fn)
 }
 
-// StaysInside reports whether a function, and all that it calls, is known not to leave the
-// process.
+// StaysInside reports whether a function, with all functions that it calls, is known not to
+// leave the process.
 func (p *Package) StaysInside(fn *ssa.Function) bool {
 	return p.staysInside(fn, map[*ssa.Function]bool{})
 }
@@ -149,7 +152,8 @@ func (p *Package) staysInside(fn *ssa.Function, seen map[*ssa.Function]bool) boo
 	return true
 }
 
-// callStaysInside reports whether what a call executes is known not to leave the process.
+// callStaysInside reports whether the code that a call executes is known not to leave the
+// process.
 func (p *Package) callStaysInside(call *ssa.CallCommon, seen map[*ssa.Function]bool) bool {
 	if _, builtin := call.Value.(*ssa.Builtin); builtin {
 		return true
@@ -164,7 +168,7 @@ func (p *Package) callStaysInside(call *ssa.CallCommon, seen map[*ssa.Function]b
 	return fn != nil && p.staysInside(fn, seen)
 }
 
-// IsSelective reports whether a branch of the loop asks which error the operation returned.
+// IsSelective reports whether a branch of the loop distinguishes the errors of the operation.
 func (t *Attempt) IsSelective() bool {
 	j := &judge{p: t.pkg, run: t.Run}
 	for branch := range t.Run.Branches() {

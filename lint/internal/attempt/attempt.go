@@ -2,27 +2,29 @@
 //
 // # Definition
 //
-// An operation is a call in a loop whose results are used. It is retried in that loop if
+// An operation is a call in a loop whose results are used. The loop retries it if
 //
-//  1. after it has failed it may be executed again without leaving the loop,
-//  2. none of its operands is Changed on the way, and
-//  3. after it has succeeded it is not executed again (Leaves), or the loop is left once its
-//     other operations succeed (Joint), or its operands are Changed (Progress), or a test of
-//     what it returned leaves the loop (Polls).
+//  1. after a failure, it may be executed again without leaving the loop,
+//  2. none of its operands is Changed before that, and
+//  3. after a success, it is not executed again (Leaves), or the loop is left when its other
+//     operations succeed, too (Joint), or its operands are Changed (Progress), or a test of its
+//     results leaves the loop (Polls).
 //
-// With 1 and 2 alone it is a daemon: an [Attempt] with no Ends. Its waits are judged only if a
-// success does not pass them. If a failure leaves the loop and an answer leads back, it
-// is an Attempt as well: see [Attempt.IsByAnswer].
+// If only conditions 1 and 2 hold, the operation is a daemon: an [Attempt] without Ends. The
+// waits of a daemon are checked only if a success does not pass them. A call is also an Attempt
+// if a failure leaves the loop and an answer leads back to the call: see [Attempt.IsByAnswer].
 //
-// # Flow of data
+// # Data flow
 //
-// package flow solves what is executed after a failure and after a success: the two [Runs] of
-// an Attempt. Over the run that leads back, [Change] says what happens to an operand, [Why]
-// what a branch depends on, and [Trap] whether some failure can never leave the loop. [Wait]s
-// are what blocks on the way. What a call does is read from the [Summary] of the callee, which
-// is computed callees first and kept as a fact for packages that import this one.
+// Package flow computes which code is executed after a failure and after a success. These are
+// the two [Runs] of an Attempt. For the run that leads back to the operation, [Change]
+// describes how its operands change, [Why] describes what a branch depends on, and [Trap]
+// describes whether some failure can never leave the loop. The [Wait]s are the instructions on
+// the path that block. The effect of a call is read from the [Summary] of the callee. Summaries
+// are computed for callees first, and are facts for packages that import this one.
 //
-// Rules are queries of Attempts. They see no syntax, and no name that is not in package vocab.
+// Rules are queries of Attempts. They use no syntax, and no names except those in package
+// vocab.
 package attempt
 
 import (
@@ -36,51 +38,51 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// Ends is a set: how a success of an operation ends its loop.
+// Ends is a set that describes how a success of an operation ends its loop.
 type Ends uint8
 
 // The ends of a loop by success.
 const (
 	Leaves   Ends = 1 << iota // the operation is not executed again
-	Joint                     // the loop is left once its other operations succeed
+	Joint                     // the loop is left when its other operations succeed, too
 	Progress                  // the operation is executed again, with other operands
 	Polls                     // a test of what the operation returned leaves the loop
 )
 
-// An Attempt is an operation that is executed again because of how it ended.
+// An Attempt is an operation that is executed again because of its result.
 type Attempt struct {
 	Fn   *ssa.Function
 	Loop *flow.Loop
 	Op   *ssa.Call
 
 	Until    Success
-	Ends     Ends // none: a daemon
+	Ends     Ends // none for a daemon
 	Change   Change
-	Evidence vocab.Evidence // that it is a retry
+	Evidence vocab.Evidence // evidence that it is a retry
 	Runs
 	Trap
-	Waits     []Wait     // on the way to the next execution, in the order of the function
-	Recursion *Recursion // nil: Loop is a loop
-	ByField   *Attempt   // of a daemon: the same if a field of the result reports the failure; or nil
+	Waits     []Wait     // the waits before the next execution, in the order of the function
+	Recursion *Recursion // set if the function calls itself in place of a loop
+	ByField   *Attempt   // for a daemon: the same attempt, if a field of the result reports the failure; or nil
 
 	pkg *Package
 }
 
-// Runs are what is executed after an operation.
+// Runs describes the code that is executed after an operation.
 type Runs struct {
-	Run    *flow.Run // to the next execution: Failed or Passed
-	Failed *flow.Run // from the failure; from any result if it is not known what a failure is
-	Passed *flow.Run // from the success; the same as Failed if that is not known
+	Run    *flow.Run // the run that leads to the next execution: Failed or Passed
+	Failed *flow.Run // after a failure; after any result if it is unknown which results are failures
+	Passed *flow.Run // after a success; the same as Failed if that is unknown
 }
 
-// IsDaemon reports whether the operation is executed again whatever it returns.
+// IsDaemon reports whether the operation is executed again after every result.
 func (t *Attempt) IsDaemon() bool { return t.Ends == 0 }
 
-// Fails reports whether it is known which results of the operation are a failure.
+// Fails reports whether it is known which results of the operation are failures.
 func (t *Attempt) Fails() bool { return t.Until != Unclear }
 
-// IsByAnswer reports whether a failure leaves the loop, and what the operation returns without
-// one leads back.
+// IsByAnswer reports whether a failure leaves the loop, while a result without a failure can
+// lead back to the operation.
 func (t *Attempt) IsByAnswer() bool { return t.Fails() && t.Run == t.Passed }
 
 // IsRetry reports whether the operation is executed again because it has failed, until it
@@ -90,7 +92,7 @@ func (t *Attempt) IsRetry() bool { return t.Fails() && !t.IsByAnswer() && !t.IsD
 // Pos returns the position of the operation.
 func (t *Attempt) Pos() token.Pos { return t.Op.Pos() }
 
-// Parameter returns the parameter of Fn that is the operation, or nil.
+// Parameter returns the parameter of Fn that the operation calls, or nil.
 func (t *Attempt) Parameter() *ssa.Parameter {
 	if t.Op.Call.IsInvoke() {
 		return nil
@@ -104,18 +106,18 @@ func parameterOf(v ssa.Value) *ssa.Parameter {
 	return p
 }
 
-// IsInterval reports whether a wait of a daemon also follows a success.
+// IsInterval reports whether the operation is a daemon and the wait also follows a success.
 func (t *Attempt) IsInterval(w Wait) bool {
 	return t.IsDaemon() && t.Passed.IsReached(w.At.Block())
 }
 
-// Known returns what the vocabulary says of the operation.
+// Known returns what the vocabulary contains about the operation.
 func (t *Attempt) Known() vocab.Known { return known(&t.Op.Call) }
 
 // Name returns the name of the operation.
 func (t *Attempt) Name() string { return Name(t.Op) }
 
-// Name returns the name of what is called.
+// Name returns the name of the called function.
 func Name(call *ssa.Call) string {
 	if obj, _ := flow.StaticCallee(&call.Call); obj != nil {
 		return obj.Name()
@@ -135,8 +137,8 @@ func Name(call *ssa.Call) string {
 	return "a function"
 }
 
-// isOperation reports whether a call may be an operation: it does something, and its results
-// are used.
+// isOperation reports whether a call may be an operation: it does more than compute, and its
+// results are used.
 func isOperation(call *ssa.Call) bool {
 	common := call.Common()
 	if _, builtin := common.Value.(*ssa.Builtin); builtin {
@@ -155,10 +157,10 @@ func isOperation(call *ssa.Call) bool {
 	return !(common.IsInvoke() && flow.IsErrorLike(common.Value.Type()))
 }
 
-// known returns what the vocabulary says of a call.
+// known returns what the vocabulary contains about a call.
 func known(call *ssa.CallCommon) vocab.Known { return flow.Known(call) }
 
-// attempt returns what a call is in a loop, or nil if it is no attempt.
+// attempt returns the attempt that a call in a loop is, or nil.
 func (p *Package) attempt(l *flow.Loop, op *ssa.Call) *Attempt {
 	var daemon *Attempt
 	for _, e := range p.endings(op) {
@@ -176,7 +178,7 @@ func (p *Package) attempt(l *flow.Loop, op *ssa.Call) *Attempt {
 	return daemon
 }
 
-// attemptUntil is attempt if a success of the call is what e says.
+// attemptUntil does the same as attempt, for a call that ends as e describes.
 func (p *Package) attemptUntil(l *flow.Loop, op *ssa.Call, e ending) *Attempt {
 	failed := p.flow.After(l, op, e.failed)
 	if failed == nil {
@@ -205,16 +207,16 @@ func (p *Package) attemptUntil(l *flow.Loop, op *ssa.Call, e ending) *Attempt {
 	return t
 }
 
-// isAsked reports whether a call whose failure leaves the loop is repeated for its answer, and
-// makes that the run of the attempt.
+// isAsked reports whether a call whose failure leaves the loop is repeated because of its
+// answer. If so, it sets the run of the attempt accordingly.
 func (t *Attempt) isAsked(answered flow.Assumption) bool {
 	t.Passed = t.pkg.flow.After(t.Loop, t.Op, answered)
 	t.Run, t.Ends = t.Passed, Polls
 	return t.Run.Again && t.leavesBy(&judge{p: t.pkg, run: t.Run}, false)
 }
 
-// couldPoll reports whether a call returns or fills something besides its error: what it is
-// given the address of, or a function literal that captures it.
+// couldPoll reports whether a call returns or sets a value in addition to its error. It may set
+// values through a pointer, or in variables that a function literal captures.
 func couldPoll(op *ssa.Call) bool {
 	return op.Call.Signature().Results().Len() > 1 || slices.ContainsFunc(op.Call.Args, func(arg ssa.Value) bool {
 		_, pointer := arg.Type().Underlying().(*types.Pointer)
@@ -226,9 +228,9 @@ func couldPoll(op *ssa.Call) bool {
 	})
 }
 
-// findEnds finds how a success ends the loop. A field of the result, if there is one, may say as
-// well whether the operation has failed. It reports false if Op is no operation: what it returns
-// is no failure, and leaves nothing.
+// findEnds finds how a success ends the loop. If the result has a field that may also report a
+// failure, field describes it. findEnds returns false if Op is not an operation, because its
+// results are not failures and do not end the loop.
 func (t *Attempt) findEnds(j *judge, field *ending) bool {
 	if !t.Fails() {
 		t.Ends = Polls
@@ -259,8 +261,9 @@ func (t *Attempt) findEnds(j *judge, field *ending) bool {
 	return true
 }
 
-// isJudgedWhole reports whether the loop is left by what a call says that is given the error of the
-// operation and what it returned besides: what it repeats for is a failure.
+// isJudgedWhole reports whether the loop is left depending on a call that takes both the error
+// of the operation and another of its results. A result for which the loop repeats is then a
+// failure.
 func (t *Attempt) isJudgedWhole(j *judge) bool {
 	for branch := range j.run.Branches() {
 		call, ok := flow.Source(branch.Cond, flow.Unpacked|flow.Negated).(*ssa.Call)
@@ -280,8 +283,8 @@ func (t *Attempt) isJudgedWhole(j *judge) bool {
 	return false
 }
 
-// leavesBy reports whether the loop is left by a branch on what Op returned, or, if joint, on
-// the success of other operations.
+// leavesBy reports whether the loop is left by a branch on a result of Op or, if joint is true,
+// on the success of other operations.
 func (t *Attempt) leavesBy(j *judge, joint bool) bool {
 	for branch := range j.run.Branches() {
 		if t.leavesAt(j, branch, joint) {
@@ -318,8 +321,8 @@ func (t *Attempt) leavesAt(j *judge, i *ssa.If, joint bool) bool {
 	return why&(Outcome|Class) != 0 && why&^adversary == 0
 }
 
-// fails reports whether an edge that leaves the loop leads to a return of an error: the answer
-// is not the one that the loop asks for.
+// fails reports whether an edge out of the loop leads to a return of an error. The answer is
+// then not the one that the loop waits for.
 func (t *Attempt) fails(run *flow.Run, b, s *ssa.BasicBlock) bool {
 	path := pathToReturn(b, s)
 	if path == nil || !flow.ReturnsError(t.Fn.Signature) {
@@ -329,8 +332,8 @@ func (t *Attempt) fails(run *flow.Run, b, s *ssa.BasicBlock) bool {
 	return values[len(values)-1].Equal(flow.NonNil)
 }
 
-// givesUp reports whether some failures leave the loop by returning an error. Those that do not
-// are answers like any other to a loop that polls.
+// givesUp reports whether some failures leave the loop with a return of an error. For a loop
+// that polls, the other failures are ordinary answers.
 func (t *Attempt) givesUp() bool {
 	for b := range t.Decisions {
 		for k, s := range b.Succs {
@@ -342,7 +345,8 @@ func (t *Attempt) givesUp() bool {
 	return false
 }
 
-// successOf returns the edge that a comparison of an error with nil takes on success, or -1.
+// successOf returns the edge that is taken on success if a branch compares an error with nil,
+// or -1.
 func successOf(cond ssa.Value) int {
 	cmp, ok := cond.(*ssa.BinOp)
 	if !ok || !flow.IsError(cmp.X.Type()) {

@@ -10,8 +10,9 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// Defers returns the defers that are executed between any two executions of the operation.
-// None of them runs before the function ends. A poll has them after answers as well.
+// Defers returns the defer statements that are executed between any two executions of the
+// operation. None of the deferred calls runs before the function ends. In a poll, they may also
+// be executed after answers.
 func (t *Attempt) Defers() (found []*ssa.Defer) {
 	for instr := range flow.Instructions(t.Loop.List) {
 		d, ok := instr.(*ssa.Defer)
@@ -22,8 +23,8 @@ func (t *Attempt) Defers() (found []*ssa.Defer) {
 	return found
 }
 
-// Pauses returns how long the waits between n attempts are together, if all fail and nothing but
-// the end of a context makes them shorter, or 0 if that is not known.
+// Pauses returns the sum of the waits between n attempts, if all attempts fail and no context
+// ends. It returns 0 if the sum is unknown.
 func (t *Attempt) Pauses(n int) (total time.Duration) {
 	if len(t.Waits) != 1 || !t.Waits[0].Always || !t.Run.IsPassed(t.Waits[0].At.Block()) {
 		return 0
@@ -39,14 +40,14 @@ func (t *Attempt) Pauses(n int) (total time.Duration) {
 	return total
 }
 
-// An Overflow is a delay that grows with each attempt until its number is too large for it.
+// An Overflow is a delay that grows with each attempt until it is too large for its type.
 type Overflow struct {
-	At       ssa.Value // what grows: a shift to the left, if there is one
-	Greatest int64     // how far that may shift, or 0 if that is not known
+	At       ssa.Value // the growing value: a left shift, if there is one
+	Greatest int64     // the maximum shift without an overflow, or 0 if it is unknown
 }
 
-// Overflow returns how a duration in the loop gets shorter because it has become too large, or
-// nil. A delay without a limit takes centuries to overflow.
+// Overflow returns how a duration in the loop becomes shorter because it overflows, or nil.
+// Otherwise, a delay that takes centuries to overflow does not count.
 func (t *Attempt) Overflow(delay ssa.Value) *Overflow {
 	const typical, century = int64(time.Second), 100 * 365 * 24 * time.Hour
 	x, guessed := t.numbers(), false

@@ -11,18 +11,18 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Change is what happens to an operand before the operation is executed again. The change of
-// several operands is the largest.
+// A Change describes how an operand changes before the operation is executed again. The change
+// of several operands is the largest of their changes.
 type Change uint8
 
 // The changes, in the order of the lattice.
 const (
-	Same    Change = iota // it has the same value, or an equal one that is made again
-	Counted               // a number that is counted
-	Changed               // it may be anything else
+	Same    Change = iota // the value is the same, or an equal value that is created again
+	Counted               // the value is a number that is counted
+	Changed               // any other change is possible
 )
 
-// operands computes changes over one run.
+// operands computes the changes of operands in one run.
 type operands struct {
 	t        *Attempt
 	run      *flow.Run
@@ -30,13 +30,13 @@ type operands struct {
 	evidence vocab.Evidence
 }
 
-// operands returns what happens to the operands of Op in a run.
+// operands returns how the operands of Op change in a run.
 func (t *Attempt) operands(run *flow.Run) (Change, vocab.Evidence) {
 	o := &operands{t: t, run: run, seen: map[ssa.Value]Change{}, evidence: vocab.Proven}
 	call := &t.Op.Call
 	var change Change
 	for _, arg := range call.Args {
-		if !vocab.IsContext(arg.Type()) { // how long to ask is no part of what is asked
+		if !vocab.IsContext(arg.Type()) { // the timeout of a request is not a part of its content
 			change = max(change, o.of(arg))
 		}
 	}
@@ -124,7 +124,7 @@ func (o *operands) compute(v ssa.Value) Change {
 	return change
 }
 
-// element is the change of one of several values.
+// element returns the change of one element of several values.
 func (o *operands) element(of, index ssa.Value) Change {
 	if o.of(index) >= Counted {
 		return Changed
@@ -132,7 +132,8 @@ func (o *operands) element(of, index ssa.Value) Change {
 	return o.of(of)
 }
 
-// phi is the change of a variable. In the header it is what the executed back edges bring.
+// phi returns the change of a variable. In the loop header, it depends on the values from the
+// executed back edges.
 func (o *operands) phi(v *ssa.Phi) (change Change) {
 	header := v.Block() == o.t.Loop.Header
 	for i := range v.Edges {
@@ -153,7 +154,8 @@ func (o *operands) phi(v *ssa.Phi) (change Change) {
 	return change
 }
 
-// content is the change of what the run stores in a variable, or in parts of it.
+// content returns the change of the values that the run stores in a variable, or in parts of
+// it.
 func (o *operands) content(variable *ssa.Alloc) (change Change) {
 	if change, ok := o.seen[variable]; ok && !o.t.Loop.Contains(variable) {
 		return change
@@ -161,7 +163,7 @@ func (o *operands) content(variable *ssa.Alloc) (change Change) {
 	o.seen[variable] = Same
 	for _, store := range flow.Stores(variable) {
 		if !o.t.Loop.Has(store.Block()) || !o.run.IsReached(store.Block()) || flow.IsError(store.Val.Type()) {
-			continue // an error that is kept is no part of what is asked
+			continue // a stored error is not a part of the operation's input
 		}
 		change = max(change, o.of(store.Val))
 		if _, computed := store.Val.(*ssa.BinOp); computed && isNumber(store.Val.Type()) {
@@ -172,7 +174,7 @@ func (o *operands) content(variable *ssa.Alloc) (change Change) {
 	return change
 }
 
-// entries is the change of what the run enters into a map.
+// entries returns the change of the entries that the run stores in a map.
 func (o *operands) entries(m *ssa.MakeMap) (change Change) {
 	for _, ref := range *m.Referrers() {
 		if update, ok := ref.(*ssa.MapUpdate); ok && o.run.IsReached(update.Block()) {
@@ -197,7 +199,7 @@ func (o *operands) load(v *ssa.UnOp) Change {
 	return change
 }
 
-// call is the change of what a call returns.
+// call returns the change of the result of a call.
 func (o *operands) call(call *ssa.Call) Change {
 	common := call.Common()
 	args := o.all(common.Args...)
@@ -230,17 +232,17 @@ func (o *operands) call(call *ssa.Call) Change {
 	return Same
 }
 
-// isNew reports whether a function returns another value each time.
+// isNew reports whether a function returns a different value each time.
 func (o *operands) isNew(fn *ssa.Function) bool {
 	s := o.t.pkg.summary(fn)
 	return s.Is(vocab.Random) || s.State&(Clock|Count) != 0 && !s.Is(vocab.Remote)
 }
 
-// isDrawn reports whether a function of another package returns what it draws at random. One that
-// leaves the process may do so for other reasons.
+// isDrawn reports whether a function of another package returns a random value. A function that
+// leaves the process may use random values for other purposes.
 func (o *operands) isDrawn(s *Summary) bool { return s.Is(vocab.Random) && !s.Is(vocab.Remote) }
 
-// isWritten reports whether the run writes to what an operand points to.
+// isWritten reports whether the run writes to memory that an operand points to.
 func (o *operands) isWritten() bool {
 	objects := map[ssa.Value]bool{}
 	for _, arg := range o.t.Op.Call.Args {
@@ -261,7 +263,8 @@ func (o *operands) isWritten() bool {
 	return false
 }
 
-// changes reports whether an instruction writes something that matters to one of some objects.
+// changes reports whether an instruction writes to one of the given objects in a way that may
+// change the operation.
 func (o *operands) changes(instr ssa.Instruction, objects map[ssa.Value]bool) bool {
 	switch w := instr.(type) {
 	case *ssa.Store:
@@ -271,7 +274,7 @@ func (o *operands) changes(instr ssa.Instruction, objects map[ssa.Value]bool) bo
 		if !isNumber(w.Val.Type()) && !flow.IsBool(w.Val.Type()) {
 			return true
 		}
-		// A count matters only to an operation that reads it.
+		// A count matters only if the operation reads it.
 		_, field := w.Addr.(*ssa.FieldAddr)
 		return field && isNumber(w.Val.Type()) && o.t.pkg.effects.IsRead(w.Addr, o.t.Op)
 	case *ssa.MapUpdate:
@@ -282,7 +285,7 @@ func (o *operands) changes(instr ssa.Instruction, objects map[ssa.Value]bool) bo
 	return false
 }
 
-// addObject adds the object that an argument shares with its callee, if there is one.
+// addObject adds the object that the callee can access through an argument, if there is one.
 func addObject(objects map[ssa.Value]bool, v ssa.Value) {
 	if load, ok := v.(*ssa.UnOp); ok && load.Op == token.MUL {
 		if element, ok := load.X.(*ssa.IndexAddr); ok {
@@ -295,7 +298,7 @@ func addObject(objects map[ssa.Value]bool, v ssa.Value) {
 	}
 }
 
-// objectOf returns what names the object that an address is in.
+// objectOf returns the value that identifies the object which contains an address.
 func objectOf(v ssa.Value) ssa.Value { return flow.Variable(flow.Source(v, flow.Addressed|flow.Boxed)) }
 
 func isNumber(t types.Type) bool { return flow.IsBasic(t, types.IsNumeric) }

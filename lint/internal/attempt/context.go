@@ -10,14 +10,14 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A contextUse is a call that asks a context whether it has ended, or is given one.
+// A contextUse is a call that checks whether a context has ended, or that takes a context.
 type contextUse struct {
 	call ssa.CallInstruction
-	ctx  ssa.Value // nil: it is given a parameter that has a context
+	ctx  ssa.Value // nil: the call takes a parameter that has a context
 	asks bool
 }
 
-// contextUse returns how a call uses a context, if it does.
+// contextUseOf returns how a call uses a context. uses is false if it does not.
 func contextUseOf(call ssa.CallInstruction) (use contextUse, uses bool) {
 	common := call.Common()
 	if ctx := contextAsked(common); ctx != nil {
@@ -27,10 +27,11 @@ func contextUseOf(call ssa.CallInstruction) (use contextUse, uses bool) {
 	return use, use.ctx != nil || carrierOf(common) != nil
 }
 
-// Context returns a context that may end while the loop runs and that it should heed, or nil:
-// one that the loop asks whether it has ended, or gives to what it calls, else a parameter of
-// the function, or of one around it. If Op is given a context that cannot end, it is to go on.
-// A parameter that has a context, as a request has, stands for that.
+// Context returns a context that may end while the loop runs and that the loop should respect,
+// or nil. It is a context that the loop checks or passes to a call. Otherwise it is a parameter
+// of the function, or of a function around it. If Op takes a context that cannot end, the
+// operation is meant to continue, and there is no such context. A parameter that has a context,
+// such as a request, counts as a context.
 func (t *Attempt) Context() ssa.Value {
 	if t.pkg.IsAfterEnd(t.Loop.Header.Instrs[0]) {
 		return nil
@@ -61,22 +62,24 @@ func (t *Attempt) Context() ssa.Value {
 	return t.pkg.ScopeContext(t.Fn)
 }
 
-// AsksContext reports whether the loop asks a context that may end between any two attempts.
+// AsksContext reports whether the loop checks, between any two attempts, a context that may
+// end.
 func (t *Attempt) AsksContext() bool {
 	return slices.ContainsFunc(t.contextUses(), func(use contextUse) bool {
 		return use.asks && t.Run.IsPassed(use.call.Block()) && !t.pkg.NeverEnds(use.ctx)
 	})
 }
 
-// contextUses returns the calls of the loop that use a context.
+// contextUses returns the calls in the loop that use a context.
 func (t *Attempt) contextUses() []contextUse {
 	return slices.DeleteFunc(slices.Clone(t.pkg.index(t.Fn).contexts), func(use contextUse) bool {
 		return !t.Loop.Has(use.call.Block())
 	})
 }
 
-// GivenContext returns the context that the operation, or the call that returned what it is a
-// method of, is given and that may end, or nil.
+// GivenContext returns the context, which may end, that the operation takes, or nil. If the
+// operation is a method of the result of another call, it may also be the context that this
+// call takes.
 func (t *Attempt) GivenContext() ssa.Value {
 	for call := t.Op; call != nil; {
 		if ctx := GivenContext(&call.Call); ctx != nil {
@@ -100,8 +103,8 @@ func (t *Attempt) GivenContext() ssa.Value {
 	return nil
 }
 
-// ending returns the context, a parameter, with which the loop ends: it is asked, or given to
-// what waits.
+// ending returns the parameter of type context that ends the loop. The loop checks it, or
+// passes it to a wait.
 func (t *Attempt) ending() *ssa.Parameter {
 	for _, use := range t.contextUses() {
 		waits := slices.ContainsFunc(t.Waits, func(w Wait) bool { return w.At == ssa.Instruction(use.call) })
@@ -115,7 +118,7 @@ func (t *Attempt) ending() *ssa.Parameter {
 	return nil
 }
 
-// GivenContext returns the context that a call is given, or nil.
+// GivenContext returns the context that a call takes, or nil.
 func GivenContext(call *ssa.CallCommon) ssa.Value {
 	i := slices.IndexFunc(call.Args, func(arg ssa.Value) bool { return vocab.IsContext(arg.Type()) })
 	if i < 0 {
@@ -124,7 +127,7 @@ func GivenContext(call *ssa.CallCommon) ssa.Value {
 	return call.Args[i]
 }
 
-// contextAsked returns the context that a call asks whether it has ended, or nil.
+// contextAsked returns the context whose end a call checks, or nil.
 func contextAsked(call *ssa.CallCommon) ssa.Value {
 	switch {
 	case !known(call).Is(vocab.Ends):
@@ -136,7 +139,7 @@ func contextAsked(call *ssa.CallCommon) ssa.Value {
 	return nil
 }
 
-// carrierOf returns an argument that is a parameter which has a context, or nil.
+// carrierOf returns an argument that is a parameter with a context, such as a request, or nil.
 func carrierOf(call *ssa.CallCommon) ssa.Value {
 	for _, arg := range call.Args {
 		if p, ok := arg.(*ssa.Parameter); ok && carriesContext(p.Type()) {
@@ -146,7 +149,7 @@ func carrierOf(call *ssa.CallCommon) ssa.Value {
 	return nil
 }
 
-// carriesContext reports whether a type has a method that returns a context and takes nothing.
+// carriesContext reports whether a type has a method without parameters that returns a context.
 func carriesContext(t types.Type) bool {
 	methods := types.NewMethodSet(t)
 	for i := range methods.Len() {
@@ -158,10 +161,11 @@ func carriesContext(t types.Type) bool {
 	return false
 }
 
-// isFromBefore reports whether a context, or what it belongs to, is from before the loop.
+// isFromBefore reports whether a context, or the value to which it belongs, was created before
+// the loop.
 func (t *Attempt) isFromBefore(ctx ssa.Value) bool { return !t.Loop.Contains(origin(ctx)) }
 
-// origin returns what a context, or what it belongs to, comes from.
+// origin returns the origin of a context, or the origin of the value to which it belongs.
 func origin(ctx ssa.Value) ssa.Value {
 	ctx = Root(ctx)
 	if call, ok := ctx.(*ssa.Call); ok && attaches(&call.Call) {
@@ -173,7 +177,8 @@ func origin(ctx ssa.Value) ssa.Value {
 	return flow.Source(ctx, flow.Addressed|flow.Loaded)
 }
 
-// DerivedFrom returns what a context is derived from, so that it ends with that, or nil.
+// DerivedFrom returns the context from which another was derived, so that it ends with that
+// one, or nil.
 func DerivedFrom(ctx ssa.Value) ssa.Value {
 	if of := embedding(ctx); of != nil {
 		return of
@@ -185,7 +190,8 @@ func DerivedFrom(ctx ssa.Value) ssa.Value {
 	return GivenContext(&call.Call)
 }
 
-// embedding returns the context of a type of its own that a context is, or is embedded in, or nil.
+// embedding returns the value of the program's own context type that a context is, or in which
+// it is embedded, or nil.
 func embedding(ctx ssa.Value) (of ssa.Value) {
 	switch ctx := ctx.(type) {
 	case *ssa.MakeInterface:
@@ -205,7 +211,8 @@ func embedding(ctx ssa.Value) (of ssa.Value) {
 	return of
 }
 
-// Root returns what a context was derived from, of a captured parameter the parameter.
+// Root returns the context from which another was derived. For a captured parameter, it returns
+// the parameter.
 func Root(ctx ssa.Value) ssa.Value {
 	for parent := DerivedFrom(ctx); parent != nil; parent = DerivedFrom(ctx) {
 		ctx = parent
@@ -216,15 +223,15 @@ func Root(ctx ssa.Value) ssa.Value {
 	return ctx
 }
 
-// CapturedParameter returns the parameter of a function around a literal that a value in the
-// literal is read from, or nil.
+// CapturedParameter returns the parameter, of a function around a function literal, from which
+// a value in the literal is read, or nil.
 func CapturedParameter(v ssa.Value) *ssa.Parameter {
 	p, _ := flow.Source(v, flow.Captured).(*ssa.Parameter)
 	return p
 }
 
-// ScopeContext returns the context of a function that its callers may end, or the context of a
-// function around it while that runs, or nil.
+// ScopeContext returns the context parameter of a function that callers may end, or that of a
+// function around it which still runs, or nil.
 func (p *Package) ScopeContext(fn *ssa.Function) ssa.Value {
 	for ; fn != nil; fn = fn.Parent() {
 		for i, param := range fn.Params {
@@ -234,7 +241,7 @@ func (p *Package) ScopeContext(fn *ssa.Function) ssa.Value {
 			}
 		}
 		if start(fn) != nil {
-			return nil // it runs on its own, or when the function around it has returned
+			return nil // it runs independently, or after the function around it has returned
 		}
 	}
 	return nil
@@ -256,14 +263,14 @@ func start(fn *ssa.Function) ssa.CallInstruction {
 	return nil
 }
 
-// isLiteral reports whether v is a function literal.
+// isLiteral reports whether v is the function literal fn.
 func isLiteral(v ssa.Value, fn *ssa.Function) bool {
 	made, ok := v.(*ssa.MakeClosure)
 	return v == ssa.Value(fn) || ok && made.Fn == ssa.Value(fn)
 }
 
-// GivenTo returns the parameter of its function that a context is, or is derived from so that it ends
-// no earlier, or nil.
+// GivenTo returns the parameter that a context is, or from which it is derived without a
+// shorter lifetime, or nil.
 func (p *Package) GivenTo(ctx ssa.Value) *ssa.Parameter {
 	for {
 		ctx = flow.Source(ctx, flow.Unpacked|flow.Kept|flow.Boxed)

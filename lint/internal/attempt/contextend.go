@@ -10,13 +10,13 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// AfterEnd reports whether a block of the loop is only executed when a context has ended.
+// AfterEnd reports whether a block of the loop is executed only after a context has ended.
 func (t *Attempt) AfterEnd(b *ssa.BasicBlock) bool {
 	j := &judge{p: t.pkg, run: t.Run}
 	return isAfter(b.Instrs[len(b.Instrs)-1], t.Loop.Has, j.isEnd)
 }
 
-// IsAfterEnd reports whether an instruction is only executed when a context has ended.
+// IsAfterEnd reports whether an instruction is executed only after a context has ended.
 func (p *Package) IsAfterEnd(at ssa.Instruction) bool {
 	for ; at != nil; at = made(at.Parent()) {
 		j := &judge{p: p, fn: at.Parent()}
@@ -27,8 +27,8 @@ func (p *Package) IsAfterEnd(at ssa.Instruction) bool {
 	return false
 }
 
-// HasEnded reports whether a certain context, or one that it is derived from, has ended whenever
-// an instruction is executed.
+// HasEnded reports whether a given context, or one from which it is derived, has always ended
+// when an instruction is executed.
 func (p *Package) HasEnded(ctx ssa.Value, at ssa.Instruction) bool {
 	for ; ctx != nil; ctx = DerivedFrom(ctx) {
 		of := variable(ctx)
@@ -45,9 +45,9 @@ func (p *Package) HasEnded(ctx ssa.Value, at ssa.Instruction) bool {
 	return false
 }
 
-// isAfter reports whether every path to an instruction, within some blocks, leads through a
-// receive, or the edge of a branch that a context takes when it has ended, for which isEnd
-// returns true.
+// isAfter reports whether every path to an instruction, within the given blocks, contains a
+// receive or a branch for which isEnd returns true. For a branch, the path must take the edge
+// for a context that has ended.
 func isAfter(at ssa.Instruction, has func(*ssa.BasicBlock) bool, isEnd func(ssa.Value) bool) bool {
 	for b := at.Block(); b != nil && has(b); b = b.Idom() {
 		for _, instr := range b.Instrs {
@@ -69,7 +69,8 @@ func isAfter(at ssa.Instruction, has func(*ssa.BasicBlock) bool, isEnd func(ssa.
 	return false
 }
 
-// made returns where a function literal is made that sees what has happened before, or nil.
+// made returns the instruction that creates a function literal, if the literal runs after the
+// preceding code, or nil.
 func made(literal *ssa.Function) ssa.Instruction {
 	if closure := flow.Closure(literal); closure != nil {
 		return closure
@@ -77,13 +78,13 @@ func made(literal *ssa.Function) ssa.Instruction {
 	return nil
 }
 
-// isEnd reports whether nothing but the end of contexts decides a condition, or what is received.
+// isEnd reports whether a condition or a receive depends on nothing except the end of contexts.
 func (j *judge) isEnd(v ssa.Value) bool {
 	cmp, ok := v.(*ssa.BinOp)
 	return ok && vocab.IsContext(cmp.X.Type()) || j.why(v)&^Fixed == Context
 }
 
-// askedBy returns the context whose end decides a condition, or is received, or nil.
+// askedBy returns the context on whose end a condition or a receive depends, or nil.
 func askedBy(v ssa.Value) ssa.Value {
 	switch x := v.(type) {
 	case *ssa.UnOp:
@@ -107,8 +108,8 @@ func askedBy(v ssa.Value) ssa.Value {
 	return nil
 }
 
-// endedEdge returns the edge of a branch on a context that is taken when it has ended, or when
-// there is none, or it never ends.
+// endedEdge returns the edge of a branch that is taken if a context has ended, is nil, or never
+// ends.
 func endedEdge(branch *ssa.If) int {
 	cmp, ok := branch.Cond.(*ssa.BinOp)
 	if !ok || flow.IsBasic(cmp.X.Type(), types.IsInteger) {
@@ -124,11 +125,11 @@ func endedEdge(branch *ssa.If) int {
 	return equal // ctx == nil, ctx.Done() == nil, ctx.Err() == context.Canceled
 }
 
-// variable returns what a context is, in whichever function it is read from its variable.
+// variable returns the value of a context, in whichever function it is read from its variable.
 func variable(ctx ssa.Value) ssa.Value { return flow.Source(ctx, flow.Boxed|flow.Kept|flow.Captured) }
 
-// LiveContext returns the context with which an instruction is to end, or nil: the context of
-// its function, or of a function around it, unless it has ended already.
+// LiveContext returns the context that should end an instruction, or nil. It is the context of
+// its function, or of a function around it, unless it has already ended there.
 func (p *Package) LiveContext(instr ssa.Instruction) ssa.Value {
 	if p.IsAfterEnd(instr) {
 		return nil
@@ -136,8 +137,8 @@ func (p *Package) LiveContext(instr ssa.Instruction) ssa.Value {
 	return p.ScopeContext(instr.Parent())
 }
 
-// IsDeferred reports whether a function literal, or one around it, is deferred: what it does is
-// to be done when its context has ended as well.
+// IsDeferred reports whether a function literal, or one around it, is deferred. Its work must
+// also be done after its context has ended.
 func IsDeferred(fn *ssa.Function) bool {
 	for ; fn != nil; fn = fn.Parent() {
 		if _, deferred := start(fn).(*ssa.Defer); deferred {
@@ -147,7 +148,7 @@ func IsDeferred(fn *ssa.Function) bool {
 	return false
 }
 
-// IsGoroutine reports whether a function literal is a goroutine.
+// IsGoroutine reports whether a go statement starts a function literal.
 func IsGoroutine(fn *ssa.Function) bool {
 	_, runs := start(fn).(*ssa.Go)
 	return runs

@@ -10,14 +10,14 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Counter is a number that each failure increases, and that ends nothing.
+// A Counter is a number that each failure increments, and that does not end the loop.
 type Counter struct {
 	Name     string
-	Pos      token.Pos // of the statement that counts
+	Pos      token.Pos // the position of the statement that increments it
 	Compared bool      // a condition reads it
 }
 
-// deadCounter returns a number that each failed attempt increases by one, or nil.
+// deadCounter returns a number that each failed attempt increments by one, or nil.
 func (t *Attempt) deadCounter() *Counter {
 	for _, instr := range t.Loop.Header.Instrs {
 		phi, ok := instr.(*ssa.Phi)
@@ -49,16 +49,18 @@ func isCompared(v ssa.Value) bool {
 	return false
 }
 
-// A Missed is a comparison by which a counter is to end the attempts, and never does.
+// A Missed is a comparison that is meant to end the attempts, but that its counter never
+// satisfies.
 type Missed struct {
 	Cmp   *ssa.BinOp
-	Name  string // of the counter
+	Name  string // the name of the counter
 	Grows bool
-	Away  bool // it moves away from the limit; else it steps over it
+	Away  bool // the counter moves away from the limit; otherwise, it skips the limit
 }
 
-// misses returns the comparison of a branch if it compares a counter with a limit that the
-// failures never make it reach, so that the loop is not left here; else nil.
+// misses returns the comparison of a branch, if it compares a counter with a limit that the
+// counter never reaches after failures, so that the branch never leaves the loop. Otherwise it
+// returns nil.
 func (t *Attempt) misses(branch *ssa.If) *Missed {
 	cmp, ok := branch.Cond.(*ssa.BinOp)
 	if !ok || t.Loop.Contains(cmp.Y) || mayWrap(cmp.X.Type()) {
@@ -84,7 +86,8 @@ func (t *Attempt) misses(branch *ssa.If) *Missed {
 			return m
 		}
 	case token.LSS, token.LEQ, token.GTR, token.GEQ:
-		// Once the counter goes away from the limit, only the first comparison could have left.
+		// If the counter moves away from the limit, only the first comparison can leave the
+		// loop.
 		above := cmp.Op == token.GTR || cmp.Op == token.GEQ
 		if m.Away = (above == leavesIf) != m.Grows; m.Away {
 			return m
@@ -103,16 +106,16 @@ func counterName(v ssa.Value) string {
 	return v.Name()
 }
 
-// mayWrap reports whether a number comes back to what it was after some steps: it has no
-// sign, or few bits.
+// mayWrap reports whether a number can soon wrap around, because its type is unsigned or has
+// few bits.
 func mayWrap(t types.Type) bool {
 	basic, ok := t.Underlying().(*types.Basic)
 	return !ok || basic.Info()&types.IsInteger == 0 || basic.Info()&types.IsUnsigned != 0 ||
 		basic.Kind() == types.Int8 || basic.Kind() == types.Int16
 }
 
-// Frozen returns the conditions of loops that nothing else ends, on an error that nothing in
-// the loop assigns.
+// Frozen returns the conditions of loops that check an error which the loop never assigns, and
+// that nothing else ends.
 func (p *Package) Frozen(fn *ssa.Function) (conds []*ssa.BinOp) {
 	for _, l := range flow.Loops(fn) {
 		var exits []ssa.Value

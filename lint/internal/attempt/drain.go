@@ -11,12 +11,12 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Drain is a receive in a loop from a channel that stays ready: of a context that has ended, or
-// one that is closed. What follows leads back to the receive without a wait, and never leaves
-// the loop.
+// A Drain is a receive in a loop from a channel that always stays ready: the channel of a
+// context that has ended, or a closed channel. The code after the receive leads back to it
+// without a wait, and never leaves the loop.
 type Drain struct {
 	Pos      token.Pos
-	Context  ssa.Value // whose channel it is, or nil: the channel is closed
+	Context  ssa.Value // the context whose channel it is; nil: the channel is closed
 	Evidence vocab.Evidence
 }
 
@@ -42,7 +42,8 @@ func (p *Package) Drains(fn *ssa.Function) (found []Drain) {
 	return found
 }
 
-// loopsOf returns the loops of a function, if it has an instruction that matters.
+// loopsOf returns the loops of a function, if the function has an instruction for which matters
+// returns true.
 func loopsOf(fn *ssa.Function, matters func(ssa.Instruction) bool) []*flow.Loop {
 	for instr := range flow.Instructions(fn.Blocks) {
 		if matters(instr) {
@@ -52,7 +53,8 @@ func loopsOf(fn *ssa.Function, matters func(ssa.Instruction) bool) []*flow.Loop 
 	return nil
 }
 
-// receives reports whether an instruction receives from channels, and knows whether it did.
+// receives reports whether an instruction receives from a channel and returns whether a value
+// was received.
 func receives(instr ssa.Instruction) bool {
 	switch instr := instr.(type) {
 	case *ssa.Select:
@@ -63,11 +65,11 @@ func receives(instr ssa.Instruction) bool {
 	return false
 }
 
-// cases returns the receives that a select chooses from.
+// cases returns the receives of a select.
 func (p *Package) cases(l *flow.Loop, s *ssa.Select) (all []drain) {
 	index, ok := result(s, 0), result(s, 1)
 	if index == nil {
-		for _, state := range s.States { // all go on in the same way
+		for _, state := range s.States { // all cases continue in the same way
 			if state.Dir == types.RecvOnly {
 				all = append(all, drain{p: p, loop: l, at: s, after: s, ch: state.Chan, pos: state.Pos})
 			}
@@ -89,16 +91,17 @@ func (p *Package) cases(l *flow.Loop, s *ssa.Select) (all []drain) {
 		if ok != nil && slices.ContainsFunc(flow.Refs(ok), func(ref ssa.Instruction) bool {
 			return d.start.Dominates(ref.Block())
 		}) {
-			d.ok = ok // the cases share it
+			d.ok = ok // all cases share this result
 		}
 		all = append(all, d)
 	}
 	return all
 }
 
-// receivedBy returns which result of a select is what case k receives.
+// receivedBy returns the index of the result of a select that contains the value received by
+// case k.
 func receivedBy(s *ssa.Select, k int) int {
-	i := 2 // after the index of the case, and whether something was received
+	i := 2 // the first two are the index of the case, and whether a value was received
 	for _, state := range s.States[:k] {
 		if state.Dir == types.RecvOnly {
 			i++
@@ -107,7 +110,7 @@ func receivedBy(s *ssa.Select, k int) int {
 	return i
 }
 
-// result returns result i of an instruction that has several, or nil if nothing uses it.
+// result returns result i of an instruction with several results, or nil if nothing uses it.
 func result(tuple ssa.Value, i int) ssa.Value {
 	for _, ref := range flow.Refs(tuple) {
 		if x, ok := ref.(*ssa.Extract); ok && x.Index == i && len(flow.Refs(x)) > 0 {
@@ -117,19 +120,19 @@ func result(tuple ssa.Value, i int) ssa.Value {
 	return nil
 }
 
-// A drain is a receive that may be a Drain.
+// A drain is a receive that is checked for being a Drain.
 type drain struct {
 	p     *Package
 	loop  *flow.Loop
-	at    ssa.Instruction // the receive, or the select that it is a case of
-	start *ssa.BasicBlock // of the case; nil: what follows after
-	after ssa.Instruction // the receive, or what follows it
+	at    ssa.Instruction // the receive, or the select to which it belongs
+	start *ssa.BasicBlock // the first block of the case; nil: the code that follows after
+	after ssa.Instruction // the instruction after which the code of the case follows
 	ch    ssa.Value
-	ok    ssa.Value // whether something was received, or nil
-	used  bool      // what a case of a select receives
+	ok    ssa.Value // the result that reports whether a value was received, or nil
+	used  bool      // the code uses the value that a case of a select receives
 	pos   token.Pos
 
-	acts bool // what follows may do something that ends the loop elsewhere
+	acts bool // the code that follows may do something that ends the loop elsewhere
 }
 
 func (d *drain) appendTo(found []Drain) []Drain {
@@ -142,7 +145,7 @@ func (d *drain) appendTo(found []Drain) []Drain {
 		return found
 	}
 	if !d.returns() || ctx == nil && d.acts {
-		return found // another channel may be received from
+		return found // the loop may receive from another channel next
 	}
 	evidence := vocab.Proven
 	if d.acts || ctx == nil && !d.isClosed() {
@@ -151,8 +154,8 @@ func (d *drain) appendTo(found []Drain) []Drain {
 	return append(found, Drain{Pos: d.pos, Context: ctx, Evidence: evidence})
 }
 
-// isClosed reports whether the channel is given by others, who may close it, or the package closes
-// channels of its type. A channel that signals are sent on is never closed.
+// isClosed reports whether the channel may be closed: it comes from other code, or the package
+// closes channels of the same type. A channel on which signals are sent is never closed.
 func (d *drain) isClosed() bool {
 	switch flow.Source(d.ch, flow.Renamed|flow.Kept|flow.Captured).(type) {
 	case *ssa.MakeChan, *ssa.UnOp:
@@ -164,7 +167,7 @@ func (d *drain) isClosed() bool {
 	return elem != nil && slices.ContainsFunc(d.p.closedElems(), same)
 }
 
-// closedElems returns the types of the elements of all channels that the package closes.
+// closedElems returns the element types of all channels that the package closes.
 func (p *Package) closedElems() []types.Type {
 	p.closes.once.Do(func() {
 		for _, fn := range p.fns {
@@ -190,7 +193,8 @@ func closedBy(call ssa.CallInstruction) ssa.Value {
 	return nil
 }
 
-// elemOf returns the type of the elements of a channel, or nil if the channel's type is a type parameter.
+// elemOf returns the element type of a channel, or nil if the channel's type is a type
+// parameter.
 func elemOf(ch ssa.Value) types.Type {
 	if t, ok := ch.Type().Underlying().(*types.Chan); ok {
 		return t.Elem()
@@ -215,7 +219,7 @@ func (d *drain) isSame() bool {
 	return true
 }
 
-// returns reports whether all paths lead back to the receive, and none waits.
+// returns reports whether all paths lead back to the receive without a wait.
 func (d *drain) returns() bool {
 	again := false
 	seen := set{}
@@ -257,7 +261,7 @@ func (d *drain) returns() bool {
 	return again
 }
 
-// next returns where a block leads to when nothing was received.
+// next returns the successors of a block when no value was received.
 func (d *drain) next(b *ssa.BasicBlock) []*ssa.BasicBlock {
 	branch := flow.Branch(b)
 	if branch == nil || d.ok == nil {
@@ -272,7 +276,7 @@ func (d *drain) next(b *ssa.BasicBlock) []*ssa.BasicBlock {
 	return b.Succs
 }
 
-// passes reports whether some instructions neither wait nor end the function.
+// passes reports whether the given instructions neither wait nor end the function.
 func (d *drain) passes(instrs []ssa.Instruction) bool {
 	for _, instr := range instrs {
 		if _, waits := d.p.wait(instr); waits {

@@ -10,28 +10,28 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Success is what an operation returns when it has succeeded.
+// A Success describes which result of an operation counts as success.
 type Success uint8
 
 // The successes.
 const (
-	NoError Success = iota // no error, or what a summary says
+	NoError Success = iota // no error, or what a summary describes
 	True
 	False
 	InField // no error in a field of a result
-	Unclear // it is not known what a failure is
+	Unclear // it is unknown which results are failures
 )
 
-// An ending is how a call may end.
+// An ending describes how a call may end.
 type ending struct {
 	failed, passed flow.Assumption // if until is Unclear, nothing is assumed
-	answered       flow.Assumption // it succeeded, but may have returned no answer; nil: it has none
+	answered       flow.Assumption // the call succeeded, but may have returned no answer; nil: it returns none
 	until          Success
-	shape          *vocab.Shape // of the result with the field, for InField
-	field          *ending      // that a field of a result says so as well; nil: there is none
+	shape          *vocab.Shape // the shape of the result with the field, for InField
+	field          *ending      // the ending according to a field of a result, which may also report a failure; or nil
 }
 
-// evidence returns how sure it is that a call may end like that.
+// evidence returns how certain it is that the call may end like this.
 func (e *ending) evidence() vocab.Evidence {
 	if e.shape != nil {
 		return e.shape.Evidence
@@ -39,8 +39,8 @@ func (e *ending) evidence() vocab.Evidence {
 	return vocab.Proven
 }
 
-// endings returns how a call may end: more than one way if it is not known what a failure is,
-// because the operation is a parameter that returns a bool.
+// endings returns how a call may end. There are several endings if it is unknown which results
+// are failures, because the operation is a parameter that returns a bool.
 func (p *Package) endings(call *ssa.Call) []ending {
 	results := call.Call.Signature().Results()
 	n := results.Len()
@@ -76,13 +76,13 @@ func (p *Package) endings(call *ssa.Call) []ending {
 	return []ending{{failed: only(flow.Top), passed: only(flow.Top), until: Unclear}}
 }
 
-// ofError returns the ending of a call whose last of n results is an error. The other results
-// of a failure are not set.
+// ofError returns the ending of a call that returns an error as the last of n results. If it
+// fails, its other results are not set.
 func ofError(n int) ending {
 	return ending{failed: errorAnd(n-1, flow.NonNil, flow.Nil), passed: errorAnd(n-1, flow.Nil, flow.NonNil)}
 }
 
-// ofBool returns the ending of a call whose first result is a bool, and that returns no error.
+// ofBool returns the ending of a call that returns a bool as its first result, and no error.
 func ofBool(until Success) ending {
 	first := func(success bool) flow.Assumption {
 		return ofResults(func(i int, _ types.Type) flow.Value {
@@ -95,8 +95,8 @@ func ofBool(until Success) ending {
 	return ending{failed: first(false), passed: first(true), until: until}
 }
 
-// byField returns the endings of a call that a field of a result reports, and no error. A call
-// that takes the next of several items has none.
+// byField returns the endings of a call whose failure a field of a result reports, instead of
+// an error. A call that takes the next of several items has no such ending.
 func (p *Package) byField(call *ssa.Call) []ending {
 	results := call.Call.Signature().Results()
 	if p.summaryOf(&call.Call).State&(Signal|Count) != 0 {
@@ -133,7 +133,7 @@ func only(v flow.Value) flow.Assumption {
 	return ofResults(func(int, types.Type) flow.Value { return v })
 }
 
-// ofResults returns the assumption that assumes nothing of the fields of results.
+// ofResults returns an assumption about results that assumes nothing about their fields.
 func ofResults(assume func(i int, t types.Type) flow.Value) flow.Assumption {
 	return func(i int, field *types.Var, t types.Type) flow.Value {
 		if field != nil {
@@ -143,7 +143,8 @@ func ofResults(assume func(i int, t types.Type) flow.Value) flow.Assumption {
 	}
 }
 
-// errorAnd assumes that result i is v, and pointers and interfaces among the others are rest.
+// errorAnd assumes that result i is v, and that the other results that are pointers or
+// interfaces are rest.
 func errorAnd(i int, v, rest flow.Value) flow.Assumption {
 	return ofResults(func(k int, t types.Type) flow.Value {
 		if k == i {

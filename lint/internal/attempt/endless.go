@@ -11,7 +11,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// An Endless is a retry that nothing ends but a success.
+// An Endless is a retry that only a success ends.
 type Endless struct {
 	*Attempt
 	Evidence vocab.Evidence
@@ -19,17 +19,17 @@ type Endless struct {
 	ContextEnd bool
 	// Hurried reports that nothing waits between the attempts.
 	Hurried bool
-	// DeadContext reports that the loop asks a context that never ends.
+	// DeadContext reports that the loop checks a context that never ends.
 	DeadContext bool
-	// Counter counts attempts, and ends nothing; nil if there is none.
+	// Counter counts attempts but does not end the loop; nil if there is none.
 	Counter *Counter
 	// Missed is the comparison of a counter with a limit that it never reaches, or nil.
 	Missed *Missed
-	// Renewed is the condition on a limit that each iteration starts again, or nil.
+	// Renewed is the condition on a limit that each iteration resets, or nil.
 	Renewed ssa.Value
 }
 
-// Endless returns how an attempt never stops, or nil if something may stop it.
+// Endless returns why an attempt never stops, or nil if something may stop it.
 func (t *Attempt) Endless() *Endless {
 	if !t.Traps() || t.IsDaemon() || !t.Fails() || t.Change == Counted || !t.returns() {
 		return nil
@@ -43,7 +43,7 @@ func (t *Attempt) Endless() *Endless {
 	switch {
 	case t.isJudged():
 		if given || len(t.Waits) == 0 {
-			e.Evidence = vocab.Named // the judge may know the end of the context, or a conflict
+			e.Evidence = vocab.Named // the called function may recognize the end of the context, or a conflict
 		}
 	case given && t.OneClass(), t.Until == InField && t.Context() != nil:
 		return nil // the end of the context is another error
@@ -57,7 +57,8 @@ func (t *Attempt) Endless() *Endless {
 	return e
 }
 
-// othersEnd reports whether the failure of another call that is given a context may leave the loop.
+// othersEnd reports whether a failure of another call, which takes a context, may leave the
+// loop.
 func (t *Attempt) othersEnd() bool {
 	for b := range t.Decisions {
 		cmp, ok := flow.Branch(b).Cond.(*ssa.BinOp)
@@ -72,8 +73,8 @@ func (t *Attempt) othersEnd() bool {
 	return false
 }
 
-// returns reports whether the function can return once the operation has succeeded. If it
-// cannot, nobody waits for the end of the loop.
+// returns reports whether the function can return after the operation has succeeded. If it
+// cannot, no caller waits for the end of the loop.
 func (t *Attempt) returns() bool {
 	reached := flow.Reachable(t.Op.Block(), flow.EveryEdge)
 	for ret := range flow.Returns(t.Fn) {
@@ -84,8 +85,8 @@ func (t *Attempt) returns() bool {
 	return false
 }
 
-// isContended reports whether the operation is none that a limit would be asked of: it takes
-// items, asks a person, makes something, wants what others hold, or is given by the callers.
+// isContended reports whether no limit is expected for the operation: it takes items, asks a
+// person, creates something, acquires what others hold, or comes from the callers.
 func (t *Attempt) isContended() (bool, vocab.Evidence) {
 	call := &t.Op.Call
 	k := known(call)
@@ -106,14 +107,14 @@ func (t *Attempt) isContended() (bool, vocab.Evidence) {
 	return !call.IsInvoke() && !isHeld(call.Value) && effect.Callee(call) == nil, vocab.Proven
 }
 
-// isHeld reports whether a function value is a field.
+// isHeld reports whether a function value is read from a field.
 func isHeld(v ssa.Value) bool {
 	_, field := flow.Back(v, flow.Loaded).(*ssa.FieldAddr)
 	return field
 }
 
-// IsConflict reports whether one class of errors alone is retried without a limit, at once:
-// others were faster, or the call gets further each time.
+// IsConflict reports whether only one class of errors is retried, immediately and without a
+// limit. The reason is usually that others were faster, or that each call makes progress.
 func (t *Attempt) IsConflict() bool {
 	if !t.Traps() || t.IsDaemon() || len(t.Waits) > 0 {
 		return false
@@ -124,7 +125,7 @@ func (t *Attempt) IsConflict() bool {
 	return t.Fails() && t.decided()&Class != 0 && t.OneClass()
 }
 
-// decided returns what all decisions of the loop depend on.
+// decided returns everything on which the decisions of the loop depend.
 func (t *Attempt) decided() (all Why) {
 	for _, why := range t.Decisions {
 		all |= why
@@ -132,19 +133,19 @@ func (t *Attempt) decided() (all Why) {
 	return all
 }
 
-// doubts returns how sure it is that the decisions of the loop do not end it.
+// doubts returns how certain it is that the decisions of the loop do not end it.
 func (t *Attempt) doubts() vocab.Evidence {
 	switch why := t.decided(); {
 	case why&(Setting|Answer|Count|Clock|Flag|Item|Unknown) != 0:
-		return vocab.Named // callers may know better; something lifts a limit that there is
+		return vocab.Named // callers may know better, or something lifts an existing limit
 	case why&Class != 0:
 		return vocab.Library
 	}
 	return vocab.Proven
 }
 
-// sharedDoubts returns how sure it is that nothing ends the retries through memory that
-// functions share.
+// sharedDoubts returns how certain it is that no other function ends the retries through shared
+// memory.
 func (t *Attempt) sharedDoubts() vocab.Evidence {
 	effects := t.pkg.effects
 	switch {
@@ -157,7 +158,7 @@ func (t *Attempt) sharedDoubts() vocab.Evidence {
 	return vocab.Proven
 }
 
-// between yields the instructions of a run between two attempts.
+// between yields the instructions that a run executes between two attempts.
 func (t *Attempt) between(run *flow.Run) iter.Seq[ssa.Instruction] {
 	return func(yield func(ssa.Instruction) bool) {
 		for _, b := range t.Loop.List {
@@ -166,7 +167,7 @@ func (t *Attempt) between(run *flow.Run) iter.Seq[ssa.Instruction] {
 			}
 			for _, instr := range b.Instrs {
 				if call, ok := instr.(*ssa.Call); ok && t.Recursion.has(call) {
-					break // it is what happens between the next two
+					break // the rest follows the next attempt
 				}
 				if !yield(instr) {
 					return
@@ -176,7 +177,8 @@ func (t *Attempt) between(run *flow.Run) iter.Seq[ssa.Instruction] {
 	}
 }
 
-// works reports whether something happens after a success, and only then: the loop consumes.
+// works reports whether something is written only after a success. The loop then consumes the
+// results.
 func (t *Attempt) works() bool {
 	for _, b := range t.Loop.List {
 		if !t.Passed.IsReached(b) || t.Run.IsReached(b) {
@@ -191,7 +193,8 @@ func (t *Attempt) works() bool {
 	return false
 }
 
-// isJudged reports whether a condition on the error is a call other than one that is known.
+// isJudged reports whether a condition on the error is a call of a function that is not in the
+// vocabulary.
 func (t *Attempt) isJudged() bool {
 	for b, why := range t.Decisions {
 		if why&Class == 0 {
@@ -208,7 +211,7 @@ func (t *Attempt) isJudged() bool {
 	return false
 }
 
-// refine finds what was meant to end the retries.
+// refine finds the code that was meant to end the retries.
 func (t *Attempt) refine(e *Endless) {
 	e.Counter = t.deadCounter()
 	e.Missed = t.missed

@@ -9,19 +9,19 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// A Hidden is a return of nil when a counter, the time or a context has ended the attempts.
+// A Hidden is a return of nil after a counter, a clock or a context has ended the attempts.
 type Hidden struct {
 	Return    *ssa.Return
-	Polled    bool // the operation has not failed: another answer was expected
-	ByContext bool // the context alone ended the attempts
+	Polled    bool // the operation has not failed; another answer was expected
+	ByContext bool // only the context has ended the attempts
 	Told      bool // the function returns the error of the operation elsewhere
 }
 
-// spent is what ends attempts that have been made for long or often enough.
+// spent contains the reasons that end attempts after a time or a number of attempts.
 const spent = Count | Clock | Context
 
-// Hidden returns how the function hides that the attempts have ended without success. It does
-// not if others can see what happens between the attempts.
+// Hidden returns how the function hides that the attempts have ended without success. It
+// returns nil if other code can observe effects between the attempts.
 func (t *Attempt) Hidden() (hidden []Hidden) {
 	if t.IsDaemon() || !t.Fails() || !returnsOutcome(t.Fn) {
 		return nil
@@ -39,8 +39,8 @@ func (t *Attempt) Hidden() (hidden []Hidden) {
 	return hidden
 }
 
-// returnsOutcome reports whether the last result of a function is an error, and none of the
-// others a bool, which may tell what the error does not.
+// returnsOutcome reports whether the last result of a function is an error, and no other result
+// is a bool. A bool may report what the error does not.
 func returnsOutcome(fn *ssa.Function) bool {
 	hasBool := false
 	for v := range fn.Signature.Results().Variables() {
@@ -49,7 +49,8 @@ func returnsOutcome(fn *ssa.Function) bool {
 	return !hasBool && flow.ReturnsError(fn.Signature)
 }
 
-// hiddenIn is Hidden for one run: no exit that ends the attempts returns an error.
+// hiddenIn does the same as Hidden for one run. It returns nil if an exit that ends the
+// attempts returns an error.
 func (t *Attempt) hiddenIn(run *flow.Run) (hidden []Hidden) {
 	for i := range t.between(run) {
 		if i != ssa.Instruction(t.Op) && t.pkg.effects.Acts(i) {
@@ -76,15 +77,15 @@ func (t *Attempt) Exits() (all Why) {
 	return all
 }
 
-// An exit is how a run leaves the loop.
+// An exit describes how a run leaves the loop.
 type exit struct {
-	why     Why               // what decides that the loop is left here
-	path    []*ssa.BasicBlock // from the loop to a return, if little else follows
+	why     Why               // what the branch that leaves the loop depends on
+	path    []*ssa.BasicBlock // the blocks from the loop to a return, if little other code follows
 	ret     *ssa.Return
 	results []flow.Value
 }
 
-// exits returns how a run leaves the loop, in the order of the blocks.
+// exits returns the exits of a run, in the order of the blocks.
 func (t *Attempt) exits(run *flow.Run) (exits []exit) {
 	j := &judge{p: t.pkg, run: run}
 	for branch := range run.Branches() {
@@ -109,14 +110,15 @@ func (e exit) isError() bool {
 	return len(e.results) > 0 && e.results[len(e.results)-1].Equal(flow.NonNil)
 }
 
-// isZero reports whether a return follows whose results are all known to be nil, or constants.
+// isZero reports whether the exit leads to a return whose results are all known to be nil or
+// constants.
 func (e exit) isZero() bool {
 	return e.ret != nil && !slices.ContainsFunc(e.results, func(v flow.Value) bool {
 		return !v.IsKnown() || v.Equal(flow.NonNil)
 	})
 }
 
-// acts reports whether others can see something that is done on the way to the return.
+// acts reports whether other code can observe an effect of the path to the return.
 func (e exit) acts(effects *effect.Package) bool {
 	return slices.ContainsFunc(e.path, func(b *ssa.BasicBlock) bool { return slices.ContainsFunc(b.Instrs, effects.Acts) })
 }

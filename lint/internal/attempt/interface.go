@@ -10,13 +10,13 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// methods are the methods of a package with a body, by their names.
+// methods contains the methods with a body of a package, by name.
 type methods struct {
 	once   sync.Once
 	byName map[string][]*ssa.Function
 }
 
-// implementations returns the methods of the package that a call of an interface's method may
+// implementations returns the methods in the package that a call of an interface method may
 // execute. Other packages may have more.
 func (p *Package) implementations(call *ssa.CallCommon) (found []*ssa.Function) {
 	if !call.IsInvoke() {
@@ -43,8 +43,9 @@ func (p *Package) implementations(call *ssa.CallCommon) (found []*ssa.Function) 
 	return found
 }
 
-// leavesBehind reports whether all methods of the package that a call of an interface's method may
-// execute leave the process, and the evidence: others can implement an exported interface.
+// leavesBehind reports whether all methods in the package that a call of an interface method
+// may execute leave the process. It also returns the evidence, which is weaker for an exported
+// interface, because other packages can implement it.
 func (p *Package) leavesBehind(call *ssa.CallCommon) (vocab.Evidence, bool) {
 	found := p.implementations(call)
 	for _, fn := range found {

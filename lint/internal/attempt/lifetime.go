@@ -12,35 +12,35 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// Enders is a set: who may end a context while its function runs.
+// Enders is a set of those who may end a context while its function runs.
 type Enders uint8
 
-// The enders. None of them may end context.Background().
+// The elements of Enders. None of them may end context.Background().
 const (
-	Caller Enders = 1 << iota // it is, or is derived from, a parameter, which others may give something else tomorrow
-	Others                    // code outside of the function, as far as it is known today
-	Itself                    // a timeout, or the function
-	Return                    // its function, when it returns: not while that runs
-	Unseen                    // it is not known where it comes from
+	Caller Enders = 1 << iota // it is or comes from a parameter; future callers may pass another context
+	Others                    // code outside the function, as far as it is known now
+	Itself                    // a timeout, or the function itself
+	Return                    // its function when it returns, not while it runs
+	Unseen                    // the origin of the context is unknown
 )
 
-// A Lifetime is what is known of when a context ends. Of a value that is one of several contexts
-// it is the join of theirs, so that it is true of each.
+// A Lifetime describes when a context ends. For a value that may be one of several contexts, it
+// is the join of their lifetimes, so that it is true for each of them.
 type Lifetime struct {
 	Ends  Enders
-	Limit time.Duration // it ends at most this long after it was derived; 0: that is not known
-	By    *ssa.Call     // that gives it this limit: it derives the context, or runs a function with it
-	made  bool          // false only of values in a cycle before these are known
+	Limit time.Duration // the maximum time between the derivation of the context and its end; 0: unknown
+	By    *ssa.Call     // the call that sets the limit: it derives the context, or runs a function with it
+	made  bool          // false only for values in a cycle whose lifetimes are not known yet
 }
 
 // NeverEnds reports whether a context cannot end while its function runs.
 func (p *Package) NeverEnds(ctx ssa.Value) bool { return p.Lifetime(ctx).Ends&^Return == 0 }
 
-// IsLive reports whether somebody else may end a context: it is known where it comes from.
+// IsLive reports whether other code may end a context whose origin is known.
 func (p *Package) IsLive(ctx ssa.Value) bool { return p.Lifetime(ctx).Ends&(Caller|Others) != 0 }
 
-// EndEvidence returns how well it is known that a context which may end ever does: Named if all
-// callers of its function give it one that never ends.
+// EndEvidence returns how certain it is that a context which may end ever does. It is Named if
+// all callers of its function pass a context that never ends.
 func (p *Package) EndEvidence(ctx ssa.Value) vocab.Evidence {
 	if p.Lifetime(ctx).Ends&^Return == Caller {
 		return vocab.Named
@@ -48,7 +48,7 @@ func (p *Package) EndEvidence(ctx ssa.Value) vocab.Evidence {
 	return vocab.Proven
 }
 
-// Lifetime returns when a context ends.
+// Lifetime returns the lifetime of a context.
 func (p *Package) Lifetime(ctx ssa.Value) Lifetime {
 	known := &p.lifetimes
 	known.mu.Lock()
@@ -65,15 +65,17 @@ func (p *Package) Lifetime(ctx ssa.Value) Lifetime {
 	return known.solved[ctx]
 }
 
-// lifetimes are the lifetimes of all contexts that were asked for, and of what they come from.
+// lifetimes stores the lifetimes of all contexts that were queried, and of the contexts from
+// which they come.
 type lifetimes struct {
 	mu      sync.Mutex
 	solved  map[ssa.Value]Lifetime
-	callers flow.Callers // nil until a parameter is asked for
+	callers flow.Callers // nil until a parameter is queried
 }
 
-// A walk follows a context to where it comes from, repeatedly until no guess changes: the least
-// solution, since a context in a cycle is one of those that come into it.
+// A walk follows a context to its origins. It repeats this until no guess changes, which yields
+// the least solution. That is sufficient, because a context in a cycle always comes from
+// outside the cycle.
 type walk struct {
 	p       *Package
 	guess   map[ssa.Value]Lifetime
@@ -81,7 +83,7 @@ type walk struct {
 	changed bool
 }
 
-// lifetime returns the guess for a context, which it makes once in each iteration.
+// lifetime returns the guess for a context. In each iteration, it computes the guess once.
 func (w *walk) lifetime(ctx ssa.Value) Lifetime {
 	if l, ok := w.p.lifetimes.solved[ctx]; ok {
 		return l
@@ -96,10 +98,10 @@ func (w *walk) lifetime(ctx ssa.Value) Lifetime {
 	return l
 }
 
-// unseen is the lifetime of a context if nothing is known about it.
+// unseen is the lifetime of a context about which nothing is known.
 var unseen = Lifetime{Ends: Unseen, made: true}
 
-// join returns what is true of two contexts.
+// join returns what is true for both contexts.
 func (l Lifetime) join(m Lifetime) Lifetime {
 	switch {
 	case !l.made:
@@ -107,7 +109,7 @@ func (l Lifetime) join(m Lifetime) Lifetime {
 	case !m.made:
 		return l
 	}
-	// Of equal limits the first, so that the order does not matter.
+	// If the limits are equal, choose the first, so that the order does not matter.
 	if l.Limit != 0 && (m.Limit == 0 || m.Limit > l.Limit || m.Limit == l.Limit && m.By.Pos() < l.By.Pos()) {
 		l.Limit, l.By = m.Limit, m.By
 	}
@@ -115,7 +117,7 @@ func (l Lifetime) join(m Lifetime) Lifetime {
 	return l
 }
 
-// all returns what is true of each of several contexts.
+// all returns what is true for each of several contexts.
 func (w *walk) all(values []ssa.Value) (l Lifetime) {
 	for _, v := range values {
 		l = l.join(w.lifetime(v))
@@ -123,7 +125,7 @@ func (w *walk) all(values []ssa.Value) (l Lifetime) {
 	return l
 }
 
-// of is lifetime for a value that is visited.
+// of computes the lifetime of a value that is being visited.
 func (w *walk) of(ctx ssa.Value) Lifetime {
 	if of := embedding(ctx); of != nil {
 		return w.lifetime(of)
@@ -153,7 +155,8 @@ func (w *walk) of(ctx ssa.Value) Lifetime {
 	return unseen
 }
 
-// parameter returns the lifetime of a parameter: of its arguments, if all calls are known.
+// parameter returns the lifetime of a parameter. If all calls are known, it is the join of the
+// arguments' lifetimes.
 func (w *walk) parameter(param *ssa.Parameter) Lifetime {
 	l := Lifetime{Ends: Others, made: true}
 	known := &w.p.lifetimes
@@ -177,7 +180,8 @@ func (w *walk) parameter(param *ssa.Parameter) Lifetime {
 	return l
 }
 
-// limited returns the lifetime of a context that a call ends after d as well, unless d is 0.
+// limited returns the lifetime of a context that the call by also ends after d. If d is 0, the
+// lifetime is unchanged.
 func (l Lifetime) limited(d time.Duration, by *ssa.Call) Lifetime {
 	if d > 0 && (l.Limit == 0 || d < l.Limit) {
 		l.Limit, l.By = d, by
@@ -185,7 +189,8 @@ func (l Lifetime) limited(d time.Duration, by *ssa.Call) Lifetime {
 	return l
 }
 
-// outlived returns the lifetime of a context in what may outlive the function that ends it.
+// outlived returns the lifetime of a context in code that may outlive the function which ends
+// the context.
 func (l Lifetime) outlived() Lifetime {
 	if l.Ends&Return != 0 {
 		l.Ends |= Others
@@ -208,14 +213,15 @@ func (w *walk) loaded(load *ssa.UnOp) Lifetime {
 	return unseen
 }
 
-// everSet returns the lifetime of what several functions set: not what is set last.
+// everSet returns the lifetime of a variable that several functions set. It has no limit,
+// because the last value is unknown.
 func (w *walk) everSet(values []ssa.Value) Lifetime {
 	l := w.all(values)
 	l.Limit, l.By = 0, nil
 	return l
 }
 
-// variable returns the lifetime of what a local variable holds at an instruction.
+// variable returns the lifetime of the context that a local variable holds at an instruction.
 func (w *walk) variable(variable *ssa.Alloc, at ssa.Instruction) Lifetime {
 	l := w.all(flow.StoredBefore(variable, at))
 	if flow.Escapes(variable) {
@@ -224,8 +230,8 @@ func (w *walk) variable(variable *ssa.Alloc, at ssa.Instruction) Lifetime {
 	return l
 }
 
-// captured returns the lifetime of a context that a function literal captures, or of what is in
-// such a variable. The literal may outlive the function around it.
+// captured returns the lifetime of a context that a function literal captures, directly or in a
+// variable. The literal may outlive the function around it.
 func (w *walk) captured(x *ssa.FreeVar) Lifetime {
 	switch bound := flow.Binding(x).(type) {
 	case nil:
@@ -248,7 +254,7 @@ func (w *walk) call(call *ssa.Call, result int) Lifetime {
 	}
 	switch {
 	case attaches(&call.Call):
-		return Lifetime{Ends: Others, made: true} // of a request, of a stream
+		return Lifetime{Ends: Others, made: true} // the context of a request or of a stream
 	case k.Is(vocab.Roots):
 		return Lifetime{made: true}
 	case parent != nil:
@@ -279,7 +285,7 @@ func (w *walk) call(call *ssa.Call, result int) Lifetime {
 	return l
 }
 
-// attaches reports whether a call returns a context that others end: of its receiver.
+// attaches reports whether a call returns a context of its receiver, which other code ends.
 func attaches(call *ssa.CallCommon) bool {
 	sig := call.Signature()
 	k := known(call)
@@ -287,8 +293,8 @@ func attaches(call *ssa.CallCommon) bool {
 		(call.IsInvoke() || sig.Recv() != nil) && vocab.IsContext(sig.Results().At(0).Type())
 }
 
-// callers returns who may call a function value, or one in a variable. seen are those that it has
-// looked at: variables may be set to each other.
+// callers returns who may call a function value, which may be in a variable. seen contains the
+// values that were already visited, because variables may be assigned to each other.
 func callers(v ssa.Value, seen map[ssa.Value]bool) (who Enders) {
 	if seen[v] {
 		return 0
@@ -330,13 +336,14 @@ func callers(v ssa.Value, seen map[ssa.Value]bool) (who Enders) {
 // IsTimed reports whether a call derives a context with a timeout or a deadline.
 func IsTimed(call *ssa.Call) bool { return known(&call.Call).Is(vocab.Limits) }
 
-// Timeout returns the constant timeout that a call gives the context that it derives.
+// Timeout returns the constant timeout of the context that a call derives. The second result is
+// false if there is none.
 func Timeout(call *ssa.Call) (time.Duration, bool) {
 	if !IsTimed(call) {
 		return 0, false
 	}
 	limit := call.Call.Args[1]
-	// Have: time.Now().Add(d) itself
+	// Have: time.Now().Add(d) as the argument
 	if add, ok := limit.(*ssa.Call); ok && known(&add.Call).Is(vocab.Adds) {
 		if now, ok := add.Call.Args[0].(*ssa.Call); ok && known(&now.Call).Is(vocab.Clock) {
 			limit = add.Call.Args[1]

@@ -6,17 +6,18 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A Limit is a number that the executions of an operation are counted to.
+// A Limit is a number up to which the executions of an operation are counted.
 type Limit struct {
-	Attempts int            // at most; 0 if that is not constant
-	Of       *ssa.Parameter // if it is not constant: what is counted to
-	Beyond   int            // if it is not constant: how many attempts are made beyond the value of Of
+	Attempts int            // the maximum number of attempts; 0 if it is not constant
+	Of       *ssa.Parameter // if it is not constant: the parameter up to which attempts are counted
+	Beyond   int            // if it is not constant: the number of attempts in addition to the value of Of
 }
 
-// mostCounted is how far attempts are counted. More are as good as no limit.
+// mostCounted is the maximum number of attempts that are counted. A higher limit is treated as
+// no limit.
 const mostCounted = 10_000
 
-// Limits returns the limits of a retry by its own counters: all of them apply.
+// Limits returns the limits that the counters of a retry set. All of them apply.
 func (t *Attempt) Limits() (limits []Limit) {
 	for branch := range t.Run.Branches() {
 		b := branch.Block()
@@ -45,7 +46,8 @@ func (t *Attempt) Limits() (limits []Limit) {
 	return limits
 }
 
-// Limit returns how often the operation is executed at most, or 0 if no constant says so.
+// Limit returns the maximum number of executions of the operation, or 0 if no constant limits
+// it.
 func (t *Attempt) Limit() (least int) {
 	for _, l := range t.Limits() {
 		if l.Attempts > 0 && (least == 0 || l.Attempts < least) {
@@ -55,8 +57,8 @@ func (t *Attempt) Limit() (least int) {
 	return least
 }
 
-// isInIterations reports whether a block is executed in each iteration after which the loop goes
-// on. An inner loop may execute the operation again without it.
+// isInIterations reports whether a block is executed in each iteration that another one
+// follows. An inner loop may execute the operation again without this block.
 func (t *Attempt) isInIterations(b *ssa.BasicBlock) bool {
 	if b.Dominates(t.Op.Block()) {
 		return true
@@ -69,8 +71,8 @@ func (t *Attempt) isInIterations(b *ssa.BasicBlock) bool {
 	return true
 }
 
-// until returns how often the operation is executed until a branch leaves the loop, or 0 if
-// that is not known. If that depends on a parameter, it is for the value sample.
+// until returns the number of executions of the operation until a branch leaves the loop, or 0
+// if it is unknown. If the number depends on a parameter, it is computed for the value sample.
 func (t *Attempt) until(branch *ssa.If, leavesIf bool, sample int64) (n int, of *ssa.Parameter) {
 	x := t.numbers()
 	x.assume = func(v ssa.Value) constant.Value {

@@ -13,31 +13,31 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// numbers computes what numbers are, and conditions on them, in the iterations of a loop. A
-// value that is not known is nil.
+// numbers computes numbers, and conditions on numbers, in the iterations of a loop. An unknown
+// value is nil.
 type numbers struct {
-	run    *flow.Run                        // of the loop; nil: the body of a function is executed once
-	most   bool                             // they are how large a number is at most, whatever the iteration
-	wraps  *wrap                            // what gets too large for its type, if that is asked for
-	assume func(v ssa.Value) constant.Value // what a value is that nothing here computes; may be nil
-	known  map[ssa.Value][]constant.Value   // by iteration: variables of the loop, and arguments
-	depth  int                              // of the expression that is computed
-	left   *int                             // how many values may still be computed
+	run    *flow.Run                        // the run of the loop; nil: the body of a function, which is executed once
+	most   bool                             // compute the maximum of a number over all iterations
+	wraps  *wrap                            // records the first overflow; nil if it is not needed
+	assume func(v ssa.Value) constant.Value // returns the value of an unknown number; may be nil
+	known  map[ssa.Value][]constant.Value   // values of loop variables, by iteration, and of arguments
+	depth  int                              // depth of the expression that is being computed
+	left   *int                             // the number of values that may still be computed
 }
 
-// A wrap is the first number that is too large for its type.
+// A wrap is the first number that overflows its type.
 type wrap struct {
 	at    ssa.Value
-	shift *ssa.BinOp // the last shift to the left
-	by    int64      // how far it shifts
+	shift *ssa.BinOp // the last left shift
+	by    int64      // the number of bits by which it shifts
 }
 
 const (
-	deepest  = 16      // how deep an expression is that is computed
-	mostWork = 200_000 // how many values are computed for one question; a value is computed at each use
+	deepest  = 16      // maximum depth of an expression
+	mostWork = 200_000 // maximum number of values that are computed for one query; a value is computed again at each use
 )
 
-// numbers returns the numbers of the loop, if each attempt fails.
+// numbers returns the numbers of the loop if each attempt fails.
 func (t *Attempt) numbers() *numbers {
 	x := newNumbers()
 	x.run = t.Run
@@ -49,7 +49,7 @@ func newNumbers() *numbers {
 	return &numbers{known: map[ssa.Value][]constant.Value{}, left: &left}
 }
 
-// int returns the whole number that v is in iteration n.
+// int returns the value of v in iteration n, if it is an integer.
 func (x *numbers) int(v ssa.Value, n int) (int64, bool) {
 	c := x.of(v, n)
 	if c == nil || c.Kind() != constant.Int {
@@ -76,8 +76,8 @@ func (x *numbers) of(v ssa.Value, n int) constant.Value {
 	return c
 }
 
-// isOfKind reports whether a constant of a kind is a number or a bool of a type. Those of other
-// types cannot be compared with each other.
+// isOfKind reports whether a constant of the given kind is a number or a bool of a type.
+// Constants of other types cannot be compared with each other.
 func isOfKind(t types.Type, k constant.Kind) bool {
 	switch k {
 	case constant.Bool:
@@ -110,8 +110,8 @@ func (x *numbers) compute(v ssa.Value, n int) constant.Value {
 	return nil
 }
 
-// phi returns the value of a variable. In the header of the loop it depends on the iteration
-// before.
+// phi returns the value of a variable. In the loop header, it depends on the preceding
+// iteration.
 func (x *numbers) phi(v *ssa.Phi, n int) constant.Value {
 	switch {
 	case x.most:
@@ -123,13 +123,14 @@ func (x *numbers) phi(v *ssa.Phi, n int) constant.Value {
 		return nil
 	}
 	for k := len(x.known[v]); k <= n; k++ {
-		x.known[v] = append(x.known[v], nil) // in a cycle
+		x.known[v] = append(x.known[v], nil) // for a cycle
 		x.known[v][k] = x.brought(v, k)
 	}
 	return x.known[v][n]
 }
 
-// brought returns what the edges to a variable bring, of the loop at the start of iteration n.
+// brought returns the value with which a variable enters a block. For a loop variable, that is
+// its value at the start of iteration n.
 func (x *numbers) brought(v *ssa.Phi, n int) (value constant.Value) {
 	for i, e := range v.Edges {
 		if x.most && e == ssa.Value(v) || !x.most && !x.brings(v.Block(), i, n) {
@@ -148,14 +149,14 @@ func (x *numbers) brought(v *ssa.Phi, n int) (value constant.Value) {
 	return value
 }
 
-// brings reports whether iteration n may begin with edge i to the header.
+// brings reports whether iteration n may begin with edge i into the header.
 func (x *numbers) brings(header *ssa.BasicBlock, i, n int) bool {
 	inside := x.run.Loop.Has(header.Preds[i])
 	return inside == (n > 0) && (!inside || x.run.Enters(header, i))
 }
 
-// entered returns the index of the predecessor by which iteration n enters a block, or -1 if
-// that is not known.
+// entered returns the index of the predecessor from which iteration n enters a block, or -1 if
+// it is unknown.
 func (x *numbers) entered(b *ssa.BasicBlock, n int) int {
 	from := b.Idom()
 	for range b.Parent().Blocks {
@@ -171,7 +172,7 @@ func (x *numbers) entered(b *ssa.BasicBlock, n int) int {
 	return -1
 }
 
-// next returns the block that iteration n executes after b, or nil if that is not known.
+// next returns the block that iteration n executes after b, or nil if it is unknown.
 func (x *numbers) next(b *ssa.BasicBlock, n int) *ssa.BasicBlock {
 	var next []*ssa.BasicBlock
 	for k, s := range b.Succs {
@@ -211,13 +212,13 @@ func (x *numbers) binary(v *ssa.BinOp, n int) constant.Value {
 			return nil
 		}
 		if op == token.QUO && flow.IsBasic(v.Type(), types.IsInteger) {
-			op = token.QUO_ASSIGN // package constant calls the division of whole numbers so
+			op = token.QUO_ASSIGN // package constant uses this token for integer division
 		}
 	}
 	return x.keep(v, constant.BinaryOp(a, op, b))
 }
 
-// shift returns a number that is shifted.
+// shift returns the result of a shift.
 func (x *numbers) shift(v *ssa.BinOp, number, by constant.Value) constant.Value {
 	n, ok := constant.Int64Val(by)
 	if !ok || n < 0 || n > 1000 {
@@ -256,8 +257,8 @@ func (x *numbers) call(call *ssa.Call, n int) constant.Value {
 	return nil
 }
 
-// until returns how long it is at most until a time that is a duration after another, if that is not
-// in the future.
+// until returns the maximum time until a point in time that is a duration after another one, if
+// the latter is not in the future.
 func (x *numbers) until(call *ssa.Call, n int) constant.Value {
 	i := known(&call.Call).Duration
 	if i < 0 {
@@ -270,8 +271,8 @@ func (x *numbers) until(call *ssa.Call, n int) constant.Value {
 	return x.of(flow.Arguments(&add.Call)[known(&add.Call).Duration], n)
 }
 
-// random returns how large a random number is at most: as what it is given last, or as a duration
-// with a part of it added, or 1.
+// random returns the maximum of a random number: the last argument, or a duration increased by
+// a fraction of it, or 1.
 func (x *numbers) random(call *ssa.Call, args []constant.Value) constant.Value {
 	one, d := constant.MakeInt64(1), known(&call.Call).Duration
 	switch {
@@ -285,7 +286,7 @@ func (x *numbers) random(call *ssa.Call, args []constant.Value) constant.Value {
 	return nil
 }
 
-// extreme returns the least or the greatest of some numbers.
+// extreme returns the least or the greatest of some numbers, depending on order.
 func extreme(numbers []constant.Value, order token.Token) (best constant.Value) {
 	for _, c := range numbers {
 		if c != nil && (best == nil || constant.Compare(c, order, best)) {
@@ -295,7 +296,7 @@ func extreme(numbers []constant.Value, order token.Token) (best constant.Value) 
 	return best
 }
 
-// body returns the result of a function that is called with some arguments.
+// body returns the result of a function that is called with the given arguments.
 func (x *numbers) body(fn *ssa.Function, args []constant.Value) constant.Value {
 	y := newNumbers()
 	y.wraps, y.assume, y.depth, y.left = x.wraps, x.assume, x.depth, x.left
@@ -312,11 +313,11 @@ func (x *numbers) body(fn *ssa.Function, args []constant.Value) constant.Value {
 	return nil
 }
 
-// sizes are the sizes of most machines.
+// sizes are the type sizes on most machines.
 var sizes = types.SizesFor("gc", "amd64")
 
-// keep returns what a variable of the type of v keeps of a number: of a whole number the lowest
-// bits.
+// keep returns the part of a number that a variable of v's type can hold. For an integer, that
+// is its lowest bits.
 func (x *numbers) keep(v ssa.Value, c constant.Value) constant.Value {
 	basic, ok := v.Type().Underlying().(*types.Basic)
 	if c == nil || c.Kind() == constant.Unknown || !ok || basic.Info()&types.IsInteger == 0 {
@@ -324,7 +325,7 @@ func (x *numbers) keep(v ssa.Value, c constant.Value) constant.Value {
 	}
 	kept := c
 	if c.Kind() == constant.Float {
-		kept = constant.MakeInt64(math.MinInt64) // as most processors convert what is too large
+		kept = constant.MakeInt64(math.MinInt64) // the result of a conversion that is too large, on most processors
 		if f, _ := constant.Float64Val(c); math.Abs(f) < 1<<63 {
 			c = constant.MakeInt64(int64(f))
 			kept = c

@@ -9,26 +9,28 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// An Operation describes a function that something else retries.
+// An Operation describes a function that other code retries.
 type Operation struct {
-	// Context is a context of the functions around it that it gives to what it calls, and that
-	// may end, or nil. A parameter that has a context, as a request has, stands for that.
+	// Context is a context of a function around the operation, which may end and which the
+	// operation passes to a call, or nil. A parameter that has a context, such as a request,
+	// counts as a context.
 	Context  ssa.Value
-	Detached bool // it gives what it calls a context that does not end with its callers
-	Asks     bool // it asks a context whether it has ended
-	Ends     bool // it may return the error of a call because a context has ended
-	Again    bool // it may return neither true nor an error
-	Done     bool // it may return true, or an error
+	Detached bool // it passes a context to a call that does not end with its callers
+	Asks     bool // it checks whether a context has ended
+	Ends     bool // it may return the error of a call that failed because a context has ended
+	Again    bool // it may return false and no error
+	Done     bool // it may return true or an error
 }
 
-// operations keeps the Operation of each function that was asked for. The solver is not used
-// otherwise once a Package is complete.
+// operations stores the Operation of each function that was queried. The mutex also protects
+// the solver, which has no other users after a Package is complete.
 type operations struct {
 	sync.Mutex
 	of map[*ssa.Function]*Operation
 }
 
-// Operation returns what is known of a function as an operation, which may be a synthetic one.
+// Operation returns the description of a function as an operation. The function may be a
+// synthetic one.
 func (p *Package) Operation(fn *ssa.Function) *Operation {
 	p.operations.Lock()
 	defer p.operations.Unlock()
@@ -47,8 +49,8 @@ func (p *Package) Operation(fn *ssa.Function) *Operation {
 	return o
 }
 
-// findContext finds which contexts a function asks, and gives to what it calls. What its caller
-// gives to it is for that to judge.
+// findContext finds the contexts that a function checks or passes to calls. It ignores the
+// contexts that the caller passes to the function, because the caller is responsible for these.
 func (p *Package) findContext(o *Operation, fn *ssa.Function) {
 	for _, use := range p.index(fn).contexts {
 		call, ok := use.call.(*ssa.Call)
@@ -82,8 +84,8 @@ func makesContext(call *ssa.Call) bool {
 	return results.Len() > 0 && vocab.IsContext(results.At(0).Type())
 }
 
-// outerContext returns the context of the functions around that one which a function literal
-// gives to a call was made of, or nil if nobody else may end that.
+// outerContext returns the context, of the functions around a function literal, from which a
+// context in the literal was derived. It returns nil if other code cannot end that context.
 func (p *Package) outerContext(given ssa.Value) ssa.Value {
 	ctx := Root(given)
 	if call, ok := ctx.(*ssa.Call); ok && attaches(&call.Call) && len(call.Call.Args) == 1 {
@@ -102,8 +104,9 @@ func (p *Package) outerContext(given ssa.Value) ssa.Value {
 	return nil
 }
 
-// captured returns what a value is that is read from a variable which a function literal
-// captures: all that is stored there. Of other values it is the value.
+// captured returns the possible values of a variable that a function literal captures, if the
+// given value is read from one: all values that are stored in it. Otherwise it returns the
+// value itself.
 func captured(v ssa.Value) []ssa.Value {
 	variable := v
 	if load, ok := v.(*ssa.UnOp); ok {
@@ -125,7 +128,7 @@ func captured(v ssa.Value) []ssa.Value {
 	}
 }
 
-// valuesOf returns what some stores store.
+// valuesOf returns the values of some stores.
 func valuesOf(stores []*ssa.Store) (values []ssa.Value) {
 	for _, store := range stores {
 		values = append(values, store.Val)
@@ -133,7 +136,8 @@ func valuesOf(stores []*ssa.Store) (values []ssa.Value) {
 	return values
 }
 
-// findAnswers finds what a function may return that answers a condition, and may fail.
+// findAnswers finds what a function may return, if its results are a bool, which answers a
+// condition, and an error.
 func (p *Package) findAnswers(o *Operation, fn *ssa.Function) {
 	results := fn.Signature.Results()
 	if results.Len() != 2 || !flow.IsBool(results.At(0).Type()) || !flow.IsError(results.At(1).Type()) {
@@ -147,8 +151,8 @@ func (p *Package) findAnswers(o *Operation, fn *ssa.Function) {
 	}
 }
 
-// FailsWith reports whether a function may return an error, or something besides an error, after a
-// call in it has failed.
+// FailsWith reports whether a function may return an error, or a result other than an error,
+// after a call in it has failed.
 func (p *Package) FailsWith(call *ssa.Call) bool {
 	p.operations.Lock()
 	defer p.operations.Unlock()
@@ -157,7 +161,7 @@ func (p *Package) FailsWith(call *ssa.Call) bool {
 		p.mayReturnError(call)
 }
 
-// mayReturnError reports whether a function may return an error after a call has failed.
+// mayReturnError reports whether a function may return an error after a call in it has failed.
 func (p *Package) mayReturnError(call *ssa.Call) bool {
 	if !flow.ReturnsError(call.Call.Signature()) {
 		return false
@@ -177,8 +181,9 @@ func (p *Package) mayReturnError(call *ssa.Call) bool {
 	return false
 }
 
-// IsTrappedBy reports whether a function that is called until it returns true, or false, has a
-// call whose failure makes it return the other and no error, and whose success may not.
+// IsTrappedBy reports whether a function that is called until it returns true, or until it
+// returns false, contains a call whose failure always makes it return the opposite and no
+// error, although a success of the call does not.
 func (p *Package) IsTrappedBy(fn *ssa.Function, until Success) bool {
 	p.operations.Lock()
 	defer p.operations.Unlock()

@@ -13,11 +13,11 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Package holds the attempts and summaries of one package. Once it is made, it may be used
-// concurrently.
+// A Package holds the attempts and summaries of one package. After it is complete, it may be
+// used concurrently.
 type Package struct {
 	Attempts   []*Attempt // in the order of the functions, inner loops first
-	Recursions []*Attempt // of functions that call themselves again when an operation failed
+	Recursions []*Attempt // functions that call themselves again after an operation has failed
 	Policies   *policies.Set
 
 	types     *types.Package
@@ -27,8 +27,8 @@ type Package struct {
 	imported  func(*types.Func) *Summary
 	summaries map[*ssa.Function]*Summary
 	indexes   map[*ssa.Function]*index
-	facts     sync.Map // by *types.Func: the summaries of other packages
-	complete  bool     // summaries and indexes do not change any more
+	facts     sync.Map // the summaries of other packages, by *types.Func
+	complete  bool     // summaries and indexes no longer change
 
 	methods    methods
 	operations operations
@@ -39,7 +39,7 @@ type Package struct {
 	}
 }
 
-// An index lists the instructions of a function that several questions ask for.
+// An index lists the instructions of a function that several queries need.
 type index struct {
 	waits    []Wait
 	stores   map[flow.Cell][]*ssa.Store
@@ -49,8 +49,8 @@ type index struct {
 	resets   []*ssa.Call                     // calls that restart a timer
 }
 
-// Find returns the attempts of the functions of a package, whose effects are given. imported
-// returns the summary of a function of another package, or nil if there is none.
+// Find returns the attempts of the functions of a package. imported returns the summary of a
+// function of another package, or nil if there is none.
 func Find(pkg *types.Package, fns []*ssa.Function, effects *effect.Package,
 	imported func(*types.Func) *Summary) *Package {
 	fns = slices.DeleteFunc(slices.Clone(fns), func(fn *ssa.Function) bool { return len(fn.Blocks) == 0 }) // in assembly

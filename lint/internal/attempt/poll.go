@@ -10,8 +10,9 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// IsEndlessPoll reports whether the loop asks at intervals what is outside of the process, or may
-// be, and is left by the answer alone, or by an error if the operation returns one.
+// IsEndlessPoll reports whether the loop polls, at intervals, something that is or may be
+// outside the process, and only the answer ends the loop, or an error if the operation returns
+// one.
 func (t *Attempt) IsEndlessPoll() bool {
 	const others = vocab.Receives | vocab.Asks | vocab.Random | vocab.Exits | vocab.Stops | vocab.Locks
 	if t.Never&SomeAnswer == 0 || known(&t.Op.Call).Is(others) || t.GivenContext() != nil || t.StaysInside() ||
@@ -19,12 +20,12 @@ func (t *Attempt) IsEndlessPoll() bool {
 		return false
 	}
 	if !t.Op.Call.IsInvoke() && effect.Callee(&t.Op.Call) == nil {
-		return false // a function value: its variables may count
+		return false // a function value, whose variables may count
 	}
 	return slices.ContainsFunc(t.Waits, func(w Wait) bool { return !w.Heeds })
 }
 
-// consumes reports whether the loop does more with the answer of the operation than to test it.
+// consumes reports whether the loop does more with the answer of the operation than test it.
 func (t *Attempt) consumes() bool {
 	j := &judge{p: t.pkg, run: t.Passed}
 	for i := range t.between(t.Passed) {

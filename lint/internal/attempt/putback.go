@@ -9,8 +9,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// PutsBack returns the sends of a function that put an item back into the channel that it was
-// received from whenever something failed, so that it is received again at once.
+// PutsBack returns the send statements of a function that, after every failure, put an item
+// back into the channel from which it was received, so that it is received again immediately.
 func (p *Package) PutsBack(fn *ssa.Function) (found []*ssa.Send) {
 	sends := func(instr ssa.Instruction) bool { _, ok := instr.(*ssa.Send); return ok }
 	for _, l := range loopsOf(fn, sends) {
@@ -31,7 +31,8 @@ func (p *Package) PutsBack(fn *ssa.Function) (found []*ssa.Send) {
 	return found
 }
 
-// receiveOf returns the receive of a value, or nil: an instruction with the channel as an operand.
+// receiveOf returns the instruction that received a value, or nil. The channel is an operand of
+// this instruction.
 func receiveOf(v ssa.Value) ssa.Instruction {
 	switch at := flow.Source(v, flow.Unpacked|flow.Renamed).(type) {
 	case *ssa.UnOp:
@@ -44,8 +45,8 @@ func receiveOf(v ssa.Value) ssa.Instruction {
 	return nil
 }
 
-// isSameChannel reports whether a receive is from a channel: the same value, or read from the same
-// place.
+// isSameChannel reports whether a receive uses the given channel: the same value, or a value
+// that is read from the same memory.
 func isSameChannel(receive ssa.Instruction, ch ssa.Value) bool {
 	return slices.ContainsFunc(receive.Operands(nil), func(operand *ssa.Value) bool {
 		if *operand == ch {
@@ -62,8 +63,9 @@ func isSameChannel(receive ssa.Instruction, ch ssa.Value) bool {
 	})
 }
 
-// failureOnly returns where the failure of a call leads to an item being sent that was received, or
-// nil if anything else decides that, such as how often it failed.
+// failureOnly returns the block in which the failure of a call leads to the send of a received
+// item. It returns nil if anything else decides whether the item is sent, such as the number of
+// failures.
 func failureOnly(receive ssa.Instruction, send *ssa.Send) (failed *ssa.BasicBlock) {
 	for b := send.Block(); b != receive.Block(); b = b.Idom() {
 		if b.Idom() == nil {
@@ -75,7 +77,7 @@ func failureOnly(receive ssa.Instruction, send *ssa.Send) (failed *ssa.BasicBloc
 		}
 		cmp, ok := branch.Cond.(*ssa.BinOp)
 		switch {
-		case isPartOf(branch.Cond, receive), ok && isPartOf(cmp.X, receive): // it was received
+		case isPartOf(branch.Cond, receive), ok && isPartOf(cmp.X, receive): // a value was received
 		case !ok || !flow.IsError(cmp.X.Type()) || !flow.IsNil(cmp.Y):
 			return nil
 		case flow.IsFailure(cmp.X, b):
@@ -91,8 +93,8 @@ func isPartOf(v ssa.Value, of ssa.Instruction) bool {
 	return ok && x.Tuple == of.(ssa.Value)
 }
 
-// pausesBetween reports whether anything in the loop waits besides a receive, or may do so after a
-// failure, or may leave the loop between a send and the receive.
+// pausesBetween reports whether the loop contains another wait than the receive, may block
+// after a failure, or may be left between the send and the receive.
 func (p *Package) pausesBetween(l *flow.Loop, failed *ssa.BasicBlock, send *ssa.Send, receive ssa.Instruction) bool {
 	others := func(w Wait) bool { return w.At != receive && l.Has(w.At.Block()) }
 	if slices.ContainsFunc(p.index(send.Parent()).waits, others) {

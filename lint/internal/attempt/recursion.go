@@ -10,21 +10,22 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Recursion is how a function calls itself after the failure of an operation.
+// A Recursion describes how a function calls itself after an operation has failed.
 type Recursion struct {
-	Calls   []*ssa.Call // those that follow the failure
+	Calls   []*ssa.Call // the calls that follow a failure
 	between set         // the blocks between two executions of the operation
 }
 
-// has reports whether the function calls itself by a call. The receiver may be nil.
+// has reports whether the call is one of the recursive calls. The receiver may be nil.
 func (r *Recursion) has(call *ssa.Call) bool { return r != nil && slices.Contains(r.Calls, call) }
 
-// leads reports whether a block of a recursion is between two executions of the operation.
+// leads reports whether the attempt is a recursion and a block is between two executions of the
+// operation.
 func (t *Attempt) leads(b *ssa.BasicBlock) bool { return t.Recursion != nil && t.Recursion.between[b] }
 
-// findRecursions returns the operations of a function after whose failure, and only then, the
-// function calls itself, with the same context if it is given one. Their Loop is the whole
-// function.
+// findRecursions returns the operations of a function after whose failure the function calls
+// itself, but not after their success. If a recursive call takes a context, it must be the same
+// one. The Loop of such an attempt is the whole function.
 func (p *Package) findRecursions(fn *ssa.Function) (found []*Attempt) {
 	var again, ops []*ssa.Call
 	for _, b := range fn.Blocks {
@@ -56,7 +57,7 @@ func (p *Package) findRecursions(fn *ssa.Function) (found []*Attempt) {
 	return found
 }
 
-// recursion returns the attempt that an operation is, or nil.
+// recursion returns the attempt of a recursion whose operation is op, or nil.
 func (p *Package) recursion(whole *flow.Loop, op *ssa.Call, again []*ssa.Call) *Attempt {
 	e := p.endings(op)[0]
 	if e.until == Unclear {
@@ -103,24 +104,24 @@ func (p *Package) recursion(whole *flow.Loop, op *ssa.Call, again []*ssa.Call) *
 	return t
 }
 
-// callsAgain reports whether a recursion starts again in a block.
+// callsAgain reports whether a block contains a recursive call.
 func (t *Attempt) callsAgain(b *ssa.BasicBlock) bool {
 	return t.Recursion != nil &&
 		slices.ContainsFunc(t.Recursion.Calls, func(call *ssa.Call) bool { return call.Block() == b })
 }
 
-// passesOn reports whether a call gives its own function the arguments that that was given.
+// passesOn reports whether a recursive call passes the arguments of its own function unchanged.
 func passesOn(call *ssa.Call) bool {
 	for i, param := range call.Parent().Params {
-		if flow.Source(call.Call.Args[i], flow.Kept) != ssa.Value(param) { // literals may share it
+		if flow.Source(call.Call.Args[i], flow.Kept) != ssa.Value(param) { // function literals may share the variable
 			return false
 		}
 	}
 	return true
 }
 
-// comesBack reports whether the function, called again, executes the operation again: what decides
-// that is the same each time.
+// comesBack reports whether a recursive call executes the operation again, because the
+// conditions that decide this do not change.
 func (t *Attempt) comesBack() bool {
 	j := &judge{p: t.pkg, fn: t.Fn}
 	before := flow.Before([]*ssa.BasicBlock{t.Op.Block()}, flow.EveryEdge)
@@ -144,8 +145,8 @@ func (t *Attempt) comesBack() bool {
 	return true
 }
 
-// IsEndlessRecursion reports whether a recursion never stops: nothing but a success ends it, and
-// nothing is seen that may change what the operation depends on.
+// IsEndlessRecursion reports whether a recursion never stops: only a success ends it, and no
+// code is visible that may change what the operation depends on.
 func (t *Attempt) IsEndlessRecursion() bool {
 	return t.Endless() != nil && t.sharedDoubts() > vocab.Named
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// state returns what the result of a call depends on besides its arguments, and apart from that
-// what is in objects: those that the iteration makes start again, and those that the operation
-// has returned are its answer.
+// state returns what the result of a call depends on in addition to its arguments. inObjects is
+// the part that depends on the content of objects. Objects that each iteration creates again
+// are Renewed, and objects that the operation has returned belong to its answer.
 func (j *judge) state(call *ssa.Call) (state, inObjects Why) {
 	state = j.p.summaryOf(&call.Call).State
 	const kept = Count | Flag
@@ -36,8 +36,8 @@ func (j *judge) state(call *ssa.Call) (state, inObjects Why) {
 	return state &^ kept, inObjects
 }
 
-// isOwnObject reports whether each iteration makes an object that leads to no other, and that the
-// operation does not change.
+// isOwnObject reports whether each iteration creates an object that has no references to other
+// objects and that the operation does not change.
 func (j *judge) isOwnObject(v ssa.Value) bool {
 	switch made := v.(type) {
 	case *ssa.Alloc:
@@ -54,7 +54,7 @@ func (j *judge) isOwnObject(v ssa.Value) bool {
 		!slices.ContainsFunc(j.run.Op.Operands(nil), func(o *ssa.Value) bool { return *o != nil && objectOf(*o) == v })
 }
 
-// isConstructor reports whether a function only returns an object that it makes.
+// isConstructor reports whether a function only creates and returns an object.
 func isConstructor(fn *ssa.Function) bool {
 	for ret := range flow.Returns(fn) {
 		made, ok := ret.Results[0].(*ssa.Alloc)

@@ -10,10 +10,10 @@ import (
 type Retries struct {
 	Op      *ssa.Parameter
 	Until   Success
-	Endless bool           // nothing but a success, or the end of Context, ends the retries
-	Context *ssa.Parameter // the retries end when it ends; or nil
-	Wait    time.Duration  // the longest wait between attempts that nothing ends early; 0: there is none
-	Delay   *ssa.Parameter // says how long such a wait is, or nil
+	Endless bool           // only a success, or the end of Context, ends the retries
+	Context *ssa.Parameter // the context that ends the retries, or nil
+	Wait    time.Duration  // the longest wait between attempts that nothing ends early; 0: none
+	Delay   *ssa.Parameter // the duration of such a wait, or nil
 }
 
 // Retries returns how the function of an attempt retries one of its parameters, or nil.
@@ -22,12 +22,13 @@ func (t *Attempt) Retries() *Retries {
 	if op == nil || !t.IsRetry() {
 		return nil
 	}
-	// What its caller sets, or the operation returns with a failure, may be a limit.
+	// A value that the caller sets, or that the operation returns with a failure, may be a
+	// limit.
 	const chosen = adversary &^ (Setting | Answer)
 	j := &judge{p: t.pkg, run: t.Run}
 	r := &Retries{Op: op, Until: t.Until, Context: t.ending()}
 	if r.Until == InField {
-		r.Until = NoError // for callers it is the same
+		r.Until = NoError // this makes no difference to callers
 	}
 	if t.trap(j, chosen).Traps() {
 		r.Endless, r.Context = true, nil
@@ -35,7 +36,7 @@ func (t *Attempt) Retries() *Retries {
 		r.Endless = t.trap(j, chosen|Context).Traps()
 	}
 	if r.Endless && len(t.Waits) == 0 && t.OneClass() {
-		r.Endless = false // a conflict: one class of errors asks for the same at once
+		r.Endless = false // a conflict: one class of errors requires an immediate retry
 	}
 	for _, w := range t.Waits {
 		if w.Heeds {

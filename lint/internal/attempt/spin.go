@@ -9,18 +9,18 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Spin is how a failure of a daemon's operation leads back to the operation without a wait,
-// although a success waits, or the operation blocks until it succeeds.
+// A Spin describes how, after a failure, a daemon repeats its operation without a wait,
+// although it waits after a success, or although the operation blocks until it succeeds.
 type Spin struct {
-	Skipped  ssa.Instruction // the wait after a success that the failure passes by, or nil
-	Persists bool            // what has failed once fails each time
+	Skipped  ssa.Instruction // the wait that only follows a success, or nil
+	Persists bool            // after one failure, the operation always fails
 	Evidence vocab.Evidence
 }
 
-// bounds are what ends a loop after a number of iterations, or a time.
+// bounds contains the reasons that end a loop after a number of iterations or a time.
 const bounds = Count | Clock | Item | Person
 
-// Spins returns how a daemon repeats its operation at once after a failure, or nil.
+// Spins returns how a daemon repeats its operation immediately after a failure, or nil.
 func (t *Attempt) Spins() *Spin {
 	s := t.spins()
 	if s == nil && t.ByField != nil {
@@ -29,7 +29,7 @@ func (t *Attempt) Spins() *Spin {
 	return s
 }
 
-// spins is Spins for one kind of failure.
+// spins does the same as Spins, for one kind of failure.
 func (t *Attempt) spins() *Spin {
 	if !t.IsDaemon() || !t.Fails() || t.Change != Same || !t.isInnermost() {
 		return nil
@@ -37,7 +37,7 @@ func (t *Attempt) spins() *Spin {
 	s := &Spin{Skipped: t.skipped()}
 	switch {
 	case s.Skipped == nil && !t.Known().Is(vocab.Persists|vocab.Blocks|vocab.Receives):
-		return nil // it may be what the loop is for, as in a test of load
+		return nil // this may be the purpose of the loop, as in a load test
 	case t.decided()&bounds != 0, t.OneClass(), !t.isHurriedDaemon():
 		return nil
 	}
@@ -45,7 +45,7 @@ func (t *Attempt) spins() *Spin {
 	return s
 }
 
-// spinEvidence returns the evidence that the failures come one after another.
+// spinEvidence returns the evidence that failures follow each other immediately.
 func (t *Attempt) spinEvidence(s *Spin) vocab.Evidence {
 	k := t.Known()
 	switch {
@@ -55,14 +55,15 @@ func (t *Attempt) spinEvidence(s *Spin) vocab.Evidence {
 	case t.LeavesProcess() && k.Is(vocab.Blocks), s.Skipped != nil && t.isExternal():
 		return vocab.Library
 	case k.Is(vocab.Blocks) && t.Traps() && !t.IsSelective():
-		s.Persists = true // the end of what it is a method of is a failure that lasts
+		s.Persists = true // the end of the receiver is a permanent failure
 		return k.Evidence
 	}
 	return vocab.Named
 }
 
-// isExternal reports whether the operation is known to fail for reasons that the loop does not change: it
-// leaves the process, or the table knows it, as what reads a file.
+// isExternal reports whether the operation is known to fail for reasons that the loop does not
+// change: it leaves the process, or it is in the vocabulary, such as a function that reads a
+// file.
 func (t *Attempt) isExternal() bool {
 	return t.LeavesProcess() || t.Known().Evidence >= vocab.Library
 }
@@ -70,13 +71,13 @@ func (t *Attempt) isExternal() bool {
 // Blocks reports whether the operation blocks until it succeeds.
 func (t *Attempt) Blocks() bool { return t.Known().Is(vocab.Blocks) }
 
-// isInnermost reports whether no loop within the loop of the attempt has the operation.
+// isInnermost reports whether no loop inside the loop of the attempt contains the operation.
 func (t *Attempt) isInnermost() bool {
 	around := flow.Around(t.Op)
 	return around == nil || around.Header == t.Loop.Header
 }
 
-// skipped returns the first wait for a time that follows a success, or nil.
+// skipped returns the first timed wait that follows a success, or nil.
 func (t *Attempt) skipped() ssa.Instruction {
 	for _, w := range t.pkg.index(t.Fn).waits {
 		if w.Timed && w.Evidence >= vocab.Library && t.Loop.Has(w.At.Block()) && isOn(t.Passed, w.At.Block()) {
@@ -86,13 +87,13 @@ func (t *Attempt) skipped() ssa.Instruction {
 	return nil
 }
 
-// isHurriedDaemon reports whether some failure leads to the next execution without a pause, or a
-// call that may block.
+// isHurriedDaemon reports whether some failure can lead to the next execution without a pause
+// and without a call that may block.
 func (t *Attempt) isHurriedDaemon() bool {
 	if !t.Blocks() && t.pausesItself() {
 		return false
 	}
-	// What an operation returns next to its error is not set.
+	// The other results of a failed operation are not set.
 	const chosen = adversary &^ Answer
 	pauses := t.pausing()
 	slow := t.forced(func(b *ssa.BasicBlock, slow set) bool {
@@ -101,7 +102,7 @@ func (t *Attempt) isHurriedDaemon() bool {
 	return !slow[t.Op.Block()]
 }
 
-// blocksIn reports whether an instruction of a block, besides the operation, may block.
+// blocksIn reports whether an instruction of a block, other than the operation, may block.
 func (t *Attempt) blocksIn(b *ssa.BasicBlock) bool {
 	return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
 		switch instr := instr.(type) {
@@ -115,7 +116,7 @@ func (t *Attempt) blocksIn(b *ssa.BasicBlock) bool {
 }
 
 // mayBlock reports whether a call may block: it leaves the process, takes the next item, or is
-// not known.
+// unknown.
 func (p *Package) mayBlock(call *ssa.CallCommon) bool {
 	if _, builtin := call.Value.(*ssa.Builtin); builtin || contextAsked(call) != nil {
 		return false

@@ -14,13 +14,13 @@ import (
 // A Stop is a channel that asks a loop to end when it is closed.
 type Stop struct {
 	Channel  ssa.Value
-	Name     string // of the parameter or the field, or an empty string
-	Always   bool   // the loop asks it between any two attempts
+	Name     string // the name of the parameter or field, or ""
+	Always   bool   // the loop checks the channel between any two attempts
 	Evidence vocab.Evidence
 }
 
-// Stop returns the channel that asks the loop to end: one that it receives from to leave, else a
-// parameter of the function whose name says so; or nil.
+// Stop returns the channel that asks the loop to end, or nil. It is a channel from which the
+// loop receives before it is left, or otherwise a parameter of the function whose name says so.
 func (t *Attempt) Stop() *Stop {
 	for instr := range flow.Instructions(t.Loop.List) {
 		s, ok := instr.(*ssa.Select)
@@ -36,7 +36,7 @@ func (t *Attempt) Stop() *Stop {
 			case vocab.IsStopChannel(c.ch.Type()):
 				return stop
 			case !timed && !c.used:
-				stop.Evidence = vocab.Library // that something is received says enough
+				stop.Evidence = vocab.Library // it is sufficient that a value is received
 				return stop
 			}
 		}
@@ -49,8 +49,9 @@ func (t *Attempt) Stop() *Stop {
 	return nil
 }
 
-// isOwn reports whether a function may send on a channel, or close it: others wait for the function
-// then. A function literal that captures the channel may do so.
+// isOwn reports whether a function may send on a channel or close it. Other code then waits for
+// the function, not the reverse. The function may also do so in a function literal that
+// captures the channel.
 func isOwn(ch *ssa.Parameter) bool {
 	return slices.ContainsFunc(flow.Refs(ch), func(ref ssa.Instruction) bool {
 		switch ref := ref.(type) {
@@ -67,7 +68,7 @@ func isOwn(ch *ssa.Parameter) bool {
 	})
 }
 
-// channelName returns what the code calls a channel.
+// channelName returns the name of a channel in the source code.
 func channelName(ch ssa.Value) string {
 	switch ch := ch.(type) {
 	case *ssa.Parameter, *ssa.FreeVar:
@@ -103,8 +104,9 @@ func (t *Attempt) leadsOut(start *ssa.BasicBlock) bool {
 	return false
 }
 
-// Interrupts returns how long a wait lasts at most that only ends early with channels whose cases
-// go on as the timer's does, or 0: it ends with a context, or may end the loop.
+// Interrupts returns the maximum duration of a wait that only ends early by channels whose
+// cases continue like the case of the timer. It returns 0 if the wait ends with a context, or
+// may end the loop.
 func (t *Attempt) Interrupts(w Wait) (most time.Duration) {
 	s, ok := w.At.(*ssa.Select)
 	if !ok || !w.Timed {
@@ -133,8 +135,8 @@ func (t *Attempt) Interrupts(w Wait) (most time.Duration) {
 	return most
 }
 
-// joins reports whether a block leads to one of some others, and does nothing on the way that makes
-// a difference there.
+// joins reports whether a block leads to one of the other blocks, and changes nothing on the
+// path that matters there.
 func (t *Attempt) joins(b *ssa.BasicBlock, others map[*ssa.BasicBlock]bool) bool {
 	var from *ssa.BasicBlock
 	seen := set{}
@@ -159,7 +161,8 @@ func (t *Attempt) joins(b *ssa.BasicBlock, others map[*ssa.BasicBlock]bool) bool
 	return true
 }
 
-// changes reports whether an instruction changes a variable, or something that others can see.
+// changes reports whether an instruction changes a variable, or has an effect that other code
+// can observe.
 func (p *Package) changes(instr ssa.Instruction) bool {
 	_, stores := instr.(*ssa.Store)
 	return stores || p.effects.Acts(instr)

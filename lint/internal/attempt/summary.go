@@ -12,7 +12,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// Waiting is on how many paths a function waits.
+// Waiting describes on how many paths a function waits.
 type Waiting uint8
 
 // The values of Waiting.
@@ -22,38 +22,38 @@ const (
 	Always
 )
 
-// A Summary is what callers need to know of a function. The zero value is a function that only
-// computes. It is a fact of go/analysis.
+// A Summary contains what callers need to know about a function. The zero value describes a
+// function that only computes. Summary is a fact of go/analysis.
 type Summary struct {
-	Exits        bool // it never returns
-	FalseOnError bool // it returns false if and only if a call failed
-	NilOnError   bool // it returns nil if and only if a call failed
-	State        Why  // what its results depend on besides its arguments; 0 for a judge of errors
+	Exits        bool // the function never returns
+	FalseOnError bool // the function returns false if and only if a call in it failed
+	NilOnError   bool // the function returns nil if and only if a call in it failed
+	State        Why  // what its results depend on in addition to its arguments; 0 for a function that judges errors
 
-	Waits        Waiting       // for a time
-	Max          time.Duration // how long at most, besides MaxParameter
-	MaxParameter int           // the index of the parameter that says how long, or -1
-	Heeds        bool          // a wait ends with a context
-	Blocks       bool          // it may block for something else
+	Waits        Waiting       // whether it waits for a time
+	Max          time.Duration // the maximum wait, in addition to MaxParameter
+	MaxParameter int           // the index of the parameter with the duration of a wait, or -1
+	Heeds        bool          // a context ends a wait
+	Blocks       bool          // it may block for another reason
 
-	Roles vocab.Role // that it inherits from what it calls; Exits: a path does not return
+	Roles vocab.Role // the roles of the functions that it calls; Exits: some path does not return
 
-	known bool // there is a body, or a fact
+	known bool // the function has a body or a fact
 }
 
-// inherited are the roles that a function has if it calls one that has them.
+// inherited contains the roles that a function has if it calls a function with these roles.
 const inherited = vocab.Exits | vocab.Remote | vocab.Random | vocab.Asks | vocab.Locks
 
-// Is reports whether a function has one of some roles.
+// Is reports whether a function has one of the given roles.
 func (s *Summary) Is(roles vocab.Role) bool { return s.Roles&roles != 0 }
 
-// AFact marks a fact.
+// AFact marks Summary as a fact.
 func (*Summary) AFact() {}
 
-// unknown is the summary of a function if nothing is known about it.
+// unknown is the summary of a function about which nothing is known.
 var unknown = &Summary{State: Unknown, MaxParameter: -1}
 
-// summaryOf returns what is known of the callee of a call.
+// summaryOf returns the summary of a call's callee.
 func (p *Package) summaryOf(call *ssa.CallCommon) *Summary {
 	obj, fn := flow.StaticCallee(call)
 	switch {
@@ -65,7 +65,7 @@ func (p *Package) summaryOf(call *ssa.CallCommon) *Summary {
 	return unknown
 }
 
-// importedSummary returns what is known of a function of another package.
+// importedSummary returns the summary of a function of another package.
 func (p *Package) importedSummary(obj *types.Func) *Summary {
 	if s, ok := p.facts.Load(obj.Origin()); ok {
 		return s.(*Summary)
@@ -80,14 +80,14 @@ func (p *Package) importedSummary(obj *types.Func) *Summary {
 	return s
 }
 
-// summary returns the summary of a function with a body, callees first. A recursive call adds
-// nothing.
+// summary returns the summary of a function with a body. It summarizes callees first. A
+// recursive call adds nothing.
 func (p *Package) summary(fn *ssa.Function) *Summary {
 	if s := p.summaries[fn]; s != nil {
 		return s
 	}
 	if p.complete {
-		return unknown // nothing in the package calls it
+		return unknown // no function in the package calls it
 	}
 	s := &Summary{MaxParameter: -1, known: true}
 	p.summaries[fn] = s
@@ -106,7 +106,8 @@ func (p *Package) summary(fn *ssa.Function) *Summary {
 	return s
 }
 
-// summarizeFailure finds whether the only result of a function says that a call failed.
+// summarizeFailure finds whether the only result of a function reports that a call in it
+// failed.
 func (p *Package) summarizeFailure(fn *ssa.Function, s *Summary) {
 	results := fn.Signature.Results()
 	if results.Len() != 1 || fn.Object() == nil {
@@ -128,8 +129,8 @@ func (p *Package) summarizeFailure(fn *ssa.Function, s *Summary) {
 	}
 }
 
-// reportsFailure reports whether a function has a call after whose failure it returns one value
-// on all paths, and after whose success another.
+// reportsFailure reports whether a function contains a call after whose failure it returns one
+// value on all paths, and after whose success it returns another.
 func (p *Package) reportsFailure(fn *ssa.Function, failed, passed flow.Value) bool {
 	if p.returnsOtherwise(fn, failed) {
 		return false
@@ -147,8 +148,8 @@ func (p *Package) reportsFailure(fn *ssa.Function, failed, passed flow.Value) bo
 	return false
 }
 
-// returns reports whether a function returns want, and no error besides, after a call that ends
-// as assumed.
+// returns reports whether a function returns want, and no error in addition, after a call that
+// ends as assumed.
 func (p *Package) returns(call *ssa.Call, assume flow.Assumption, want flow.Value) bool {
 	fn := call.Parent()
 	run := p.flow.After(flow.Whole(fn), call, assume)
@@ -169,7 +170,8 @@ func (p *Package) returns(call *ssa.Call, assume flow.Assumption, want flow.Valu
 	return any
 }
 
-// returnsOtherwise reports whether a function returns a value where no error decides it.
+// returnsOtherwise reports whether a function also returns a value on a path that does not
+// depend on an error.
 func (p *Package) returnsOtherwise(fn *ssa.Function, value flow.Value) bool {
 	for ret := range flow.Returns(fn) {
 		b := ret.Block()
@@ -189,7 +191,7 @@ func (p *Package) returnsOtherwise(fn *ssa.Function, value flow.Value) bool {
 	return false
 }
 
-// A summarizer joins what the instructions of a function do.
+// A summarizer combines the effects of a function's instructions.
 type summarizer struct {
 	p     *Package
 	fn    *ssa.Function
@@ -211,13 +213,13 @@ func (m *summarizer) add(instr ssa.Instruction) {
 		m.wait(instr)
 	case *ssa.UnOp:
 		m.load(instr)
-	case *ssa.Go: // what it starts runs on its own
+	case *ssa.Go: // the goroutine runs independently
 	case ssa.CallInstruction:
 		m.call(instr)
 	}
 }
 
-// load adds what a load or a receive does.
+// load adds the effect of a load or a receive.
 func (m *summarizer) load(instr *ssa.UnOp) {
 	switch x := instr.X.(type) {
 	case *ssa.Global:
@@ -235,7 +237,7 @@ func (m *summarizer) load(instr *ssa.UnOp) {
 	}
 }
 
-// wait adds an instruction that may wait.
+// wait adds an instruction, if it may wait.
 func (m *summarizer) wait(instr ssa.Instruction) {
 	w, ok := m.p.wait(instr)
 	if !ok {
@@ -251,7 +253,7 @@ func (m *summarizer) wait(instr ssa.Instruction) {
 	m.limit(w)
 }
 
-// limit adds how long a wait is.
+// limit adds the maximum duration of a wait.
 func (m *summarizer) limit(w Wait) {
 	if i := w.parameter(); i >= 0 && m.s.MaxParameter < 0 {
 		m.s.MaxParameter = i
@@ -260,7 +262,7 @@ func (m *summarizer) limit(w Wait) {
 	m.s.Max = max(m.s.Max, w.Max)
 }
 
-// call adds what a call does.
+// call adds the effect of a call.
 func (m *summarizer) call(instr ssa.CallInstruction) {
 	common, s := instr.Common(), m.s
 	if _, builtin := common.Value.(*ssa.Builtin); builtin {
@@ -299,7 +301,7 @@ func (m *summarizer) call(instr ssa.CallInstruction) {
 	}
 }
 
-// passes reports whether all paths that return pass one of some blocks.
+// passes reports whether all paths to a return contain one of the given blocks.
 func (m *summarizer) passes(blocks map[*ssa.BasicBlock]bool) bool {
 	entry := m.fn.Blocks[0]
 	reached := flow.Reachable(entry, func(b *ssa.BasicBlock, _ int) bool { return !blocks[b] })
@@ -320,13 +322,13 @@ func isPartOfError(v ssa.Value) bool {
 	return v != nil
 }
 
-// isLocal reports whether an address is in a variable of the function.
+// isLocal reports whether an address is in a local variable of the function.
 func isLocal(v ssa.Value) bool {
 	_, local := flow.Source(v, flow.Addressed|flow.Sliced).(*ssa.Alloc)
 	return local
 }
 
-// Exported yields the summaries that tell packages which import this one more than nothing.
+// Exported yields the summaries that contain information for packages that import this one.
 func (p *Package) Exported() iter.Seq2[*types.Func, *Summary] {
 	return func(yield func(*types.Func, *Summary) bool) {
 		for fn, s := range p.summaries {
@@ -338,7 +340,7 @@ func (p *Package) Exported() iter.Seq2[*types.Func, *Summary] {
 	}
 }
 
-// isInformative reports whether a summary says more than that nothing is known.
+// isInformative reports whether a summary contains any information.
 func (s *Summary) isInformative() bool {
 	return s.Exits || s.FalseOnError || s.NilOnError || s.State&Unknown == 0 || s.Waits != Never || s.Blocks ||
 		s.Is(vocab.Remote|vocab.Random|vocab.Asks|vocab.Locks)

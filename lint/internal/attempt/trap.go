@@ -10,12 +10,12 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A set is a set of blocks.
+// A set is a set of basic blocks.
 type set map[*ssa.BasicBlock]bool
 
-// forced returns the least set of executed blocks of the loop that agrees with forces, which
-// reports whether a block belongs to it because it leads to those that are known to. The next
-// execution of the operation leads nowhere.
+// forced returns the least set of executed blocks of the loop that is consistent with forces.
+// forces reports whether a block belongs to the set because it leads to blocks that are known
+// to belong to it. The next execution of the operation does not lead to any block.
 func (t *Attempt) forced(forces func(b *ssa.BasicBlock, known set) bool) set {
 	known := set{}
 	var work []*ssa.BasicBlock
@@ -42,32 +42,34 @@ func (t *Attempt) forced(forces func(b *ssa.BasicBlock, known set) bool) set {
 	return known
 }
 
-// A Trap says whether a loop is ever left, and what decides that.
+// A Trap describes whether a loop is ever left, and what decides this.
 type Trap struct {
-	Never Outcomes // after these the loop is never left: they decide every branch that could leave
-	// Decisions are the branches of the run that may leave the loop for good, and may not.
+	Never Outcomes // the outcomes after which the loop is never left; they decide every branch that could leave it
+	// Decisions contains the branches of the run that may leave the loop permanently, but need
+	// not.
 	Decisions map[*ssa.BasicBlock]Why
 
-	missed *Missed // the last comparison that is never met
+	missed *Missed // the last comparison that is never satisfied
 }
 
-// Outcomes is a set: how an operation ends.
+// Outcomes is a set of ways in which an operation ends.
 type Outcomes uint8
 
 // The outcomes.
 const (
-	SomeFailure Outcomes = 1 << iota // some failure; some result if it is not known what a failure is
-	SomeAnswer                       // some result that is no failure, or is not known to be one
+	SomeFailure Outcomes = 1 << iota // some failure; or some result, if it is unknown which results are failures
+	SomeAnswer                       // some result that is not a failure, or is not known to be one
 )
 
 // Traps reports whether there is a failure after which the loop is never left.
 func (t Trap) Traps() bool { return t.Never&SomeFailure != 0 }
 
-// trap decides whether some failure can never leave the loop, if it decides all branches that
-// depend on nothing but chosen, and on which branches that depends. It is the
-// greatest fixpoint of: a block is trapped if all its executed successors in the loop are; if
-// its branch is chosen, one is enough. Returns, panics, edges that leave the loop, and calls
-// that may not return are not trapped.
+// trap decides whether there is a failure that never leaves the loop, if the failure decides
+// all branches that depend only on chosen. It also returns the branches on which the answer
+// depends. The result is the greatest fixed point of this rule: a block is trapped if all of
+// its executed successors in the loop are trapped. If the failure decides the branch of the
+// block, one trapped successor is sufficient. Returns, panics, edges that leave the loop, and
+// calls that may not return are not trapped.
 func (t *Attempt) trap(j *judge, chosen Why) Trap {
 	f := &freeing{t: t, j: j, chosen: chosen, Trap: Trap{Decisions: map[*ssa.BasicBlock]Why{}}}
 	free := t.forced(func(b *ssa.BasicBlock, free set) bool {
@@ -79,8 +81,8 @@ func (t *Attempt) trap(j *judge, chosen Why) Trap {
 	return f.Trap
 }
 
-// trapAnswers corrects Never for a loop that asks for an answer: what never leaves it is an
-// answer, since a failure does.
+// trapAnswers corrects Never for a loop that waits for an answer. A failure leaves this loop,
+// so the outcome that never leaves it is an answer.
 func (t *Attempt) trapAnswers() {
 	asks := t.IsByAnswer() || t.Ends == Polls && t.givesUp()
 	switch {
@@ -92,7 +94,7 @@ func (t *Attempt) trapAnswers() {
 	}
 }
 
-// A freeing is the search for the blocks that are not trapped, and what it has found.
+// A freeing finds the blocks that are not trapped, and holds its results.
 type freeing struct {
 	t      *Attempt
 	j      *judge
@@ -100,8 +102,8 @@ type freeing struct {
 	Trap
 }
 
-// isFree reports whether the loop is left from a block whatever the failure is, if it is left
-// from the blocks that are known to be free.
+// isFree reports whether the loop is left from a block after every failure, if it is left from
+// the blocks in free.
 func (f *freeing) isFree(b *ssa.BasicBlock, free set) bool {
 	out, in := 0, 0
 	for k, s := range b.Succs {
@@ -138,8 +140,8 @@ func (t *Attempt) mayStop(b *ssa.BasicBlock) bool {
 	return false
 }
 
-// mayStop reports whether a call may end the program or the goroutine. A logger may do so for
-// its fatal level only.
+// mayStop reports whether a call may end the program or the goroutine. A logger may do so only
+// for its fatal level, and does not count.
 func (p *Package) mayStop(call *ssa.CallCommon) bool {
 	k := known(call)
 	isTest := func(arg ssa.Value) bool { return vocab.MayFailTest(arg.Type()) }
@@ -147,8 +149,8 @@ func (p *Package) mayStop(call *ssa.CallCommon) bool {
 		!k.Is(vocab.Logs) && p.summaryOf(call).Is(vocab.Exits)
 }
 
-// pathToReturn returns the blocks from b by way of its successor s to a return, if little else
-// but a panic follows, or nil.
+// pathToReturn returns the blocks from b through its successor s to a return, or nil. Apart
+// from panics, little other code may follow.
 func pathToReturn(b, s *ssa.BasicBlock) []*ssa.BasicBlock {
 	path := []*ssa.BasicBlock{b, s}
 	for range 4 {
@@ -168,7 +170,8 @@ func pathToReturn(b, s *ssa.BasicBlock) []*ssa.BasicBlock {
 	return nil
 }
 
-// returned returns the return at the end of a path, and what is known of its results.
+// returned returns the return instruction at the end of a path, and what is known about its
+// results.
 func returned(run *flow.Run, path []*ssa.BasicBlock) (ret *ssa.Return, results []flow.Value) {
 	from, to := path[len(path)-2], path[len(path)-1]
 	ret = to.Instrs[len(to.Instrs)-1].(*ssa.Return)
@@ -187,8 +190,9 @@ func returned(run *flow.Run, path []*ssa.BasicBlock) (ret *ssa.Return, results [
 	return ret, results
 }
 
-// stored returns what a path stores last in the local variable that a load reads: a result, if
-// the function defers calls. If there is none, it returns the load.
+// stored returns the last value that a path stores in the local variable that a load reads.
+// Named results are such variables if the function defers calls. If the path stores no value,
+// stored returns the load.
 func stored(path []*ssa.BasicBlock, load *ssa.UnOp) ssa.Value {
 	variable, ok := load.X.(*ssa.Alloc)
 	if !ok || flow.Escapes(variable) {
@@ -204,14 +208,14 @@ func stored(path []*ssa.BasicBlock, load *ssa.UnOp) ssa.Value {
 	return load
 }
 
-// OneClass reports whether just one class of errors is trapped: a branch on the error leaves
-// the loop for all others.
+// OneClass reports whether only one class of errors is trapped, because a branch on the error
+// leaves the loop for all other errors.
 func (t *Attempt) OneClass() bool {
 	j := &judge{p: t.pkg, run: t.Run}
 	for branch := range t.Run.Branches() {
 		b := branch.Block()
 		if !t.Run.Takes(b, 0) || !t.Run.Takes(b, 1) {
-			continue // all failures take one edge
+			continue // all failures take the same edge
 		}
 		if !t.mayLeave(b.Succs[0]) && !t.mayLeave(b.Succs[1]) {
 			continue
@@ -223,13 +227,13 @@ func (t *Attempt) OneClass() bool {
 	return false
 }
 
-// mayLeave reports whether the loop is left after a block, or may be by a call in it.
+// mayLeave reports whether the loop is left after a block, or may be left by a call in it.
 func (t *Attempt) mayLeave(b *ssa.BasicBlock) bool {
 	return !t.Loop.Has(b) || !t.Run.Repeats(b) && !t.leads(b) || t.mayStop(b)
 }
 
-// included returns the edge of a branch that one class of errors takes, as opposed to all
-// others, or -1.
+// included returns the edge of a branch that one class of errors takes, while all other errors
+// take the other edge. It returns -1 if there is none.
 func (t *Attempt) included(b *ssa.BasicBlock, why Why) int {
 	branch := flow.Branch(b)
 	if branch == nil || why&Class == 0 {

@@ -13,21 +13,21 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// NoLimit is the longest duration of a wait whose duration is not known.
+// NoLimit is the maximum duration of a wait whose duration is unknown.
 const NoLimit = time.Duration(math.MaxInt64)
 
 // A Wait is an instruction that blocks for a time.
 type Wait struct {
 	At       ssa.Instruction
-	Max      time.Duration // how long it waits at most; NoLimit if that is not known
-	Delay    ssa.Value     // a duration alone says how long it waits, unless a context ends; or nil
-	Timed    bool          // it ends at a time, if nothing ends it earlier
+	Max      time.Duration // the maximum duration; NoLimit if it is unknown
+	Delay    ssa.Value     // the duration, if only this and the end of a context end the wait; or nil
+	Timed    bool          // it ends at a certain time, unless something ends it earlier
 	Heeds    bool          // it ends early with a context, or with something that may be one
 	Always   bool          // it waits whenever it is executed
 	Evidence vocab.Evidence
 }
 
-// waits returns the waits on the way from Op to its next execution.
+// waits returns the waits between Op and its next execution.
 func (t *Attempt) waits() (waits []Wait) {
 	for _, w := range t.pkg.index(t.Fn).waits {
 		b := w.At.Block()
@@ -39,10 +39,11 @@ func (t *Attempt) waits() (waits []Wait) {
 	return waits
 }
 
-// isOn reports whether a block is on the way to the next execution.
+// isOn reports whether a block is on a path to the next execution.
 func isOn(run *flow.Run, b *ssa.BasicBlock) bool { return run.IsReached(b) && run.Repeats(b) }
 
-// wait returns the wait that an instruction is, if it blocks.
+// wait returns the wait that an instruction represents. The second result is false if the
+// instruction does not block.
 func (p *Package) wait(instr ssa.Instruction) (Wait, bool) {
 	w := Wait{At: instr, Always: true, Evidence: vocab.Proven}
 	var channels []ssa.Value
@@ -66,7 +67,7 @@ func (p *Package) wait(instr ssa.Instruction) (Wait, bool) {
 	default:
 		return w, false
 	}
-	given := 0 // channels, besides channels of contexts
+	given := 0 // the number of channels that do not belong to contexts
 	for _, ch := range channels {
 		delay, timed := delayOf(ch)
 		w.Max = max(w.Max, Longest(delay))
@@ -81,7 +82,7 @@ func (p *Package) wait(instr ssa.Instruction) (Wait, bool) {
 	return w, true
 }
 
-// calledWait returns the wait that a call is.
+// calledWait returns the wait that a call represents.
 func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 	common := call.Common()
 	k, s := knownCall(common), p.summaryOf(common)
@@ -102,7 +103,7 @@ func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 			w.Delay = common.Args[s.MaxParameter]
 			w.Max = max(w.Max, Longest(w.Delay))
 		}
-		// What it returns may be that it was interrupted.
+		// The result may report that the wait was interrupted.
 		w.Heeds = s.Heeds || s.Blocks || !w.Always || GivenContext(common) != nil ||
 			common.Signature().Results().Len() > 0
 		return w, true
@@ -113,8 +114,8 @@ func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 	return w, false
 }
 
-// knownCall is known for a call that may also be of a function value: one that is given how
-// long to wait, and returns nothing, may be named like what waits.
+// knownCall returns what is known about a call, which may also be the call of a function value.
+// A function value that takes only a duration and returns nothing is assumed to wait.
 func knownCall(call *ssa.CallCommon) vocab.Known {
 	sig := call.Signature()
 	if call.IsInvoke() || call.StaticCallee() != nil || sig.Results().Len() > 0 || sig.Params().Len() != 1 ||
@@ -124,7 +125,7 @@ func knownCall(call *ssa.CallCommon) vocab.Known {
 	return vocab.Known{Role: vocab.Waits, Duration: 0, Evidence: vocab.Named}
 }
 
-// isStopped reports whether a receive only empties the channel of a timer that has run out.
+// isStopped reports whether a receive only drains the channel of a timer that has expired.
 func isStopped(receive *ssa.UnOp) bool {
 	load, ok := receive.X.(*ssa.UnOp)
 	if !ok || timerOf(load) == nil || len(receive.Block().Preds) != 1 {
@@ -142,7 +143,7 @@ func isStopped(receive *ssa.UnOp) bool {
 	return ok && known(&call.Call).Is(vocab.Cleans) && flow.Variable(call.Call.Args[0]) == flow.Variable(timerOf(load))
 }
 
-// durationAt returns the argument of a call that is a number, or nil.
+// durationAt returns the argument of a call at an index if it is a number, or nil.
 func durationAt(call *ssa.CallCommon, index int) ssa.Value {
 	args := flow.Arguments(call)
 	if index < 0 || index >= len(args) || !isNumber(args[index].Type()) {
@@ -151,8 +152,8 @@ func durationAt(call *ssa.CallCommon, index int) ssa.Value {
 	return args[index]
 }
 
-// delayOf reports whether a channel belongs to a timer or a ticker, and when it comes at the
-// latest, or nil.
+// delayOf reports whether a channel belongs to a timer or a ticker. It also returns the maximum
+// delay until a value arrives, or nil.
 func delayOf(ch ssa.Value) (delay ssa.Value, timed bool) {
 	switch ch := ch.(type) {
 	case *ssa.Call:
@@ -170,13 +171,13 @@ func delayOf(ch ssa.Value) (delay ssa.Value, timed bool) {
 	return nil, false
 }
 
-// isOfTimes reports whether t is a channel of times: a clock sends on it.
+// isOfTimes reports whether t is a channel of times, on which a clock sends.
 func isOfTimes(t types.Type) bool {
 	ch, ok := t.Underlying().(*types.Chan)
 	return ok && vocab.IsTime(ch.Elem())
 }
 
-// Longest returns an upper bound of a duration: NoLimit if none is known.
+// Longest returns an upper bound of a duration, or NoLimit if none is known.
 func Longest(v ssa.Value) time.Duration {
 	x := newNumbers()
 	x.most = true
@@ -186,8 +187,8 @@ func Longest(v ssa.Value) time.Duration {
 	return NoLimit
 }
 
-// Unit returns what the duration of a wait is a multiple of, as time.Second, or an hour if that
-// is not known.
+// Unit returns the constant factor of a wait's duration, such as time.Second, or an hour if it
+// is unknown.
 func (w Wait) Unit() time.Duration {
 	if product, ok := flow.Source(w.Delay, flow.Renamed|flow.Converted).(*ssa.BinOp); ok && product.Op == token.MUL {
 		for _, factor := range []ssa.Value{product.X, product.Y} {
@@ -199,7 +200,8 @@ func (w Wait) Unit() time.Duration {
 	return time.Hour
 }
 
-// parameter returns the index of the parameter of its function that says how long it waits, or -1.
+// parameter returns the index of the parameter, of the wait's function, that contains its
+// duration, or -1.
 func (w Wait) parameter() int {
 	p, _ := flow.Source(w.Delay, flow.Renamed|flow.Converted).(*ssa.Parameter)
 	return slices.Index(w.At.Parent().Params, p)

@@ -12,16 +12,16 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Why is what a branch depends on: a set.
+// A Why is the set of the things on which a branch depends.
 type Why uint32
 
 // The elements of a Why.
 const (
 	Outcome Why = 1 << iota // whether the operation failed
-	Class                   // which error it returned
+	Class                   // which error the operation returned
 	Answer                  // another result of the operation
-	Fixed                   // the same in each iteration
-	Setting                 // a parameter, or a field that is only set in construction
+	Fixed                   // values that are the same in each iteration
+	Setting                 // a parameter, or a field that is set only during construction
 	Other                   // whether another operation of the loop failed
 	Count                   // memory that an iteration changes
 	Clock                   // the time
@@ -29,30 +29,31 @@ const (
 	Signal                  // a channel, or a function that reports a request to stop
 	Flag                    // memory that other functions may change
 	Item                    // the next of several items
-	Awaited                 // a timer that is made in the loop: it always comes
-	Unknown                 // a call that is not known
-	Person                  // what a person answered
-	Renewed                 // a count, a timer or an object that each iteration starts again
+	Awaited                 // a timer that is created in the loop; it always fires
+	Unknown                 // an unknown call
+	Person                  // the answer of a person
+	Renewed                 // a count, a timer or an object that each iteration resets
 	Dead                    // a context that never ends
 )
 
-// adversary is what the failure itself decides: some failure takes the worse branch each time.
+// adversary contains everything that the failure itself decides: a branch on it may take the
+// worse edge each time.
 const adversary = Outcome | Class | Answer | Fixed | Setting | Awaited | Renewed | Dead
 
-// A judge finds what values depend on. Without a run it looks at a whole function.
+// A judge finds what values depend on. Without a run, it considers a whole function.
 //
-// Values that depend on each other get the least sets that agree: each round adds to
-// what the round before has found, until nothing is added.
+// Values that depend on each other get the least consistent sets. Each round adds to the
+// results of the previous round, until a round adds nothing.
 type judge struct {
 	p   *Package
-	fn  *ssa.Function // if there is no run
+	fn  *ssa.Function // set if there is no run
 	run *flow.Run
 
 	found map[ssa.Value]Why
-	final map[ssa.Value]bool // what found has of it is all
-	round map[ssa.Value]bool // the values of the round that is under way; nil if there is none
-	grown bool               // this round has added something
-	met   bool               // in this round, more than one value depends on another
+	final map[ssa.Value]bool // the entry in found is complete
+	round map[ssa.Value]bool // the values that the current round has visited; nil if there is no current round
+	grown bool               // the current round has added something
+	met   bool               // in the current round, more than one value depends on another
 }
 
 // why returns what a value depends on.
@@ -85,7 +86,7 @@ func (j *judge) why(v ssa.Value) Why {
 	return j.found[v]
 }
 
-// look looks at a value once in each round.
+// look visits a value once in each round.
 func (j *judge) look(v ssa.Value) Why {
 	if j.final[v] {
 		return j.found[v]
@@ -101,7 +102,7 @@ func (j *judge) look(v ssa.Value) Why {
 	return w
 }
 
-// has reports whether a block belongs to what is judged.
+// has reports whether a block belongs to the code that is judged.
 func (j *judge) has(b *ssa.BasicBlock) bool { return j.run == nil || j.run.Loop.Has(b) }
 
 func (j *judge) isReached(b *ssa.BasicBlock) bool {
@@ -185,7 +186,7 @@ func (j *judge) extract(v *ssa.Extract) Why {
 			return Class | Answer
 		case flow.IsError(v.Type()) && isOperation(tuple):
 			if known(&tuple.Call).Is(vocab.Makes) && j.all(tuple.Call.Args...)&^(Fixed|Setting|Flag) == 0 {
-				return Fixed // it made the same before
+				return Fixed // the same value as in earlier iterations
 			}
 			return Other
 		}
@@ -196,7 +197,7 @@ func (j *judge) extract(v *ssa.Extract) Why {
 func (j *judge) binary(v *ssa.BinOp) Why {
 	if x, ok := v.X.(*ssa.Extract); ok && x.Index == 0 {
 		if s, ok := x.Tuple.(*ssa.Select); ok {
-			return j.choice(s) // all cases are one decision: any may come first
+			return j.choice(s) // all cases are one decision, because any may be first
 		}
 	}
 	w := j.all(v.X, v.Y)
@@ -204,7 +205,7 @@ func (j *judge) binary(v *ssa.BinOp) Why {
 		w |= Renewed
 	}
 	if w&Outcome != 0 && flow.IsError(v.X.Type()) && !flow.IsNil(v.Y) {
-		w |= Class // compared with one error
+		w |= Class // compared with a particular error
 	}
 	return w
 }
@@ -230,17 +231,18 @@ func (j *judge) lookup(v *ssa.Lookup) Why {
 	return w
 }
 
-// phi joins what the executed edges bring, and what decides between them.
+// phi combines what the values from the executed edges depend on, and what decides between
+// these edges.
 func (j *judge) phi(v *ssa.Phi) (w Why) {
 	b := v.Block()
 	switch b.Comment {
 	case "rangeindex.loop", "rangeiter.loop", "rangechan.loop":
 		if w := j.ranged(v); w&(Answer|Class) != 0 && j.run != nil && b != j.run.Loop.Header {
-			return w // a search of the answer
+			return w // a search in the answer
 		}
 		return Item
 	}
-	var ways []*ssa.BasicBlock // from which the run enters the block
+	var ways []*ssa.BasicBlock // predecessors from which the run enters the block
 	values := map[ssa.Value]bool{}
 	for i, e := range v.Edges {
 		if !j.enters(b, i) {
@@ -271,8 +273,8 @@ func (j *judge) phi(v *ssa.Phi) (w Why) {
 	return w | Fixed
 }
 
-// between returns what the branches depend on that decide which of several ways a run goes:
-// those after the last block that dominates all of them.
+// between returns what the branches depend on that decide between several paths of a run. These
+// are the branches after the last block that dominates all of the paths.
 func (j *judge) between(ways []*ssa.BasicBlock) (w Why) {
 	d := ways[0]
 	for d != nil && slices.ContainsFunc(ways, func(b *ssa.BasicBlock) bool { return !d.Dominates(b) }) {
@@ -290,7 +292,7 @@ func (j *judge) between(ways []*ssa.BasicBlock) (w Why) {
 	return w
 }
 
-// ranged returns what the list depends on over whose indexes a variable ranges.
+// ranged returns what a list depends on, if a variable ranges over its indexes.
 func (j *judge) ranged(index *ssa.Phi) (w Why) {
 	for _, e := range index.Edges {
 		for _, ref := range flow.Refs(e) {

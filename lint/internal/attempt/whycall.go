@@ -35,14 +35,14 @@ func (j *judge) call(call *ssa.Call) Why {
 	case k.Is(vocab.Asks):
 		return w | Person
 	case k.Is(vocab.Stops) && ofError:
-		return w | Class | Signal // somebody has asked to stop
+		return w | Class | Signal // other code has asked to stop
 	case k.Is(vocab.Random | vocab.Receives):
 		return w | Unknown
 	}
 	return w | j.result(call, k, w, ofError)
 }
 
-// context returns what the end of a context is.
+// context returns what the end of a context depends on.
 func (j *judge) context(ctx ssa.Value) Why {
 	if j.p.NeverEnds(ctx) {
 		return Fixed | Dead
@@ -50,15 +50,15 @@ func (j *judge) context(ctx ssa.Value) Why {
 	return Context
 }
 
-// result returns what the result of a call depends on besides w, which its arguments depend on.
-// ofError reports that it is given the error of the operation.
+// result returns what the result of a call depends on in addition to w, which contains what its
+// arguments depend on. ofError reports that the call takes the error of the operation.
 func (j *judge) result(at *ssa.Call, k vocab.Known, w Why, ofError bool) Why {
 	call := &at.Call
 	known := j.p.summaryOf(call).known
 	state, inObjects := j.state(at)
 	switch {
 	case ofError && !call.IsInvoke() && call.StaticCallee() == nil:
-		return Class | Unknown // a function value that judges the error, perhaps by more
+		return Class | Unknown // a function value that judges the error, perhaps also by other criteria
 	case k.Is(vocab.Pure), known && state == 0:
 		if inObjects == 0 && (ofError || w&Outcome != 0) {
 			return Class
@@ -69,12 +69,12 @@ func (j *judge) result(at *ssa.Call, k vocab.Known, w Why, ofError bool) Why {
 	case known:
 		return state | inObjects
 	case w&Answer != 0 && w&^adversary == 0:
-		return 0 // asked of the answer
+		return 0 // a question about the answer
 	}
 	return Unknown
 }
 
-// isOther reports whether a call is another operation of the loop, whose error it returns.
+// isOther reports whether a call is another operation of the loop, and returns an error.
 func (j *judge) isOther(call *ssa.Call) bool {
 	if !flow.IsError(call.Type()) || !isOperation(call) {
 		return false
@@ -88,7 +88,7 @@ func (j *judge) isOther(call *ssa.Call) bool {
 	return !j.p.summaryOf(call.Common()).known || state&^Flag != 0
 }
 
-// judgesError reports whether a call is given the operation's error, or is a method of it.
+// judgesError reports whether a call takes the error of the operation, or is a method of it.
 func (j *judge) judgesError(call *ssa.CallCommon) bool {
 	if call.IsInvoke() {
 		return flow.IsErrorLike(call.Value.Type()) && j.why(call.Value)&(Outcome|Class) != 0
@@ -125,7 +125,7 @@ func (j *judge) load(v *ssa.UnOp) Why {
 		return Flag
 	}
 	if w := j.why(v.X); w&(Outcome|Class) != 0 {
-		return w // part of what the operation returned
+		return w // a part of the operation's result
 	}
 	return j.why(v.X) | Flag
 }
@@ -139,10 +139,10 @@ func (j *judge) field(x *ssa.FieldAddr) Why {
 		_, constant := arg.(*ssa.Const)
 		return !constant && objectOf(arg) == objectOf(x)
 	}) {
-		return base | Class | Answer // the operation fills it
+		return base | Class | Answer // the operation sets it
 	}
 	if base&(Outcome|Class) != 0 {
-		return base | Class // a field of what the operation returned
+		return base | Class // a field of the operation's result
 	}
 	if f := flow.FieldOf(x); f != nil && (j.p.effects.IsConstant(x) || j.isFrozen(x)) {
 		return base | Fixed | Setting
@@ -157,7 +157,8 @@ func (j *judge) field(x *ssa.FieldAddr) Why {
 	return base | Flag
 }
 
-// isFrozen reports whether only a success of the operation, or what undoes it, sets a field.
+// isFrozen reports whether only a success of the operation, or code that reverts its effect,
+// sets a field.
 func (j *judge) isFrozen(x *ssa.FieldAddr) bool {
 	if flow.FieldOf(x).Exported() || j.run == nil {
 		return false
@@ -186,7 +187,7 @@ func isUnset(v ssa.Value) bool {
 	return ok && (c.Value == nil || flow.IsBool(c.Type()) && c.Value.ExactString() == "false")
 }
 
-// variable joins what is stored in a local variable within the loop.
+// variable combines what the values depend on that are stored in a local variable in the loop.
 func (j *judge) variable(v *ssa.Alloc) Why {
 	w := Fixed
 	for _, store := range flow.Stores(v) {
@@ -210,7 +211,8 @@ func (j *judge) variable(v *ssa.Alloc) Why {
 	return w
 }
 
-// shared returns what a use of the address of a variable adds to what it depends on.
+// shared returns what a use of a variable's address adds to the things on which the variable
+// depends.
 func (j *judge) shared(v *ssa.Alloc, ref ssa.Instruction) Why {
 	switch ref := ref.(type) {
 	case *ssa.MakeClosure:
@@ -235,7 +237,7 @@ func (j *judge) shared(v *ssa.Alloc, ref ssa.Instruction) Why {
 	return 0
 }
 
-// target returns what a variable depends on whose address a call is given.
+// target returns what a variable depends on if a call takes its address.
 func (j *judge) target(call *ssa.Call) Why {
 	if call == j.op() {
 		return Class | Answer
@@ -243,7 +245,8 @@ func (j *judge) target(call *ssa.Call) Why {
 	return j.why(call)
 }
 
-// isGiven reports whether a function literal is an argument of the operation, or the operation.
+// isGiven reports whether a function literal is an argument of the operation, or the operation
+// itself.
 func (j *judge) isGiven(literal *ssa.MakeClosure) bool {
 	op := j.op()
 	if op == nil {

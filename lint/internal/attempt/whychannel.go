@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// choice returns what decides which case of a select is taken.
+// choice returns what decides which case of a select is chosen.
 func (j *judge) choice(s *ssa.Select) (w Why) {
 	timers := 0
 	for _, state := range s.States {
@@ -29,7 +29,7 @@ func (j *judge) choice(s *ssa.Select) (w Why) {
 		w |= x
 	}
 	if timers > 1 {
-		w |= Clock // which comes first is not modeled
+		w |= Clock // the order of timers is not modeled
 	}
 	return w
 }
