@@ -6,14 +6,15 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Callers are the calls of each function of a package all of whose calls are known: it is not
-// exported, no method, which interfaces may call, and only called.
+// Callers contains the calls of each function in a package whose calls are all known. Such a
+// function is not exported, is not a method, which interfaces may call, and is not used other
+// than by calls.
 type Callers map[*ssa.Function][]ssa.CallInstruction
 
 // CallersOf returns the callers of the functions of a package.
 func CallersOf(fns []*ssa.Function) Callers {
 	calls := Callers{}
-	used := map[*ssa.Function]bool{} // for more than to be called
+	used := map[*ssa.Function]bool{} // functions that are not only called
 	for _, fn := range fns {
 		for instr := range Instructions(fn.Blocks) {
 			var callee *ssa.Function
@@ -27,7 +28,7 @@ func CallersOf(fns []*ssa.Function) Callers {
 					used[value] = true
 				}
 			}
-			// A literal that is called where it is made is only called.
+			// A literal that is called where it is created is only called.
 			if c, ok := instr.(*ssa.MakeClosure); ok && isOnlyCalled(c) {
 				delete(used, c.Fn.(*ssa.Function))
 			}
@@ -42,7 +43,7 @@ func CallersOf(fns []*ssa.Function) Callers {
 	return calls
 }
 
-// isOnlyCalled reports whether a function literal is called, and nothing else.
+// isOnlyCalled reports whether a function literal is used only by calls.
 func isOnlyCalled(c *ssa.MakeClosure) bool {
 	return !slices.ContainsFunc(Refs(c), func(ref ssa.Instruction) bool {
 		call, ok := ref.(ssa.CallInstruction)
@@ -50,7 +51,8 @@ func isOnlyCalled(c *ssa.MakeClosure) bool {
 	})
 }
 
-// Arguments returns what all calls of its function give a parameter, and whether all are known.
+// Arguments returns the arguments for a parameter in all calls of its function, and whether all
+// calls are known.
 func (c Callers) Arguments(param *ssa.Parameter) (args []ssa.Value, known bool) {
 	calls, known := c[param.Parent()]
 	for _, call := range calls {
@@ -59,7 +61,7 @@ func (c Callers) Arguments(param *ssa.Parameter) (args []ssa.Value, known bool) 
 	return args, known
 }
 
-// Precedes reports whether every path to b leads through a.
+// Precedes reports whether every path to b contains a.
 func Precedes(a, b ssa.Instruction) bool {
 	if a.Block() != b.Block() {
 		return a.Block().Dominates(b.Block())
@@ -67,8 +69,8 @@ func Precedes(a, b ssa.Instruction) bool {
 	return slices.Index(a.Block().Instrs, a) <= slices.Index(b.Block().Instrs, b)
 }
 
-// StoredBefore returns what a variable of a function may hold at an instruction: all that its
-// function ever stores there, but for what is overwritten on every path.
+// StoredBefore returns the values that a local variable may hold at an instruction: all values
+// that its function ever stores in it, except those that are overwritten on every path.
 func StoredBefore(variable *ssa.Alloc, at ssa.Instruction) (values []ssa.Value) {
 	stores := Stores(variable)
 	for _, s := range stores {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Closure returns where a function literal is made, if it captures anything and that is one
-// place, or nil.
+// Closure returns the instruction that creates a function literal, or nil if the literal
+// captures nothing or is created in several places.
 func Closure(literal *ssa.Function) (made *ssa.MakeClosure) {
 	for _, ref := range Refs(literal) {
 		if closure, ok := ref.(*ssa.MakeClosure); ok {
@@ -20,8 +20,8 @@ func Closure(literal *ssa.Function) (made *ssa.MakeClosure) {
 	return made
 }
 
-// Declared returns the local variable that an address is, in whichever function it is declared,
-// or nil.
+// Declared returns the local variable at an address, in whichever function it is declared, or
+// nil.
 func Declared(addr ssa.Value) *ssa.Alloc {
 	for {
 		captured, ok := addr.(*ssa.FreeVar)
@@ -34,7 +34,8 @@ func Declared(addr ssa.Value) *ssa.Alloc {
 	return variable
 }
 
-// Refs returns the instructions that use a value. It is not known for a value of the package.
+// Refs returns the instructions that use a value. For a value of the package, such as a global
+// variable, they are unknown, and Refs returns nil.
 func Refs(v ssa.Value) []ssa.Instruction {
 	if r := v.Referrers(); r != nil {
 		return *r
@@ -42,7 +43,7 @@ func Refs(v ssa.Value) []ssa.Instruction {
 	return nil
 }
 
-// Binding returns what a function literal captures as a variable, or nil.
+// Binding returns the value that a function literal captures in a variable, or nil.
 func Binding(v *ssa.FreeVar) ssa.Value {
 	closure := Closure(v.Parent())
 	if closure == nil {

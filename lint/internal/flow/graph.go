@@ -6,25 +6,25 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A graph is a function prepared for the solvers.
+// A graph is a function in the form that the solvers need.
 type graph struct {
 	prog    *Program
 	fn      *ssa.Function
-	edgesIn [][]int // by block index: the edges that enter it, in the order of its predecessors
-	target  []int   // by edge: the index of the block that it enters, or -1
-	work    []int   // scratch memory of runs
+	edgesIn [][]int // by block index: the edges that enter the block, in the order of its predecessors
+	target  []int   // by edge: the index of the block that the edge enters, or -1
+	work    []int   // scratch memory for runs
 	loads   map[*ssa.UnOp]definition
-	readers map[definition][]definition // loads, and merges of cells, that read a definition
-	members map[ssa.Value][]member      // by result: what the function reads of it
+	readers map[definition][]definition // the loads, and the merges of cells, that read a definition
+	members map[ssa.Value][]member      // by result: the members of the result that the function reads
 	merges  [][]*merge                  // by block index
 	phis    map[*ssa.Phi]*merge
-	base    *solution // with nothing assumed
+	base    *solution // the solution without assumptions
 }
 
 // edge returns the number of the edge from a block to its successor k.
 func edge(b *ssa.BasicBlock, k int) int { return 2*b.Index + k }
 
-// graph returns the graph of a function that has a body.
+// graph returns the graph of a function, which must have a body.
 func (p *Program) graph(fn *ssa.Function) *graph {
 	g := p.graphs[fn]
 	if g != nil {
@@ -44,7 +44,7 @@ func (p *Program) graph(fn *ssa.Function) *graph {
 		for i, pred := range b.Preds {
 			k := slices.Index(pred.Succs, b)
 			if slices.Contains(b.Preds[:i], pred) {
-				k = 1 // both edges of a branch lead here
+				k = 1 // both edges of a branch lead to this block
 			}
 			g.edgesIn[b.Index] = append(g.edgesIn[b.Index], edge(pred, k))
 		}
@@ -67,7 +67,7 @@ func (p *Program) graph(fn *ssa.Function) *graph {
 	return g
 }
 
-// always returns what holds in a function whatever it is given.
+// always returns the solution that holds in a function for all arguments.
 func (g *graph) always() *solution {
 	if g.base == nil {
 		g.base = g.solve(nil, 0)
@@ -79,11 +79,11 @@ func (g *graph) always() *solution {
 type solution struct {
 	g        *graph
 	depth    int
-	args     []Value // of the parameters; nil: nothing is known
+	args     []Value // values of the parameters; nil if nothing is known
 	values   map[definition]Value
 	executes []bool // by edge
 	reached  []bool // by block index
-	stopped  []bool // by block index: a call does not return
+	stopped  []bool // by block index: the block contains a call that does not return
 	changed  bool
 }
 
@@ -104,7 +104,7 @@ func (g *graph) solve(args []Value, depth int) *solution {
 	return s
 }
 
-// execute evaluates the instructions of a block, and marks the edges that leave it.
+// execute evaluates the instructions of a block, and marks the edges by which it is left.
 func (s *solution) execute(b *ssa.BasicBlock) {
 	s.stopped[b.Index] = false
 	for _, m := range s.g.merges[b.Index] {
@@ -139,14 +139,15 @@ func (s *solution) execute(b *ssa.BasicBlock) {
 	}
 }
 
-// isImpossible reports whether a block is what the SSA form adds for what cannot happen, as that a
-// select which blocks has taken none of its cases: its panic is nowhere in the source.
+// isImpossible reports whether the SSA form has added a block for an impossible case, such as a
+// blocking select that has chosen none of its cases. The panic in such a block has no position
+// in the source.
 func isImpossible(b *ssa.BasicBlock) bool {
 	last, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Panic)
 	return ok && !last.Pos().IsValid()
 }
 
-// first returns the first of some results, or Top.
+// first returns the first result, or Top if there are no results.
 func first(results []Value) Value {
 	if len(results) == 0 {
 		return Top
@@ -154,7 +155,7 @@ func first(results []Value) Value {
 	return results[0]
 }
 
-// leave marks the edge to the first successor, or else the second.
+// leave marks the edge to the first successor or, if toFirst is false, the edge to the second.
 func (s *solution) leave(b *ssa.BasicBlock, toFirst bool) {
 	k := 1
 	if toFirst {
@@ -199,7 +200,7 @@ func (s *solution) value(d definition, _ *ssa.BasicBlock) Value {
 	return s.values[d]
 }
 
-// outcome joins what the executed returns return.
+// outcome joins the results of the executed return instructions.
 func (s *solution) outcome() outcome {
 	o := outcome{results: make([]Value, s.g.fn.Signature.Results().Len())}
 	for ret := range Returns(s.g.fn) {

@@ -10,25 +10,26 @@ import (
 )
 
 // A Loop is a natural loop: a header, and the blocks from which the header is reached again
-// without leaving the blocks that it dominates. Loops made with goto are loops as well.
+// without leaving the blocks that it dominates. Loops that are made with goto statements are
+// included.
 type Loop struct {
 	Header *ssa.BasicBlock
 	List   []*ssa.BasicBlock // the blocks, in the order of the function
-	Outer  *Loop             // the smallest loop around this one, or nil
+	Outer  *Loop             // the smallest loop that contains this one, or nil
 	has    bits              // by block index
 }
 
 // Has reports whether a block belongs to the loop.
 func (l *Loop) Has(b *ssa.BasicBlock) bool { return b != nil && l.has.get(b.Index) }
 
-// Contains reports whether an instruction belongs to the loop. It reports false for nil.
+// Contains reports whether an instruction belongs to the loop. For nil, it returns false.
 func (l *Loop) Contains(v ssa.Value) bool {
 	i, ok := v.(ssa.Instruction)
 	return ok && l.Has(i.Block())
 }
 
-// Whole returns a region of all blocks of a function, from which no edge leads back to its
-// entry: what happens until the function returns.
+// Whole returns a region of all blocks of a function in which no edge leads back to the entry.
+// It describes the execution until the function returns.
 func Whole(fn *ssa.Function) *Loop {
 	l := &Loop{Header: fn.Blocks[0], List: fn.Blocks, has: newBits(len(fn.Blocks))}
 	for i := range fn.Blocks {
@@ -50,13 +51,14 @@ func Instructions(blocks []*ssa.BasicBlock) iter.Seq[ssa.Instruction] {
 	}
 }
 
-// Branch returns the branch that ends a block, or nil.
+// Branch returns the conditional branch at the end of a block, or nil.
 func Branch(b *ssa.BasicBlock) *ssa.If {
 	branch, _ := b.Instrs[len(b.Instrs)-1].(*ssa.If)
 	return branch
 }
 
-// Returns yields the returns of a function, but for the one after a panic that it recovers from.
+// Returns yields the return instructions of a function, except the one that follows a recovered
+// panic.
 func Returns(fn *ssa.Function) iter.Seq[*ssa.Return] {
 	return func(yield func(*ssa.Return) bool) {
 		for _, b := range fn.Blocks {
@@ -67,7 +69,7 @@ func Returns(fn *ssa.Function) iter.Seq[*ssa.Return] {
 	}
 }
 
-// IsFailure reports whether a block is entered only by a branch on which an error is not nil.
+// IsFailure reports whether a block is entered only from a branch on which an error is not nil.
 func IsFailure(err ssa.Value, b *ssa.BasicBlock) bool {
 	if len(b.Preds) != 1 || Branch(b.Preds[0]) == nil {
 		return false
@@ -137,8 +139,8 @@ func (l *Loop) grow(latch *ssa.BasicBlock) {
 	}
 }
 
-// Reachable returns the blocks that are entered by edges that takes reports, from the end of
-// one block on. An edge is a block and the index of its successor.
+// Reachable returns the blocks that are reached from the end of a block by edges for which
+// takes returns true. An edge is a block and the index of its successor.
 func Reachable(from *ssa.BasicBlock, takes func(b *ssa.BasicBlock, k int) bool) map[*ssa.BasicBlock]bool {
 	reached := map[*ssa.BasicBlock]bool{}
 	for work := []*ssa.BasicBlock{from}; len(work) > 0; {
@@ -154,11 +156,11 @@ func Reachable(from *ssa.BasicBlock, takes func(b *ssa.BasicBlock, k int) bool) 
 	return reached
 }
 
-// EveryEdge reports true, for walks along all edges.
+// EveryEdge returns true. It is used to follow all edges.
 func EveryEdge(*ssa.BasicBlock, int) bool { return true }
 
-// Before returns some blocks, and those from which edges that counts reports lead to them. An
-// edge is a block and the index of its predecessor.
+// Before returns the given blocks, and all blocks that lead to them by edges for which counts
+// returns true. An edge is a block and the index of its predecessor.
 func Before(ends []*ssa.BasicBlock, counts func(b *ssa.BasicBlock, pred int) bool) map[*ssa.BasicBlock]bool {
 	before := map[*ssa.BasicBlock]bool{}
 	for work := slices.Clone(ends); len(work) > 0; {

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A Cell is memory that can be named: a variable, or a field of what a variable or a value
-// holds, at any depth.
+// A Cell is memory that can be named: a variable, or a field, at any depth, of the content of a
+// variable or of a struct that a value points to.
 type Cell struct {
-	Base ssa.Value // an *ssa.Alloc, *ssa.FreeVar or *ssa.Global, or a pointer to the structure
+	Base ssa.Value // an *ssa.Alloc, *ssa.FreeVar or *ssa.Global, or a pointer to the struct
 	path string    // the indexes of the fields; empty for the variable itself
 	last *types.Var
 }
 
-// CellAt returns the cell at an address. It reports false for elements and for memory that
-// is reached through a pointer.
+// CellAt returns the cell at an address. The second result is false for elements, and for
+// memory that is reached through a pointer.
 func CellAt(addr ssa.Value) (Cell, bool) {
 	switch x := addr.(type) {
 	case *ssa.Alloc, *ssa.FreeVar, *ssa.Global:
@@ -36,7 +36,7 @@ func CellAt(addr ssa.Value) (Cell, bool) {
 	return Cell{}, false
 }
 
-// Variable returns the variable that a value was read from, or the value.
+// Variable returns the variable from which a value was read, or otherwise the value itself.
 func Variable(v ssa.Value) ssa.Value {
 	if load, ok := v.(*ssa.UnOp); ok && load.Op == token.MUL {
 		switch x := load.X.(type) {
@@ -47,8 +47,8 @@ func Variable(v ssa.Value) ssa.Value {
 	return v
 }
 
-// OnlyStored returns the value of the one assignment to a variable, or nil: there are others,
-// to a part of it as well, or it may be written to elsewhere.
+// OnlyStored returns the value of the only assignment to a variable. It returns nil if there
+// are several, also to parts of the variable, or if other code may write to the variable.
 func OnlyStored(v *ssa.Alloc) ssa.Value {
 	if stores := Stores(v); len(stores) == 1 && UseOf(v)&(Divided|Shared) == 0 {
 		return stores[0].Val
@@ -56,7 +56,7 @@ func OnlyStored(v *ssa.Alloc) ssa.Value {
 	return nil
 }
 
-// Stores returns the stores to an address, and to parts of what is there.
+// Stores returns the store instructions to an address and to parts of the memory there.
 func Stores(addr ssa.Value) (stores []*ssa.Store) {
 	for _, ref := range Refs(addr) {
 		switch ref := ref.(type) {
@@ -71,7 +71,7 @@ func Stores(addr ssa.Value) (stores []*ssa.Store) {
 	return stores
 }
 
-// FieldOf returns the field that an address selects, as its generic type declares it.
+// FieldOf returns the field that an address selects, as declared by its generic type.
 func FieldOf(x *ssa.FieldAddr) *types.Var {
 	t := types.Unalias(x.X.Type()).Underlying()
 	if p, ok := t.(*types.Pointer); ok {
@@ -83,15 +83,15 @@ func FieldOf(x *ssa.FieldAddr) *types.Var {
 	return nil
 }
 
-// A Use is how the address of a variable is used: a set.
+// A Use is a set that describes how the address of a variable is used.
 type Use uint8
 
 // The uses.
 const (
-	Assigned Use = 1 << iota // it is assigned, or a part of it
-	Divided                  // the address of a part of it is used
-	Enclosed                 // a function literal captures it
-	Shared                   // it is stored or given away, or a literal that captures it does so or assigns it
+	Assigned Use = 1 << iota // the variable, or a part of it, is assigned
+	Divided                  // the address of a part of the variable is used
+	Enclosed                 // a function literal captures the variable
+	Shared                   // the address is stored or passed on, or a literal that captures it does so or assigns it
 )
 
 // UseOf returns how an address is used.
@@ -119,7 +119,7 @@ func UseOf(addr ssa.Value) (use Use) {
 	return use
 }
 
-// Escapes reports whether other functions may write to a variable of a function.
+// Escapes reports whether other functions may write to a local variable.
 func Escapes(addr ssa.Value) bool { return UseOf(addr)&Shared != 0 }
 
 // isConcurrent reports whether a goroutine may write to a variable while its function runs.
@@ -138,21 +138,21 @@ func isConcurrent(variable ssa.Value) bool {
 	return false
 }
 
-// StoresThrough reports whether a function literal may write to a variable that it
-// captures, or give its address away.
+// StoresThrough reports whether a function literal may write to a variable that it captures, or
+// pass on its address.
 func StoresThrough(literal *ssa.MakeClosure, variable ssa.Value) bool {
 	i := slices.Index(literal.Bindings, variable)
 	return i >= 0 && UseOf(literal.Fn.(*ssa.Function).FreeVars[i])&(Assigned|Shared) != 0
 }
 
-// A merge is what a phi, or a cell, is where paths meet.
+// A merge is the value of a phi, or of a cell, where paths meet.
 type merge struct {
-	of    definition // the phi; of a cell the merge itself
+	of    definition // the phi; for a cell, the merge itself
 	block *ssa.BasicBlock
 	edges []definition // by predecessor
 }
 
-// mergeOf returns the merge that a definition is, or nil.
+// mergeOf returns the merge for a definition, or nil.
 func (g *graph) mergeOf(d definition) *merge {
 	switch d := d.(type) {
 	case *merge:
@@ -163,8 +163,8 @@ func (g *graph) mergeOf(d definition) *merge {
 	return nil
 }
 
-// A member is a field of what a call returned, or of what that points to. It is known only if
-// it is assumed.
+// A member is a field of the result of a call, or a field of the struct to which the result
+// points. Its value is known only if it is assumed.
 type member struct {
 	result ssa.Value
 	field  *types.Var
@@ -188,11 +188,11 @@ func isResult(v ssa.Value) bool {
 	return ok
 }
 
-// isDirect reports whether a cell is a field of its base, and not of a field of it.
+// isDirect reports whether a cell is a direct field of its base, not a field of a field.
 func (c Cell) isDirect() bool { return c.last != nil && strings.Count(c.path, ".") == 1 }
 
-// A definition is what gives something its value: an ssa.Value, a *merge, a member, or a
-// Value that does not depend on anything else.
+// A definition is the origin of a value: an ssa.Value, a *merge, a member, or a Value that does
+// not depend on anything else.
 type definition any
 
 // A cellAt is a cell at the start of a block.
@@ -201,8 +201,8 @@ type cellAt struct {
 	block *ssa.BasicBlock
 }
 
-// A memory finds which definitions reach the loads of a function. It puts cells into SSA
-// form, on demand: the values of a cell meet in a merge.
+// A memory finds the definitions that reach the loads of a function. It converts cells into SSA
+// form on demand. Where paths meet, the values of a cell are joined in a merge.
 type memory struct {
 	g       *graph
 	written map[Cell]bool
@@ -211,7 +211,8 @@ type memory struct {
 	merges  [][]*merge // by block index
 }
 
-// resolve records the definition that reaches each load of a cell which the function writes.
+// resolve records, for each cell that the function writes, the definitions that reach its
+// loads.
 func (g *graph) resolve() {
 	m := &memory{g: g, written: map[Cell]bool{}, starts: map[cellAt]definition{}, escapes: map[*ssa.Alloc]bool{},
 		merges: make([][]*merge, len(g.fn.Blocks))}
@@ -264,7 +265,7 @@ func indexIn(b *ssa.BasicBlock, instr ssa.Instruction) int {
 	return len(b.Instrs)
 }
 
-// before returns what a cell holds before instruction n of a block.
+// before returns the definition of a cell before instruction n of a block.
 func (m *memory) before(c Cell, b *ssa.BasicBlock, n int) definition {
 	for i := n - 1; i >= 0; i-- {
 		if d := m.set(c, b.Instrs[i]); d != nil {
@@ -274,7 +275,7 @@ func (m *memory) before(c Cell, b *ssa.BasicBlock, n int) definition {
 	return m.start(c, b)
 }
 
-// start returns what a cell holds at the start of a block.
+// start returns the definition of a cell at the start of a block.
 func (m *memory) start(c Cell, b *ssa.BasicBlock) definition {
 	at := cellAt{c, b}
 	if d, ok := m.starts[at]; ok {
@@ -284,7 +285,7 @@ func (m *memory) start(c Cell, b *ssa.BasicBlock) definition {
 	case 0:
 		m.starts[at] = Top
 	case 1:
-		m.starts[at] = Top // in a cycle of single predecessors, which cannot be reached
+		m.starts[at] = Top // for a cycle of single predecessors, which is unreachable
 		m.starts[at] = m.before(c, b.Preds[0], len(b.Preds[0].Instrs))
 	default:
 		meet := &merge{block: b}
@@ -298,7 +299,8 @@ func (m *memory) start(c Cell, b *ssa.BasicBlock) definition {
 	return m.starts[at]
 }
 
-// set returns what an instruction sets a cell to, or nil if it does not touch it.
+// set returns the value to which an instruction sets a cell, or nil if it does not change the
+// cell.
 func (m *memory) set(c Cell, instr ssa.Instruction) definition {
 	switch instr := instr.(type) {
 	case *ssa.Alloc:
@@ -318,7 +320,7 @@ func (m *memory) set(c Cell, instr ssa.Instruction) definition {
 	return nil
 }
 
-// stored is set for a store.
+// stored does the same as set, for a store instruction.
 func (m *memory) stored(c Cell, store *ssa.Store) definition {
 	to, ok := CellAt(store.Addr)
 	switch {
@@ -331,14 +333,14 @@ func (m *memory) stored(c Cell, store *ssa.Store) definition {
 	case to.Base == c.Base && to.last == nil && isResult(store.Val) && c.isDirect():
 		return member{store.Val, c.last}
 	case to.Base == c.Base && (to.last == nil || c.last == nil):
-		return Top // of the whole structure, or of a part of it
+		return Top // a store of the whole struct, or of a part of the cell
 	case to.last != nil && to.last == c.last && m.isShared(c) && m.isShared(to):
-		return Top // perhaps the same field of the same structure
+		return Top // possibly the same field of the same struct
 	}
 	return nil
 }
 
-// typ returns the type of what a cell holds.
+// typ returns the type of the values in a cell.
 func (c Cell) typ() types.Type {
 	if c.last != nil {
 		return c.last.Type()
@@ -355,7 +357,7 @@ func (m *memory) isShared(c Cell) bool {
 	if !ok {
 		return true
 	}
-	// What a variable points to may be shared although the variable is not.
+	// The memory that a variable points to may be shared although the variable is not.
 	if c.last != nil && isPointer(v.Type().(*types.Pointer).Elem()) {
 		return true
 	}

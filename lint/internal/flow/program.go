@@ -1,29 +1,30 @@
-// Package flow determines which instructions are executed after a call has failed or
-// succeeded.
+// Package flow determines which instructions are executed after a call has failed or succeeded.
 //
 // # The lattice
 //
-// A [Value] is what is known of a value at run time: nothing is known (Top), it is nil, it is
-// not nil, it is a constant, or it is not computed at all (Bottom). Memory that has a name, a
-// [Cell], is put into SSA form first: where it is loaded, the definitions that reach the load
-// are known, and a call ends what is known of cells that others can write to.
+// A [Value] describes what is known about a value at run time: nothing (Top), that it is nil,
+// that it is not nil, that it is a particular constant, or that it is not computed at all
+// (Bottom). Memory that has a name, a [Cell], is first converted into SSA form. For each load,
+// the definitions that reach it are then known. After a call, nothing is known about cells to
+// which other code can write.
 //
 // # The two solvers
 //
-// Both evaluate instructions by the same transfer functions. A phi joins the edges that are
-// executed, a branch on a known value takes one edge, a call of a small function is evaluated
-// with what is known of its arguments.
+// Both solvers evaluate instructions with the same transfer functions. A phi joins the values
+// from the executed edges. A branch on a known value takes one edge. The call of a small
+// function is evaluated with the known values of its arguments.
 //
 // The first solver is conditional constant propagation from the entry of a function, upwards
-// from Bottom (Wegman and Zadeck). It runs once per function, and gives what always holds.
+// from Bottom (Wegman and Zadeck). It runs once per function, and computes what always holds.
 //
-// The second, [Program.After], starts from that result with the results of one call assumed,
-// and descends: it evaluates only what depends on the assumption, removes edges that are no
-// longer executed, and repeats that until nothing changes. A run is therefore as expensive
-// as what the assumption changes, plus one walk over the blocks of the loop; all operations
-// of a loop share the first result. The entry of the loop is not executed in a run, so that
-// each pass of the descent describes the state after one more execution that ended in the
-// same way: variables of the loop have the values that its back edges bring.
+// The second solver, [Program.After], begins with this result, assumes the results of one call,
+// and descends. It evaluates only what depends on the assumption, removes edges that are no
+// longer executed, and repeats this until nothing changes. The cost of a run is therefore
+// proportional to the changes that the assumption causes, plus one walk over the blocks of the
+// loop. All operations of a loop share the first result. A run does not execute the entry of
+// the loop, so that each pass of the descent describes the state after one more execution that
+// ended in the same way. The loop variables then have the values that they get from the back
+// edges.
 package flow
 
 import (
@@ -42,29 +43,30 @@ const (
 	maxCalleeDepth  = 3
 )
 
-// A Callee is what the solver has to know of a call besides the body of what it calls.
+// A Callee contains what the solver needs to know about a call, in addition to the body of the
+// called function.
 type Callee struct {
-	Exits bool // it never returns
+	Exits bool // the call never returns
 	Nil   bool // its only result is nil
 }
 
-// A Program holds what the solver knows of the functions of one package. It must not be used
+// A Program holds what the solver knows about the functions of one package. It must not be used
 // concurrently.
 type Program struct {
-	// Callee reports what is known of a call from its summary. It may be nil.
+	// Callee returns what the summary of a call's function contains. It may be nil.
 	Callee func(*ssa.CallCommon) Callee
 
 	graphs map[*ssa.Function]*graph
 	evals  map[string]outcome
 }
 
-// NewProgram returns a Program that asks callee what is known of calls, or, if that is nil,
-// only knows package vocab.
+// NewProgram returns a Program that uses callee for information about calls. If callee is nil,
+// it only uses package vocab.
 func NewProgram(callee func(*ssa.CallCommon) Callee) *Program {
 	return &Program{Callee: callee, graphs: map[*ssa.Function]*graph{}, evals: map[string]outcome{}}
 }
 
-// known returns what is known of a call.
+// known returns what is known about a call.
 func (p *Program) known(call *ssa.CallCommon) (c Callee) {
 	if p.Callee != nil {
 		c = p.Callee(call)
@@ -74,15 +76,16 @@ func (p *Program) known(call *ssa.CallCommon) (c Callee) {
 	return c
 }
 
-// keeps reports whether a call writes to nothing that its caller can read. It asks for no
-// summary: those are computed with the help of the definitions that this is part of.
+// keeps reports whether a call writes to no memory that its caller can read. It does not use
+// summaries, because they are computed from definitions that depend on keeps.
 func keeps(call *ssa.CallCommon) bool {
 	_, builtin := call.Value.(*ssa.Builtin)
 	return builtin || Known(call).Is(vocab.Pure|vocab.Logs|vocab.Clock|vocab.Waits)
 }
 
-// StaticCallee returns the function or method that a call names, and its body, if it has one
-// here. Of an interface method there is only the method. Both are nil for function values.
+// StaticCallee returns the function or method that a call names, and its body if the body is
+// available. For an interface method, it returns only the method. For a function value, it
+// returns nil for both.
 func StaticCallee(call *ssa.CallCommon) (*types.Func, *ssa.Function) {
 	if call.IsInvoke() {
 		return call.Method, nil
@@ -106,8 +109,8 @@ func Arguments(call *ssa.CallCommon) []ssa.Value {
 	return call.Args
 }
 
-// Known returns what package vocab knows of what a call names. Of function values it knows
-// nothing.
+// Known returns what package vocab contains about the function that a call names. For function
+// values, it contains nothing.
 func Known(call *ssa.CallCommon) vocab.Known {
 	if obj, _ := StaticCallee(call); obj != nil {
 		return vocab.Of(obj)
@@ -115,7 +118,8 @@ func Known(call *ssa.CallCommon) vocab.Known {
 	return vocab.Known{Duration: -1}
 }
 
-// Generic returns the generic function that fn is an instance of, or fn, which may be nil.
+// Generic returns the generic function of which fn is an instance, or otherwise fn. fn may be
+// nil.
 func Generic(fn *ssa.Function) *ssa.Function {
 	if fn != nil && fn.Origin() != nil {
 		return fn.Origin()
@@ -123,7 +127,7 @@ func Generic(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// Always returns what a value of a function is known to be whatever the function is given.
+// Always returns what is known about a value of a function for all arguments.
 func (p *Program) Always(fn *ssa.Function, v ssa.Value) Value {
 	return p.graph(fn).always().value(v, nil)
 }
@@ -137,20 +141,20 @@ func ReturnsError(sig *types.Signature) bool {
 	return n > 0 && IsError(sig.Results().At(n-1).Type())
 }
 
-// IsErrorLike reports whether values of type t are errors.
+// IsErrorLike reports whether values of type t implement error.
 func IsErrorLike(t types.Type) bool {
 	return types.Implements(t, errorType.Underlying().(*types.Interface))
 }
 
 var errorType = types.Universe.Lookup("error").Type()
 
-// An outcome is what a function returns for some arguments.
+// An outcome contains the results of a function for some arguments.
 type outcome struct {
 	results []Value
 	returns bool
 }
 
-// evaluate returns what a function returns if its arguments are as given.
+// evaluate returns the outcome of a function for the given arguments.
 func (p *Program) evaluate(fn *ssa.Function, args []Value, depth int) outcome {
 	var key strings.Builder
 	key.WriteString(fn.String())
@@ -167,7 +171,7 @@ func (p *Program) evaluate(fn *ssa.Function, args []Value, depth int) outcome {
 	if o, ok := p.evals[key.String()]; ok {
 		return o
 	}
-	p.evals[key.String()] = unknown // in a recursion
+	p.evals[key.String()] = unknown // for recursive calls
 	o := p.graph(fn).solve(args, depth).outcome()
 	p.evals[key.String()] = o
 	return o

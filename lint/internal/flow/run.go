@@ -9,40 +9,42 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A Run is what is executed after a call has ended in some way, until it is executed again or
-// its loop is left, if it has ended in that way each time.
+// A Run describes the code that is executed after a call has ended in a certain way, until the
+// call is executed again or its loop is left. It assumes that each execution of the call ends
+// in the same way.
 type Run struct {
 	Op    *ssa.Call
 	Loop  *Loop
 	Again bool // the call may be executed again
-	// Bounded reports that the call is not executed for ever: the first iterations that ended
-	// so have changed what ends the loop.
+	// Bounded reports that the call is not executed forever: after some iterations that ended
+	// in this way, the loop is left.
 	Bounded bool
 
 	g       *graph
 	base    *solution
-	values  map[definition]Value    // those that differ from the base
+	values  map[definition]Value    // values that differ from the base
 	cut     bits                    // edges of the base that are not executed
-	stopped map[*ssa.BasicBlock]int // the index of the first call of a block that does not return
-	reached bits                    // by block index; of the block of Op, from its start
+	stopped map[*ssa.BasicBlock]int // by block: the index of its first call that does not return
+	reached bits                    // by block index; for the block of Op, from its start
 	pending []definition
 	sources map[definition]definition // see Source
 	at      int                       // the index of Op in its block
 
-	// In the first iteration, what was computed before Op is not known to be the result of a
-	// run. The second solution, of a steady run, has that restriction no more.
+	// In the first iteration, values that were computed before Op do not necessarily result
+	// from a run. For the second solution, of a steady run, this restriction does not apply.
 	steady   bool
-	rest     bits // by block index: the rest of the first iteration; nil until asked for
-	withheld bool // something that the steady run will know was withheld
-	repeats  bits // by block index: Op may be executed again after it
+	rest     bits // by block index: the rest of the first iteration; nil until it is needed
+	withheld bool // a value was withheld that the steady run will know
+	repeats  bits // by block index: Op may be executed again after the block
 }
 
-// An Assumption gives the result i, of type t, of a call that ended in some way, or, if that is
-// not nil, a field of the result, or of what it points to.
+// An Assumption returns the value of result i, of type t, of a call that has ended in a certain
+// way. If field is not nil, it returns the value of this field of the result, or of the struct
+// to which the result points.
 type Assumption func(i int, field *types.Var, t types.Type) Value
 
-// After returns the run after op, a call in a loop of its function, whose results are assumed.
-// It reports nil if op is never executed.
+// After returns the run after op, a call in a loop of its function, under an assumption about
+// its results. It returns nil if op is never executed.
 func (p *Program) After(loop *Loop, op *ssa.Call, assume Assumption) *Run {
 	g := p.graph(op.Parent())
 	r := &Run{Op: op, Loop: loop, g: g, base: g.always(), values: map[definition]Value{},
@@ -90,7 +92,7 @@ func (r *Run) Branches() iter.Seq[*ssa.If] {
 	}
 }
 
-// ReadsAssumed reports whether a value is a field of a result of Op that is assumed.
+// ReadsAssumed reports whether a value is a field of a result of Op whose value is assumed.
 func (r *Run) ReadsAssumed(v ssa.Value) bool {
 	var d definition
 	switch v := v.(type) {
@@ -103,8 +105,8 @@ func (r *Run) ReadsAssumed(v ssa.Value) bool {
 	return ok && r.values[m].IsKnown()
 }
 
-// settled returns the run after many executions: what was computed before Op is what the
-// iteration before has left.
+// settled returns the run after many executions. Values that are computed before Op then result
+// from the preceding iteration.
 func (r *Run) settled() *Run {
 	s := *r
 	s.values, s.cut, s.stopped = maps.Clone(r.values), slices.Clone(r.cut), maps.Clone(r.stopped)
@@ -116,8 +118,8 @@ func (r *Run) settled() *Run {
 	return &s
 }
 
-// settle evaluates what depends on changed values, and walks the executed edges, until neither
-// changes.
+// settle evaluates definitions that depend on changed values, and follows the executed edges,
+// until neither changes.
 func (r *Run) settle() {
 	for {
 		r.propagate()
@@ -149,8 +151,8 @@ func (r *Run) meet(b *ssa.BasicBlock) {
 	}
 }
 
-// entry returns what a variable of the loop was when the loop was entered, if all executed
-// edges leave it unchanged.
+// entry returns the value that a loop variable had when the loop was entered, if all executed
+// edges keep it.
 func (r *Run) entry(m *merge) (v Value, kept bool) {
 	if m.block != r.Loop.Header {
 		return Bottom, false
@@ -169,8 +171,8 @@ func (r *Run) entry(m *merge) (v Value, kept bool) {
 	return v, true
 }
 
-// source returns the definition that all executed edges bring, through merges of the loop
-// except in its header. What it finds is kept in known.
+// source returns the only definition that all executed edges pass to d, through merges in the
+// loop except in its header. It stores its results in known.
 func (r *Run) source(d definition, known map[definition]definition) definition {
 	m := r.g.mergeOf(d)
 	if m == nil || m.block == r.Loop.Header || !r.Loop.Has(m.block) {
@@ -179,7 +181,7 @@ func (r *Run) source(d definition, known map[definition]definition) definition {
 	if s, ok := known[d]; ok {
 		return s
 	}
-	known[d] = d // in a cycle
+	known[d] = d // for a cycle
 	var one definition
 	for i, e := range r.g.edgesIn[m.block.Index] {
 		if !r.executed(e) {
@@ -199,7 +201,7 @@ func (r *Run) source(d definition, known map[definition]definition) definition {
 	return known[d]
 }
 
-// Source returns the value that all executed edges bring to v, if it is a phi of the loop.
+// Source returns the only value that all executed edges pass to v, if v is a phi in the loop.
 func (r *Run) Source(v ssa.Value) ssa.Value {
 	if r.sources == nil {
 		r.sources = map[definition]definition{}
@@ -207,7 +209,7 @@ func (r *Run) Source(v ssa.Value) ssa.Value {
 	return r.source(v, r.sources).(ssa.Value)
 }
 
-// lower records that a definition has a value below what is known of it.
+// lower records that a definition has a value below the known one.
 func (r *Run) lower(d definition, v Value) {
 	if old := r.lowest(d); old.Equal(v) || old.kind != top && v.kind != bottom {
 		return
@@ -216,7 +218,7 @@ func (r *Run) lower(d definition, v Value) {
 	r.pending = append(r.pending, d)
 }
 
-// propagate evaluates what depends on lowered values.
+// propagate evaluates definitions that depend on lowered values.
 func (r *Run) propagate() {
 	for len(r.pending) > 0 {
 		d := r.pending[len(r.pending)-1]
@@ -249,7 +251,7 @@ func (r *Run) branch(i *ssa.If) {
 	}
 }
 
-// evaluate evaluates an instruction, or a cell where paths meet.
+// evaluate evaluates an instruction, or the merge of a cell.
 func (r *Run) evaluate(d definition) {
 	switch d := d.(type) {
 	case *merge:
@@ -320,7 +322,8 @@ func (r *Run) walk() {
 	r.g.work = work
 }
 
-// passes reports whether all calls of a block return, of the block of Op those after it.
+// passes reports whether all calls in a block return. In the block of Op, only the calls after
+// Op count.
 func (r *Run) passes(b *ssa.BasicBlock) bool {
 	stop, stops := r.stopped[b]
 	return !stops || b == r.Op.Block() && stop < r.at
@@ -328,7 +331,7 @@ func (r *Run) passes(b *ssa.BasicBlock) bool {
 
 func (r *Run) level() int { return 0 }
 
-// lowest returns what is known of a definition at the end of a descent.
+// lowest returns what is known about a definition at the end of the descent.
 func (r *Run) lowest(d definition) Value {
 	if v, ok := r.values[d]; ok {
 		return v
@@ -345,7 +348,7 @@ func (r *Run) value(d definition, reader *ssa.BasicBlock) Value {
 	return v
 }
 
-// isEarlier reports whether a definition was computed before Op in the same iteration.
+// isEarlier reports whether a definition is computed before Op in the same iteration.
 func (r *Run) isEarlier(d definition) bool {
 	start := r.Op.Block()
 	switch d := d.(type) {
@@ -361,7 +364,7 @@ func (r *Run) isEarlier(d definition) bool {
 	return false
 }
 
-// isRest reports whether a block is executed after Op before the header.
+// isRest reports whether a block is executed after Op and before the header.
 func (r *Run) isRest(b *ssa.BasicBlock) bool {
 	if r.rest == nil {
 		r.rest = newBits(len(r.g.fn.Blocks))
@@ -385,7 +388,8 @@ func (r *Run) executed(e int) bool {
 	return r.base.executes[e] && !r.cut.get(e) && r.IsReached(b) && r.passes(b)
 }
 
-// IsReached reports whether a block, or the rest of it after Op, is executed.
+// IsReached reports whether a block is executed. For the block of Op, it reports true, because
+// the part after Op is executed.
 func (r *Run) IsReached(b *ssa.BasicBlock) bool { return r.reached.get(b.Index) || b == r.Op.Block() }
 
 // Takes reports whether the edge from a block to its successor k is executed.
@@ -397,7 +401,7 @@ func (r *Run) Enters(b *ssa.BasicBlock, i int) bool { return r.executed(r.g.edge
 // Stops reports whether a call in a block does not return.
 func (r *Run) Stops(b *ssa.BasicBlock) bool { return !r.passes(b) || r.base.stopped[b.Index] }
 
-// Value returns what is known of a value.
+// Value returns what is known about a value.
 func (r *Run) Value(v ssa.Value) Value { return r.lowest(v) }
 
 // Repeats reports whether Op may be executed again after a block.

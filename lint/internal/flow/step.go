@@ -6,29 +6,29 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A Step is a set: how a value may be made of one other.
+// A Step is a set of ways in which a value may be derived from one other value.
 type Step uint16
 
-// The steps.
+// The steps. Each comment describes the derived value.
 const (
 	Addressed Step = 1 << iota // the address of a field or an element
 	Selected                   // a field or an element
 	Sliced                     // a part of a slice
 	Boxed                      // the same value as an interface
-	Renamed                    // the same value of another type of the same form
-	Converted                  // a value that is converted
-	Asserted                   // what an interface holds
-	Loaded                     // what is at an address
+	Renamed                    // the same value with another type of the same structure
+	Converted                  // a converted value
+	Asserted                   // the value in an interface
+	Loaded                     // the value at an address
 	Unpacked                   // one of several results
-	Kept                       // what a variable of the function always holds
-	Negated                    // the opposite of a truth value
-	Captured                   // what a function around it has: a variable, or what one always holds
+	Kept                       // the value that a local variable always holds
+	Negated                    // the negation of a bool
+	Captured                   // a variable of an enclosing function, or the value that it always holds
 )
 
-// AnyStep is all steps within a function.
+// AnyStep contains all steps within a function.
 const AnyStep = Addressed | Selected | Sliced | Boxed | Renamed | Converted | Asserted | Loaded | Unpacked
 
-// Back returns what a value is made of by one of some steps, or nil.
+// Back returns the value from which another one is derived by one of the given steps, or nil.
 func Back(v ssa.Value, steps Step) ssa.Value {
 	if of := held(v, steps); of != nil {
 		return of
@@ -39,7 +39,9 @@ func Back(v ssa.Value, steps Step) ssa.Value {
 	return nil
 }
 
-// held returns what a value is by Kept or Captured, or nil.
+// held returns the value that v holds by one of the steps Kept or Captured: the value that a
+// local variable always holds, or the variable that a function literal captures. It returns nil
+// if there is none.
 func held(v ssa.Value, steps Step) ssa.Value {
 	switch x := v.(type) {
 	case *ssa.FreeVar:
@@ -58,9 +60,9 @@ func held(v ssa.Value, steps Step) ssa.Value {
 	return nil
 }
 
-// Source returns what a value is made of by any number of some steps.
+// Source returns the value from which another one is derived by any number of the given steps.
 func Source(v ssa.Value, steps Step) ssa.Value {
-	for range 64 { // a variable may be set to itself
+	for range 64 { // a variable may be assigned to itself
 		of := Back(v, steps)
 		if of == nil {
 			return v

@@ -9,14 +9,15 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A view is what a transfer function reads: a solution, or a run.
+// A view is the state that a transfer function reads: a solution or a run.
 type view interface {
 	value(d definition, reader *ssa.BasicBlock) Value
 	executed(edge int) bool
-	level() int // how many calls deep it is
+	level() int // the depth of the call that is evaluated
 }
 
-// transfer returns what an instruction computes. Calls with one result are evaluated by call.
+// transfer returns the result of an instruction. It evaluates a call with one result by the
+// method call.
 func (g *graph) transfer(s view, v ssa.Value) Value {
 	switch v := v.(type) {
 	case *ssa.Phi:
@@ -31,7 +32,7 @@ func (g *graph) transfer(s view, v ssa.Value) Value {
 		return g.extract(s, v)
 	case *ssa.TypeAssert:
 		if x := s.value(v.X, v.Block()); x.kind == isNil {
-			return x // an interface that is nil holds no type
+			return x // an interface that is nil contains no type
 		}
 	case *ssa.MakeInterface, *ssa.Alloc, *ssa.MakeMap, *ssa.MakeChan, *ssa.MakeSlice, *ssa.MakeClosure,
 		*ssa.FieldAddr, *ssa.IndexAddr:
@@ -48,7 +49,7 @@ func (g *graph) transfer(s view, v ssa.Value) Value {
 	return Top
 }
 
-// join joins what the executed edges bring.
+// join joins the values from the executed edges.
 func (g *graph) join(s view, m *merge) Value {
 	var joined Value
 	for i, e := range g.edgesIn[m.block.Index] {
@@ -73,7 +74,7 @@ func (g *graph) unary(s view, v *ssa.UnOp) Value {
 			return s.value(d, v.Block())
 		}
 		if _, global := v.X.(*ssa.Global); global && IsError(v.Type()) {
-			return NonNil // a variable like io.EOF
+			return NonNil // a variable such as io.EOF
 		}
 	}
 	return Top
@@ -93,7 +94,7 @@ func (g *graph) extract(s view, v *ssa.Extract) Value {
 	return Top
 }
 
-// call returns the outcome of a call, as far as the arguments decide it.
+// call returns the outcome of a call, as far as its arguments determine it.
 func (g *graph) call(s view, call *ssa.Call) outcome {
 	common := call.Common()
 	o := outcome{returns: true}
@@ -122,7 +123,7 @@ func (g *graph) call(s view, call *ssa.Call) outcome {
 	return o
 }
 
-// byTable returns what is known of the only result of a call from the vocabulary.
+// byTable returns what the vocabulary contains about the only result of a call.
 func byTable(s view, at *ssa.Call, known vocab.Known, hasBody bool) Value {
 	call := at.Common()
 	results := call.Signature().Results()
@@ -138,7 +139,7 @@ func byTable(s view, at *ssa.Call, known vocab.Known, hasBody bool) Value {
 	case known.Is(vocab.Wraps) && IsError(result):
 		return s.value(call.Args[0], at.Block())
 	case IsBool(result) && (known.Is(vocab.Judges) && known.Evidence >= vocab.Library || !hasBody):
-		// No error is of any kind.
+		// A nil error is not of any kind.
 		switch s.value(call.Args[0], at.Block()).kind {
 		case isNil:
 			return Bool(false)
@@ -149,16 +150,17 @@ func byTable(s view, at *ssa.Call, known vocab.Known, hasBody bool) Value {
 	return Top
 }
 
-// IsBool reports whether values of type t are true or false.
+// IsBool reports whether values of type t are bools.
 func IsBool(t types.Type) bool { return IsBasic(t, types.IsBoolean) }
 
-// IsBasic reports whether t is a basic type with one of some properties.
+// IsBasic reports whether t is a basic type with one of the given properties.
 func IsBasic(t types.Type, of types.BasicInfo) bool {
 	b, ok := t.Underlying().(*types.Basic)
 	return ok && b.Info()&of != 0
 }
 
-// arguments returns what is known of arguments, and whether that may decide anything.
+// arguments returns what is known about the arguments of a call, and whether that may affect
+// its outcome.
 func arguments(s view, call *ssa.Call) (values []Value, useful bool) {
 	args := call.Common().Args
 	values = make([]Value, len(args))
@@ -169,7 +171,7 @@ func arguments(s view, call *ssa.Call) (values []Value, useful bool) {
 			useful = true
 		case v.kind == bottom:
 		default:
-			v = Top // it would only be evaluated once more
+			v = Top // more precision would only require another evaluation
 		}
 		values[i] = v
 	}

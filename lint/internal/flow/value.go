@@ -8,11 +8,12 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A Value is what is known of a value at run time, an element of the lattice
+// A Value describes what is known about a value at run time. It is an element of the lattice
 //
 //	Bottom < Nil, NonNil, constants < Top
 //
-// Bottom is no value: the instruction is not executed. Top is any value.
+// Bottom means that there is no value, because the instruction is not executed. Top means that
+// any value is possible.
 type Value struct {
 	kind valueKind
 	c    constant.Value
@@ -36,16 +37,16 @@ var (
 	Top    = Value{kind: top}
 )
 
-// Constant returns the element of a constant.
+// Constant returns the element for a constant.
 func Constant(c constant.Value) Value { return Value{isConst, c} }
 
-// Bool returns the element of a truth value.
+// Bool returns the element for a bool.
 func Bool(b bool) Value { return Constant(constant.MakeBool(b)) }
 
 // IsKnown reports whether v is neither Bottom nor Top.
 func (v Value) IsKnown() bool { return v.kind != bottom && v.kind != top }
 
-// Truth returns the truth value that v is known to be.
+// Truth returns the value of v if it is known to be a bool.
 func (v Value) Truth() (value, known bool) {
 	if v.kind != isConst || v.c.Kind() != constant.Bool {
 		return false, false
@@ -84,7 +85,7 @@ func IsNil(v ssa.Value) bool {
 	return ok && c.Value == nil
 }
 
-// IntOf returns the whole number that a constant is.
+// IntOf returns the value of an integer constant.
 func IntOf(v ssa.Value) (int64, bool) {
 	c, ok := v.(*ssa.Const)
 	if !ok || c.Value == nil || c.Value.Kind() != constant.Int {
@@ -93,7 +94,7 @@ func IntOf(v ssa.Value) (int64, bool) {
 	return constant.Int64Val(c.Value)
 }
 
-// literal returns the element of an operand that is not computed by an instruction.
+// literal returns the element for an operand that is not the result of an instruction.
 func literal(v ssa.Value) (Value, bool) {
 	switch v := v.(type) {
 	case *ssa.Const:
@@ -114,7 +115,7 @@ func literal(v ssa.Value) (Value, bool) {
 	return Bottom, false
 }
 
-// zero returns the element of an unset variable of type t.
+// zero returns the element for the zero value of type t.
 func zero(t types.Type) Value {
 	switch t := t.Underlying().(type) {
 	case *types.Basic:
@@ -132,7 +133,7 @@ func zero(t types.Type) Value {
 	return Top
 }
 
-// compare returns what x op y is.
+// compare returns the result of x op y.
 func compare(op token.Token, x, y Value) Value {
 	if x.kind == bottom || y.kind == bottom {
 		return Bottom
