@@ -10,10 +10,11 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// maxSteps limits how far an object is followed back to where it was found.
+// maxSteps limits how far the origin of an object is followed back.
 const maxSteps = 16
 
-// rootOf returns where the function finds the object that v is, points to or is part of.
+// rootOf returns the root of the object that v is, to which it points, or of which it is a
+// part.
 func rootOf(v ssa.Value) Root {
 	for range maxSteps {
 		switch x := v.(type) {
@@ -21,7 +22,7 @@ func rootOf(v ssa.Value) Root {
 			return Root{Param: slices.Index(x.Parent().Params, x) + 1}
 		case *ssa.FreeVar:
 			if a := flow.Declared(x); a != nil {
-				return Root{Value: a} // of the function around, which knows what it is
+				return Root{Value: a} // a variable of an enclosing function, where its content is known
 			}
 			return Root{}
 		case *ssa.Alloc:
@@ -29,7 +30,7 @@ func rootOf(v ssa.Value) Root {
 			if only == nil || !IsReference(only.Type()) {
 				return Root{Value: x}
 			}
-			v = only // a variable that was given an object once
+			v = only // a variable to which an object is assigned once
 		case *ssa.Global, *ssa.Call:
 			return Root{Value: x}
 		default:
@@ -41,7 +42,7 @@ func rootOf(v ssa.Value) Root {
 	return Root{}
 }
 
-// IsReference reports whether values of a type lead to memory that others may share.
+// IsReference reports whether values of a type refer to memory that other code may share.
 func IsReference(typ types.Type) bool {
 	switch t := typ.Underlying().(type) {
 	case *types.Pointer, *types.Map, *types.Slice, *types.Chan, *types.Signature:
@@ -63,7 +64,7 @@ func IsReference(typ types.Type) bool {
 	return false
 }
 
-// regionsAt returns the regions of the variable at an address: several for a whole struct.
+// regionsAt returns the regions of the variable at an address. A struct has several regions.
 func regionsAt(addr ssa.Value) []Region {
 	if p, ok := addr.Type().Underlying().(*types.Pointer); ok { // not a type parameter
 		if s, ok := p.Elem().Underlying().(*types.Struct); ok && isOwn(s, addr.Parent()) {
@@ -80,13 +81,14 @@ func regionsAt(addr ssa.Value) []Region {
 	return nil
 }
 
-// isOwn reports whether a function sees the fields of a structure: it is of its package.
+// isOwn reports whether a function can access the fields of a struct, because both are in the
+// same package.
 func isOwn(s *types.Struct, fn *ssa.Function) bool {
 	return s.NumFields() > 0 && fn != nil && fn.Pkg != nil && s.Field(0).Pkg() == fn.Pkg.Pkg
 }
 
-// regionAt returns the region of the variable at an address; ok is false for a variable that
-// nobody shares.
+// regionAt returns the region of the variable at an address. ok is false for a variable that no
+// other code shares.
 func regionAt(addr ssa.Value) (r Region, ok bool) {
 	switch x := addr.(type) {
 	case *ssa.Global:
@@ -104,5 +106,5 @@ func regionAt(addr ssa.Value) (r Region, ok bool) {
 	return Region{Pointee, addr.Type().String(), rootOf(addr)}, true
 }
 
-// isLocal reports whether only loads and stores of its own function use a variable.
+// isLocal reports whether a variable is used only by loads and stores in its own function.
 func isLocal(a *ssa.Alloc) bool { return flow.UseOf(a)&(flow.Enclosed|flow.Shared) == 0 }

@@ -10,16 +10,17 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A target is a function that a call may call, and its arguments, receiver first.
+// A target is a function that a call may execute, with its arguments. The receiver is the first
+// argument.
 type target struct {
 	fn     *ssa.Function
 	args   []ssa.Value
-	passed bool // it is an argument of the call
+	passed bool // the function is an argument of the call
 	caller *ssa.Function
 }
 
-// targets returns the functions that a call may call: the callee, if it is known, and the
-// functions that it is given.
+// targets returns the functions that a call may execute: the callee, if it is known, and the
+// functions among the arguments.
 func targets(i ssa.CallInstruction) (all []target) {
 	c := i.Common()
 	if !c.IsInvoke() {
@@ -37,7 +38,7 @@ func targets(i ssa.CallInstruction) (all []target) {
 	return all
 }
 
-// functions returns the functions with bodies that a call may call.
+// functions returns those functions with bodies that a call may execute.
 func (p *Package) functions(c ssa.CallInstruction) (fns []*ssa.Function) {
 	for _, t := range targets(c) {
 		if p.effects[t.fn] != nil {
@@ -47,7 +48,7 @@ func (p *Package) functions(c ssa.CallInstruction) (fns []*ssa.Function) {
 	return fns
 }
 
-// functionOf returns the function that a value is, with the receiver that it is bound to.
+// functionOf returns the function that a value denotes, and the receiver to which it is bound.
 func functionOf(v ssa.Value) (fn *ssa.Function, bound []ssa.Value) {
 	switch x := flow.Source(v, flow.Renamed|flow.Kept|flow.Captured).(type) {
 	case *ssa.Function:
@@ -66,8 +67,8 @@ func functionOf(v ssa.Value) (fn *ssa.Function, bound []ssa.Value) {
 	return nil, nil
 }
 
-// Callee returns the function that a call executes, in this or another package, or nil for
-// methods of interfaces and function values that are not known.
+// Callee returns the function that a call executes, in this or another package. It returns nil
+// for interface methods and for unknown function values.
 func Callee(c *ssa.CallCommon) *ssa.Function {
 	if c.IsInvoke() {
 		return nil
@@ -88,7 +89,7 @@ func objectOf(c *ssa.CallCommon) *types.Func {
 	return nil
 }
 
-// At returns the effects of a call as its function sees them.
+// At returns the effects of a call from the perspective of the function that contains it.
 func (p *Package) At(c ssa.CallInstruction) *Effects {
 	e := newEffects()
 	call := c.Common()
@@ -108,7 +109,8 @@ func (p *Package) At(c ssa.CallInstruction) *Effects {
 	return e
 }
 
-// known adds the effects of a callee whose body, or facts, there are.
+// known adds the effects of a callee that has a body or a fact. It returns false for other
+// callees.
 func (p *Package) known(e *Effects, t target) bool {
 	if callee := p.effects[t.fn]; callee != nil {
 		e.join(callee.within(t))
@@ -123,7 +125,7 @@ func (p *Package) known(e *Effects, t target) bool {
 	return false
 }
 
-// within returns effects as the caller of a target sees them.
+// within returns effects from the perspective of a target's caller.
 func (e *Effects) within(t target) *Effects {
 	out := newEffects()
 	for r, a := range e.Access {
@@ -135,7 +137,8 @@ func (e *Effects) within(t target) *Effects {
 	return out
 }
 
-// within returns a region of a callee as the caller sees it; ok is false if it does not.
+// within returns a region of a callee from the caller's perspective. ok is false if the caller
+// cannot access the region.
 func (r Region) within(t target) (_ Region, ok bool) {
 	if !r.isShared(t.fn) {
 		return r, false
@@ -159,7 +162,7 @@ func (r Region) within(t target) (_ Region, ok bool) {
 	return r, true
 }
 
-// unknown adds the effects of a call by its name, and by what it is given.
+// unknown adds the effects of a call that are known from its name and its arguments.
 func (p *Package) unknown(e *Effects, c ssa.CallInstruction) {
 	call := c.Common()
 	if isContextMethod(call) {
@@ -192,23 +195,24 @@ func (p *Package) unknown(e *Effects, c ssa.CallInstruction) {
 	}
 	e.add(Region{Kind: World}, Reads)
 	if v, ok := c.(*ssa.Call); ok && IsGetter(call) && len(*v.Referrers()) > 0 {
-		return // what it returns is used
+		return // the result is used
 	}
 	for _, r := range reach {
 		e.write(r)
 	}
 	if known.Is(vocab.Cleans) && len(reach) > 0 {
-		return // it touches what it is given
+		return // it accesses its arguments
 	}
 	e.write(Region{Kind: World})
 }
 
-// IsGetter reports whether a call returns one value, and no error.
+// IsGetter reports whether a call returns exactly one value, which is not an error.
 func IsGetter(call *ssa.CallCommon) bool {
 	return call.Signature().Results().Len() == 1 && !flow.ReturnsError(call.Signature())
 }
 
-// atomic adds the effects of a function that reads or writes what its first operand points to.
+// atomic adds the effects of a function that reads or writes the variable to which its first
+// operand points.
 func (e *Effects) atomic(known vocab.Known, call *ssa.CallCommon) {
 	if len(call.Args) == 0 {
 		return
@@ -238,7 +242,7 @@ func (e *Effects) receive(known vocab.Known, call *ssa.CallCommon) {
 	e.add(Region{Kind: World}, Reads|Writes|Fails)
 }
 
-// reached returns what code that is not known can reach from what it is given.
+// reached returns the memory that unknown code can reach from the arguments of a call.
 func reached(call *ssa.CallCommon) (all []Region) {
 	values := call.Args
 	if call.IsInvoke() {
@@ -254,7 +258,8 @@ func reached(call *ssa.CallCommon) (all []Region) {
 	return all
 }
 
-// objectType names the type of the object that a value is or points to, as fieldName does.
+// objectType returns the name, as in fieldName, of the type of the object that a value is or to
+// which it points.
 func objectType(t types.Type) string {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
@@ -265,7 +270,7 @@ func objectType(t types.Type) string {
 	return t.String()
 }
 
-// isContextMethod reports whether a call asks a context whether it has ended.
+// isContextMethod reports whether a call is a method of a context.
 func isContextMethod(call *ssa.CallCommon) bool {
 	return call.IsInvoke() && vocab.IsContext(call.Value.Type())
 }
@@ -280,7 +285,8 @@ func (e *Effects) builtin(name string, args []ssa.Value) {
 	}
 }
 
-// elementName names the elements of a container, as the addresses of elements do.
+// elementName returns the name for the elements of a container, which is also the name for the
+// addresses of elements.
 func elementName(t types.Type) string {
 	switch t := t.Underlying().(type) {
 	case *types.Slice:

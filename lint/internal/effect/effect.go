@@ -1,11 +1,12 @@
-// Package effect computes the effects of functions on shared memory: the regions that
-// they read and write. Questions about a loop become intersections: a call repairs what
-// an operation depends on if it writes what that reads; an operation varies if it reads
-// what it writes itself before it fails, or returns by what others may write meanwhile.
+// Package effect computes the effects of functions on shared memory: the regions that they read
+// and write. Questions about a loop then become intersections of regions. A call repairs what
+// an operation depends on if it writes a region that the operation reads. An operation varies
+// if it reads a region that it writes before it fails, or if its result depends on a region
+// that other code may write in the meantime.
 //
-// Regions are found by types: a field of a type is one region for all objects that a
-// function does not make itself. Calls that are not known read and write the World, and
-// everything that can be reached from their arguments.
+// Regions are found by types: a field of a type is one region for all objects that a function
+// does not create itself. Unknown calls read and write the World, and all memory that can be
+// reached from their arguments.
 package effect
 
 import (
@@ -17,21 +18,21 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// An Access is what a function, or a call, does to a region: a set.
+// An Access is a set that describes how a function or a call accesses a region.
 type Access uint8
 
 const (
-	// Reads: it reads the region.
+	// Reads: the region is read.
 	Reads Access = 1 << iota
-	// Writes: it may write to it.
+	// Writes: the region may be written.
 	Writes
-	// Fails: it may do so before it returns an error.
+	// Fails: the region may be written before an error is returned.
 	Fails
-	// Decides: it may return because of it.
+	// Decides: the region may decide about the return.
 	Decides
 )
 
-// Effects are what a function, or a call, does.
+// Effects describes the effects of a function or a call.
 type Effects struct {
 	Access map[Region]Access
 	Ends   bool // it may end the program, or the goroutine
@@ -39,7 +40,7 @@ type Effects struct {
 
 func newEffects() *Effects { return &Effects{Access: map[Region]Access{}} }
 
-// Regions returns the regions to which the access has one of some elements.
+// Regions returns the regions with at least one of the given kinds of access.
 func (e *Effects) Regions(of Access) Set {
 	s := Set{}
 	for r, a := range e.Access {
@@ -50,7 +51,7 @@ func (e *Effects) Regions(of Access) Set {
 	return s
 }
 
-// size counts what e has, which only grows.
+// size returns a measure of e that only grows.
 func (e *Effects) size() int {
 	n := 0
 	for _, a := range e.Access {
@@ -62,7 +63,8 @@ func (e *Effects) size() int {
 	return n
 }
 
-// maxRegions limits the regions of a function. One that touches more may touch the World.
+// maxRegions limits the regions of a function. A function that accesses more regions may access
+// the World.
 const maxRegions = 512
 
 func (e *Effects) add(r Region, a Access) {
@@ -72,10 +74,10 @@ func (e *Effects) add(r Region, a Access) {
 	e.Access[r] |= a
 }
 
-// write adds what is written before anything can fail.
+// write adds a region that is written before anything can fail.
 func (e *Effects) write(r Region) { e.add(r, Writes|Fails) }
 
-// join adds the effects of a call that is made, or may be made.
+// join adds the effects of a call that is, or may be, executed.
 func (e *Effects) join(c *Effects) {
 	for r, a := range c.Access {
 		e.add(r, a)
@@ -83,19 +85,19 @@ func (e *Effects) join(c *Effects) {
 	e.Ends = e.Ends || c.Ends
 }
 
-// A Package has the effects of the functions of a package.
+// A Package holds the effects of the functions of a package.
 type Package struct {
 	facts     func(*types.Func) *Fact
 	effects   map[*ssa.Function]*Effects
 	callers   map[*ssa.Function]map[*ssa.Function]bool
-	writes    map[Region][]Write // by Kind and Name; of a Cell, by variable
-	blocks    sync.Map           // by *ssa.BasicBlock: its changes
-	writtenBy sync.Map           // by ssa.Instruction: what it writes
+	writes    map[Region][]Write // by Kind and Name; for a Cell, by variable
+	blocks    sync.Map           // by *ssa.BasicBlock: the changes of the block
+	writtenBy sync.Map           // by ssa.Instruction: the regions that it writes
 	path      string
 }
 
-// New computes the effects of all functions of one package, literals included. Facts returns
-// the effects of a function of another package, or nil.
+// New computes the effects of all functions of one package, including function literals. facts
+// returns the effects of a function of another package, or nil.
 func New(fns []*ssa.Function, facts func(*types.Func) *Fact) *Package {
 	p := &Package{facts: facts, effects: map[*ssa.Function]*Effects{},
 		callers: map[*ssa.Function]map[*ssa.Function]bool{}, writes: map[Region][]Write{}}
@@ -130,7 +132,7 @@ func New(fns []*ssa.Function, facts func(*types.Func) *Fact) *Package {
 	return p
 }
 
-// calleesFirst sorts functions so that callees come before callers, recursion aside.
+// calleesFirst sorts functions so that callees precede callers, except in recursions.
 func (p *Package) calleesFirst(fns []*ssa.Function) (sorted []*ssa.Function) {
 	seen := map[*ssa.Function]bool{}
 	var visit func(*ssa.Function)

@@ -7,15 +7,14 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A Fact has the effects of a function for the packages that import its own. It is an
+// A Fact describes the effects of a function for packages that import its package. It is an
 // analysis fact of the function's object.
 type Fact struct {
 	Regions []Portable
 	Ends    bool
 }
 
-// A Portable is a region, and the access to it, without references to the code that it was
-// found in.
+// A Portable is a region with the access to it, without references to code.
 type Portable struct {
 	Kind   Kind
 	Name   string
@@ -23,7 +22,7 @@ type Portable struct {
 	Access Access
 }
 
-// AFact marks a fact.
+// AFact marks Fact as a fact.
 func (*Fact) AFact() {}
 
 // Fact returns the effects of a function as a fact.

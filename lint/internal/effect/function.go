@@ -22,7 +22,7 @@ func (p *Package) collect(fn *ssa.Function) {
 		}
 		before := Writes
 		if c, ok := i.(*ssa.Call); ok && failing.onlyOf(i.Block(), c) {
-			before = Fails // it returns an error only if the call does
+			before = Fails // the function returns an error only if the call does
 		}
 		for r, a := range one.Access {
 			if !r.isShared(fn) {
@@ -42,8 +42,8 @@ func (p *Package) collect(fn *ssa.Function) {
 	}
 }
 
-// Instr returns the effects of an instruction as its function sees them, or nil if it has
-// none.
+// Instr returns the effects of an instruction from the perspective of its function, or nil if
+// it has no effects.
 func (p *Package) Instr(i ssa.Instruction) *Effects {
 	e := newEffects()
 	switch i := i.(type) {
@@ -86,7 +86,8 @@ func (p *Package) Instr(i ssa.Instruction) *Effects {
 	return e
 }
 
-// onlyCounts reports whether a load is part of a count such as x++: nothing depends on it.
+// onlyCounts reports whether a load is part of an increment such as x++, on which nothing
+// depends.
 func onlyCounts(load *ssa.UnOp) bool {
 	from, known := flow.CellAt(load.X)
 	refs := flow.Refs(load)
@@ -104,7 +105,7 @@ func onlyCounts(load *ssa.UnOp) bool {
 		})
 }
 
-// regionOfChannel returns what a receive from a channel waits for.
+// regionOfChannel returns the region that a receive from a channel waits for.
 func regionOfChannel(ch ssa.Value) Region {
 	switch x := ch.(type) {
 	case *ssa.Call:
@@ -122,15 +123,15 @@ func regionOfChannel(ch ssa.Value) Region {
 	return Region{Kind: Signal}
 }
 
-// A failing is the part of a function from which it may return an error.
+// A failing describes the part of a function from which it may return an error.
 type failing struct {
-	from []bool                            // by block
+	from []bool                            // by block: an error may be returned after it
 	errs map[*ssa.Return]*ssa.Call         // the call whose error a return passes on, or nil
-	at   map[*ssa.BasicBlock][]*ssa.Return // the returns of errors that a block leads to
+	at   map[*ssa.BasicBlock][]*ssa.Return // by block: the returns of errors to which it leads
 }
 
-// failingBlocks finds the blocks from which fn may return an error: all, if it has none to
-// return.
+// failingBlocks finds the blocks from which fn may return an error. If fn has no error to
+// return, these are all blocks that lead to a return.
 func failingBlocks(fn *ssa.Function) failing {
 	f := failing{make([]bool, len(fn.Blocks)), map[*ssa.Return]*ssa.Call{}, map[*ssa.BasicBlock][]*ssa.Return{}}
 	for ret := range flow.Returns(fn) {
@@ -153,7 +154,7 @@ func (f failing) reach(ret *ssa.Return) {
 	}
 }
 
-// onlyOf reports whether all errors that a block leads to come from one call.
+// onlyOf reports whether all errors to which a block leads come from the same call.
 func (f failing) onlyOf(b *ssa.BasicBlock, c *ssa.Call) bool {
 	for _, ret := range f.at[b] {
 		if f.errs[ret] != c {
@@ -163,8 +164,8 @@ func (f failing) onlyOf(b *ssa.BasicBlock, c *ssa.Call) bool {
 	return true
 }
 
-// callOf returns the call whose result a value, or a captured variable that is set once, is, or
-// nil.
+// callOf returns the call whose result a value is, or nil. The value may be a captured variable
+// that is assigned only once.
 func callOf(v ssa.Value) *ssa.Call {
 	c, _ := flow.Source(v, flow.Kept|flow.Captured|flow.Unpacked).(*ssa.Call)
 	return c

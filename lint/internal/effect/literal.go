@@ -8,9 +8,10 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// EndsMeanwhile reports whether what runs while a function does may end the program: the
-// goroutines that it, or a function around it, starts, and what they give to others to run later.
-// For a literal that is started as a goroutine, that is also the rest of the function around it.
+// EndsMeanwhile reports whether code that runs concurrently with a function may end the
+// program. This code is in goroutines that the function, or a function around it, starts, and
+// in functions that they pass to other code. If the function is a literal that is started as a
+// goroutine, the rest of the enclosing function runs concurrently, too.
 func (p *Package) EndsMeanwhile(fn *ssa.Function) bool {
 	for f := fn; f != nil; f = f.Parent() {
 		starts, ends := false, false
@@ -31,8 +32,8 @@ func (p *Package) EndsMeanwhile(fn *ssa.Function) bool {
 	return false
 }
 
-// endsMeanwhile reports whether a call starts, or gives to others, another function than fn, or
-// one around it, that may end the program.
+// endsMeanwhile reports whether a call starts as a goroutine, or passes to other code, a
+// function that may end the program, other than fn and the functions around it.
 func (p *Package) endsMeanwhile(c ssa.CallInstruction, fn *ssa.Function) bool {
 	_, goes := c.(*ssa.Go)
 	return slices.ContainsFunc(targets(c), func(t target) bool {
@@ -41,7 +42,7 @@ func (p *Package) endsMeanwhile(c ssa.CallInstruction, fn *ssa.Function) bool {
 	})
 }
 
-// encloses reports whether a function is another, or is declared within it.
+// encloses reports whether a function is, or contains, another one.
 func encloses(outer, fn *ssa.Function) bool {
 	for ; fn != nil; fn = fn.Parent() {
 		if fn == outer {

@@ -11,14 +11,14 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// Repairs reports whether the instructions between two attempts of an operation may write what
-// the operation, or the evaluation of its operands, reads.
+// Repairs reports whether the instructions between two attempts of an operation may write
+// memory that is read by the operation or by the evaluation of its operands.
 func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) bool {
 	return p.changes(between).repair(op, p.readBy(op))
 }
 
-// RepairsIn returns a function that reports whether the instructions of a block may write what an
-// operation, or the evaluation of its operands, reads.
+// RepairsIn returns a function that reports whether the instructions of a block may write
+// memory that is read by an operation or by the evaluation of its operands.
 func (p *Package) RepairsIn(op *ssa.Call) func(*ssa.BasicBlock) bool {
 	reads := p.readBy(op)
 	return func(b *ssa.BasicBlock) bool {
@@ -31,7 +31,7 @@ func (p *Package) RepairsIn(op *ssa.Call) func(*ssa.BasicBlock) bool {
 	}
 }
 
-// A change is an instruction, and what it writes.
+// A change is an instruction with the regions that it writes.
 type change struct {
 	by      ssa.Instruction
 	written Set
@@ -39,15 +39,15 @@ type change struct {
 
 type changes []change
 
-// repair reports whether an instruction besides an operation writes something of what is read.
+// repair reports whether an instruction other than the operation writes a region in reads.
 func (list changes) repair(op *ssa.Call, reads Set) bool {
 	return slices.ContainsFunc(list, func(c change) bool {
 		return c.by != ssa.Instruction(op) && c.written.Overlaps(reads)
 	})
 }
 
-// changes returns what some instructions write, except for variables that they make themselves:
-// each attempt has its own.
+// changes returns the regions that the given instructions write, except variables that they
+// create themselves, because each attempt has its own.
 func (p *Package) changes(between iter.Seq[ssa.Instruction]) (list changes) {
 	made := map[ssa.Value]bool{}
 	for i := range between {
@@ -68,8 +68,8 @@ func (p *Package) changes(between iter.Seq[ssa.Instruction]) (list changes) {
 	return list
 }
 
-// written returns what an instruction writes. It is not to be changed: many attempts of one loop
-// ask for it.
+// written returns the regions that an instruction writes. Callers must not modify the result,
+// because many attempts of one loop share it.
 func (p *Package) written(i ssa.Instruction) Set {
 	if known, ok := p.writtenBy.Load(i); ok {
 		return known.(Set)
@@ -82,7 +82,8 @@ func (p *Package) written(i ssa.Instruction) Set {
 	return written
 }
 
-// readBy returns what an operation, or the evaluation of its operands, reads.
+// readBy returns the regions that are read by an operation or by the evaluation of its
+// operands.
 func (p *Package) readBy(op *ssa.Call) Set {
 	reads, seen := p.At(op).Regions(Reads), map[ssa.Value]bool{}
 	for _, v := range op.Call.Operands(nil) {
@@ -91,7 +92,7 @@ func (p *Package) readBy(op *ssa.Call) Set {
 	return reads
 }
 
-// operand adds what is read where an operand is computed.
+// operand adds the regions that are read to compute an operand.
 func (p *Package) operand(v ssa.Value, reads Set, seen map[ssa.Value]bool) {
 	i, ok := v.(ssa.Instruction)
 	if !ok || seen[v] || len(seen) > maxRegions {
@@ -102,10 +103,10 @@ func (p *Package) operand(v ssa.Value, reads Set, seen map[ssa.Value]bool) {
 	case *ssa.UnOp, *ssa.Lookup:
 		maps.Copy(reads, p.Instr(i).Regions(Reads))
 	case *ssa.Call, *ssa.Phi:
-		return // executed again itself, or judged as an operand
+		return // calls are executed again, and phis are judged as operands
 	case *ssa.MakeClosure:
 		if e := p.effects[v.Fn.(*ssa.Function)]; e != nil {
-			return // part of the effects of the call
+			return // these are part of the effects of the call
 		}
 	}
 	for _, o := range i.Operands(nil) {
@@ -121,15 +122,16 @@ func (p *Package) IsRead(addr ssa.Value, op *ssa.Call) bool {
 	return p.At(op).Regions(Reads).Overlaps(Set{r: true})
 }
 
-// Varies reports whether an operation may end its retries without having succeeded: it returns by
-// the time or by what others may change meanwhile, or reads what it writes itself before it fails.
+// Varies reports whether an operation may end its retries without a success: its result depends
+// on the time, or on regions that other code may change in the meantime, or it reads regions
+// that it writes before it fails.
 func (p *Package) Varies(op *ssa.Call) bool {
 	e := p.At(op)
 	return e.progresses(e.Regions(Reads)) || p.mayChange(e.Regions(Decides), p.calledBy(p.functions(op)))
 }
 
-// EndsRetries reports whether a function that something else calls again and again may end that
-// without having succeeded: what varies leads straight to a return of nil, or true.
+// EndsRetries reports whether a function that is called repeatedly may end the repetition
+// without a success, because a varying condition leads directly to a return of nil or true.
 func (p *Package) EndsRetries(fn *ssa.Function) bool {
 	e := p.effects[fn]
 	if e == nil || fn.Signature.Results().Len() == 0 {
@@ -139,7 +141,8 @@ func (p *Package) EndsRetries(fn *ssa.Function) bool {
 	return e.progresses(reads) || p.mayChange(reads, p.calledBy([]*ssa.Function{fn}))
 }
 
-// decides returns what is read by the conditions that lead straight to a return of some results.
+// decides returns the regions that are read by conditions which lead directly to a return whose
+// last result satisfies last.
 func (p *Package) decides(fn *ssa.Function, last func(ssa.Value) bool) Set {
 	reads, seen := Set{}, map[ssa.Value]bool{}
 	for ret := range flow.Returns(fn) {
@@ -160,8 +163,9 @@ func (p *Package) decides(fn *ssa.Function, last func(ssa.Value) bool) Set {
 	return reads
 }
 
-// condition adds what is read where a condition is computed. Whether a call has failed is its
-// outcome, and which object or error is asked is no condition.
+// condition adds the regions that are read to compute a condition. A test whether a call has
+// failed reads nothing, because it tests the outcome of the call. The selection of the object
+// or error that is tested does not count.
 func (p *Package) condition(v ssa.Value, reads Set, seen map[ssa.Value]bool) {
 	i, ok := v.(ssa.Instruction)
 	if !ok || seen[v] {
@@ -183,7 +187,7 @@ func (p *Package) condition(v ssa.Value, reads Set, seen map[ssa.Value]bool) {
 	}
 }
 
-// isOutcome reports whether a value is what a call returns that may fail.
+// isOutcome reports whether a value is the result of a call that may fail.
 func isOutcome(v ssa.Value) bool {
 	call, ok := v.(*ssa.Call)
 	return ok && flow.ReturnsError(call.Call.Signature())
@@ -195,8 +199,8 @@ func isSuccess(v ssa.Value) bool {
 	return ok && (c.Value == nil || c.Value.ExactString() == "true")
 }
 
-// progresses reports whether what is read is written before a failure: the next attempt reads
-// something else.
+// progresses reports whether one of the given regions is written before a failure, so that the
+// next attempt reads another value.
 func (e *Effects) progresses(reads Set) bool {
 	for r := range reads {
 		if r.Kind != World && r.Kind != Reach && e.Access[r]&Fails != 0 {
@@ -206,8 +210,8 @@ func (e *Effects) progresses(reads Set) bool {
 	return false
 }
 
-// mayChange reports whether a region may change while some functions run, in other ways than by
-// them.
+// mayChange reports whether a region may change while the given functions run, other than by
+// their own writes.
 func (p *Package) mayChange(regions Set, own map[*ssa.Function]bool) bool {
 	for r := range regions {
 		if r.isOutside() || p.isChanged(r, own) {
@@ -217,7 +221,7 @@ func (p *Package) mayChange(regions Set, own map[*ssa.Function]bool) bool {
 	return false
 }
 
-// Acts reports whether an instruction writes what others than its function can see.
+// Acts reports whether an instruction writes memory that code outside its function can access.
 func (p *Package) Acts(i ssa.Instruction) bool {
 	e := p.Instr(i)
 	if e == nil {
@@ -231,7 +235,7 @@ func (p *Package) Acts(i ssa.Instruction) bool {
 	return false
 }
 
-// calledBy returns some functions, and all that they may execute.
+// calledBy returns the given functions and all functions that they may execute.
 func (p *Package) calledBy(fns []*ssa.Function) map[*ssa.Function]bool {
 	all := map[*ssa.Function]bool{}
 	for work := fns; len(work) > 0; {

@@ -11,17 +11,17 @@ import (
 type Kind uint8
 
 const (
-	// World is everything outside of the process, and the memory of code that is not known.
+	// World is everything outside the process, and the memory of unknown code.
 	World Kind = iota
 	// Clock is the current time.
 	Clock
-	// Signal is what other goroutines send on channels.
+	// Signal is the values that other goroutines send on channels.
 	Signal
 	// Context is the end of a context.
 	Context
-	// Stream is what a reader or a queue returns: another item each time.
+	// Stream is the items that a reader or a queue returns, a different one each time.
 	Stream
-	// Person is what a person answers.
+	// Person is the answers of a person.
 	Person
 	// Global is a variable of a package.
 	Global
@@ -31,43 +31,42 @@ const (
 	Field
 	// Element is an element of a slice, an array or a map.
 	Element
-	// Pointee is the variable that a pointer points to.
+	// Pointee is the variable to which a pointer points.
 	Pointee
-	// Reach is all memory that can be reached from an object that code that is not known
-	// was given.
+	// Reach is all memory that can be reached from an object that was passed to unknown code.
 	Reach
 )
 
-// A Root is where a function finds an object. The zero value is any object.
+// A Root describes where a function finds an object. The zero value means any object.
 type Root struct {
-	Param int       // from 1: the parameter, receiver included, that it is reached from
-	Value ssa.Value // a local variable, a global variable, or the call that returned it
+	Param int       // the parameter that leads to the object, counted from 1, receiver included; 0: none
+	Value ssa.Value // a local variable, a global variable, or the call that returned the object
 }
 
-// A Region is memory that functions may share, or part of the world outside of it.
+// A Region is memory that functions may share, or a part of the world outside the process.
 type Region struct {
 	Kind Kind
 	Name string // path.Type.field of a Field, path.name of a Global, the type of an Element
 	From Root
 }
 
-// isShared reports whether the callers of fn can see the region.
+// isShared reports whether the callers of fn can access the region.
 func (r Region) isShared(fn *ssa.Function) bool {
 	switch v := r.From.Value.(type) {
 	case *ssa.Alloc:
 		return v.Parent() != fn
 	case *ssa.Call:
-		return false // an object that the function was given in answer, or made
+		return false // an object that the function received from the call or created
 	}
 	return true
 }
 
-// isOutside reports whether something outside of the program changes the region at any time.
+// isOutside reports whether something outside the program may change the region at any time.
 func (r Region) isOutside() bool { return r.Kind <= Person && r.Kind != World && r.Kind != Stream }
 
-// overlaps reports whether two regions may have memory in common, as one function sees them. A
-// field of one type is one region, whatever the object, unless both objects are variables of the
-// function itself.
+// overlaps reports whether two regions may have memory in common, from the perspective of one
+// function. A field of a type is one region for all objects, unless both objects are variables
+// of the function itself.
 func (r Region) overlaps(s Region) bool {
 	if s.Kind == Reach {
 		r, s = s, r
@@ -89,8 +88,8 @@ func (r Region) overlaps(s Region) bool {
 	return true
 }
 
-// reaches reports whether code that was given the object of r may get at s, which has the same
-// root: what the type shows directly.
+// reaches reports whether code that was passed the object of r may access s, which has the same
+// root. It considers only what the types directly show.
 func (r Region) reaches(s Region) bool {
 	switch s.Kind {
 	case Field:
@@ -101,7 +100,7 @@ func (r Region) reaches(s Region) bool {
 	return s.Kind.IsMemory() && r.From != (Root{})
 }
 
-// IsMemory reports whether regions of a kind are objects of the program, or in them.
+// IsMemory reports whether regions of a kind are objects of the program or parts of objects.
 func (k Kind) IsMemory() bool { return k >= Global || k == Stream }
 
 func isVariable(v ssa.Value) bool {
@@ -115,7 +114,7 @@ func isVariable(v ssa.Value) bool {
 // A Set is a set of regions.
 type Set map[Region]bool
 
-// Overlaps reports whether a region of s may have memory in common with one of t.
+// Overlaps reports whether a region in s may have memory in common with a region in t.
 func (s Set) Overlaps(t Set) bool {
 	for r := range s {
 		for u := range t {
@@ -127,8 +126,8 @@ func (s Set) Overlaps(t Set) bool {
 	return false
 }
 
-// fieldName returns the name of the field that is the i'th of the struct that a value is, or
-// points to; "" if the type has no such field.
+// fieldName returns the name of field i of the struct that a value is, or to which it points.
+// It returns "" if the type has no such field.
 func fieldName(t types.Type, i int) string {
 	owner := "struct"
 	if p, ok := t.Underlying().(*types.Pointer); ok {

@@ -12,14 +12,15 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Write is a place that assigns to a field, a global variable or a cell, or may do so.
+// A Write is an instruction that assigns, or may assign, to a field, a global variable or a
+// cell.
 type Write struct {
 	At    ssa.Instruction
-	Value ssa.Value // nil: it is not known. Of a copy, the whole structure
-	Fresh bool      // the object is made there
+	Value ssa.Value // nil: unknown. For a copy of a struct, the whole struct
+	Fresh bool      // the object is created in the same function
 }
 
-// key returns the region under which the writes of all objects are found.
+// key returns the key of the region in Package.writes, which is the same for all objects.
 func (r Region) key() Region {
 	if r.Kind != Cell {
 		r.From = Root{}
@@ -55,14 +56,16 @@ func (p *Package) wrote(w Write, regions []Region) {
 	}
 }
 
-// Writes returns what assigns to the field or the global variable at an address.
+// Writes returns the instructions that assign to the field or the global variable at an
+// address.
 func (p *Package) Writes(addr ssa.Value) []Write {
 	r, _ := regionAt(addr)
 	return p.writes[r.key()]
 }
 
-// Assigned returns what is assigned to the field or the global variable at an address, copies of
-// structures aside, and whether something is and that is all.
+// Assigned returns the values that are assigned to the field or the global variable at an
+// address, except copies of structs. all reports whether there is at least one, and all values
+// are known.
 func (p *Package) Assigned(addr ssa.Value) (values []ssa.Value, all bool) {
 	for _, w := range p.Writes(addr) {
 		if w.Value == nil {
@@ -75,12 +78,12 @@ func (p *Package) Assigned(addr ssa.Value) (values []ssa.Value, all bool) {
 	return values, len(values) > 0
 }
 
-// isInitializer reports whether a function runs before main, and only then.
+// isInitializer reports whether a function runs only before main.
 func isInitializer(fn *ssa.Function) bool {
 	return fn.Parent() == nil && fn.Signature.Recv() == nil && (fn.Object() == nil || fn.Object().Name() == "init")
 }
 
-// isGiven reports whether the address of a field is given to what may write there.
+// isGiven reports whether the address of a field is passed to code that may write to the field.
 func isGiven(f *ssa.FieldAddr) bool {
 	return slices.ContainsFunc(*f.Referrers(), func(r ssa.Instruction) bool {
 		switch r := r.(type) {
@@ -95,7 +98,8 @@ func isGiven(f *ssa.FieldAddr) bool {
 	})
 }
 
-// mayWrite reports whether a call may write to what it is given the address of.
+// mayWrite reports whether a call may write to variables whose addresses are among its
+// arguments.
 func mayWrite(c ssa.CallInstruction) bool {
 	obj := objectOf(c.Common())
 	if obj == nil {
@@ -105,15 +109,15 @@ func mayWrite(c ssa.CallInstruction) bool {
 	return known.Is(vocab.Stores) || !known.Is(vocab.Loads|vocab.Logs|vocab.Pure) || known.Evidence == vocab.Named
 }
 
-// isFresh reports whether an address is in an object that its function makes.
+// isFresh reports whether an address is in an object that its function creates.
 func isFresh(addr ssa.Value) bool {
 	_, made := flow.Source(addr, flow.Addressed).(*ssa.Alloc)
 	return made
 }
 
-// isChanged reports whether somebody may write to a region while a function runs: code outside
-// of the program, of another package, or a function of the package that is not one of own.
-// Objects that are being made are not shared yet.
+// isChanged reports whether other code may write to a region while a function runs: code
+// outside the program, code of another package, or a function of this package that is not in
+// own. Objects that are being created are not shared yet.
 func (p *Package) isChanged(r Region, own map[*ssa.Function]bool) bool {
 	switch r.Kind {
 	case World, Reach:
@@ -131,8 +135,8 @@ func (p *Package) isChanged(r Region, own map[*ssa.Function]bool) bool {
 	})
 }
 
-// isForeign reports whether other packages may write to a field or a global variable: it is
-// exported, as is the type, or not of this package.
+// isForeign reports whether other packages may write to a field or a global variable, because
+// it belongs to another package, or because it and its type are exported.
 func (p *Package) isForeign(name string) bool {
 	rest, own := strings.CutPrefix(name, p.path+".")
 	if !own {
@@ -146,13 +150,14 @@ func (p *Package) isForeign(name string) bool {
 	return true
 }
 
-// IsConstant reports whether the field or the variable of the package at an address is a setting.
-// A field that nothing assigns is set by what is not seen, as a decoder does.
+// IsConstant reports whether the field or the package variable at an address is a setting. A
+// field that nothing assigns is not constant, because code that is not visible sets it, such as
+// a decoder.
 func (p *Package) IsConstant(addr ssa.Value) bool {
 	r, _ := regionAt(addr)
 	return p.IsSetting(r) && (r.Kind == Global || len(p.writes[r.key()]) > 0)
 }
 
-// IsSetting reports whether a field is assigned only where its object is made, or a global
+// IsSetting reports whether a field is assigned only where its object is created, or a global
 // variable only where it is declared.
 func (p *Package) IsSetting(r Region) bool { return !p.isChanged(r, nil) }
