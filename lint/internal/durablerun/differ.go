@@ -10,33 +10,34 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Use is what a source is used for.
+// A Use describes for what a source is used.
 type Use uint8
 
 // The uses.
 const (
-	ForID       Use = iota // of a step, or of a scope
-	ForArgument            // that is recorded
-	ForDecision            // whether the step is called
+	ForID       Use = iota // the id of a step or a scope
+	ForArgument            // an argument that is recorded
+	ForDecision            // the decision whether the step is called
 )
 
-// A Cause is why the next execution of a run may call a step differently.
+// A Cause describes why the next execution of a run may call a step differently.
 type Cause struct {
 	Kind     Kind
 	Use      Use
 	Evidence vocab.Evidence
-	Step     string // the name of what calls the step
+	Step     string // the name of the function that calls the step
 }
 
 // A Difference is a call of a step that differs in the next execution of its run.
 type Difference struct {
 	Cause
-	Source ssa.Instruction // with the result that differs, or nil: it is in another package
-	At     token.Pos       // of the call or of the branch
+	Source ssa.Instruction // the instruction whose result differs, or nil if it is in another package
+	At     token.Pos       // the position of the call or of the branch
 }
 
-// Difference returns how a call of a step may differ in the next execution of its run, by its id or
-// else by an argument, or nil. What a function of the package computes is a difference there.
+// Difference returns how a call of a step may differ in the next execution of its run, in its
+// id or otherwise in an argument, or nil. A difference in a value that a function of the
+// package computes counts as a difference in this function.
 func (p *Package) Difference(s *Step) *Difference {
 	run := p.RunOf(s.Context)
 	if run != Within && (run != Unknown || !s.Needs) {
@@ -44,7 +45,7 @@ func (p *Package) Difference(s *Step) *Difference {
 	}
 	if d := p.differs(s); d != nil {
 		if run == Unknown {
-			d.Evidence = vocab.Named // it may be the context of a step
+			d.Evidence = vocab.Named // this may be the context of a step
 		}
 		return d
 	}
@@ -56,7 +57,7 @@ func (p *Package) Difference(s *Step) *Difference {
 	return nil
 }
 
-// differs returns the difference of a call of a step in a run.
+// differs returns the difference of a call of a step in a run, or nil.
 func (p *Package) differs(s *Step) *Difference {
 	id := p.trace(s.ID...)
 	id.all(slices.Collect(scopesOf(s.Context))...)
@@ -70,12 +71,13 @@ func (p *Package) differs(s *Step) *Difference {
 	return sources[0].differs(use, s, s.Call.Pos())
 }
 
-// differs returns the difference of a step that a source makes.
+// differs returns the difference in a step that a source causes.
 func (s Source) differs(use Use, step *Step, at token.Pos) *Difference {
 	return &Difference{Cause{s.Kind, use, s.Evidence, step.Name()}, s.At, at}
 }
 
-// causeOf returns why a function calls a step of its summary differently in each execution, or nil.
+// causeOf returns why a function calls a step in its summary differently in each execution, or
+// nil.
 func (p *Package) causeOf(s *Step) *Cause {
 	for ; s != nil; s = s.of {
 		if d := p.differs(s); d != nil {
@@ -88,9 +90,9 @@ func (p *Package) causeOf(s *Step) *Cause {
 	return nil
 }
 
-// Decisions returns the steps of a function that are called or not by what differs in the next
-// execution of their run: on one side of a branch, the step is not called, and the function may
-// return without an error.
+// Decisions returns the steps that a function calls depending on a value which differs in the
+// next execution of their run. On one side of a branch, the step is not called, and the
+// function may return without an error.
 func (p *Package) Decisions(fn *ssa.Function) (all []*Difference) {
 	var steps []*Step
 	for _, s := range p.Steps {
@@ -117,7 +119,7 @@ func (p *Package) Decisions(fn *ssa.Function) (all []*Difference) {
 	return all
 }
 
-// decided returns a step that is called on one side of a branch only, or nil.
+// decided returns a step that is called only on one side of a branch, or nil.
 func decided(b *ssa.BasicBlock, steps []*Step) *Step {
 	var sides [2]map[*ssa.BasicBlock]bool
 	for k := range sides {
@@ -138,7 +140,7 @@ func decided(b *ssa.BasicBlock, steps []*Step) *Step {
 	return nil
 }
 
-// goesOn reports whether some blocks call a step, or return without an error.
+// goesOn reports whether the given blocks call a step, or return without an error.
 func goesOn(side map[*ssa.BasicBlock]bool, steps []*Step) bool {
 	for b := range side {
 		if ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok && b != b.Parent().Recover && mayBeNil(ret) {
@@ -148,7 +150,7 @@ func goesOn(side map[*ssa.BasicBlock]bool, steps []*Step) bool {
 	return slices.ContainsFunc(steps, func(s *Step) bool { return side[s.Call.Block()] })
 }
 
-// mayBeNil reports whether a function returns no error, or the constant nil.
+// mayBeNil reports whether a return instruction returns no error, or the constant nil.
 func mayBeNil(ret *ssa.Return) bool {
 	n := len(ret.Results)
 	return n == 0 || !flow.IsError(ret.Results[n-1].Type()) || flow.IsNil(ret.Results[n-1])

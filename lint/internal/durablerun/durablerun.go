@@ -1,20 +1,21 @@
-// Package durablerun finds durable runs: the functions that runs execute, the steps that
-// these functions call, and the values that the steps depend on.
+// Package durablerun finds durable runs: the functions that runs execute, the steps that these
+// functions call, and the values that the steps depend on.
 //
 // # Steps
 //
-// A [Step] is a call that executes a step, or may do so: of package durable, of a generated
-// wrapper, or of any function that calls a step in the run of a context that it is given. All
-// three are described alike: by what identifies the step in its run, what is compared with the
-// record, and the function that is not executed again. A [Fact] has the steps of a function for
-// packages that import its own, so that a wrapper is a function like others.
+// A [Step] is a call that executes a step, or may do so: a call of package durable, of a
+// generated wrapper, or of any function that calls a step in the run of its context argument.
+// All three are described in the same way: by the values that identify the step in its run, by
+// the values that are compared with the record, and by the function that is not executed again.
+// A [Fact] describes the steps of a function for packages that import its package. A wrapper
+// therefore needs no special treatment.
 //
 // # Runs
 //
-// A context belongs to a run if it is a parameter of a function that a run executes, or if one of
-// the callers in the package gives such a context to its function; it belongs to none if it is
-// derived from context.Background, or is the context of a request that a server handles. Of other
-// contexts, nothing is known.
+// A context belongs to a run if it is a parameter of a function that a run executes, or if a
+// caller in the package passes such a context to its function. It belongs to no run if it is
+// derived from context.Background, or if it is the context of a request that a server handles.
+// Nothing is known about other contexts.
 //
 // Rules are queries: [Package.IsRepeated], [Package.LacksRun], [Package.Difference],
 // [Package.Decisions], [Package.Lost] and [Package.Outlives].
@@ -32,10 +33,10 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Package has the steps and the runs of one package. It must not be used concurrently.
+// A Package holds the steps and the runs of one package. It must not be used concurrently.
 type Package struct {
 	Steps []*Step     // in the order of the functions
-	Runs  []*Executed // calls that execute a function as a run, or that give it to what does
+	Runs  []*Executed // calls that execute a function as a run, or that pass it to such a call
 
 	facts     func(*types.Func) *Fact
 	flow      *flow.Program
@@ -45,16 +46,16 @@ type Package struct {
 	bodies    map[*ssa.Function]bool  // functions that are executed as steps
 }
 
-// An Executed is a call that is given a function which is executed with the context of a run.
+// An Executed is a call with a function argument that is executed with the context of a run.
 type Executed struct {
 	Call  *ssa.Call
 	Fn    ssa.Value // the function
-	Units bool      // it is executed for the units of a group, in the run of the caller
-	Waits bool      // the call returns when the function has returned, or its result is recorded
+	Units bool      // the function is executed for the units of a group, in the run of the caller
+	Waits bool      // the call returns after the function has returned, or its result is recorded
 }
 
-// New finds the steps and runs of the functions of a package. facts returns what is known of a
-// function of another package, or nil.
+// New finds the steps and runs of the functions of a package. facts returns what is known about
+// a function of another package, or nil.
 func New(fns []*ssa.Function, facts func(*types.Func) *Fact) *Package {
 	p := &Package{facts: facts, flow: flow.NewProgram(nil), summaries: map[*ssa.Function]*summary{},
 		policies: map[*ssa.Global]settings{}, runs: map[*ssa.Parameter]bool{}, bodies: map[*ssa.Function]bool{}}
@@ -87,7 +88,8 @@ func (p *Package) find(call ssa.CallInstruction) {
 	}
 }
 
-// functionOf returns the function that a value is, or nil. Of a method value it is the method.
+// functionOf returns the function that a value denotes, or nil. For a method value, it is the
+// method.
 func functionOf(v ssa.Value) *ssa.Function {
 	if v == nil {
 		return nil
@@ -115,8 +117,8 @@ func (p *Package) runBy(call *ssa.CallCommon) ssa.Value {
 	return call.Args[i]
 }
 
-// findRuns finds the parameters that are contexts of runs: first of the functions that are
-// executed as runs, then of those that they call.
+// findRuns finds the parameters that are contexts of runs: first those of functions that are
+// executed as runs, and then those of the functions that they call.
 func (p *Package) findRuns(fns []*ssa.Function) {
 	for changed := true; changed; {
 		changed = false
@@ -138,7 +140,7 @@ func (p *Package) findRuns(fns []*ssa.Function) {
 	}
 }
 
-// mark records that a parameter is the context of a run, and reports whether that is news.
+// mark records that a parameter is the context of a run, and reports whether this is new.
 func (p *Package) mark(ctx *ssa.Parameter) bool {
 	if ctx == nil || p.runs[ctx] || p.isInStep(ctx.Parent()) {
 		return false
@@ -147,7 +149,8 @@ func (p *Package) mark(ctx *ssa.Parameter) bool {
 	return true
 }
 
-// passOn marks the parameter that a call gives the context of a run.
+// passOn marks the parameter that receives the context of a run in a call, and reports whether
+// this is new.
 func (p *Package) passOn(call ssa.CallInstruction) bool {
 	callee := effect.Callee(call.Common())
 	if callee == nil || len(callee.Blocks) == 0 || len(callee.Params) != len(call.Common().Args) {
@@ -168,7 +171,7 @@ func contextOf(fn *ssa.Function) *ssa.Parameter {
 	return nil
 }
 
-// isInStep reports whether a function, or one around it, is executed as a step.
+// isInStep reports whether a function, or a function around it, is executed as a step.
 func (p *Package) isInStep(fn *ssa.Function) bool {
 	for ; fn != nil; fn = fn.Parent() {
 		if p.bodies[fn] {
@@ -178,18 +181,18 @@ func (p *Package) isInStep(fn *ssa.Function) bool {
 	return false
 }
 
-// A Membership is what is known of a context.
+// A Membership describes whether a context belongs to a run.
 type Membership uint8
 
 // The memberships.
 const (
 	Unknown Membership = iota
-	Within             // it is the context of a run, in one execution of its function at least
+	Within             // it is the context of a run, in at least one execution of its function
 	Outside            // it never has a run
-	InStep             // it is the context of an attempt of a step, or used in one
+	InStep             // it is the context of an attempt of a step, or is used in one
 )
 
-// RunOf returns whether a context belongs to a run.
+// RunOf reports whether a context belongs to a run.
 func (p *Package) RunOf(ctx ssa.Value) Membership { return p.runOf(ctx, map[ssa.Value]bool{}) }
 
 func (p *Package) runOf(ctx ssa.Value, seen map[ssa.Value]bool) Membership {
@@ -220,7 +223,8 @@ func (p *Package) runOf(ctx ssa.Value, seen map[ssa.Value]bool) Membership {
 	return Unknown
 }
 
-// derivation yields a context, and what it was derived from with the values that it has.
+// derivation yields a context, and then each context from which the previous one was derived
+// together with its values.
 func derivation(ctx ssa.Value) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for range maxDerivations { // a variable may be derived from itself
@@ -232,10 +236,10 @@ func derivation(ctx ssa.Value) iter.Seq[ssa.Value] {
 	}
 }
 
-// maxDerivations limits how far a context is followed.
+// maxDerivations limits how many derivations of a context are followed.
 const maxDerivations = 32
 
-// rootOf returns the first context of a derivation.
+// rootOf returns the context at the beginning of a derivation.
 func rootOf(ctx ssa.Value) (root ssa.Value) {
 	for root = range derivation(ctx) {
 	}
@@ -263,7 +267,8 @@ func scopesOf(ctx ssa.Value) iter.Seq[ssa.Value] {
 
 const contextSteps = flow.Boxed | flow.Renamed | flow.Kept | flow.Captured
 
-// parentOf returns the context that another is derived from, with its values, or nil.
+// parentOf returns the context from which another one is derived together with its values, or
+// nil.
 func parentOf(ctx ssa.Value) ssa.Value {
 	call, ok := flow.Source(ctx, contextSteps|flow.Unpacked).(*ssa.Call)
 	if !ok {

@@ -11,10 +11,11 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// Lost returns the variable that a function sets when it is executed, and that is read after the
-// call that executes it as a step or as a run, or nil: if the result is recorded, the call does not
-// execute the function, and the variable is not set. A function that asks whether it was executed,
-// or that never succeeds, loses nothing.
+// Lost returns a variable that a function sets when it is executed, and that is read after the
+// call that executes the function as a step or as a run. If the result is recorded, the call
+// does not execute the function, and the variable is not set. Lost returns nil if there is no
+// such variable, if the code checks whether the function was executed, or if the function never
+// succeeds.
 func (p *Package) Lost(call *ssa.Call, executed ssa.Value) *ssa.Alloc {
 	literal, ok := flow.Source(executed, flow.Renamed|flow.Kept).(*ssa.MakeClosure)
 	if !ok || !maySucceed(literal.Fn.(*ssa.Function)) {
@@ -39,7 +40,7 @@ func (p *Package) Lost(call *ssa.Call, executed ssa.Value) *ssa.Alloc {
 	return lost
 }
 
-// countsOnly reports whether a function counts in a variable how often it is executed.
+// countsOnly reports whether a function only counts its executions in a variable.
 func countsOnly(free *ssa.FreeVar, stores []*ssa.Store) bool {
 	return !slices.ContainsFunc(stores, func(s *ssa.Store) bool {
 		sum, ok := s.Val.(*ssa.BinOp)
@@ -52,8 +53,8 @@ func countsOnly(free *ssa.FreeVar, stores []*ssa.Store) bool {
 	})
 }
 
-// hasEntered reports whether a function enters something into the map, or the slice, that a variable
-// holds.
+// hasEntered reports whether a function adds an entry to the map, or sets an element of the
+// slice, that a variable holds.
 func hasEntered(free *ssa.FreeVar) bool {
 	return slices.ContainsFunc(flow.Refs(free), func(ref ssa.Instruction) bool {
 		load, ok := ref.(*ssa.UnOp)
@@ -69,8 +70,8 @@ func hasEntered(free *ssa.FreeVar) bool {
 	})
 }
 
-// maySucceed reports whether a function may return without an error: not only errors that are made
-// there, or that are variables of a package.
+// maySucceed reports whether a function may return without an error. It never does if it
+// returns only errors that it creates, or that are package variables.
 func maySucceed(fn *ssa.Function) bool {
 	for ret := range flow.Returns(fn) {
 		err := ret.Results[len(ret.Results)-1]
@@ -87,9 +88,9 @@ func maySucceed(fn *ssa.Function) bool {
 	return false
 }
 
-// asksFor reports whether the value of a variable says if something was executed that sets it: it
-// is compared with the zero value, or asked for an entry of a map, or it is a flag that is set to a
-// constant.
+// asksFor reports whether code checks the value of a variable to find whether the function that
+// sets it was executed: it compares the variable with the zero value, or looks up a map entry
+// in it, or the variable is a flag that is set to a constant.
 func asksFor(variable *ssa.Alloc, stores []*ssa.Store) bool {
 	isFlag := func(s *ssa.Store) bool {
 		c, ok := s.Val.(*ssa.Const)
@@ -98,7 +99,8 @@ func asksFor(variable *ssa.Alloc, stores []*ssa.Store) bool {
 	return slices.ContainsFunc(stores, isFlag) || isCompared(variable)
 }
 
-// isCompared reports whether a function compares a variable, or a part of it, with a zero value.
+// isCompared reports whether a function compares a variable, or a part of it, with a zero
+// value.
 func isCompared(addr ssa.Value) bool {
 	return slices.ContainsFunc(flow.Refs(addr), func(ref ssa.Instruction) bool {
 		switch ref := ref.(type) {
@@ -132,7 +134,7 @@ func isZero(v ssa.Value) bool {
 	return false
 }
 
-// isReadAfter reports whether a variable may be read after a call, unless that fails, before it is
+// isReadAfter reports whether a variable may be read after a successful call, before it is
 // assigned again.
 func isReadAfter(call *ssa.Call, addr ssa.Value) bool {
 	failed := errorOf(call)
@@ -159,7 +161,7 @@ func isReadAfter(call *ssa.Call, addr ssa.Value) bool {
 	return from(b, b.Instrs[slices.Index(b.Instrs, ssa.Instruction(call))+1:])
 }
 
-// reads reports whether an instruction reads a variable, or a part of it.
+// reads reports whether an instruction reads a variable or a part of it.
 func reads(instr ssa.Instruction, addr ssa.Value) bool {
 	load, ok := instr.(*ssa.UnOp)
 	return ok && load.Op == token.MUL && flow.Source(load.X, flow.Addressed) == addr

@@ -11,8 +11,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// Outlives returns a step that a goroutine calls after the function that starts it may have
-// returned, or nil: nobody is shown that the goroutine has ended, so that nobody can wait for it.
+// Outlives returns a step that a goroutine calls after the function that starts the goroutine
+// may have returned, or nil. The goroutine does not signal its end, so no code can wait for it.
 func (p *Package) Outlives(start *ssa.Go) *Step {
 	step := p.calledIn(start)
 	if step == nil || !mayReturnAfter(start) || !p.isSilent(effect.Callee(&start.Call), map[*ssa.Function]bool{}) {
@@ -39,8 +39,9 @@ func (p *Package) calledIn(start *ssa.Go) *Step {
 	return calls(func(s *Step) bool { return s.Call == ssa.CallInstruction(start) })
 }
 
-// isSilent reports whether a function shows nobody that it has ended: it neither sends, nor writes
-// to what others see, nor calls what may do so.
+// isSilent reports whether a function does not signal its end to other code: it does not send,
+// does not write to memory that other code can access, and does not call functions that may do
+// so.
 func (p *Package) isSilent(fn *ssa.Function, seen map[*ssa.Function]bool) bool {
 	if fn == nil || seen[fn] {
 		return fn != nil
@@ -77,8 +78,8 @@ func (p *Package) isSilentCall(call ssa.CallInstruction, seen map[*ssa.Function]
 	return fn != nil && p.isSilent(fn, seen)
 }
 
-// mayReturnAfter reports whether the function that starts a goroutine may return without having
-// waited for anything.
+// mayReturnAfter reports whether the function that starts a goroutine may return without
+// waiting for anything.
 func mayReturnAfter(start *ssa.Go) bool {
 	seen := map[*ssa.BasicBlock]bool{}
 	var from func(b *ssa.BasicBlock, instrs []ssa.Instruction) bool

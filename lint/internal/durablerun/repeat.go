@@ -11,8 +11,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// IsRepeated reports whether the loop around a step calls it again after a success, with the same
-// id in the same scopes.
+// IsRepeated reports whether the loop around a step calls the step again after a success, with
+// the same id in the same scopes.
 func (p *Package) IsRepeated(s *Step) bool {
 	call, ok := s.Call.(*ssa.Call)
 	if !ok || !s.Once || !s.Always || !s.Fixed || p.RunOf(s.Context) == InStep {
@@ -26,8 +26,8 @@ func (p *Package) IsRepeated(s *Step) bool {
 	return same.of(rootOf(s.Context)) && same.all(slices.Collect(scopesOf(s.Context))...) && same.all(s.ID...)
 }
 
-// isCalledAgain reports whether every iteration of a loop executes a call, and a success leads to
-// the next.
+// isCalledAgain reports whether every iteration of a loop executes a call, and the next
+// iteration may follow a success.
 func (p *Package) isCalledAgain(call *ssa.Call, loop *flow.Loop) bool {
 	passed := p.flow.After(loop, call, func(_ int, field *types.Var, t types.Type) flow.Value {
 		if field == nil && flow.IsError(t) {
@@ -43,7 +43,7 @@ func (p *Package) isCalledAgain(call *ssa.Call, loop *flow.Loop) bool {
 	})
 }
 
-// A sameness finds whether values are the same in each iteration of a loop.
+// A sameness determines whether values are the same in each iteration of a loop.
 type sameness struct {
 	loop *flow.Loop
 	seen map[ssa.Value]bool
@@ -84,8 +84,8 @@ func (s sameness) of(v ssa.Value) bool {
 	return false
 }
 
-// refers reports whether values of a type refer to memory, whose content may differ in each
-// iteration, or may do so.
+// refers reports whether values of a type refer, or may refer, to memory whose content may
+// differ in each iteration.
 func refers(t types.Type) bool {
 	switch t := t.Underlying().(type) {
 	case *types.Basic, *types.Signature, *types.Chan:
@@ -103,19 +103,20 @@ func refers(t types.Type) bool {
 	return true
 }
 
-// ofOperands reports whether all operands of an instruction are the same.
+// ofOperands reports whether all operands of an instruction are the same in each iteration.
 func (s sameness) ofOperands(instr ssa.Instruction) bool {
 	return !slices.ContainsFunc(instr.Operands(nil), func(v *ssa.Value) bool { return *v != nil && !s.of(*v) })
 }
 
-// ofVariable reports whether a variable holds the same: one of an iteration, if it is set to the
-// same, and one from before the loop, if the loop does not set it.
+// ofVariable reports whether a variable holds the same value in each iteration. A variable that
+// each iteration creates must always be set to the same value. A variable from before the loop
+// must not be set in the loop.
 func (s sameness) ofVariable(variable *ssa.Alloc) bool {
 	switch {
 	case flow.Escapes(variable):
 		return false
 	case variable.Parent() != s.loop.Header.Parent():
-		return flow.OnlyStored(variable) != nil // a function literal has the loop
+		return flow.OnlyStored(variable) != nil // the loop is in a function literal
 	}
 	inner := s.loop.Contains(variable)
 	return !slices.ContainsFunc(flow.Stores(variable), func(store *ssa.Store) bool {

@@ -12,56 +12,56 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Step is a call that executes a step of the run in a context.
+// A Step is a call that executes a step of the run in its context.
 type Step struct {
 	Call     ssa.CallInstruction
 	Context  ssa.Value
-	ID       []ssa.Value // what identifies the step in its run, besides the scopes in Context
-	Compared []ssa.Value // what is recorded, and must be the same in each execution of the run
+	ID       []ssa.Value // the values that identify the step in its run, in addition to the scopes in Context
+	Compared []ssa.Value // the values that are recorded, and must be the same in each execution of the run
 	Body     ssa.Value   // the function that is not executed again after its success, or nil
 	Traits
 
-	of    *Step  // the same step, as the function that Call calls sees it, or before that was summarized
-	cause *Cause // by which another package calls it differently in each execution, or nil
+	of    *Step  // the same step in the summary of the function that Call calls, or before the step was summarized
+	cause *Cause // why another package calls it differently in each execution, or nil
 }
 
-// Traits are what holds for all calls of a step.
+// Traits contains properties that are true for all calls of a step.
 type Traits struct {
 	Needs  bool // it fails without a run
 	Once   bool // it fails if it is called again after a success
-	Always bool // each call of its function executes it, unless that fails before
-	Fixed  bool // nothing but ID identifies the step
+	Always bool // each call of its function executes it, unless the function fails before
+	Fixed  bool // only ID identifies the step
 }
 
-// A Fact describes a function for the packages that import its own. Parameters are counted from
-// the receiver on.
+// A Fact describes a function for the packages that import its package. Parameters are counted
+// from the receiver.
 type Fact struct {
 	Steps []Portable
-	Run   int // the parameter, a function, that is executed with the context of a run; 0: none
+	Run   int // the index of the parameter with the function that is executed with the context of a run; 0: none
 }
 
-// A Portable is a step that a function calls in the run of a context that it is given.
+// A Portable is a step that a function calls in the run of its context argument.
 type Portable struct {
 	Context      int
-	ID, Compared []int  // parameters
-	Cause        *Cause // by which the function calls it differently in each execution, or nil
+	ID, Compared []int  // indexes of parameters
+	Cause        *Cause // why the function calls it differently in each execution, or nil
 	Traits
 }
 
-// AFact marks a fact.
+// AFact marks Fact as a fact.
 func (*Fact) AFact() {}
 
-// A summary is what is known of a function of the package.
+// A summary contains what is known about a function of the package.
 type summary struct {
 	fn    *ssa.Function
-	steps []*Step // made of parameters of fn, and of what it captures
+	steps []*Step // in terms of the parameters of fn, and of the variables that it captures
 	run   int     // as in a Fact
 }
 
-// maxSteps limits the steps that are kept of a function.
+// maxSteps is the maximum number of steps that are recorded for a function.
 const maxSteps = 16
 
-// Fact returns what is known of a function, or nil if it calls no step.
+// Fact returns the fact about a function, or nil if it calls no step.
 func (p *Package) Fact(fn *ssa.Function) *Fact {
 	s := p.summary(fn)
 	if s == nil {
@@ -80,7 +80,7 @@ func (p *Package) Fact(fn *ssa.Function) *Fact {
 	return f
 }
 
-// indexes returns which parameters of a function some values are.
+// indexes returns the indexes of those parameters of a function that are in values.
 func indexes(fn *ssa.Function, values []ssa.Value) (all []int) {
 	for _, v := range values {
 		if i := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return p == v }); i >= 0 {
@@ -90,7 +90,7 @@ func indexes(fn *ssa.Function, values []ssa.Value) (all []int) {
 	return all
 }
 
-// importedFact returns what is known of a function of another package, or nil.
+// importedFact returns the fact about a function of another package, or nil.
 func (p *Package) importedFact(obj *types.Func) *Fact {
 	if obj == nil || p.facts == nil {
 		return nil
@@ -112,7 +112,7 @@ func (p *Package) stepsOf(call ssa.CallInstruction) []*Step {
 		}
 	}
 	if fn.Signature.Recv() != nil && len(c.Args) == fn.Signature.Params().Len() {
-		return nil // a method value, which has its receiver already
+		return nil // a method value, which is bound to its receiver
 	}
 	var steps []*Step
 	if s := p.summary(fn); s != nil {
@@ -128,7 +128,7 @@ func (p *Package) stepsOf(call ssa.CallInstruction) []*Step {
 	return steps
 }
 
-// calledBy returns a step of a function as a call of that sees it.
+// calledBy returns a step of a function from the perspective of a call of the function.
 func (s *Step) calledBy(call ssa.CallInstruction, fn *ssa.Function) *Step {
 	given := func(values ...ssa.Value) (all []ssa.Value) {
 		for _, v := range values {
@@ -143,7 +143,7 @@ func (s *Step) calledBy(call ssa.CallInstruction, fn *ssa.Function) *Step {
 		Traits: s.Traits, of: s}
 }
 
-// pick returns some elements of values.
+// pick returns the elements of values at the given indexes.
 func pick(values []ssa.Value, indexes []int) (picked []ssa.Value) {
 	for _, i := range indexes {
 		if i < len(values) {
@@ -175,7 +175,7 @@ func (p *Package) called(call ssa.CallInstruction, d *vocab.Durable) []*Step {
 	return []*Step{s}
 }
 
-// settings are what the policy of a generated step allows.
+// settings contains what the policy of a generated step allows.
 type settings struct {
 	repeatable bool
 	lenient    bool
@@ -185,7 +185,7 @@ type settings struct {
 func (p *Package) readPolicies(fns []*ssa.Function) {
 	for _, fn := range fns {
 		if fn.Object() != nil || fn.Parent() != nil {
-			continue // not the initializer of the variables
+			continue // this is not the function that initializes the package variables
 		}
 		for instr := range flow.Instructions(fn.Blocks) {
 			store, ok := instr.(*ssa.Store)
@@ -199,7 +199,7 @@ func (p *Package) readPolicies(fns []*ssa.Function) {
 	}
 }
 
-// settingsOf reads which fields a structure sets.
+// settingsOf reads which fields a struct literal sets.
 func settingsOf(literal ssa.Value) (set settings) {
 	for _, ref := range flow.Refs(literal) {
 		if field, ok := ref.(*ssa.FieldAddr); ok && flow.FieldOf(field) != nil && flow.UseOf(field)&flow.Assigned != 0 {
@@ -211,13 +211,13 @@ func settingsOf(literal ssa.Value) (set settings) {
 	return set
 }
 
-// summary returns what is known of a function of the package, or nil for others.
+// summary returns the summary of a function of the package, or nil for other functions.
 func (p *Package) summary(fn *ssa.Function) *summary {
 	if fn == nil || len(fn.Blocks) == 0 {
 		return nil
 	}
 	if s := p.summaries[fn]; s != nil {
-		return s // in a recursion, what is known so far
+		return s // in a recursion, this is what is known so far
 	}
 	s := &summary{fn: fn}
 	p.summaries[fn] = s
@@ -238,14 +238,14 @@ func (p *Package) summary(fn *ssa.Function) *summary {
 	return s
 }
 
-// within returns a step as the callers of its function see it, or nil if its context is made
-// there.
+// within returns a step from the perspective of its function's callers, or nil if the function
+// creates the step's context.
 func (p *Package) within(s *Step, fn *ssa.Function) *Step {
 	id := p.trace(s.ID...)
 	id.all(slices.Collect(scopesOf(s.Context))...)
 	context := rootOf(s.Context)
 	if request, ok := context.(*ssa.Call); ok && len(request.Call.Args) == 1 {
-		context = request.Call.Args[0] // of a request that has the context
+		context = request.Call.Args[0] // the request that has the context
 	}
 	if i, ok := context.(ssa.Instruction); ok && i.Parent() == fn {
 		return nil
@@ -257,8 +257,8 @@ func (p *Package) within(s *Step, fn *ssa.Function) *Step {
 		of: s}
 }
 
-// isAlwaysCalled reports whether a function returns without a call only if something else has
-// failed.
+// isAlwaysCalled reports whether a function returns without making a call only if something
+// else has failed.
 func isAlwaysCalled(call ssa.CallInstruction) bool {
 	fn := call.Parent()
 	if call.Block() == fn.Blocks[0] {
@@ -273,7 +273,8 @@ func isAlwaysCalled(call ssa.CallInstruction) bool {
 	return true
 }
 
-// hasFailed reports whether a return is only executed after a failure, whose error it returns.
+// hasFailed reports whether a return instruction is executed only after a failure, and returns
+// its error.
 func hasFailed(ret *ssa.Return) bool {
 	if len(ret.Results) == 0 {
 		return false
@@ -287,7 +288,7 @@ func hasFailed(ret *ssa.Return) bool {
 	return false
 }
 
-// Name returns the name of what the call of a step calls.
+// Name returns the name of the function that the call of a step calls.
 func (s *Step) Name() string {
 	if fn := effect.Callee(s.Call.Common()); fn != nil {
 		if fn.Object() != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Kind is why a value may differ in the next execution of a run.
+// A Kind describes why a value may differ in the next execution of a run.
 type Kind uint8
 
 // The kinds.
 const (
-	Time     Kind = iota // it is the time, or measured with it
-	Random               // it is drawn
-	MapOrder             // it is in the order of an iteration over a map
+	Time     Kind = iota // it is the time, or a duration that is measured
+	Random               // it is random
+	MapOrder             // it depends on the order of an iteration over a map
 )
 
 // A Source is an instruction whose result differs from one execution of a run to the next.
@@ -28,23 +28,24 @@ type Source struct {
 	Kind     Kind
 	At       ssa.Instruction
 	Evidence vocab.Evidence
-	Within   *flow.Loop // only iterations of this loop differ; nil: what follows them, too
+	Within   *flow.Loop // only iterations of this loop differ; nil: the following code differs, too
 }
 
-// A trace is what some values are computed from.
+// A trace contains the origins of some values.
 type trace struct {
 	p       *Package
-	isKnown bool               // leaves are all that the values depend on
-	found   map[ssa.Value]bool // parameters, and what function literals capture
+	isKnown bool               // the values depend only on the leaves
+	found   map[ssa.Value]bool // parameters, and variables that function literals capture
 	sources []Source
 	seen    map[ssa.Value]bool
 	depth   int
 }
 
-// maxDepth limits how deep the functions of the package are followed whose results are used.
+// maxDepth limits how many nested calls of functions in the package are followed for their
+// results.
 const maxDepth = 3
 
-// trace returns what some values of one function are computed from.
+// trace returns the trace of some values of one function.
 func (p *Package) trace(values ...ssa.Value) *trace { return p.traceAt(0, values...) }
 
 func (p *Package) traceAt(depth int, values ...ssa.Value) *trace {
@@ -53,7 +54,7 @@ func (p *Package) traceAt(depth int, values ...ssa.Value) *trace {
 	return t
 }
 
-// leaves returns what the values are computed from.
+// leaves returns the parameters and captured variables from which the values are computed.
 func (t *trace) leaves() []ssa.Value {
 	return slices.SortedFunc(maps.Keys(t.found), func(a, b ssa.Value) int { return int(a.Pos()) - int(b.Pos()) })
 }
@@ -64,7 +65,7 @@ func (t *trace) all(values ...ssa.Value) {
 	}
 }
 
-// of adds what a value is computed from.
+// of adds the origins of a value.
 func (t *trace) of(v ssa.Value) {
 	if v == nil || t.seen[v] {
 		return
@@ -81,7 +82,7 @@ func (t *trace) of(v ssa.Value) {
 		case *ssa.Call:
 			t.call(tuple, v.Index)
 		case *ssa.Next:
-			t.isKnown = false // another item in each iteration
+			t.isKnown = false // each iteration has another item
 		default:
 			t.of(tuple)
 		}
@@ -114,8 +115,8 @@ func (t *trace) of(v ssa.Value) {
 	}
 }
 
-// phi adds what a variable may hold. A number that an iteration over a map counts says how far
-// that is; after the iteration, it says how many items there were.
+// phi adds the possible values of a variable. During an iteration over a map, a number that
+// counts items depends on the order of the map. After the iteration, it is the number of items.
 func (t *trace) phi(v *ssa.Phi) {
 	t.all(v.Edges...)
 	loop := flow.Around(v)
@@ -133,7 +134,7 @@ func (t *trace) phi(v *ssa.Phi) {
 	}
 }
 
-// sumOf returns what a sum adds to a value, or nil.
+// sumOf returns the other summand of a sum with v, or nil.
 func sumOf(sum *ssa.BinOp, v ssa.Value) ssa.Value {
 	switch {
 	case sum == nil || sum.Op != token.ADD:
@@ -146,8 +147,8 @@ func sumOf(sum *ssa.BinOp, v ssa.Value) ssa.Value {
 	return nil
 }
 
-// mapIteration returns the instruction that takes the next item of a map in the header of a loop,
-// or nil.
+// mapIteration returns the instruction in a loop header that takes the next item of a map, or
+// nil.
 func mapIteration(loop *flow.Loop) *ssa.Next {
 	for _, instr := range loop.Header.Instrs {
 		if next, ok := instr.(*ssa.Next); ok && !next.IsString {
@@ -157,7 +158,7 @@ func mapIteration(loop *flow.Loop) *ssa.Next {
 	return nil
 }
 
-// load adds what is read from memory.
+// load adds the origins of a value that is read from memory.
 func (t *trace) load(v *ssa.UnOp) {
 	cell, ok := flow.CellAt(v.X)
 	variable := flow.Declared(cell.Base)
@@ -178,7 +179,7 @@ func (t *trace) load(v *ssa.UnOp) {
 	}
 }
 
-// captured adds a variable of a function around this one.
+// captured adds a variable of an enclosing function.
 func (t *trace) captured(variable *ssa.Alloc) {
 	only := flow.OnlyStored(variable)
 	switch {
@@ -192,7 +193,8 @@ func (t *trace) captured(variable *ssa.Alloc) {
 	}
 }
 
-// variadic returns the array with the last arguments of a call that a slice is, or nil.
+// variadic returns the array with the variadic arguments of a call, if a slice is made of it,
+// or nil.
 func variadic(v *ssa.Slice) *ssa.Alloc {
 	list, ok := v.X.(*ssa.Alloc)
 	if !ok || len(flow.Refs(v)) != 1 {
@@ -206,10 +208,10 @@ func variadic(v *ssa.Slice) *ssa.Alloc {
 	return list
 }
 
-// isSource reports whether a value of a function around this one differs in each execution.
+// isSource reports whether a value of an enclosing function differs in each execution.
 func (t *trace) isSource(v ssa.Value) bool { return len(t.p.traceAt(maxDepth, v).sources) > 0 }
 
-// sourcesAt returns the sources of the values as a block uses them.
+// sourcesAt returns the sources that affect the values in a block.
 func (t *trace) sourcesAt(b *ssa.BasicBlock) (found []Source) {
 	for _, s := range t.sources {
 		if s.Within == nil || s.Within.Header.Parent() == b.Parent() && s.Within.Has(b) {
@@ -219,7 +221,7 @@ func (t *trace) sourcesAt(b *ssa.BasicBlock) (found []Source) {
 	return found
 }
 
-// content adds what is stored in a local variable, or in parts of it.
+// content adds the origins of the values that are stored in a local variable or in parts of it.
 func (t *trace) content(variable *ssa.Alloc) {
 	for _, store := range flow.Stores(variable) {
 		t.of(store.Val)
@@ -227,7 +229,8 @@ func (t *trace) content(variable *ssa.Alloc) {
 	t.isKnown = t.isKnown && !flow.Escapes(variable)
 }
 
-// call adds what a result of a call is computed from. The result of a step is recorded.
+// call adds the origins of a call's result. The result of a step is recorded, so it does not
+// differ.
 func (t *trace) call(call *ssa.Call, result int) {
 	obj, _ := flow.StaticCallee(&call.Call)
 	builtin, _ := call.Call.Value.(*ssa.Builtin)
@@ -254,7 +257,7 @@ func (t *trace) call(call *ssa.Call, result int) {
 	}
 }
 
-// source adds a call whose result differs each time, and reports whether it is one.
+// source adds a call whose result differs each time, and reports whether the call is one.
 func (t *trace) source(call *ssa.Call, obj *types.Func) bool {
 	kind := Time
 	switch {
@@ -271,7 +274,7 @@ func (t *trace) source(call *ssa.Call, obj *types.Func) bool {
 	return true
 }
 
-// unordered adds what some values are computed from, apart from their order.
+// unordered adds the origins of some values, without their order.
 func (t *trace) unordered(values ...ssa.Value) {
 	n, seen := len(t.sources), maps.Clone(t.seen)
 	t.all(values...)
@@ -291,7 +294,8 @@ func (t *trace) appended(call *ssa.Call, builtin *ssa.Builtin) {
 	}
 }
 
-// isCarried reports whether a list has what earlier iterations of a loop appended to it.
+// isCarried reports whether a list contains elements that earlier iterations of a loop have
+// appended.
 func isCarried(list ssa.Value, loop *flow.Loop, seen map[ssa.Value]bool) bool {
 	if seen[list] {
 		return false
@@ -310,7 +314,7 @@ func isCarried(list ssa.Value, loop *flow.Loop, seen map[ssa.Value]bool) bool {
 	return false
 }
 
-// isSorted reports whether something sorts a list that a value becomes, or that is made of it.
+// isSorted reports whether a list that contains a value, or that is derived from it, is sorted.
 func isSorted(v ssa.Value) bool {
 	seen := map[ssa.Value]bool{}
 	var sorted func(v ssa.Value) bool
@@ -337,7 +341,8 @@ func isSorted(v ssa.Value) bool {
 	return sorted(v)
 }
 
-// results adds what a function of the package returns, and reports whether that is known.
+// results adds the origins of the results of a function of the package, and reports whether
+// they are known.
 func (t *trace) results(call *ssa.Call, result int) bool {
 	fn := effect.Callee(&call.Call)
 	if fn == nil || t.depth >= maxDepth || len(fn.Blocks) == 0 || len(fn.Params) != len(call.Call.Args) {
@@ -355,7 +360,7 @@ func (t *trace) results(call *ssa.Call, result int) bool {
 			}
 		}
 	}
-	// Which of several values it returns may depend on more.
+	// If the function has branches, its choice between several results may depend on more.
 	t.isKnown = t.isKnown && len(fn.Blocks) == 1
 	return true
 }
