@@ -1,5 +1,5 @@
-// Package policies reads a package's retry.Policy variables, as far as they are set to
-// constants, and finds the calls that are made under them.
+// Package policies reads the retry.Policy variables of a package, as far as they are set to
+// constants, and finds the calls that are made under these policies.
 package policies
 
 import (
@@ -27,26 +27,26 @@ const (
 	durablePath = runtimePath + "/durable/genapi"
 )
 
-// A Policy is a retry.Policy of the package, as far as constants set its fields.
+// A Policy is a retry.Policy of the package, as far as its fields are constants.
 type Policy struct {
 	retry.Policy
 	given  map[string]bool // the fields that are set, by name
-	varies map[string]bool // fields that are set to anything but one constant
+	varies map[string]bool // fields that are set to something other than a single constant
 }
 
-// Knows reports whether some fields are constant, or not set.
+// Knows reports whether the given fields are constant or not set.
 func (p *Policy) Knows(fields ...string) bool {
 	return !slices.ContainsFunc(append(fields, whole), func(name string) bool { return p.varies[name] })
 }
 
-// A TimeLimit is a limit on time of a policy.
+// A TimeLimit is a time limit in a policy.
 type TimeLimit struct {
 	Setting  string // its name in a policy file
 	Duration time.Duration
 }
 
-// CallLimit returns what limits a call under the policy, unless the context gives it another
-// timeout: zero if that is not known, or nothing does.
+// CallLimit returns the limit on a call under the policy, unless its context sets another
+// timeout. It returns zero if the limit is unknown or there is none.
 func (p *Policy) CallLimit() TimeLimit {
 	switch {
 	case p.Timeout > 0 && p.Knows("Timeout"):
@@ -57,12 +57,12 @@ func (p *Policy) CallLimit() TimeLimit {
 	return TimeLimit{}
 }
 
-// AttemptLimit returns what ends the context of an attempt at the latest: zero if that is not
-// known, or nothing does.
+// AttemptLimit returns the limit at which the context of an attempt ends at the latest. It
+// returns zero if the limit is unknown or there is none.
 func (p *Policy) AttemptLimit() TimeLimit {
 	limit := p.CallLimit()
 	if p.HardLimit > 0 && p.Knows("HardLimit") {
-		limit = TimeLimit{"hard_limit", p.HardLimit} // WithScopeTimeout may raise the timeout as far
+		limit = TimeLimit{"hard_limit", p.HardLimit} // WithScopeTimeout may raise the timeout up to this limit
 	}
 	if d := p.AttemptTimeout; d > 0 && p.Knows("AttemptTimeout") && (limit.Duration == 0 || d < limit.Duration) {
 		limit = TimeLimit{"attempt_timeout", d}
@@ -70,7 +70,8 @@ func (p *Policy) AttemptLimit() TimeLimit {
 	return limit
 }
 
-// Attempts returns the most attempts of a call: 1 if that is not known, or there is no limit.
+// Attempts returns the maximum number of attempts of a call. It returns 1 if the number is
+// unknown or unlimited.
 func (p *Policy) Attempts() int {
 	n := p.Effective().MaxAttempts
 	if !p.Knows("MaxAttempts", "Schedule") || n == retry.Unlimited {
@@ -79,11 +80,11 @@ func (p *Policy) Attempts() int {
 	return max(n, 1)
 }
 
-// manySummed is the most waits that are summed.
+// manySummed is the maximum number of waits that are summed.
 const manySummed = 1000
 
-// LeastWaits returns the least time that the waits between all attempts take together, or 0 if that
-// is not known. It is what the limits of the policy leave of it.
+// LeastWaits returns the minimum of the time that the waits between all attempts take together,
+// as far as the limits of the policy allow it. It returns 0 if that is unknown.
 func (p *Policy) LeastWaits() (total time.Duration) {
 	n := p.Attempts()
 	if n > manySummed || len(p.varies) > 0 {
@@ -104,19 +105,19 @@ func (p *Policy) LeastWaits() (total time.Duration) {
 
 // A Set holds the policies of one package. It may be used concurrently.
 type Set struct {
-	stores  map[ssa.Value][]fieldStore // by the variable of a policy, or of a part of one
+	stores  map[ssa.Value][]fieldStore // by the variable that holds a policy or a part of one
 	effects *effect.Package
 	mu      sync.Mutex
 	of      map[ssa.Value]*Policy
 }
 
-// A fieldStore sets a field of a structure, or all of it.
+// A fieldStore is an assignment to a field of a struct, or to the whole struct.
 type fieldStore struct {
-	path []string // the names of the fields that lead to it
+	path []string // the names of the fields that lead to the field
 	val  ssa.Value
 }
 
-// New returns the policies that the functions of a package make.
+// New returns the policies that the functions of a package create.
 func New(fns []*ssa.Function, effects *effect.Package) *Set {
 	s := &Set{stores: map[ssa.Value][]fieldStore{}, effects: effects, of: map[ssa.Value]*Policy{}}
 	for _, fn := range fns {
@@ -135,7 +136,8 @@ func New(fns []*ssa.Function, effects *effect.Package) *Set {
 	return s
 }
 
-// At returns the policy that a pointer points to, or nil if it is not seen how that is made.
+// At returns the policy to which a pointer points, or nil if the code that creates it is not
+// visible.
 func (s *Set) At(pointer ssa.Value) *Policy {
 	if pointer = s.source(pointer); pointer == nil {
 		return nil
@@ -150,8 +152,8 @@ func (s *Set) At(pointer ssa.Value) *Policy {
 	return policy
 }
 
-// source returns the variable to which a pointer points, or nil if that is not known. A
-// policy that may change while the program runs is taken as it was compiled.
+// source returns the variable to which a pointer points, or nil if it is unknown. For a policy
+// that may change while the program runs, it is the policy that was compiled.
 func (s *Set) source(pointer ssa.Value) ssa.Value {
 	pointer = flow.Source(pointer, flow.Renamed|flow.Kept)
 	if load, ok := pointer.(*ssa.UnOp); ok {
@@ -172,7 +174,7 @@ func (s *Set) source(pointer ssa.Value) ssa.Value {
 	return pointer
 }
 
-// read returns the policy in a variable, or the policy of the durable step in it, or nil.
+// read returns the policy in a variable, or the policy of a durable step in a variable, or nil.
 func (s *Set) read(variable ssa.Value) *Policy {
 	if len(s.stores[variable]) == 0 {
 		return nil
@@ -196,7 +198,8 @@ func (s *Set) read(variable ssa.Value) *Policy {
 	return policy
 }
 
-// fields yields what the fields of a variable are set to, also by a copy of a composite literal.
+// fields yields the values to which the fields of a variable are set, including by copies of
+// composite literals.
 func (s *Set) fields(variable ssa.Value, prefix []string) iter.Seq[fieldStore] {
 	return func(yield func(fieldStore) bool) {
 		for _, store := range s.stores[variable] {
@@ -216,7 +219,8 @@ func (s *Set) fields(variable ssa.Value, prefix []string) iter.Seq[fieldStore] {
 	}
 }
 
-// literalOf returns the variable of the composite literal that a structure is a copy of, or nil.
+// literalOf returns the variable with the composite literal from which a struct is copied, or
+// nil.
 func literalOf(v ssa.Value) *ssa.Alloc {
 	load, ok := v.(*ssa.UnOp)
 	if !ok || load.Op != token.MUL {
@@ -228,13 +232,14 @@ func literalOf(v ssa.Value) *ssa.Alloc {
 	return nil
 }
 
-// isPointerTo reports whether t is a pointer to a named type of a package.
+// isPointerTo reports whether t is a pointer to the named type of a package.
 func isPointerTo(t types.Type, path, name string) bool {
 	to, ok := t.Underlying().(*types.Pointer)
 	return ok && vocab.IsType(to.Elem(), path, name)
 }
 
-// fieldOf returns the variable that an address is in, and the names of the fields that lead to it.
+// fieldOf returns the variable that contains an address, and the names of the fields that lead
+// to the address.
 func fieldOf(addr ssa.Value) (base ssa.Value, path []string) {
 	at, ok := addr.(*ssa.FieldAddr)
 	if !ok {
@@ -244,12 +249,13 @@ func fieldOf(addr ssa.Value) (base ssa.Value, path []string) {
 	return base, append(path, flow.FieldOf(at).Name())
 }
 
-// set notes that a field is set. A list is not read, so that a field with one varies.
+// set records the value of a field. The values of lists are not read, so a field with a list
+// varies.
 func (p *Policy) set(path []string, v ssa.Value) {
 	field := reflect.ValueOf(&p.Policy).Elem()
 	for _, name := range path {
 		if field = field.FieldByName(name); !field.IsValid() {
-			return // of another version
+			return // of another version of the runtime
 		}
 	}
 	name := whole
@@ -263,18 +269,19 @@ func (p *Policy) set(path []string, v ssa.Value) {
 	p.given[name] = true
 }
 
-// whole stands for the fields of a policy that is set as a whole.
+// whole is the name that is recorded if a policy is set as a whole.
 const whole = "Policy"
 
-// limitsTime are the fields that say how often or for how long a policy retries, and structures
-// that have such fields. Others may vary.
+// limitsTime contains the fields that determine how often or for how long a policy retries, and
+// the structs with such fields. Other fields may vary.
 var limitsTime = map[string]bool{
 	whole: true, "Schedule": true, "MaxAttempts": true, "Backoff": true, "InitialDelay": true, "Base": true,
 	"Increment": true, "Delays": true, "MaxDelay": true, "Jitter": true, "JitterFactor": true, "PerError": true,
 	"DelayBudget": true, "MaxElapsed": true, "AttemptTimeout": true, "Timeout": true, "HardLimit": true,
 }
 
-// SetConstant sets a bool, a number or a string to a constant, and reports whether it could.
+// SetConstant sets a bool, a number or a string to a constant, and reports whether it
+// succeeded.
 func SetConstant(field reflect.Value, c constant.Value) bool {
 	switch {
 	case field.CanInt():
@@ -299,8 +306,8 @@ func SetConstant(field reflect.Value, c constant.Value) bool {
 	return false
 }
 
-// Of returns the policy under which a call runs a function, or begins to: nil if it is no such
-// call, or the policy is not known.
+// Of returns the policy under which a call runs a function, or begins to run one. It returns
+// nil if the call does neither, or if the policy is unknown.
 func (s *Set) Of(call *ssa.CallCommon) *Policy {
 	i := policyArgument(call)
 	if i < 0 {
@@ -309,8 +316,8 @@ func (s *Set) Of(call *ssa.CallCommon) *Policy {
 	return s.At(call.Args[i])
 }
 
-// policyArgument returns the index of the policy among the arguments of a call that runs a
-// function under it, or begins to, or -1.
+// policyArgument returns the index of the policy argument of a call that runs a function under
+// a policy, or begins to do so. It returns -1 for other calls.
 func policyArgument(call *ssa.CallCommon) int {
 	fn, _ := flow.StaticCallee(call)
 	if fn == nil {
@@ -335,8 +342,7 @@ func IsDurable(call *ssa.CallCommon) bool {
 	return i >= 0 && isPointerTo(call.Args[i].Type(), durablePath, "StepPolicy")
 }
 
-// Begins reports whether a function that is written like a generated one begins a call under a
-// policy.
+// Begins reports whether a call begins a call under a policy, as generated functions do.
 func Begins(call *ssa.CallCommon) bool {
 	fn, _ := flow.StaticCallee(call)
 	if fn == nil {
@@ -346,8 +352,8 @@ func Begins(call *ssa.CallCommon) bool {
 	return name.Pkg == runtimePath && name.Recv == "Policy" && strings.HasPrefix(name.Func, "Begin")
 }
 
-// OfAttempt returns the policy that limits the context that a call of (*retry.Call).Attempt
-// returns, or nil.
+// OfAttempt returns the policy that limits the context returned by a call of
+// (*retry.Call).Attempt, or nil.
 func (s *Set) OfAttempt(call *ssa.Call) *Policy {
 	if fn, _ := flow.StaticCallee(&call.Call); fn == nil ||
 		vocab.NameOf(fn) != (vocab.Name{Pkg: runtimePath, Recv: "Call", Func: "Attempt"}) {
@@ -368,7 +374,7 @@ func (s *Set) OfAttempt(call *ssa.Call) *Policy {
 	return s.Of(&begun.Call)
 }
 
-// Limiting returns the policy by which a call limits the context of attempts, or nil.
+// Limiting returns the policy with which a call limits the context of attempts, or nil.
 func (s *Set) Limiting(call *ssa.Call) *Policy {
 	if policy := s.OfAttempt(call); policy != nil {
 		return policy
@@ -376,8 +382,8 @@ func (s *Set) Limiting(call *ssa.Call) *Policy {
 	return s.Of(&call.Call)
 }
 
-// RunUnder returns the call that runs a function literal under a policy, and gives it the context of
-// each attempt, or nil.
+// RunUnder returns the call that runs a function literal under a policy and passes the context
+// of each attempt to it, or nil.
 func (s *Set) RunUnder(literal *ssa.Function) *ssa.Call {
 	uses := flow.Refs(literal)
 	if closure := flow.Closure(literal); closure != nil {

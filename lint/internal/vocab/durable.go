@@ -12,15 +12,16 @@ const (
 	DurableGenapiPath = DurablePath + "/genapi"
 )
 
-// A Durable describes a function of the durable runtime. Arguments are counted from the receiver
-// on; 0 is no argument, since the first one is the context, or the engine.
+// A Durable describes a function of the durable runtime. Its fields are indexes of arguments,
+// counted from the receiver. 0 means that there is no such argument, because the first argument
+// is the context or the engine.
 type Durable struct {
-	ID       []int // what identifies the step in its run, together with the scopes of the context
-	Compared []int // what must be the same in each execution of the run
+	ID       []int // the values that identify the step in its run, together with the scopes of the context
+	Compared []int // the values that must be the same in each execution of the run
 	Policy   int   // the StepPolicy
-	Step     int   // the function of a step: it is not executed again once it has succeeded
+	Step     int   // the function of a step, which is not executed again after it has succeeded
 	Run      int   // the function that is executed with the context of a run
-	Later    bool  // the function of runs is executed when the call has returned
+	Later    bool  // the function of a run is executed after the call has returned
 	Needs    bool  // it fails without a run in its context, the first argument
 	Once     bool  // it fails if it is called again, with an equal id, after a success
 	Scopes   bool  // it returns the context with a scope
@@ -49,17 +50,17 @@ var durables = map[Name]Durable{
 	{DurablePath, "", "Run"}:       {Run: 3},
 	{DurablePath, "", "Handle"}:    {Run: 2, Later: true},
 
-	{DurableGenapiPath, "", "First"}:     {ID: []int{2}, Policy: 1, Needs: true, Once: true}, // or CallAfter fails
+	{DurableGenapiPath, "", "First"}:     {ID: []int{2}, Policy: 1, Needs: true, Once: true}, // otherwise, CallAfter fails
 	{DurableGenapiPath, "", "Call"}:      {ID: []int{2}, Compared: []int{3}, Policy: 1, Step: 4, Needs: true, Once: true},
 	{DurableGenapiPath, "", "CallAfter"}: {ID: []int{2}, Compared: []int{3}, Policy: 1, Step: 5, Needs: true, Once: true},
 }
 
-// IsRepeatable reports whether a field of a StepPolicy that is set lets a run call the step again
-// after a success.
+// IsRepeatable reports whether a run may call a step again after a success if this field of its
+// StepPolicy is set.
 func IsRepeatable(field string) bool { return field == "Repeat" || field == "Record" }
 
-// IsLenient reports whether a field of a StepPolicy that is set lets a run call the step with
-// other arguments.
+// IsLenient reports whether a run may call a step with other arguments if this field of its
+// StepPolicy is set.
 func IsLenient(field string) bool { return field == "OnChanged" }
 
 // IsNow reports whether a function returns the time, or a duration that it measures.
@@ -67,8 +68,9 @@ func IsNow(fn *types.Func) bool {
 	return Of(fn).Is(Clock) && (fn.Name() == "Now" || fn.Name() == "Since" || fn.Name() == "Until")
 }
 
-// IsDrawn reports whether a function returns another random value in each process: it needs no
-// source of random numbers, and does not compute with a value that was drawn before.
+// IsDrawn reports whether a function returns a different random value in each process. It is
+// not a method of a source of random numbers, and does not derive its result from an earlier
+// random value.
 func IsDrawn(fn *types.Func) bool {
 	sig := fn.Signature()
 	return Of(fn).Is(Random) && sig.Recv() == nil && draws.MatchString(fn.Name()) &&
@@ -84,7 +86,7 @@ func IsMapOrder(fn *types.Func) bool {
 	return fn.Pkg() != nil && fn.Pkg().Path() == "maps" && (fn.Name() == "Keys" || fn.Name() == "Values")
 }
 
-// IsSort reports whether a function sorts its first argument, or what it returns.
+// IsSort reports whether a function sorts its first argument, or returns a sorted list.
 func IsSort(fn *types.Func) bool {
 	if fn.Pkg() == nil || fn.Pkg().Path() != "sort" && fn.Pkg().Path() != "slices" {
 		return false
@@ -92,30 +94,31 @@ func IsSort(fn *types.Func) bool {
 	return fn.Pkg().Path() == "sort" || strings.HasPrefix(fn.Name(), "Sort")
 }
 
-// IgnoresOrder reports whether the result of a function does not depend on the order of its first
-// argument, a list.
+// IgnoresOrder reports whether the result of a function does not depend on the order of its
+// first argument, which is a list.
 func IgnoresOrder(fn *types.Func) bool {
 	return fn.Pkg() != nil && fn.Pkg().Path() == "slices" && ignoresOrder.MatchString(fn.Name())
 }
 
 var ignoresOrder = regexp.MustCompile(`^(Contains(Func)?|Max|Min)$`)
 
-// IsRequest reports whether t is a net/http request, or points to one.
+// IsRequest reports whether t is http.Request or a pointer to it.
 func IsRequest(t types.Type) bool { return IsType(t, "net/http", "Request") }
 
 // IsResponseWriter reports whether t is the type with which a net/http handler writes its
 // response.
 func IsResponseWriter(t types.Type) bool { return IsType(t, "net/http", "ResponseWriter") }
 
-// KeepsValues reports whether a function returns a context with the values of its first argument,
-// although that does not end it, or although it is ended by more.
+// KeepsValues reports whether a function returns a context with the values of its first
+// argument, although the two contexts end for different reasons.
 func KeepsValues(fn *types.Func) bool {
 	n := NameOf(fn)
 	return n == Name{"context", "", "WithoutCancel"} || n == Name{"os/signal", "", "NotifyContext"} ||
 		n == Name{"golang.org/x/sync/errgroup", "", "WithContext"}
 }
 
-// IsSync reports whether a function is of a package by which goroutines wait for each other.
+// IsSync reports whether a function belongs to a package with which goroutines wait for each
+// other.
 func IsSync(fn *types.Func) bool {
 	return fn.Pkg() != nil && (fn.Pkg().Path() == "sync" || fn.Pkg().Path() == "sync/atomic")
 }

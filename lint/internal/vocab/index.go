@@ -5,19 +5,20 @@ import (
 	"sync"
 )
 
-// A Name identifies a function, or another symbol, for the tables.
+// A Name identifies a function or another symbol in the tables.
 type Name struct{ Pkg, Recv, Func string }
 
 // An index finds the rows of a table that describe a name. It may be used concurrently.
 type index[R any] struct {
 	rows    []R
-	pattern func(R) Name // what a row describes, as regular expressions
+	pattern func(R) Name // returns the regular expressions of a row
 	once    sync.Once
 	regexps [][3]*regexp.Regexp
-	found   sync.Map // by Name: packages of one program use the same symbols
+	found   sync.Map // by Name, because the packages of a program use the same symbols
 }
 
-// compiled returns the patterns of each row: of the package, the receiver and the name.
+// compiled returns the compiled regular expressions of each row, for the package, the receiver
+// and the name.
 func (x *index[R]) compiled() [][3]*regexp.Regexp {
 	x.once.Do(func() {
 		for _, r := range x.rows {
@@ -43,5 +44,5 @@ func (x *index[R]) all(name Name) []*R {
 	return rows
 }
 
-// whole returns a pattern that matches whole strings.
+// whole returns a regular expression that matches only whole strings.
 func whole(pattern string) *regexp.Regexp { return regexp.MustCompile("^(?:" + pattern + ")$") }

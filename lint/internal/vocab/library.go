@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// A Retrier describes functions of a public module that retry another function. Arguments are
-// counted from the receiver on; an index is -1 if there is no such argument.
+// A Retrier describes functions of a public module that retry another function. Its indexes
+// count arguments from the receiver. An index is -1 if there is no such argument.
 type Retrier struct {
 	Pkg, Recv, Name string   // as in a Row
 	Op              int      // the function that is retried
 	Context         int      // the context that ends the retries
-	Policy          int      // what says how to retry: Settings describe how it is made
-	Bounds          Bounds   // what there is of them unless the policy lifts it
-	Attempts        int      // how many there are if the policy does not say; 0: any number
-	Resets          bool     // a policy that counts begins again with each call
+	Policy          int      // the argument that configures the retries; Settings describes how it is created
+	Bounds          Bounds   // the bounds that apply unless the policy lifts them
+	Attempts        int      // the number of attempts if the policy does not set it; 0: any number
+	Resets          bool     // a stateful policy is reset by each call
 	ErrorEnds       bool     // an error of the function that is retried ends the retries
-	Limit           string   // what gives a call a limit
-	With            string   // the function of the package that gives a policy a context
+	Limit           string   // what limits the retries of a call
+	With            string   // the function of the package that adds a context to a policy
 	Twins           []string // functions of the package that do the same with a context, the newest first
-	Instead         string   // a function of another package that does so
+	Instead         string   // a function of another package that does the same with a context
 }
 
-// Bounds is a set of what ends retries, or delays them.
+// Bounds is a set of the things that end or delay retries.
 type Bounds uint8
 
 // The elements of Bounds.
@@ -34,54 +34,55 @@ const (
 	Delayed
 	Jittered
 	Halved   // delays may be half as long
-	Stateful // what is made counts: it is used up, or others may reset it
-	Timed    // attempts begin at intervals, and end with the time
+	Stateful // the created value has a state: it is used up, or other calls may reset it
+	Timed    // attempts begin at intervals, and end when the time is over
 )
 
-// A Setting describes what a function, a field, a variable or a type says about retries: an
-// option, a constructor, or one that wraps another policy.
+// A Setting describes what a function, a field, a variable or a type configures about retries.
+// The function may be an option, a constructor, or a wrapper of another policy.
 type Setting struct {
 	Pkg, Recv, Name string // as in a Row
 	Says            Saying
-	Arg             int    // the argument that it is about
-	Bounds          Bounds // that it adds or lifts
+	Arg             int    // the index of the argument with the value
+	Bounds          Bounds // the bounds that it adds or lifts
 	Zero            bool   // an Arg of 0 lifts the limit
 	Of              int    // the argument with the rest of the policy, or -1
 
-	// Of what makes all of a policy: what sets its greatest delay, and what the first and the
-	// greatest are if nothing sets them; 0: not known, or no limit.
+	// For settings that create a complete policy: the name of the setting for the maximum
+	// delay, and the defaults of the first and the maximum delay; 0: unknown, or no limit.
 	Cap         string
 	First, Most time.Duration
 }
 
-// A Saying is what a Setting says.
+// A Saying is the kind of a Setting.
 type Saying uint8
 
-// The sayings.
+// The kinds of settings.
 const (
 	Neutral  Saying = iota
-	Attempts        // Arg is how many attempts there are at most; a negative one lifts the limit
-	Retries         // Arg is one less than that
-	Elapsed         // Arg is for how long to retry
-	Delay           // Arg is how long to wait between attempts
-	Longest         // Arg is how long to wait at most
+	Attempts        // Arg is the maximum number of attempts; a negative one lifts the limit
+	Retries         // Arg is the maximum number of attempts minus one
+	Elapsed         // Arg is the time for which to retry
+	Delay           // Arg is the wait between attempts
+	Longest         // Arg is the maximum wait
 	Last            // Arg is a delay after which the retries end
-	Factor          // Arg is what each delay is multiplied with
-	Spread          // Arg is how much a delay may be longer, as a part of it
-	Varies          // the waits differ from the rest
-	Randoms         // the least wait differs from the rest
-	Lifts           // Bounds do not hold
+	Factor          // Arg is the factor by which each delay is multiplied
+	Spread          // Arg is the fraction by which a delay may be longer
+	Varies          // the waits differ from those of the other settings
+	Randoms         // the minimum wait differs from that of the other settings
+	Lifts           // Bounds do not apply
 	Decides         // something else may end the retries
 	Pauses          // something else may wait between attempts
-	Tunes           // the rest says only how to wait
+	Tunes           // the other settings only configure the waits
 	Cancels         // Arg is a context that ends the retries
 	Ignores         // an Arg of 0 has no effect
 )
 
-// IsWhole reports whether all of a policy is made: it may contradict itself.
+// IsWhole reports whether a setting creates a complete policy, whose settings may contradict
+// each other.
 func (s *Setting) IsWhole() bool { return s.Cap != "" || s.Says == Ignores || s.Bounds&Timed != 0 }
 
-// RetrierOf returns what is known of a function that retries another, or nil.
+// RetrierOf returns what the table contains about a function that retries another one, or nil.
 func RetrierOf(fn *types.Func) *Retrier {
 	if rows := retriersByName.all(NameOf(fn)); len(rows) > 0 {
 		return rows[0]
@@ -94,7 +95,7 @@ func IsRetryPackage(path string) bool {
 	return slices.ContainsFunc(retriersByName.compiled(), func(r [3]*regexp.Regexp) bool { return r[0].MatchString(path) })
 }
 
-// SettingsOf returns what a function, or another symbol, says about retries.
+// SettingsOf returns what the table contains about a function or another symbol.
 func SettingsOf(name Name) []*Setting { return settingsByName.all(name) }
 
 var (
@@ -125,7 +126,7 @@ const (
 	retryablehttp = `github\.com/hashicorp/go-retryablehttp`
 )
 
-// Retriers is what is known of the popular modules. A test next to the plugin in
+// Retriers describes the functions of popular modules. A test next to the plugin in
 // contrib/linters/golangci compiles against every symbol.
 var Retriers = []Retrier{
 	{Pkg: cenkalti, Name: "Retry|RetryWithData", Context: -1, Policy: 1, Bounds: Delayed, Resets: true,
@@ -165,11 +166,11 @@ var Retriers = []Retrier{
 		Limit: "WithMaxRetries above 0, or WithMaxDuration"},
 }
 
-// Settings is what is known of their policies. All rows that describe a symbol count.
+// Settings describes the policies of these modules. All rows that match a symbol apply.
 //
-// Not here are the settings of pgx: its pool and its connections retry nothing after a delay.
-// AddWithMaxAttempts of the AWS SDK with 0 is no retry without a limit: its rate limiter and the
-// context of each call end its retries.
+// The settings of pgx are not included, because its pool and its connections do not retry
+// anything after a delay. AddWithMaxAttempts of the AWS SDK with 0 does not cause retries
+// without a limit, because the SDK's rate limiter and the context of each call end its retries.
 var Settings = []Setting{
 	{Pkg: cenkalti, Name: "NewExponentialBackOff", Bounds: ByTime | Halved | Stateful,
 		Cap: "MaxInterval", First: 500 * time.Millisecond, Most: time.Minute},

@@ -6,26 +6,26 @@ import (
 	"slices"
 )
 
-// A Mark describes a function that marks an error of an operation: the library that retries the
-// operation does what the mark means. Other libraries, and other versions of the same one, do not
-// recognize the mark.
+// A Mark describes a function that marks an error of an operation. The library that retries the
+// operation then does what the mark means. Other libraries, and other versions of the same
+// library, do not recognize the mark.
 type Mark struct {
 	Pkg, Name string // as in a Row
 	Means     Meaning
-	Known     []string // what others recognize the mark by: types, variables, functions
+	Known     []string // the types, variables and functions by which other code recognizes the mark
 }
 
-// A Meaning is what a mark says about an error.
+// A Meaning describes what a mark means for an error.
 type Meaning uint8
 
 // The meanings.
 const (
-	NotAgain Meaning = iota // it is not retried
-	Later                   // it is retried after a given time
-	Again                   // it is retried, and errors without the mark are not
+	NotAgain Meaning = iota // the operation is not retried
+	Later                   // the operation is retried after a given time
+	Again                   // the operation is retried, and errors without the mark are not retried
 )
 
-// MarkOf returns what a function marks errors with, or nil.
+// MarkOf returns the mark that a function puts on errors, or nil.
 func MarkOf(fn *types.Func) *Mark {
 	if rows := marksByName.all(NameOf(fn)); len(rows) > 0 {
 		return rows[0]
@@ -38,8 +38,8 @@ func IsMarking(path string) bool {
 	return slices.ContainsFunc(marksByName.compiled(), func(r [3]*regexp.Regexp) bool { return r[0].MatchString(path) })
 }
 
-// MarkIn returns the name of the function with which the operations of a library, a package, mark
-// errors, or "".
+// MarkIn returns the name of the function with which operations of a library mark errors, or
+// "". path is the import path of the library.
 func MarkIn(path string, means Meaning) string {
 	for i, r := range marksByName.compiled() {
 		if m := &marks[i]; m.Means == means && r[0].MatchString(path) {

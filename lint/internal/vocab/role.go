@@ -7,29 +7,30 @@ import (
 	"sync"
 )
 
-// A Role is what a function does, as far as that is known without its body: a set.
+// A Role is a set that describes what a function does, as far as that is known without its
+// body.
 type Role uint32
 
 // The roles.
 const (
-	Pure     Role = 1 << iota // the same result for the same arguments; it changes nothing
+	Pure     Role = 1 << iota // it returns the same result for the same arguments, and changes nothing
 	Logs                      // it changes nothing that an operation depends on
-	Clock                     // it reads the time, or makes what a time ends
+	Clock                     // it reads the time, or creates a value that a time ends
 	Waits                     // it blocks for a time
-	Receives                  // it returns another item each time
-	Makes                     // it makes an equal object again
+	Receives                  // it returns a different item each time
+	Makes                     // it creates an equal object each time
 	Remote                    // it leaves the process
 	Exits                     // it does not return
 	Asks                      // it asks a person
-	Serves                    // it returns when what it runs has ended, which may be never
-	Locks                     // it fails because others hold what it wants
-	Judges                    // it reports which error an error is
+	Serves                    // it returns when the code that it runs has ended, which may be never
+	Locks                     // it fails because others hold what it needs
+	Judges                    // it reports which kind of error an error is
 	Random                    // its result is random
-	Cleans                    // it closes, cancels or unlocks
-	Stops                     // it reports whether somebody has asked to stop
-	Derives                   // it returns a context made from a context that it is given
-	Gets                      // it makes what it returns, or asks for it
-	Loads                     // it reads the variable that its receiver, or first argument, points to
+	Cleans                    // it closes, cancels or unlocks something
+	Stops                     // it reports whether other code has asked to stop
+	Derives                   // it returns a context that is derived from a context argument
+	Gets                      // it creates or requests its result
+	Loads                     // it reads the variable to which its receiver, or first argument, points
 	Stores                    // it writes to that variable
 	Fails                     // it returns an error that is not nil
 	Wraps                     // it returns an error that is nil if and only if its first argument is
@@ -37,35 +38,36 @@ const (
 	Limits                    // the context that it derives ends at some time
 	Ends                      // it reports whether a context has ended, and why
 	Adds                      // it returns a time that is later by a duration
-	Attaches                  // it returns a context that others end: of a request, of a signal
-	Blocks                    // it blocks until it succeeds, and fails at once
-	Persists                  // once it has failed it fails at once each time
+	Attaches                  // it returns a context that others end, such as that of a request or a signal
+	Blocks                    // it blocks until it succeeds, and fails immediately
+	Persists                  // after one failure, it always fails immediately
 )
 
-// A Row gives the functions that it describes a role. Pkg, Recv and Name are regular
-// expressions that match a whole import path, the name of a receiver's type, and the name
-// of a function. An empty Recv describes functions without a receiver, ".*" both.
+// A Row assigns a role to the functions that it describes. Pkg, Recv and Name are regular
+// expressions that match the whole import path, the whole name of the receiver's type, and the
+// whole name of the function. An empty Recv describes functions without a receiver, and ".*"
+// describes functions and methods.
 type Row struct {
 	Pkg, Recv, Name string
 	Role            Role
-	Duration        int // the index of the duration, or the time until which it returns one; -1 if there is none
+	Duration        int // index of the duration, or of the time that the result refers to; -1 if there is none
 	Evidence        Evidence
 }
 
-// A Known is what the table says of one function.
+// A Known is what the table contains about one function.
 type Known struct {
 	Role     Role
 	Duration int // as in a Row
 	Evidence Evidence
 }
 
-// Is reports whether a function has one of some roles.
+// Is reports whether a function has one of the given roles.
 func (k Known) Is(roles Role) bool { return k.Role&roles != 0 }
 
-// NameOf returns the name of a function or method. The receiver is the name of its type
-// without a pointer; methods of types without a name have the receiver "interface". A method
-// that takes call options of gRPC, or of Google's clients, has the name of what it calls, and a
-// method Recv of a stream of gRPC has the name of that stream's method.
+// NameOf returns the name of a function or method. The receiver is the name of its type,
+// without a pointer. Methods of unnamed types have the receiver "interface". A method that
+// takes call options of gRPC or of Google's clients has the name of the gRPC method that it
+// calls. A method Recv of a gRPC stream has the name of the stream method that it calls.
 func NameOf(fn *types.Func) Name {
 	fn = fn.Origin()
 	if takesCallOptions(fn.Signature()) {
@@ -100,7 +102,7 @@ func takesCallOptions(sig *types.Signature) bool {
 		IsType(slice.Elem(), "github.com/googleapis/gax-go/v2", "CallOption"))
 }
 
-// isStream reports whether a method belongs to a generated type that embeds a stream of gRPC.
+// isStream reports whether a method belongs to a generated type that embeds a gRPC stream.
 func isStream(sig *types.Signature) bool {
 	if sig.Recv() == nil {
 		return false
@@ -121,15 +123,15 @@ func TypeName(t types.Type) *types.TypeName {
 	return nil
 }
 
-// IsType reports whether t is the named type of a package, or points to it.
+// IsType reports whether t is the named type of a package, or a pointer to it.
 func IsType(t types.Type, pkg, name string) bool {
 	obj := TypeName(t)
 	return obj != nil && obj.Name() == name && obj.Pkg() != nil && obj.Pkg().Path() == pkg
 }
 
-// Of returns what is known of a function: what the first row of library evidence that
-// describes it says, else what all rows of named evidence say together. It may be called
-// concurrently.
+// Of returns what the table contains about a function. If a row with library evidence describes
+// the function, that is the first such row. Otherwise, Of combines all rows with named
+// evidence. It may be called concurrently.
 func Of(fn *types.Func) Known {
 	all := Known{Duration: -1, Evidence: Named}
 	for _, r := range roles.all(NameOf(fn)) {
@@ -144,20 +146,20 @@ func Of(fn *types.Func) Known {
 
 var roles = index[Row]{rows: Table, pattern: func(r Row) Name { return Name{r.Pkg, r.Recv, r.Name} }}
 
-// EndsByName reports whether the name of an error or of a variable suggests that somebody
-// has asked to stop, or that there is nothing more.
+// EndsByName reports whether the name of an error or a variable suggests that other code has
+// asked to stop, or that there are no more items.
 func EndsByName(name string) bool { return ends.MatchString(name) }
 
 var ends = regexp.MustCompile(`(?i)closed|shutdown|shuttingdown|stopp|cancel|terminat|exit|quit|EOF|done`)
 
-// StopsByName reports whether the name of a channel suggests that it is closed to ask what
-// receives from it to end.
+// StopsByName reports whether the name of a channel suggests that it is closed to ask its
+// receivers to stop.
 func StopsByName(name string) bool { return stops.MatchString(name) }
 
 var stops = regexp.MustCompile(`(?i)stop|quit|done|exit|clos|shutdown|terminat|cancel|kill`)
 
-// IsContext reports whether t is context.Context, or a type that embeds it, or points to one: its
-// channel is the channel of the context in it.
+// IsContext reports whether t is context.Context, a type that embeds it, or a pointer to such a
+// type. The channel of such a type is that of the embedded context.
 func IsContext(t types.Type) bool {
 	obj := TypeName(t)
 	if obj == nil || obj.Pkg() == nil {
@@ -178,20 +180,21 @@ func IsContext(t types.Type) bool {
 
 var contexts sync.Map // by *types.TypeName: whether values of the type are contexts
 
-// IsNamedContext reports whether t is a context, and its name says so.
+// IsNamedContext reports whether t is a context according to both its methods and its name.
 func IsNamedContext(t types.Type) bool {
 	return IsContext(t) && namedContext.MatchString(TypeName(t).Name())
 }
 
 var namedContext = regexp.MustCompile(`(?i)(context|ctx)$`)
 
-// IsTimer reports whether t is a time.Timer or time.Ticker, or points to one.
+// IsTimer reports whether t is a time.Timer or time.Ticker, or a pointer to one.
 func IsTimer(t types.Type) bool { return IsType(t, "time", "Timer") || IsTicker(t) }
 
-// IsTicker reports whether t is a time.Ticker, or points to one.
+// IsTicker reports whether t is a time.Ticker or a pointer to one.
 func IsTicker(t types.Type) bool { return IsType(t, "time", "Ticker") }
 
-// MayFailTest reports whether values of type t can end a test: they have a method FailNow.
+// MayFailTest reports whether values of type t can end a test, because they have a method
+// FailNow.
 func MayFailTest(t types.Type) bool {
 	obj, _, _ := types.LookupFieldOrMethod(t, true, nil, "FailNow")
 	_, method := obj.(*types.Func)
@@ -205,8 +208,8 @@ func IsSignal(t types.Type) bool {
 	return ok && IsType(ch.Elem(), "os", "Signal")
 }
 
-// IsStopChannel reports whether values of type t are received from when they are closed: nothing
-// is sent on them.
+// IsStopChannel reports whether values of type t are channels without content, which are closed
+// instead of sent on.
 func IsStopChannel(t types.Type) bool {
 	ch, ok := t.Underlying().(*types.Chan)
 	if !ok || ch.Dir() == types.SendOnly {
@@ -216,7 +219,7 @@ func IsStopChannel(t types.Type) bool {
 	return ok && empty.NumFields() == 0
 }
 
-// IsTime reports whether t is time.Time, or points to one.
+// IsTime reports whether t is time.Time or a pointer to it.
 func IsTime(t types.Type) bool { return IsType(t, "time", "Time") }
 
 // IsDuration reports whether t is time.Duration.
@@ -225,13 +228,13 @@ func IsDuration(t types.Type) bool {
 	return !pointer && IsType(t, "time", "Duration")
 }
 
-// IsTest reports whether t is, or points to, a test, a benchmark or a fuzz test.
+// IsTest reports whether t is a test, a benchmark or a fuzz test, or a pointer to one.
 func IsTest(t types.Type) bool {
 	obj := TypeName(t)
 	return obj != nil && obj.Pkg() != nil && obj.Pkg().Path() == "testing"
 }
 
-// IsConn reports whether t is a connection of the standard library, or points to one.
+// IsConn reports whether t is a connection of the standard library, or a pointer to one.
 func IsConn(t types.Type) bool {
 	obj := TypeName(t)
 	return obj != nil && obj.Pkg() != nil && (obj.Pkg().Path() == "net" || obj.Pkg().Path() == "crypto/tls") &&

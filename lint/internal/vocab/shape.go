@@ -2,15 +2,15 @@ package vocab
 
 import "go/types"
 
-// A Shape describes a field of a result by which a call reports that it has failed: an error, or
-// a number. Pkg, Type and Field are regular expressions, as in a [Row].
+// A Shape describes a field of a result that reports the failure of a call. The field is an
+// error or a number. Pkg, Type and Field are regular expressions, as in a [Row].
 type Shape struct {
 	Pkg, Type, Field string
-	Failed, Passed   int64 // of a number: what it is after a failure, and after a success
+	Failed, Passed   int64 // for a number: its value after a failure, and after a success
 	Evidence         Evidence
 }
 
-// Shapes are the fields that report failures. The first that describes a field decides.
+// Shapes lists the fields that report failures. The first row that describes a field applies.
 var Shapes = []Shape{
 	{"net/http", "Response", "StatusCode", 503, 200, Library},
 	{"gorm.io/gorm", "DB", "Error", 0, 0, Library},
@@ -18,7 +18,7 @@ var Shapes = []Shape{
 	{".*", ".*", "Err|Error|err", 0, 0, Named},
 }
 
-// ShapeOf returns the field of a type of results that reports failures, or nil.
+// ShapeOf returns the field of a result type that reports failures, or nil.
 func ShapeOf(t types.Type) (*types.Var, Shape) {
 	elem := t.Underlying()
 	if p, ok := elem.(*types.Pointer); ok {

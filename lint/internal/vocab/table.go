@@ -1,6 +1,6 @@
 package vocab
 
-// The packages that log, trace and measure, and change nothing else.
+// The packages that only log, trace or measure.
 const (
 	loggers = "go.uber.org/zap(/zapcore)?|k8s.io/klog(/v2)?|github.com/(sirupsen/logrus|rs/zerolog(/log)?|golang/glog|" +
 		"apex/log|hashicorp/go-hclog|go-logr/logr|go-kit/(kit/)?log(/level)?|containerd/log)"
@@ -10,11 +10,11 @@ const (
 		"github.com/prometheus/client_golang/prometheus(/promauto)?|github.com/DataDog/datadog-go(/v\\d+)?/statsd"
 )
 
-// Table describes functions that the linter knows by name. Rows of library evidence come
-// first: a function has the role of the first that describes it. If there is none, it has
-// the roles of all rows of named evidence that describe it.
+// Table describes functions that the linter knows by name. Rows with library evidence come
+// first: a function has the role of the first such row that describes it. If there is none, it
+// has the roles of all rows with named evidence that describe it.
 //
-// A row with no role keeps rows below it from describing a function.
+// A row without a role prevents rows below it from describing a function.
 var Table = []Row{
 	// Time.
 	{"time", "", "Sleep", Waits, 0, Library},
@@ -84,7 +84,8 @@ var Table = []Row{
 	{"sync", ".*", "Unlock|RUnlock|Lock|RLock|Done|Add", Logs, -1, Library},
 	{".*", ".*", "CompareAndSwap.*|CAS", Locks, -1, Library},
 
-	// What delivers the next item, message or connection, and nothing else while there is none.
+	// Functions that deliver the next item, message or connection, and nothing else while there
+	// is none.
 	{"net", ".*Listener", "Accept.*", Receives | Blocks, -1, Library},
 	{"net", ".*Conn", "Read.*", Receives | Blocks, -1, Library},
 	{"bufio", "Reader", "Read(String|Line|Bytes|Slice|Byte|Rune)", Receives | Blocks | Persists, -1, Library},
@@ -169,23 +170,23 @@ var Table = []Row{
 		Remote, -1, Library},
 	{"github.com/jmoiron/sqlx", "|DB|Tx|Conn|Stmt|NamedStmt",
 		"Connect.*|(Get|Select|Exec|Query|NamedExec|NamedQuery|Preparex|PrepareNamed|Begin).*", Remote, -1, Library},
-	{"gorm.io/gorm", "", "Open", Remote, -1, Library}, // it pings the server
+	{"gorm.io/gorm", "", "Open", Remote, -1, Library}, // the function pings the server
 	{"github.com/gocql/gocql", "ClusterConfig|Session|Query", "CreateSession|ExecuteBatch|Exec|Scan|MapScan",
 		Remote, -1, Library},
 	{"github.com/go-resty/resty/v2", "Request", "Get|Head|Post|Put|Delete|Options|Patch|Execute|Send",
 		Remote, -1, Library},
 	{"github.com/google/go-github(/v\\d+)?/github", ".*Service", ".*", Remote, -1, Library},
 	{"github.com/miekg/dns", "|Client", "Exchange.*|Dial.*", Remote, -1, Library},
-	{"go.opentelemetry.io/collector/consumer(/.*)?", ".*", "Consume.*", 0, -1, Library}, // of the next component
+	{"go.opentelemetry.io/collector/consumer(/.*)?", ".*", "Consume.*", 0, -1, Library}, // the next component decides
 	{"github.com/(coder/websocket|quic-go/quic-go|go-ldap/ldap(/v3)?)|nhooyr.io/websocket", "", "Dial(TLS|URL|Addr)?",
 		Remote, -1, Library},
 	{"os|io/ioutil", "", "Read(File|Dir|link)", 0, -1, Library},
 	{"io|bufio|net|os|.*websocket", ".*", "Read.*|Scan|Next|Copy.*|Accept.*|Peek|Discard", Receives, -1, Library},
 
-	// What a name hides: a login is neither a log nor another item.
+	// Functions whose names are misleading: a login is neither a log entry nor a new item.
 	{".*", ".*", "(?i:log(in|out|on|off).*)", 0, -1, Library},
 
-	// By their names alone.
+	// Functions that are known only by their names.
 	{".*/(klog|logrus|zap|zerolog|glog|log|logger|logging)(/.*)?", ".*", "Fatal.*|Panic.*|Exit.*", Exits, -1, Named},
 	{".*", ".+", "Fatal(f|ln|w)?", Exits, -1, Named},
 	{".*", ".*", "Recv.*|Receive.*|Accept.*|Read.*Message|ReadFrom.*|ReadMsg|ReadJSON|Poll.*Message|FetchMessage|" +
