@@ -27,6 +27,7 @@ type binding struct {
 	IsMethod bool // the wrapper is a method of the same type as the function
 }
 
+// AFact marks bindings as a fact.
 func (*bindings) AFact() {}
 
 // String formats the fact for tests.

@@ -59,6 +59,7 @@ type contextDemand struct {
 	Needs   term // the longest waits
 }
 
+// AFact marks contextDemand as a fact.
 func (*contextDemand) AFact() {}
 
 // String formats the fact for tests.

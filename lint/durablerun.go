@@ -174,4 +174,5 @@ var durableRuns = &analysis.Analyzer{
 // callsSteps is a fact about a package: some of its exported functions call steps.
 type callsSteps struct{}
 
+// AFact marks callsSteps as a fact.
 func (*callsSteps) AFact() {}

@@ -49,6 +49,7 @@ func times(a, b int) int { return min(min(a, most)*min(b, most), most) }
 // an operation that is farther away.
 const farthest = 3
 
+// AFact marks retrying as a fact.
 func (*retrying) AFact() {}
 
 // String formats the fact for tests.

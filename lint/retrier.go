@@ -47,6 +47,7 @@ type helper struct {
 	Limit    int // the index of the parameter that limits the attempts
 }
 
+// AFact marks helper as a fact.
 func (*helper) AFact() {}
 
 // String formats the fact for tests.
