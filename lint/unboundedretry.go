@@ -8,8 +8,10 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ast/astutil"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // UnboundedRetry reports hand-written retries without a limit (RL101).
@@ -82,8 +84,8 @@ func whyEndless(fset *token.FileSet, e *attempt.Endless) (why string, rules []st
 	case e.DeadContext:
 		why = "the context that it checks never ends"
 	case e.Renewed != nil:
-		why, rules = fmt.Sprintf("the limit that is compared at line %d is reset on each iteration",
-			line(e.Renewed.Pos())), append(rules, "RL106")
+		why, rules = fmt.Sprintf("the limit that is checked at line %d is reset on each iteration",
+			line(checkPos(e.Renewed))), append(rules, "RL106")
 	case c != nil && c.Compared:
 		why = fmt.Sprintf("%q is incremented at line %d but no exit depends on it", c.Name, line(c.Pos))
 	case c != nil:
@@ -91,6 +93,24 @@ func whyEndless(fset *token.FileSet, e *attempt.Endless) (why string, rules []st
 		rules = append(rules, "RL105")
 	}
 	return why, rules
+}
+
+// checkPos returns the position of a condition. The condition for a case of a select statement has
+// none, and is at the case.
+func checkPos(cond ssa.Value) token.Pos {
+	cmp, ok := cond.(*ssa.BinOp)
+	if !ok || cmp.Pos().IsValid() {
+		return cond.Pos()
+	}
+	chosen, ok := cmp.X.(*ssa.Extract)
+	if !ok {
+		return cmp.Pos()
+	}
+	s, ok := chosen.Tuple.(*ssa.Select)
+	if k, isCase := flow.IntOf(cmp.Y); ok && isCase && k >= 0 && k < int64(len(s.States)) {
+		return s.States[k].Pos
+	}
+	return chosen.Tuple.Pos()
 }
 
 // reportFrozen reports loops whose condition checks an error that the loop never assigns. They

@@ -323,7 +323,7 @@ func nopeTakesBackSometimes(c caller, max int) {
 // ---- timers that each round starts anew ----
 
 func neverItsTurn(c caller, limit time.Duration) error {
-	for { // want `RL101, RL106`
+	for { // want `the limit that is checked at line [1-9]\d* is reset on each iteration.*RL101, RL106`
 		select {
 		case <-time.After(limit):
 			return errBusy
