@@ -234,6 +234,8 @@ var Settings = []Setting{
 	{Pkg: failsafe + "/retrypolicy", Recv: "Builder", Name: "WithMaxAttempts", Says: Attempts, Arg: 1},
 	{Pkg: failsafe + "/retrypolicy", Recv: "Builder", Name: "WithMaxDuration|WithBudget|AbortIf", Says: Decides},
 	{Pkg: failsafe + "/retrypolicy", Recv: "Builder", Name: ".*"},
+	{Pkg: failsafe, Recv: "FailurePolicyBuilder", Name: "HandleErrors|HandleErrorTypes|HandleIf", Says: Decides},
+	{Pkg: failsafe, Recv: "FailurePolicyBuilder|DelayablePolicyBuilder", Name: ".*"},
 
 	{Pkg: redis, Name: ".*Options", Of: -1, Cap: "MaxRetryBackoff"},
 	{Pkg: redis, Recv: ".*Options", Name: "MinRetryBackoff", Says: Delay, Of: -1},

@@ -164,6 +164,10 @@ func nopeFailsafe(ctx context.Context) error {
 	if err := failsafe.With[any](few).Run(ping); err != nil {
 		return err
 	}
+	busy := retrypolicy.NewBuilder[any]().HandleErrors(context.DeadlineExceeded).WithMaxRetries(-1).Build()
+	if err := failsafe.With[any](busy).Run(ping); err != nil {
+		return err
+	}
 	until := retrypolicy.NewBuilder[any]().WithMaxRetries(-1).Build()
 	return failsafe.With[any](until).WithContext(ctx).Run(ping)
 }

@@ -10,10 +10,11 @@ import (
 type (
 	RetryPolicy[R any] interface{ failsafe.Policy[R] }
 	Builder[R any]     interface {
+		failsafe.FailurePolicyBuilder[Builder[R], R]
+		failsafe.DelayablePolicyBuilder[Builder[R], R]
 		WithMaxAttempts(int) Builder[R]
 		WithMaxRetries(int) Builder[R]
 		WithMaxDuration(time.Duration) Builder[R]
-		WithDelay(time.Duration) Builder[R]
 		Build() RetryPolicy[R]
 	}
 )
