@@ -24,7 +24,7 @@ func runForeignMark(pass *analysis.Pass, r *report) {
 	bound := pass.ResultOf[boundFunctions].(wrappers)
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		if declared, ok := fn.Object().(*types.Func); ok && bound.own.of(declared) != nil {
-			m.judge(fn, runtimePath, "retry", "the policy of "+declared.Name())
+			m.judge(fn, retriedBy{path: runtimePath, pkg: "retry", policyOf: declared.Name()})
 		}
 		for _, call := range callsOf(fn) {
 			callee, _ := flow.StaticCallee(&call.Call)
@@ -34,13 +34,13 @@ func runForeignMark(pass *analysis.Pass, r *report) {
 			switch name := vocab.NameOf(callee); name {
 			case vocab.Name{Pkg: runtimePath, Func: "Do"}, vocab.Name{Pkg: runtimePath, Func: "DoWith"}:
 				op := call.Call.Args[len(call.Call.Args)-1]
-				m.judge(operation(origin(op)), runtimePath, "retry", "retry."+name.Func)
+				m.judge(operation(origin(op)), retriedBy{path: runtimePath, pkg: "retry", function: name.Func})
 			}
 		}
 	}
 	for _, c := range pass.ResultOf[retrierCalls].(*retriers).calls {
 		if callee, _ := flow.StaticCallee(c.call.Common()); c.helper == nil && callee != nil {
-			m.judge(c.fn, callee.Pkg().Path(), callee.Pkg().Name(), callee.Pkg().Name()+"."+callee.Name())
+			m.judge(c.fn, retriedBy{path: callee.Pkg().Path(), pkg: callee.Pkg().Name(), function: callee.Name()})
 		}
 	}
 }
@@ -52,17 +52,44 @@ type markedErrors struct {
 	done   map[*ssa.Call]bool // the marks that are already reported
 }
 
+// retriedBy describes what retries an operation: a function of a library, or the policy of a
+// generated wrapper.
+type retriedBy struct {
+	path, pkg string // of the library
+	function  string // of the library, or ""
+	policyOf  string // the bound function, if there is no function of the library
+}
+
+// names returns what retries, and the mark of the library for errors of some meaning, which is ""
+// if there is none. If the library has the name of the package other, one of the two has its path.
+func (by retriedBy) names(other string, means vocab.Meaning) (retrier, mark string) {
+	var of string
+	if by.pkg == other {
+		of = " of " + by.path
+	}
+	if mark = vocab.MarkIn(by.path, means); mark != "" {
+		mark = by.pkg + "." + mark
+	}
+	switch {
+	case by.function != "":
+		return by.pkg + "." + by.function + of, mark
+	case mark != "":
+		mark += of
+	}
+	return "the policy of " + by.policyOf, mark
+}
+
 // judge reports marks on the errors of an operation if the library that retries the operation
-// does not recognize them. retrier describes the retrying call or policy for the message.
-func (m *markedErrors) judge(op *ssa.Function, library, libraryName, retrier string) {
-	if op == nil || vocab.MarkIn(library, vocab.NotAgain) == "" {
+// does not recognize them.
+func (m *markedErrors) judge(op *ssa.Function, by retriedBy) {
+	if op == nil || vocab.MarkIn(by.path, vocab.NotAgain) == "" {
 		return // this library does not retry unmarked errors, or something else decides
 	}
 	for _, call := range marksReturned(op) {
 		callee, _ := flow.StaticCallee(&call.Call)
 		mark, of := vocab.MarkOf(callee), callee.Pkg()
 		file := handwritten(m.pass, call.Pos())
-		if of.Path() == library || file == nil || m.done[call] || m.recognizes(of.Path(), mark.Known) {
+		if of.Path() == by.path || file == nil || m.done[call] || m.recognizes(of.Path(), mark.Known) {
 			continue
 		}
 		m.done[call] = true
@@ -73,16 +100,12 @@ func (m *markedErrors) judge(op *ssa.Function, library, libraryName, retrier str
 		case vocab.Again:
 			effect, advice = "may also retry errors without it", ": mark those with "
 		}
-		if name := vocab.MarkIn(library, own); name == "" {
+		retrier, instead := by.names(of.Name(), own)
+		if instead == "" {
 			advice = ""
-		} else {
-			advice += libraryName + "." + name
-			if libraryName == of.Name() {
-				advice += " of " + library
-			}
 		}
 		m.report.at(callStart(file, call.Pos()), call.Pos(), Library, "RL514", "%s does not know %s.%s of %s, and %s%s",
-			retrier, of.Name(), callee.Name(), of.Path(), effect, advice)
+			retrier, of.Name(), callee.Name(), of.Path(), effect, advice+instead)
 	}
 }
 

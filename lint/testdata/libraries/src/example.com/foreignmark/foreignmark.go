@@ -76,10 +76,23 @@ func avast(ctx context.Context) error {
 	}, retry.Context(ctx))
 }
 
+// Several libraries have a package of this name, and the one that retries has its path.
+func sameName(ctx context.Context, p *runtime.Policy) (int, error) {
+	err := retry.Do(func() error {
+		return runtime.Permanent(errInput) // want `retry.Do of github.com/avast/retry-go/v4 does not know retry.Permanent of .*/runtime, .*: use retry.Unrecoverable \(RL514`
+	}, retry.Context(ctx))
+	if err != nil {
+		return 0, err
+	}
+	return runtime.Do(ctx, p, func(ctx context.Context) (int, error) {
+		return 0, retry.Unrecoverable(errInput) // want `retry.Do of github.com/retrygen/retrygen/runtime does not know retry.Unrecoverable of github.com/avast/.*: use retry.Permanent \(RL514`
+	})
+}
+
 // A version does not know the marks of another.
 func version(ctx context.Context) (int, error) {
 	return backoff5.Retry(ctx, func() (int, error) {
-		return 0, backoff.Permanent(errInput) // want `backoff.Retry does not know backoff.Permanent of github.com/cenkalti/backoff/v4, .*: use backoff.Permanent of github.com/cenkalti/backoff/v5.*RL514`
+		return 0, backoff.Permanent(errInput) // want `backoff.Retry of github.com/cenkalti/backoff/v5 does not know backoff.Permanent of github.com/cenkalti/backoff/v4, .*: use backoff.Permanent \(RL514`
 	}, backoff5.WithMaxTries(3))
 }
 
