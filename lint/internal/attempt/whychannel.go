@@ -42,7 +42,7 @@ func (j *judge) channel(ch ssa.Value) (w Why) {
 			return j.context(ctx)
 		}
 		if known(&ch.Call).Is(vocab.Clock) {
-			if j.has(ch.Block()) {
+			if isTicking(ch) || j.has(ch.Block()) {
 				return Awaited
 			}
 			return Clock
@@ -76,8 +76,13 @@ func timerOf(load *ssa.UnOp) ssa.Value {
 
 // isTicking reports whether a channel belongs to a ticker.
 func isTicking(ch ssa.Value) bool {
-	load, ok := ch.(*ssa.UnOp)
-	return ok && timerOf(load) != nil && vocab.IsTicker(timerOf(load).Type())
+	switch ch := ch.(type) {
+	case *ssa.Call:
+		return known(&ch.Call).Is(vocab.Ticks)
+	case *ssa.UnOp:
+		return timerOf(ch) != nil && vocab.IsTicker(timerOf(ch).Type())
+	}
+	return false
 }
 
 // timer returns what a receive from the channel of a timer or ticker waits for.

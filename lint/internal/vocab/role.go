@@ -41,6 +41,7 @@ const (
 	Attaches                  // it returns a context that others end, such as that of a request or a signal
 	Blocks                    // it blocks until it succeeds, and fails immediately
 	Persists                  // after one failure, it always fails immediately
+	Ticks                     // it returns a channel on which the time is sent repeatedly
 )
 
 // A Row assigns a role to the functions that it describes. Pkg, Recv and Name are regular

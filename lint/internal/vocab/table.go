@@ -18,7 +18,8 @@ const (
 var Table = []Row{
 	// Time.
 	{"time", "", "Sleep", Waits, 0, Library},
-	{"time", "", "After|Tick|NewTimer|NewTicker|AfterFunc", Clock, 0, Library},
+	{"time", "", "Tick", Clock | Ticks, 0, Library},
+	{"time", "", "After|NewTimer|NewTicker|AfterFunc", Clock, 0, Library},
 	{"time", "", "Until", Clock, 0, Library},
 	{"time", "", "Now|Since", Clock, -1, Library},
 	{"time", "Time", "Add", Pure | Adds, 0, Library},
@@ -26,7 +27,8 @@ var Table = []Row{
 	{"time", "Timer|Ticker", "Reset", Clock, 0, Library},
 	{"time", "Timer|Ticker", "Stop", Pure | Cleans, -1, Library},
 	{"time", "", ".*", Pure, -1, Library},
-	{".*[Cc]lock.*|.*/quartz", ".+", "After|NewTimer|NewTicker|Tick", Clock, 0, Library},
+	{".*[Cc]lock.*|.*/quartz", ".+", "Tick", Clock | Ticks, 0, Library},
+	{".*[Cc]lock.*|.*/quartz", ".+", "After|NewTimer|NewTicker", Clock, 0, Library},
 	{".*[Cc]lock.*|.*/quartz", ".+", "Now|Since|Until", Clock, -1, Library},
 	{".*", ".+", "[Ss]leep", Waits, 0, Library},
 
