@@ -3,6 +3,7 @@ package attempt
 import (
 	"go/token"
 	"iter"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -45,7 +46,7 @@ func (t *Attempt) Endless() *Endless {
 		if given || len(t.Waits) == 0 {
 			e.Evidence = vocab.Named // the called function may recognize the end of the context, or a conflict
 		}
-	case given && t.OneClass(), t.Until == InField && t.Context() != nil:
+	case given && t.OneClass(), t.Until == InField && t.Context() != nil && t.mayHaveContext():
 		return nil // the end of the context is another error
 	default:
 		e.ContextEnd = given && !t.othersEnd()
@@ -55,6 +56,14 @@ func (t *Attempt) Endless() *Endless {
 	}
 	t.refine(e)
 	return e
+}
+
+// mayHaveContext reports whether a context may end the operation: the operation is given a context
+// or a value that has one, or it is not a function of a known library.
+func (t *Attempt) mayHaveContext() bool {
+	call := &t.Op.Call
+	return known(call).Evidence < vocab.Library || GivenContext(call) != nil ||
+		slices.ContainsFunc(call.Args, func(arg ssa.Value) bool { return carriesContext(arg.Type()) })
 }
 
 // othersEnd reports whether a failure of another call, which takes a context, may leave the

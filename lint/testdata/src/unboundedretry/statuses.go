@@ -53,6 +53,54 @@ func nopeUntilGone(url string) error {
 	}
 }
 
+// The request has no context: the end of ctx is not another error.
+func withoutItsContext(ctx context.Context, c *http.Client, url string) error {
+	for { // want `RL101`
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode == http.StatusOK {
+			return nil
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+func nopeWithContextAndStatus(ctx context.Context, c *http.Client, req *http.Request) error {
+	for {
+		resp, err := c.Do(req.WithContext(ctx))
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode == http.StatusOK {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func nopeSentWithContext(ctx context.Context, c *http.Client, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	for {
+		resp, err := c.Do(req)
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode == http.StatusOK {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
 func shouldRetry(resp *http.Response, err error) bool {
 	if err != nil {
 		return true
