@@ -169,6 +169,9 @@ func (p *Package) unknown(e *Effects, c ssa.CallInstruction) {
 		e.add(Region{Kind: Context}, Reads)
 		return
 	}
+	if isCancel(call) {
+		return // that a context has ended repairs nothing
+	}
 	var known vocab.Known
 	if obj := objectOf(call); obj != nil {
 		known = vocab.Of(obj)
@@ -273,6 +276,15 @@ func objectType(t types.Type) string {
 // isContextMethod reports whether a call is a method of a context.
 func isContextMethod(call *ssa.CallCommon) bool {
 	return call.IsInvoke() && vocab.IsContext(call.Value.Type())
+}
+
+// isCancel reports whether a call ends a context, by the function that was returned with it.
+func isCancel(call *ssa.CallCommon) bool {
+	if call.IsInvoke() || !vocab.IsCancel(call.Value.Type()) {
+		return false
+	}
+	made, ok := flow.Source(call.Value, flow.Unpacked|flow.Kept|flow.Captured).(*ssa.Call)
+	return ok && flow.Known(&made.Call).Is(vocab.Derives)
 }
 
 // builtin adds the effects of a built-in function.

@@ -181,6 +181,11 @@ func IsContext(t types.Type) bool {
 
 var contexts sync.Map // by *types.TypeName: whether values of the type are contexts
 
+// IsCancel reports whether t is the type of functions that end a context.
+func IsCancel(t types.Type) bool {
+	return IsType(t, "context", "CancelFunc") || IsType(t, "context", "CancelCauseFunc")
+}
+
 // IsNamedContext reports whether t is a context according to both its methods and its name.
 func IsNamedContext(t types.Type) bool {
 	return IsContext(t) && namedContext.MatchString(TypeName(t).Name())

@@ -56,7 +56,7 @@ func (n *node) nopeNext() {
 
 func (n *node) joins(ctx context.Context, join func(net.Conn) interface{ Join(context.Context) error }) {
 	timeout := time.Second
-	for { // want `retry of Join .*RL101, RL104; named`
+	for { // want `retry of Join .*RL101, RL104; library`
 		c := newJoiner(n.pool.Get())
 		attempt, cancel := context.WithTimeout(ctx, timeout)
 		err := c.Join(attempt)
