@@ -49,7 +49,7 @@ func (t *Attempt) Endless() *Endless {
 	case given && t.OneClass(), t.Until == InField && t.Context() != nil && t.mayHaveContext():
 		return nil // the end of the context is another error
 	default:
-		e.ContextEnd = given && !t.othersEnd()
+		e.ContextEnd = given && t.keepsEnding(t.GivenContext()) && !t.othersEnd()
 	}
 	if at, hurried := t.AtOnce(); hurried && at >= vocab.Library {
 		e.Hurried = true
@@ -64,6 +64,19 @@ func (t *Attempt) mayHaveContext() bool {
 	call := &t.Op.Call
 	return known(call).Evidence < vocab.Library || GivenContext(call) != nil ||
 		slices.ContainsFunc(call.Args, func(arg ssa.Value) bool { return carriesContext(arg.Type()) })
+}
+
+// keepsEnding reports whether a context that has ended also ends later attempts. It does not if each
+// attempt derives it anew from a context that never ends.
+func (t *Attempt) keepsEnding(ctx ssa.Value) bool {
+	for t.Loop.Contains(flow.Source(ctx, flow.Unpacked)) {
+		parent := DerivedFrom(ctx)
+		if parent == nil {
+			return t.isFromBefore(ctx)
+		}
+		ctx = parent
+	}
+	return !t.pkg.NeverEnds(ctx)
 }
 
 // othersEnd reports whether a failure of another call, which takes a context, may leave the

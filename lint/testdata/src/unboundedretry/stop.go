@@ -3,6 +3,7 @@ package unboundedretry
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log"
@@ -429,5 +430,43 @@ func doneStays(ctx context.Context, c caller) {
 			break
 		case <-time.After(time.Second):
 		}
+	}
+}
+
+// ---- a context for each attempt ----
+
+func canceledEachTime(db *sql.DB) {
+	for { // want `retry of PingContext .*different error; .*\(RL101\)$`
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		err := db.PingContext(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func derivedEachTime(parent context.Context, db *sql.DB) {
+	for { // want `retry of PingContext .*end of its context; .*RL101, RL104\)$`
+		ctx, cancel := context.WithTimeout(parent, time.Second)
+		err := db.PingContext(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+// A function value may repair what fails, whatever the name of its type.
+func repairedEachTime(db *sql.DB, repair context.CancelFunc) {
+	for { // want `RL101; named`
+		err := db.Ping()
+		if err == nil {
+			return
+		}
+		repair()
+		time.Sleep(time.Second)
 	}
 }
