@@ -162,7 +162,7 @@ func newWarnings(warnings, before []policy.Problem) (texts []string) {
 // error, nothing has changed; problems of the file are an [*Error]. The argument by
 // describes where the version comes from.
 func (c *Control) Load(text []byte, by string) (Change, error) {
-	change, err := c.load(text, by)
+	change, restored, err := c.load(text, by)
 	switch {
 	case err != nil:
 		c.log.LogAttrs(context.Background(), slog.LevelError, "policy file refused", c.attrs(by, slog.Any("error", err))...)
@@ -176,15 +176,20 @@ func (c *Control) Load(text []byte, by string) (Change, error) {
 		if c.onChange != nil {
 			c.onChange(change)
 		}
+	case restored:
+		c.log.LogAttrs(context.Background(), slog.LevelInfo, "policy file accepted, no setting differs", c.attrs(by)...)
 	}
 	return change, err
 }
 
-func (c *Control) attrs(by string, more slog.Attr) []slog.Attr {
-	return []slog.Attr{slog.String("package", c.pkg.Package), slog.String("file", c.pkg.File), slog.String("by", by), more}
+func (c *Control) attrs(by string, more ...slog.Attr) []slog.Attr {
+	return append([]slog.Attr{
+		slog.String("package", c.pkg.Package), slog.String("file", c.pkg.File), slog.String("by", by),
+	}, more...)
 }
 
-func (c *Control) load(text []byte, by string) (Change, error) {
+// load activates a version. restored is whether the version before it was refused.
+func (c *Control) load(text []byte, by string) (change Change, restored bool, err error) {
 	file, warnings, err := check(c.pkg.File, text) // without the lock: it may take some time
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,19 +200,20 @@ func (c *Control) load(text []byte, by string) (Change, error) {
 	if err != nil {
 		c.status.Refused++
 		c.status.Problem = err.Error()
-		return Change{}, err
+		return Change{}, false, err
 	}
 	next.apply()
-	change := Change{
+	change = Change{
 		Package: c.pkg.Package, File: c.pkg.File, At: time.Now(), By: by, Settings: next.settings,
 		Warnings: newWarnings(warnings, c.warnings),
 	}
+	restored = c.status.Problem != ""
 	c.file, c.warnings, c.status.Text, c.status.Problem = file, warnings, string(text), ""
 	if len(next.settings) > 0 {
 		c.status.Accepted++
 		c.status.Since, c.status.Last = change.At, next.settings
 	}
-	return change, nil
+	return change, restored, nil
 }
 
 // Reset reactivates the compiled version, from which the package was generated.

@@ -427,13 +427,20 @@ func TestWatchParts(t *testing.T) {
 		write(nil)
 		time.Sleep(3 * live.Interval)
 		synctest.Wait()
+		write(full)
+		time.Sleep(3 * live.Interval)
+		synctest.Wait()
 		cancel()
 		wg.Wait()
 		if s := c.Status(); s.Accepted != 1 || s.Refused != 1 { // the empty file
 			t.Errorf("%+v", s)
 		}
-		if n := strings.Count(log.String(), "policy file not read"); n != 1 {
-			t.Errorf("%d messages about the file that does not exist:\n%s", n, log.String())
+		for _, message := range []string{
+			"policy file not read", "policy file read again", "policy file refused", "policy file accepted, no setting differs",
+		} {
+			if n := strings.Count(log.String(), message); n != 1 {
+				t.Errorf("%q is logged %d times:\n%s", message, n, log.String())
+			}
 		}
 		if !slices.Contains(strings.Fields(log.String()), "by=retry.yaml") {
 			t.Errorf("the change is not logged with its source:\n%s", log.String())

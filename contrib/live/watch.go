@@ -52,7 +52,7 @@ func (s Source) read() (string, error) {
 // ends. It reads the source once per [Interval]. Because a file may be read while it is
 // being written, Watch loads a version only when two consecutive reads have returned the
 // same bytes. If a version is refused or a file cannot be read, Watch logs this once and
-// changes nothing. If [Control.Load] or a [Server] has activated a different version,
+// changes nothing. It also logs when that is over. If [Control.Load] or a [Server] has activated a different version,
 // that version remains active until the file changes.
 func (c *Control) Watch(ctx context.Context, s Source) {
 	ticker := time.NewTicker(Interval)
@@ -61,6 +61,10 @@ func (c *Control) Watch(ctx context.Context, s Source) {
 	var failure string
 	for {
 		text, err := s.read()
+		if err == nil && failure != "" {
+			failure = ""
+			c.log.LogAttrs(ctx, slog.LevelInfo, "policy file read again", c.attrs(s.name)...)
+		}
 		switch {
 		case err != nil:
 			seen = nil
@@ -69,12 +73,12 @@ func (c *Control) Watch(ctx context.Context, s Source) {
 				c.log.LogAttrs(ctx, slog.LevelError, "policy file not read", c.attrs(s.name, slog.Any("error", err))...)
 			}
 		case loaded != nil && *loaded == text:
-			seen, failure = &text, ""
+			seen = &text
 		case seen != nil && *seen == text:
 			loaded = &text
 			_, _ = c.Load([]byte(text), s.name) // which logs the error
 		default:
-			seen, failure = &text, ""
+			seen = &text
 		}
 		select {
 		case <-ctx.Done():
