@@ -67,7 +67,7 @@ func (t *Attempt) mayHaveContext() bool {
 }
 
 // keepsEnding reports whether a context that has ended also ends later attempts. It does not if each
-// attempt derives it anew from a context that never ends.
+// attempt derives its own from a context that never ends.
 func (t *Attempt) keepsEnding(ctx ssa.Value) bool {
 	for t.Loop.Contains(flow.Source(ctx, flow.Unpacked)) {
 		parent := DerivedFrom(ctx)
