@@ -52,8 +52,8 @@ func (s Source) read() (string, error) {
 // ends. It reads the source once per [Interval]. Because a file may be read while it is
 // being written, Watch loads a version only when two consecutive reads have returned the
 // same bytes. If a version is refused or a file cannot be read, Watch logs this once and
-// changes nothing. It also logs when that is over. If [Control.Load] or a [Server] has activated a different version,
-// that version remains active until the file changes.
+// changes nothing. It also logs when that is over. If [Control.Load] or a [Server] has
+// activated a different version, that version remains active until the file changes.
 func (c *Control) Watch(ctx context.Context, s Source) {
 	ticker := time.NewTicker(Interval)
 	defer ticker.Stop()
