@@ -68,6 +68,9 @@ func (c *checker) run(args []string, stdout, stderr io.Writer) int {
 	if err := c.print(t, stdout, stderr); err != nil {
 		return fail(stderr, err)
 	}
+	if t.failed != nil {
+		return fail(stderr, fmt.Errorf("not everything was checked:\n%w", t.failed))
+	}
 	fatal := rules.Error
 	if c.strict {
 		fatal = rules.Warning

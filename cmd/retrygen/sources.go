@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,13 +31,17 @@ type selector struct {
 }
 
 // sources returns the files that arguments name: files, folders and patterns. walked
-// reports whether some of them are files of folders.
-func (s *selector) sources(args []string) (list []source, walked bool, err error) {
+// reports whether some of them are files of folders, and unread names folders that cannot
+// be read.
+func (s *selector) sources(args []string) (list []source, walked bool, unread, err error) {
 	seen := map[string]bool{}
 	for _, arg := range args {
 		files, below, err := s.files(arg)
-		if err != nil {
-			return nil, false, err
+		switch {
+		case err != nil && len(files) == 0:
+			return nil, false, nil, err
+		case err != nil:
+			unread = errors.Join(unread, err)
 		}
 		walked = walked || below
 		for _, name := range files {
@@ -47,11 +52,11 @@ func (s *selector) sources(args []string) (list []source, walked bool, err error
 			list = append(list, source{name, !below})
 		}
 	}
-	return list, walked, nil
+	return list, walked, unread, nil
 }
 
 // files returns the files of one argument. below reports whether they are files of
-// folders.
+// folders. It may return both files and an error, which names folders that cannot be read.
 func (s *selector) files(arg string) (files []string, below bool, err error) {
 	info, err := os.Stat(arg)
 	switch {
@@ -91,6 +96,8 @@ type tally struct {
 	policies int
 	systems  map[string]bool
 	unread   int // files of folders that cannot be read as a whole
+
+	failed error // names files and folders below others that the system does not let us read
 }
 
 // check checks files, folders and patterns.
@@ -98,16 +105,22 @@ func (c *checker) check(args []string, stderr io.Writer) (*tally, error) {
 	progress := cli.NewProgress("retrygen", stderr)
 	defer progress.End()
 	progress.Step("looking for files")
-	list, walked, err := c.sources(args)
+	list, walked, unread, err := c.sources(args)
 	if err != nil {
 		return nil, err
 	}
-	t := &tally{sources: map[string][]byte{}, systems: map[string]bool{}, patches: patches{}, walked: walked}
+	t := &tally{
+		sources: map[string][]byte{}, systems: map[string]bool{}, patches: patches{}, walked: walked, failed: unread,
+	}
 	for _, s := range list {
 		progress.Step("checking " + s.name)
 		name, text, err := readFile(s.name)
-		if err != nil {
+		switch {
+		case err != nil && s.named:
 			return nil, err
+		case err != nil:
+			t.failed = errors.Join(t.failed, err)
+			continue
 		}
 		found := len(t.problems)
 		note := t.add(source{name, s.named}, text, c.from.kind)
@@ -218,8 +231,11 @@ func isOwn(name string, text []byte) bool {
 // if there is none.
 func ownFiles(arg string) (files []string, err error) {
 	all, below, err := new(selector).files(arg)
-	if err != nil || !below {
-		return all, err
+	if err != nil {
+		return nil, err
+	}
+	if !below {
+		return all, nil
 	}
 	for _, name := range all {
 		if !mayHavePolicies(name) {

@@ -3,6 +3,7 @@
 package filetree
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -35,7 +36,8 @@ func (l *Lister) Exclude(pattern string) error {
 // Below returns the regular files below a folder in lexical order, except those in .git,
 // vendor and node_modules, those that a .gitignore file of the folder, of a folder in it or
 // of a folder around it in the same repository ignores, and those that are excluded.
-// A folder that cannot be read is an error.
+// If folders cannot be read, the error names each of them, and files has those of the
+// others.
 func (l *Lister) Below(folder string) (files []string, err error) {
 	abs, err := filepath.Abs(folder)
 	if err != nil {
@@ -46,23 +48,23 @@ func (l *Lister) Below(folder string) (files []string, err error) {
 		return nil, err
 	}
 	w := walk{excluded: list{filepath.ToSlash(current), l.excluded}}
-	if err := w.folder(folder, filepath.ToSlash(abs), around(abs)); err != nil {
-		return nil, err
-	}
-	return w.files, nil
+	w.folder(folder, filepath.ToSlash(abs), around(abs))
+	return w.files, errors.Join(w.unread...)
 }
 
 // A walk lists the files below a folder.
 type walk struct {
 	excluded list
 	files    []string
+	unread   []error // one for each folder that cannot be read
 }
 
-func (w *walk) folder(name, abs string, lists []list) error {
+func (w *walk) folder(name, abs string, lists []list) {
 	lists = append(slices.Clip(lists), readIgnore(filepath.Join(name, ".gitignore"), abs)...)
 	entries, err := os.ReadDir(name)
 	if err != nil {
-		return err
+		w.unread = append(w.unread, err)
+		return
 	}
 	for _, e := range entries {
 		path, abs := filepath.Join(name, e.Name()), strings.TrimSuffix(abs, "/")+"/"+e.Name()
@@ -72,14 +74,11 @@ func (w *walk) folder(name, abs string, lists []list) error {
 		}
 		switch {
 		case e.IsDir():
-			if err := w.folder(path, abs, lists); err != nil {
-				return err
-			}
+			w.folder(path, abs, lists)
 		case isFile(path, e):
 			w.files = append(w.files, path)
 		}
 	}
-	return nil
 }
 
 // isFile reports whether an entry of a folder is a regular file, or a link to one.
@@ -96,7 +95,7 @@ func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
 // Matching returns the files that match a pattern, and the files below folders that do, as
 // [Lister.Below] does. ** stands for any number of folders. It is an error if there is
-// none.
+// none, and if folders cannot be read.
 func (l *Lister) Matching(pattern string) (files []string, err error) {
 	fixed, rest := "", filepath.ToSlash(pattern)
 	for {
@@ -114,20 +113,17 @@ func (l *Lister) Matching(pattern string) (files []string, err error) {
 	if fixed == "" {
 		folder = "."
 	}
-	all, err := l.Below(folder)
-	if err != nil {
-		return nil, err
-	}
+	all, unread := l.Below(folder)
 	for _, file := range all {
 		below, err := filepath.Rel(folder, file)
 		if err == nil && matches(path, filepath.ToSlash(below)) {
 			files = append(files, file)
 		}
 	}
-	if len(files) == 0 {
+	if len(files) == 0 && unread == nil {
 		return nil, fmt.Errorf("no file matches %s", pattern)
 	}
-	return files, nil
+	return files, unread
 }
 
 // matches reports whether a path, or a folder in which it is, matches.
