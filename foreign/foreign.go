@@ -158,6 +158,12 @@ func Read(name string, text []byte, o Options) (*File, []policy.Problem) {
 		}
 		r.problem(start, "P100", rules.Error, fmt.Sprintf("this is no %s%s", o.From.Title, form))
 	}
+	if o.From != nil && len(r.file.Policies) == 0 && len(r.problems) == 0 {
+		if other, _ := Read(name, text, Options{}); len(other.Kinds) > 0 && !slices.Contains(other.Kinds, o.From) {
+			r.problem(start, "P100", rules.Error, fmt.Sprintf("this is no %s, but a file of kind %s", o.From.Title,
+				other.Kinds[0].Name))
+		}
+	}
 	policy.Sort(r.problems)
 	sortLosses(r.file.Losses)
 	return r.file, r.problems
