@@ -12,41 +12,41 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// A nextKind is what follows a decision about a step.
+// A nextKind describes what follows a decision about a step.
 type nextKind uint8
 
 const (
-	nextFinished nextKind = iota // its record has the result or the error
-	nextBlocked                  // until a person decides
-	nextWait                     // before the next attempt
-	nextDecide                   // again, with the record as it is now
+	nextFinished nextKind = iota // the record of the step has the result or the error
+	nextBlocked                  // the step waits for a person's decision
+	nextWait                     // the step waits before the next attempt
+	nextDecide                   // decide again, with the current record
 	nextCall                     // an attempt has started
-	nextReturn                   // a result that is not recorded
-	nextFenced                   // the run belongs to somebody else
+	nextReturn                   // return a result that is not recorded
+	nextFenced                   // another engine or call owns the run
 )
 
-// next is the answer of a transaction about a step.
+// next is the result of a transaction about a step.
 type next struct {
 	kind   nextKind
 	record storage.Record
 	body   record.Step
-	now    time.Time // of the store
+	now    time.Time // the time of the store
 	wait   time.Duration
 
-	token   string          // of the attempt that has started
-	result  *record.Payload // of nextReturn
-	event   events.Event    // what has happened, or its zero value
-	jobs    []job.Event     // what the budgets of the run and the group have decided
-	changed error           // another policy than before has decided
+	token   string          // the token of the attempt that has started
+	result  *record.Payload // for nextReturn
+	event   events.Event    // the event to report, or its zero value
+	jobs    []job.Event     // the decisions of the budgets of the run and the group
+	changed error           // the recorded decision was made under another policy
 
-	failure *retry.Failure // that was decided about, for observers
+	failure *retry.Failure // the failure on which the decision was made, for observers
 	verdict retry.Verdict
 
-	repeated bool // the decision was committed before: nothing has happened since
+	repeated bool // the same decision was committed before, and nothing has happened since
 }
 
-// after returns the answer with what has happened in the decision before, if it
-// repeats that.
+// after returns n. If n repeats the preceding decision, the result has the events of that
+// decision.
 func (n next) after(before next) next {
 	if n.repeated {
 		n.event, n.jobs, n.failure, n.verdict = before.event, before.jobs, before.failure, before.verdict
@@ -54,7 +54,7 @@ func (n next) after(before next) next {
 	return n
 }
 
-// emit reports what a transaction has done, now that it is committed.
+// emit reports the effects of a transaction after it was committed.
 func (x *execution) emit(ctx context.Context, c *stepCall, n *next) {
 	if n.changed != nil {
 		x.e.ns.Event(ctx, events.Event{
@@ -64,7 +64,7 @@ func (x *execution) emit(ctx context.Context, c *stepCall, n *next) {
 		n.changed = nil
 	}
 	if n.kind == nextCall && n.record.Version != 0 && record.OtherArguments(n.body.Arguments, c.digest) != nil {
-		x.reportChange(ctx, c) // before the call
+		x.reportChange(ctx, c) // reported before the call
 	}
 	for _, ev := range n.jobs {
 		x.e.ns.Event(
@@ -86,10 +86,10 @@ func (x *execution) emit(ctx context.Context, c *stepCall, n *next) {
 	n.event = events.Event{}
 }
 
-// begin looks for the record of a step, and starts its first attempt otherwise.
+// begin reads the record of a step. If there is none, it starts the first attempt.
 func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	if c.pause != nil {
-		return x.start(ctx, c, false) // a signal may have come since the ledger was read
+		return x.start(ctx, c, false) // a signal may have arrived since the ledger was read
 	}
 	if x.job.begins(c) {
 		return x.beginJob(ctx, c)
@@ -98,9 +98,9 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	first := next{kind: nextCall, record: storage.Record{Key: c.key}, body: record.Step{Attempts: 1}}
 	known := x.knowsUnfinished(c)
 	if c.first != nil && !known && x.isComplete(c.ledger) {
-		return first, nil // it was made
+		return first, nil // the attempt was already made
 	}
-	if c.first != nil { // another call of the step was faster, or may have been
+	if c.first != nil { // another call of the step was, or may have been, faster
 		c.first.close()
 		c.first = nil
 	}
@@ -108,7 +108,7 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	case known && c.policy.Policy != nil:
 		return x.start(ctx, c, false)
 	case known || !x.isComplete(c.ledger):
-		// A read costs less than the transaction of a start.
+		// A read is cheaper than the transaction of a start.
 		records, err := x.e.ns.Store.Get(ctx, []storage.Key{c.key})
 		if err != nil {
 			return next{}, x.failed(ctx, err)
@@ -121,7 +121,7 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 		case c.policy.Policy == nil && record.Blocked(r.Status):
 			return next{kind: nextBlocked, record: r, body: body}, nil
 		}
-		first.body.Attempts, first.body.Keys = body.Attempts+1, body.Keys // without a policy any more
+		first.body.Attempts, first.body.Keys = body.Attempts+1, body.Keys // the step no longer has a policy
 		recorded = recorded || r.Version != 0 && c.policy.Policy != nil
 	}
 	if recorded {
@@ -145,7 +145,7 @@ func (x *execution) ready(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	// The process was stopped, or the store did not answer.
+	// The process was suspended, or the store did not answer.
 	if !x.owner.alive() {
 		if err := x.owner.renew(ctx); err != nil {
 			return x.failed(ctx, err)
@@ -157,16 +157,16 @@ func (x *execution) ready(ctx context.Context) error {
 	return nil
 }
 
-// safe reports whether nobody can have claimed the run.
+// safe reports whether no other engine can have claimed the run.
 func (x *execution) safe() bool { return x.safeAt(time.Since(x.owner.begun)) }
 
-// safeAt is safe at a time since the lease began.
+// safeAt does the same as safe, at a time that is given as the duration since the lease began.
 func (x *execution) safeAt(d time.Duration) bool {
 	return x.owner.aliveAt(d) && x.owner.gaps.Load() == x.gaps.Load()
 }
 
-// verify returns ErrFenced, and halts the execution, if somebody has claimed the
-// run in a gap of the lease. The lease is valid again.
+// verify returns ErrFenced, and halts the execution, if another engine has claimed the run
+// during a gap in the lease. It is called when the lease is valid again.
 func (x *execution) verify(ctx context.Context) error {
 	gaps := x.owner.gaps.Load()
 	if !x.claimed.Load() || gaps == x.gaps.Load() {
@@ -184,35 +184,36 @@ func (x *execution) verify(ctx context.Context) error {
 	return nil
 }
 
-// A starting is what a decision about a start depends on besides the records.
+// A starting contains everything that a decision about a start depends on, in addition to the
+// records.
 type starting struct {
 	token       string
 	due         bool    // the wait has passed in this process
-	sample      float64 // for jitter, if the last attempt is lost
+	sample      float64 // random number for the jitter, if the last attempt was lost
 	correlation string
-	timeout     time.Duration // of the call, or 0
-	spread      time.Duration // that a retry which is overdue may be delayed
-	local       time.Time     // when it was prepared, by the clock of this process
+	timeout     time.Duration // the timeout of the call, or 0
+	spread      time.Duration // the time by which an overdue retry may be delayed
+	local       time.Time     // when the start was prepared, by the clock of this process
 
 	admission
 }
 
-// An admission is the answer of the breaker and the gate of this process to an attempt.
+// An admission is the answer of this process's breaker and gate to an attempt.
 type admission struct {
-	refused *retry.Failure // or nil
-	inputs  retry.Inputs   // of that
+	refused *retry.Failure // the failure with which the attempt is refused, or nil
+	inputs  retry.Inputs   // the inputs for a decision about this failure
 }
 
-// begin makes a call of the policy, for one attempt.
+// begin creates a call of the policy for one attempt.
 func (c *stepCall) begin() {
 	shared := c.policy.Shared
 	call := c.policy.Policy.Resume(retry.CallState{}, retry.Shared{Breaker: shared.Breaker, Gate: shared.Gate})
 	c.call = &call
 }
 
-// admit begins a call, and asks the breaker and the gate of the process for permission. The
-// wait at a gate is recorded nowhere: a crash meanwhile
-// loses nothing. The error is not nil if the context has ended, or would end before a turn.
+// admit creates a call, and asks the breaker and the gate of this process for permission. The
+// wait at a gate is not recorded, because a crash during this wait loses nothing. The error is
+// not nil if the context has ended, or would end before the call is admitted.
 func (c *stepCall) admit(ctx context.Context) (a admission, err error) {
 	c.begin()
 	f, inputs, ok := c.call.TryAdmit(ctx)
@@ -225,8 +226,8 @@ func (c *stepCall) admit(ctx context.Context) (a admission, err error) {
 	return admission{&f, inputs}, nil
 }
 
-// start decides about the next attempt of a step: what is recorded, whether the
-// last one is lost, and whether it has to wait.
+// start decides on the next attempt of a step: what is recorded, whether the last attempt is
+// lost, and whether the step has to wait.
 func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, error) {
 	if err := x.ready(ctx); err != nil {
 		return next{}, err
@@ -238,8 +239,8 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 	return x.startAdmitted(ctx, c, due, a)
 }
 
-// startAdmitted is start for an attempt about which the breaker and the gate of the
-// process have decided.
+// startAdmitted does the same as start, after the breaker and the gate of this process have
+// decided.
 func (x *execution) startAdmitted(ctx context.Context, c *stepCall, due bool, a admission) (next, error) {
 	p := c.policy.Policy
 	in := starting{
@@ -254,7 +255,7 @@ func (x *execution) startAdmitted(ctx context.Context, c *stepCall, due bool, a 
 		return w, err
 	})
 	if n.kind != nextCall || err != nil {
-		c.call.End() // gives the permit back
+		c.call.End() // returns the permit
 	}
 	if err != nil {
 		return n, x.failed(ctx, err)
@@ -279,7 +280,7 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 		case err != nil:
 			return next{}, err
 		case a.refused != nil:
-			return x.startAdmitted(ctx, c, false, a) // which records the refusal
+			return x.startAdmitted(ctx, c, false, a) // records the refusal
 		}
 	}
 	call := c.call
@@ -297,7 +298,7 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 		call.Succeed()
 		end.timeouts = c.attempt.timeouts()
 		if end.unstarted || job && x.job.holds(end) {
-			return next{kind: nextReturn, result: &result}, nil // not recorded, or later
+			return next{kind: nextReturn, result: &result}, nil // the result is not recorded, or is recorded later
 		}
 		if n, ok, err := x.deferEnd(ctx, c, end); ok {
 			return n, err
@@ -308,8 +309,8 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	return x.ended(ctx, c, end)
 }
 
-// ended records the end of an attempt of a step with a policy, and reports what
-// follows.
+// ended records the end of an attempt of a step with a policy, and reports the events of this
+// end.
 func (x *execution) ended(ctx context.Context, c *stepCall, end *attemptEnd) (next, error) {
 	end.timeouts = c.attempt.timeouts()
 	n, err := x.end(ctx, c, end)
@@ -320,14 +321,14 @@ func (x *execution) ended(ctx context.Context, c *stepCall, end *attemptEnd) (ne
 	return n, nil
 }
 
-// once makes the attempt of a step without a policy.
+// once makes the only attempt of a step without a policy.
 func (x *execution) once(ctx context.Context, c *stepCall, n next) (next, error) {
 	end := &attemptEnd{
 		token: record.Token(8), number: n.body.Attempts, begun: time.Now(), unstarted: true, outcome: events.OutcomeSucceeded,
 	}
 	result, err, called := x.invoke(ctx, c, n, nil)
 	if !called {
-		err = x.ready(ctx) // if it is, the call comes next
+		err = x.ready(ctx) // if nil, the caller tries again
 	}
 	if err != nil || !called {
 		x.note(c, 0) // the function of the run returns its error
@@ -337,7 +338,7 @@ func (x *execution) once(ctx context.Context, c *stepCall, n next) (next, error)
 	return x.end(ctx, c, end)
 }
 
-// shift returns a state whose times are by a clock that is d ahead.
+// shift converts the times in a state to a clock that is ahead by d.
 func shift(s retry.CallState, d time.Duration) retry.CallState {
 	for _, t := range [...]*time.Time{&s.FailedAt, &s.Expires, &s.Deadline} {
 		if !t.IsZero() {
@@ -347,9 +348,8 @@ func shift(s retry.CallState, d time.Duration) retry.CallState {
 	return s
 }
 
-// invoke calls the function of a step. It reports false, and does not call it,
-// if the caller has gone, or if somebody may have claimed the run since the start
-// was recorded.
+// invoke calls the function of a step. If the caller is gone, or another engine may have
+// claimed the run since the start was recorded, invoke does not call it and returns false.
 func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry.Call) (record.Payload, error, bool) {
 	a := &attempt{
 		runContext: runContext{Context: ctx, x: x}, policy: c.policy, number: int32(n.body.Attempts),
@@ -375,7 +375,7 @@ func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry
 	return record.NewPayload(x.e.ns.Codec, value), nil, true
 }
 
-// inspect gathers what the decision about a failed attempt depends on.
+// inspect collects everything that the decision about a failed attempt depends on.
 func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, end *attemptEnd, err error) {
 	f, in := call.Inspect(ctx, err)
 	end.failure, end.correlation = f, x.e.correlation(ctx)
@@ -385,7 +385,7 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 	end.err = record.ErrorOf(c.policy.Errors, f.Class(), err)
 	end.deadline = call.State().Deadline
 	if in.Ended != "" || c.lapsed {
-		end.outcome = events.OutcomeInterrupted // it may have taken effect
+		end.outcome = events.OutcomeInterrupted // the attempt may have taken effect
 		c.captureDoubt(ctx, call, f, in)
 		return
 	}
@@ -393,8 +393,8 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 	if f.TimedOut() {
 		end.outcome = events.OutcomeTimedOut
 	}
-	in.Deadline = time.Time{} // it ends the execution, not the step
-	in.Once = ""              // a retry around the step gets what is recorded
+	in.Deadline = time.Time{} // the deadline ends the execution, not the step
+	in.Once = ""              // a retry around the step gets the recorded result
 	end.inputs = in
 	b, p := c.policy.Shared.Budget, c.policy.Policy
 	if b == nil && !p.Capture {
@@ -402,8 +402,8 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 	}
 	state, v := p.Decide(call.State(), f, in)
 	if b != nil && v.Reason == "" {
-		// The budget of this process is asked before the transaction, which may be
-		// repeated. A token is stranded if the transaction decides otherwise.
+		// The budget of this process is asked before the transaction, because the transaction
+		// may be repeated. If the transaction decides against a retry, the token is lost.
 		if end.refusal = b.Withdraw(); end.refusal != nil {
 			v.Reason, v.Cause = reasonOf(end.refusal), end.refusal
 		}
@@ -414,7 +414,7 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 	}
 }
 
-// report shows the observers of the context what was decided about a failure.
+// report reports the decision on a failure to the observers of the context.
 func (x *execution) report(ctx context.Context, call *retry.Call, end *attemptEnd, n *next) {
 	if n.failure == nil {
 		return

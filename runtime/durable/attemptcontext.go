@@ -9,35 +9,35 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// An attempt is the context of an attempt of a step. Most functions ask little of
-// their context, so that what it says of the attempt is computed, and what cancels it
-// is made, when somebody asks for it.
+// An attempt is the context of an attempt of a step. Most functions rarely use their context.
+// Information about the attempt is therefore computed, and the cancelable context is created,
+// only on first use.
 type attempt struct {
 	runContext
 	policy *genapi.StepPolicy
 	number int32
-	keys   int32         // the generation of the idempotency key
-	step   string        // the id of the step, or "": it has
-	id     genapi.StepID // and the name of the policy
-	lapses uint64        // of the execution when the attempt began
+	keys   int32         // the number of replaced idempotency keys
+	step   string        // the id of the step; "" if it is computed from id
+	id     genapi.StepID // used with the name of the policy if step is ""
+	lapses uint64        // the lapses of the execution when the attempt began
 
 	info     atomic.Pointer[Info]
 	captures atomic.Pointer[captures]
 
 	ended atomic.Bool
-	mu    sync.Mutex // while cancelable is made
-	// cancelable is derived from the caller's context. It ends with the attempt, and
-	// when another engine may repeat the attempt: see lapse.
+	mu    sync.Mutex // held while cancelable is created
+	// cancelable is derived from the caller's context. It ends with the attempt, or earlier if
+	// another engine may repeat the attempt: see lapse.
 	cancelable atomic.Pointer[cancelable]
 }
 
-// A cancelable is a context with the function that cancels it.
+// A cancelable is a context with its cancel function.
 type cancelable struct {
 	context.Context
 	cancel context.CancelCauseFunc
 }
 
-// Info returns what [Current] does.
+// Info returns the same as [Current].
 func (a *attempt) Info() *Info {
 	if i := a.info.Load(); i != nil {
 		return i
@@ -48,7 +48,7 @@ func (a *attempt) Info() *Info {
 		i.Step, err = a.id.Path(scopes(a.Context), a.policy.Name)
 	}
 	if err != nil {
-		i.Key = record.Token(16) // a failure of this attempt cannot be recorded: there is no other one
+		i.Key = record.Token(16) // no failure of this attempt can be recorded, so there will be no other attempt
 	} else {
 		i.Key = record.IdempotencyKey(a.x.e.ns.Space, a.x.id, i.Step, int(a.keys))
 	}
@@ -75,8 +75,8 @@ func (a *attempt) Value(key any) any {
 	return a.base().Value(key)
 }
 
-// base returns the caller's context for as long as nothing else cancels the attempt,
-// and nobody waits for that.
+// base returns the caller's context if nothing else has canceled the attempt and no cancelable
+// context was created. Otherwise it returns that context.
 func (a *attempt) base() context.Context {
 	if a.cancelable.Load() == nil && !a.ended.Load() && !a.lapsed() {
 		return a.Context
@@ -97,13 +97,13 @@ func (a *attempt) derived() context.Context {
 	c := new(cancelable)
 	c.Context, c.cancel = context.WithCancelCause(a.Context)
 	a.x.attach(a, c)
-	if a.ended.Load() { // it may have ended before there was anything to cancel
+	if a.ended.Load() { // the attempt may have ended before there was anything to cancel
 		a.x.detach(a, c)
 	}
 	return c
 }
 
-// end ends the context.
+// end ends the context of the attempt.
 func (a *attempt) end() {
 	a.ended.Store(true)
 	if c := a.cancelable.Load(); c != nil {
@@ -116,7 +116,7 @@ func (a *attempt) lapsed() bool {
 	return a.lapses != a.x.lapses.Load() && onLost(a.policy) == genapi.OnLostRetry
 }
 
-// attach makes an attempt one that lapse cancels.
+// attach registers an attempt, so that lapse cancels it.
 func (x *execution) attach(a *attempt, c *cancelable) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -127,7 +127,7 @@ func (x *execution) attach(a *attempt, c *cancelable) {
 	}
 }
 
-// detach cancels an attempt that has ended.
+// detach removes an attempt that has ended, and cancels its context.
 func (x *execution) detach(a *attempt, c *cancelable) {
 	x.mu.Lock()
 	delete(x.attempts, a)
@@ -135,9 +135,9 @@ func (x *execution) detach(a *attempt, c *cancelable) {
 	c.cancel(nil)
 }
 
-// lapse cancels the attempts that another engine may repeat from now on. Others
-// go on: the run of a step that nobody repeats is paused, and until somebody
-// claims the run, the end of the attempt is recorded.
+// lapse cancels the attempts that another engine may repeat from now on. Other attempts
+// continue: if their step is not repeated automatically, the other engine pauses the run, and
+// as long as no engine claims the run, the end of the attempt can be recorded.
 func (x *execution) lapse() {
 	x.mu.Lock()
 	defer x.mu.Unlock()

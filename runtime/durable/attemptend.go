@@ -12,9 +12,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// end records the end of an attempt. It is recorded until that succeeds: the
-// context of the caller does not end it, except that the caller of a store that
-// does not answer has its process back after a while.
+// end records the end of an attempt. It retries until this succeeds, even if the caller's
+// context ends. Only if the store does not answer, end returns after a while, so that the
+// caller is not blocked forever.
 func (x *execution) end(ctx context.Context, c *stepCall, end *attemptEnd) (next, error) {
 	end.fence, end.owner = x.fence, x.owner.id
 	var n next
@@ -28,11 +28,11 @@ func (x *execution) end(ctx context.Context, c *stepCall, end *attemptEnd) (next
 		x.halt(ErrFenced)
 		return n, ErrFenced
 	}
-	return n, err // of the store: the attempt stays open, and is in doubt
+	return n, err // an error of the store: the attempt stays open and is in doubt
 }
 
-// insist records what has ended, until that succeeds. After an error of the store
-// that outlasts the grace after the end of ctx, the execution is halted.
+// insist records an end, and retries until this succeeds. If the store still returns errors
+// when the grace period after the end of ctx is over, it halts the execution.
 func (x *execution) insist(
 	ctx context.Context, what storage.Key, keys []storage.Key, decide func(storage.Tx) (storage.Writes, error),
 ) error {
@@ -53,10 +53,10 @@ func (x *execution) insist(
 	}
 }
 
-// retryStore is the first pause before an end is recorded again.
+// retryStore is the first pause before an attempt to record an end is repeated.
 const retryStore = 10 * time.Millisecond
 
-// An attemptEnd is the end of an attempt, as it is recorded.
+// An attemptEnd describes the end of an attempt, in the form in which it is recorded.
 type attemptEnd struct {
 	token     string
 	number    int
@@ -71,8 +71,8 @@ type attemptEnd struct {
 	err         *record.Error
 	failure     retry.Failure
 	inputs      retry.Inputs
-	deadline    time.Time // of the call, by the clock of this process
-	refusal     error     // by the budget of this process
+	deadline    time.Time // the deadline of the call, by the clock of this process
+	refusal     error     // the refusal by the budget of this process
 	correlation string
-	timeouts    []json.RawMessage // that were captured
+	timeouts    []json.RawMessage // the timeouts that were captured
 }

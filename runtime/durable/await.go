@@ -62,7 +62,7 @@ func Await[Out any](ctx context.Context, e *Engine, id string) (Out, error) {
 }
 
 func (e *Engine) await(ctx context.Context, id string) (*record.Payload, error) {
-	caller := "" // the run that waits, if any
+	caller := "" // the run that is waiting, if any
 	c := fromContext(ctx)
 	if c != nil && c.x.e == e {
 		caller = c.x.id
@@ -91,7 +91,7 @@ func (e *Engine) await(ctx context.Context, id string) (*record.Payload, error) 
 				announced, failed = err == nil, errors.Join(failed, err)
 			}
 		}
-		// It may have ended since, and before it is listened for.
+		// The run may have ended since it was read and before the listener was registered.
 		if result, ended, err := e.result(ctx, id, caller); ended || err != nil {
 			return result, err
 		}
@@ -104,7 +104,7 @@ func (e *Engine) await(ctx context.Context, id string) (*record.Payload, error) 
 	}
 }
 
-// announce notes that somebody waits for the end of a run, so that the store reports it.
+// announce records that a caller waits for the end of a run, so that the store reports it.
 func (e *Engine) announce(ctx context.Context, id string) error {
 	if _, ok := e.ns.Store.(storage.Notifier); !ok {
 		return nil
@@ -119,8 +119,8 @@ func (e *Engine) announce(ctx context.Context, id string) error {
 	})
 }
 
-// result returns the result of a run, or its error, and whether it has ended. It
-// is an error if the run waits for the caller, which is a run or "".
+// result returns the result or the error of a run, and whether the run has ended. caller is the
+// run that is waiting, or "". If the run already waits for the caller, result returns an error.
 func (e *Engine) result(ctx context.Context, id, caller string) (result *record.Payload, ended bool, err error) {
 	r, b, err := e.runRecord(ctx, id)
 	switch {
@@ -146,7 +146,7 @@ func (e *Engine) result(ctx context.Context, id, caller string) (result *record.
 	return nil, false, err
 }
 
-// runRecord returns the record of a run, decoded.
+// runRecord returns the record of a run and its decoded body.
 func (e *Engine) runRecord(ctx context.Context, run string) (r storage.Record, b record.Run, err error) {
 	records, err := e.ns.Store.Get(ctx, []storage.Key{e.ns.Key(storage.KindRun, run, "")})
 	if err != nil {
@@ -156,8 +156,8 @@ func (e *Engine) runRecord(ctx context.Context, run string) (r storage.Record, b
 	return records[0], b, err
 }
 
-// awaitPath returns the runs from one to another, each of which is parked until
-// the next has ended, or nil. get returns the record of a run.
+// awaitPath returns a chain of runs from one run to another in which each run is parked until
+// the next one has ended, or nil if there is none. get returns the record of a run.
 func awaitPath(from, to string, get func(string) (storage.Record, record.Run, error)) ([]string, error) {
 	seen := map[string]bool{}
 	var search func(run string) ([]string, error)
@@ -183,7 +183,7 @@ func awaitPath(from, to string, get func(string) (storage.Record, record.Run, er
 	return search(from)
 }
 
-// path returns some runs for a message.
+// path formats a chain of runs for a message.
 func path(runs []string) string {
 	const most = 4
 	text := make([]string, 0, most)
@@ -199,10 +199,10 @@ func path(runs []string) string {
 }
 
 const (
-	awaitPoll = time.Second // how often Await asks the store
-	// awaitAlone is the longest wait after which Await asks the store itself whether the
-	// run has ended. Then it asks to be notified, which takes a transaction, and makes the
-	// transactions wait for each other that notify.
+	awaitPoll = time.Second // the interval at which Await queries the store
+	// awaitAlone is the maximum time for which Await only queries the store. After that, it
+	// requests a notification. This requires a transaction, and transactions that send
+	// notifications have to wait for each other.
 	awaitAlone = 40 * time.Millisecond
-	awaitPause = 10 * time.Millisecond // the least time in between: notifications are for any run
+	awaitPause = 10 * time.Millisecond // the minimum time between queries, because notifications are for any run
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// A budgetRecord is the count budget of a run in a transaction.
+// A budgetRecord is the count budget of a run, within a transaction.
 type budgetRecord struct {
 	record storage.Record
 	body   record.CountBudget
@@ -24,7 +24,7 @@ func openBudget(r storage.Record) (*budgetRecord, error) {
 	return &budgetRecord{record: r, body: body}, nil
 }
 
-// put appends the record if it has changed.
+// put appends the record to w if it has changed.
 func (b *budgetRecord) put(w *storage.Writes) error {
 	if b == nil || !b.dirty {
 		return nil
@@ -36,7 +36,7 @@ func (b *budgetRecord) put(w *storage.Writes) error {
 
 // newCountBudget returns the record of the budget of a new run.
 func newCountBudget(r storage.Record, p job.BudgetPolicy, bucket time.Time) (storage.Record, error) {
-	effective := job.NewBudget(p).Policy() // clamped to its ceilings
+	effective := job.NewBudget(p).Policy() // reduced to its maximum values
 	r.Bucket = bucket
 	body := record.CountBudget{
 		Name: effective.Name, Retries: max(effective.Retries, 0), PerUnit: max(effective.PerUnit, 0),
@@ -44,8 +44,9 @@ func newCountBudget(r storage.Record, p job.BudgetPolicy, bucket time.Time) (sto
 	return r, record.Encode(&r, &body)
 }
 
-// refuses returns the event of a count budget that refuses a retry of a step,
-// which has taken used ones, or nil: the run is asked first, then the step.
+// refuses returns the event for a retry of a step that the budget refuses, or nil if it allows
+// the retry. used is the number of retries that the step has used. The limit of the run is
+// checked before the limit of the step.
 func (b *budgetRecord) refuses(step string, used int) *job.Event {
 	err := &job.BudgetError{Unit: step}
 	switch {
@@ -61,26 +62,25 @@ func (b *budgetRecord) refuses(step string, used int) *job.Event {
 	return b.event(job.Event{Kind: job.EventBudgetExhausted, Unit: step, Reason: err.Reason, Err: err})
 }
 
-// consume takes one retry of a step from a count budget, and returns the event.
+// consume deducts one retry of a step from the budget, and returns the event.
 func (b *budgetRecord) consume(step string) *job.Event {
 	b.body.Consumed++
 	b.dirty = true
 	return b.event(job.Event{Kind: job.EventBudgetConsumed, Unit: step, Reason: job.ReasonAllowed})
 }
 
-// event returns an event about a retry, with the names of the budget and its run.
+// event adds the names of the budget and its run to an event about a retry.
 func (b *budgetRecord) event(e job.Event) *job.Event {
 	e.Group, e.JobID = b.body.Name, b.record.Key.Run
 	return &e
 }
 
-// A unitBudget is the budget of a group in a transaction about a step of one of
-// its units.
+// A unitBudget is the budget of a group, within a transaction about a step of one of its units.
 type unitBudget struct {
 	*budgetRecord
 	member *record.Member
 	unit   storage.Record
-	body   record.Step // of the unit: Granted counts the retries of all its steps
+	body   record.Step // the body of the unit's record, whose Granted counts the retries of all steps of the unit
 }
 
 func openUnitBudget(m *record.Member, budget, unit storage.Record) (*unitBudget, error) {
@@ -92,18 +92,18 @@ func openUnitBudget(m *record.Member, budget, unit storage.Record) (*unitBudget,
 	return &unitBudget{budgetRecord: b, member: m, unit: unit, body: body}, err
 }
 
-// refuses returns the event of a budget that refuses a retry of the unit, or nil.
+// refuses returns the event for a retry of the unit that the budget refuses, or nil.
 func (b *unitBudget) refuses() *job.Event {
 	return b.named(b.budgetRecord.refuses(b.member.Unit, b.body.Granted))
 }
 
-// consume takes one retry of the unit, and returns the event.
+// consume deducts one retry of the unit, and returns the event.
 func (b *unitBudget) consume() *job.Event {
 	b.body.Granted++
 	return b.named(b.budgetRecord.consume(b.member.Unit))
 }
 
-// named sets the names of an event, or of nil.
+// named sets the names in an event, which may be nil.
 func (b *unitBudget) named(e *job.Event) *job.Event {
 	if e != nil {
 		e.Group, e.JobID = b.member.Name, b.member.JobID
@@ -111,7 +111,7 @@ func (b *unitBudget) named(e *job.Event) *job.Event {
 	return e
 }
 
-// put appends the records if they have changed.
+// put appends the records to w if they have changed.
 func (b *unitBudget) put(w *storage.Writes) error {
 	if b == nil || !b.dirty {
 		return nil
@@ -121,7 +121,7 @@ func (b *unitBudget) put(w *storage.Writes) error {
 	return errors.Join(err, b.budgetRecord.put(w))
 }
 
-// budgeted returns the unit whose retries the budget of a group limits, or nil.
+// budgeted returns the unit whose retries are limited by the budget of a group, or nil.
 func (x *execution) budgeted(c *stepCall) *record.Member {
 	m := x.run.Unit
 	if c.unit != nil {

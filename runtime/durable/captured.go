@@ -10,14 +10,14 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
 )
 
-// This file keeps the timeouts that package recovery captures during an attempt
-// in the history of its step.
+// This file stores the timeouts that package recovery captures during an attempt in the history
+// of the step.
 
-// maxCaptured is the number of timeouts that the entry of an attempt keeps.
+// maxCaptured is the maximum number of timeouts in the entry of an attempt.
 const maxCaptured = 100
 
-// captures are the timeouts that were captured during one attempt. Goroutines of
-// the attempt may use it simultaneously, and may outlive it.
+// captures holds the timeouts that were captured during one attempt. Goroutines of the attempt
+// may use it concurrently, and may outlive the attempt.
 type captures struct {
 	mu   sync.Mutex
 	rows []json.RawMessage
@@ -32,7 +32,7 @@ func (c *captures) Keep(row []byte) {
 	}
 }
 
-// captured returns the timeouts of an attempt.
+// captured returns the captures of an attempt, and creates them if necessary.
 func (a *attempt) captured() *captures {
 	if c := a.captures.Load(); c != nil {
 		return c
@@ -41,7 +41,7 @@ func (a *attempt) captured() *captures {
 	return a.captures.Load()
 }
 
-// timeouts returns the rows so far.
+// timeouts returns the rows that were captured so far.
 func (a *attempt) timeouts() []json.RawMessage {
 	c := a.captures.Load()
 	if c == nil {
@@ -52,10 +52,9 @@ func (a *attempt) timeouts() []json.RawMessage {
 	return c.rows[:len(c.rows):len(c.rows)]
 }
 
-// capture captures the timeout of an attempt, if it is one, before the end of the
-// attempt is recorded: if the process dies in between, the next one finds what
-// was captured. Budgets and breakers in the store may still refuse a retry that v
-// allows.
+// capture captures the state of an attempt that has timed out, before the end of the attempt is
+// recorded. If the process dies in between, the next process finds the captured state. Budgets
+// and breakers in the store may later refuse a retry that v allows.
 func (c *stepCall) capture(ctx context.Context, call *retry.Call, f retry.Failure, in retry.Inputs, v retry.Verdict) {
 	if c.policy.OnExhausted == genapi.ExhaustedEscalate || c.policy.OnExhausted == genapi.ExhaustedPause {
 		v.Escalate = true
@@ -63,8 +62,8 @@ func (c *stepCall) capture(ctx context.Context, call *retry.Call, f retry.Failur
 	call.Capture(captured.With(ctx, c.attempt.captured()), f, in, v)
 }
 
-// captureDoubt captures the timeout of an attempt that the caller's deadline has
-// ended, which may have taken effect.
+// captureDoubt captures the state of an attempt that was ended by the caller's deadline, and
+// that may have taken effect.
 func (c *stepCall) captureDoubt(ctx context.Context, call *retry.Call, f retry.Failure, in retry.Inputs) {
 	if !c.policy.Policy.Capture || in.Ended != retry.ErrDeadline {
 		return
@@ -73,7 +72,7 @@ func (c *stepCall) captureDoubt(ctx context.Context, call *retry.Call, f retry.F
 	call.Restore(state)
 	switch onLost(c.policy) {
 	case genapi.OnLostRetry:
-		v.Reason = "" // by the next execution of the run
+		v.Reason = "" // the next execution of the run decides
 	case genapi.OnLostPause:
 		v.Escalate = true
 	}

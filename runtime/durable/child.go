@@ -10,18 +10,18 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has what runs do to other runs: a run that a worker executes is
-// parked until another run has ended, and is due when that ends.
+// This file connects runs with other runs. A run that a worker executes can be parked until
+// another run has ended. It becomes due when that run ends.
 
-// A missingError is a decision that needs the records of further runs.
+// A missingError reports that a decision requires the records of more runs.
 type missingError struct{ runs []string }
 
-// Error describes the error: no caller sees it.
+// Error describes the error. No caller of the package sees it.
 func (*missingError) Error() string { return "records of other runs are missing" }
 
-// withOthers updates the record of the run, those of the runs that it waits for,
-// those of the runs that wait for it, which only its record names, and the
-// record of the group whose unit it is.
+// withOthers updates the record of the run together with the records of other runs: those that
+// it waits for, and those that wait for it, which are known only from its record. The update
+// includes the record of the group, if the run is a unit of one.
 func (x *execution) withOthers(
 	ctx context.Context, others []string, steps []storage.Key, decide func(storage.Tx) (storage.Writes, error),
 ) error {
@@ -44,14 +44,15 @@ func (x *execution) withOthers(
 	}
 }
 
-// link adds what the end of an execution does to other runs. It may be parked
-// until they have ended, or they until it has.
+// link adds the effects that the end of an execution has on other runs. The run may be parked
+// until other runs have ended, or other runs may be parked until this run has ended.
 func (x *execution) link(tx storage.Tx, r *storage.Record, b *record.Run, end ending) (w storage.Writes, err error) {
 	switch {
 	case end.status == storage.StatusParked:
 		return x.linkAwaited(tx, r, b, end.awaits)
 	case end.status == storage.StatusOpen && x.handler != "":
-		// Another worker goes on. After an error that may last, not at once.
+		// Another worker continues the run. After an error that may persist, it does so only
+		// after some time.
 		if r.Due = tx.Now; !errors.Is(end.err, context.Canceled) && !errors.Is(end.err, ErrClosed) && !isHeld(end.err) {
 			r.Due = tx.Now.Add(x.e.ns.Lease)
 		}
@@ -74,7 +75,7 @@ func (x *execution) link(tx storage.Tx, r *storage.Record, b *record.Run, end en
 	return w, nil
 }
 
-// linkAwaited parks the run until others have ended.
+// linkAwaited parks the run until other runs have ended.
 func (x *execution) linkAwaited(
 	tx storage.Tx, r *storage.Record, b *record.Run, awaits []string,
 ) (w storage.Writes, err error) {
@@ -93,19 +94,19 @@ func (x *execution) linkAwaited(
 			return w, err
 		}
 		if other.Version == 0 || other.Status.EndsRun() {
-			record.DueNow(r, tx.Now) // it has ended meanwhile
+			record.DueNow(r, tx.Now) // the other run has ended in the meantime
 			continue
 		}
 		cycle, err := awaitPath(run, x.id, get)
 		if err != nil {
 			return w, err
 		}
-		if cycle != nil { // the next execution of Await returns an error
+		if cycle != nil { // the next execution of Await returns the error
 			record.DueNow(r, tx.Now)
 			continue
 		}
 		if r.Due.IsZero() {
-			r.Due = tx.Now.Add(x.e.ns.Lease) // to look again, in case it ends without an execution
+			r.Due = tx.Now.Add(x.e.ns.Lease) // check again later, in case the run ends without an execution
 		}
 		if !slices.Contains(ob.Awaiters, x.id) {
 			ob.Awaiters = append(ob.Awaiters, x.id)

@@ -11,28 +11,28 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has the claims of runs by [Engine.Run], and what they share with the
+// This file contains the claims of runs by [Engine.Run], and the code that they share with the
 // claims of workers: see claims.go.
 
-// A claim is the answer to an attempt to own a run.
+// A claim is the result of an attempt to become the owner of a run.
 type claim struct {
 	fence  uint64
-	record storage.Record // as it is stored, unless the transaction has other writes of it
-	run    record.Run     // its body
+	record storage.Record // as stored, unless the transaction writes the record again
+	run    record.Run     // the body of record
 	result *record.Payload
 	err    error
-	status storage.Status // of a run that the claim has ended
+	status storage.Status // the status of a run that the claim has ended
 	resume bool           // the run existed
-	crash  bool           // its last execution has crashed
-	owned  *OwnedError    // by another engine
+	crash  bool           // the last execution of the run has crashed
+	owned  *OwnedError    // set if another engine owns the run
 	wait   time.Duration
 	again  bool // the run has changed since it was read
 }
 
-// ok reports whether the engine owns the run now.
+// ok reports whether the engine now owns the run.
 func (c *claim) ok() bool { return c.owned == nil && c.err == nil && c.result == nil && !c.again }
 
-// event returns the kind of the event of a claim.
+// event returns the kind of event that reports the claim.
 func (c *claim) event() events.Kind {
 	switch {
 	case c.status != 0:
@@ -47,7 +47,7 @@ func (c *claim) event() events.Kind {
 	return events.EventCreated
 }
 
-// claim makes the engine the owner of the run, if nobody else is.
+// claim makes the engine the owner of the run, unless it has another owner.
 func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 	e := x.e
 	runKey := e.ns.Key(storage.KindRun, x.id, "")
@@ -55,7 +55,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 	if err != nil {
 		return claim{}, err
 	}
-	// Asked before the transaction: an owner that is dead stays dead.
+	// This is checked before the transaction, because a dead owner stays dead.
 	lastOwner, dead := known[0].Owner, false
 	if live, ok := e.ns.Store.(storage.Liveness); ok && lastOwner != "" && lastOwner != x.owner.id {
 		dead = live.Dead(lastOwner)
@@ -92,7 +92,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 		if c.resume {
 			return c, x.load(ctx)
 		}
-		x.created, x.steps.complete = true, true // no step is recorded that this execution does not know
+		x.created, x.steps.complete = true, true // this execution knows all steps that are recorded
 	case c.status != 0:
 		e.ns.Event(ctx, events.Event{Kind: c.event(), Run: x.id, Fence: c.fence, Err: c.err})
 	}
@@ -110,8 +110,8 @@ func (x *execution) setClaim(ctx context.Context, c *claim) {
 	x.e.ns.Event(ctx, events.Event{Kind: c.event(), Run: x.id, Fence: c.fence})
 }
 
-// decideClaim decides about a claim of the run by x, whose owner was lastOwner when
-// it was read. waits is until when the run only waits.
+// decideClaim decides on a claim of the run by x. lastOwner is the owner of the run when it was
+// read. waits is the time until which the run is only waiting.
 func (x *execution) decideClaim(
 	tx storage.Tx, o *runOptions, lastOwner string, dead bool, waits time.Time,
 ) (w storage.Writes, c claim, err error) {
@@ -152,8 +152,7 @@ func (x *execution) decideClaim(
 	return storage.Writes{Put: []storage.Record{put}}, c, err
 }
 
-// leased returns an error if an engine has no lease that it could own a run
-// under.
+// leased returns an error if the engine has no lease under which it could own a run.
 func leased(self storage.Record) error {
 	if self.Version == 0 {
 		return fmt.Errorf("%w: the lease of this engine has ended, and was removed", ErrFenced)
@@ -161,9 +160,9 @@ func leased(self storage.Record) error {
 	return nil
 }
 
-// leaseOf returns the end of the lease of another engine, and how long it lasts
-// yet. A clock that was set back does not make a lease outlive its length: such a
-// lease is changed.
+// leaseOf returns the end of another engine's lease, and the remaining time. If the clock was
+// set back, the remaining time could exceed the length of the lease. In this case, leaseOf
+// shortens the lease.
 func leaseOf(now time.Time, other *storage.Record, w *storage.Writes) (until time.Time, left time.Duration, err error) {
 	if other.Version == 0 {
 		return until, 0, nil
@@ -181,8 +180,8 @@ func leaseOf(now time.Time, other *storage.Record, w *storage.Writes) (until tim
 	return until, left, err
 }
 
-// claimRecord makes an engine the owner of a run that exists, or ends a run whose time
-// has passed. last is how the last execution crashed, if it did.
+// claimRecord makes an engine the owner of an existing run, or ends a run whose deadline has
+// passed. last describes how the last execution crashed, if it did.
 func claimRecord(
 	now time.Time, owner string, r storage.Record, b record.Run, last crash,
 ) (storage.Record, claim, error) {
@@ -212,7 +211,7 @@ func claimRecord(
 	return r, c, err
 }
 
-// create makes a new run.
+// create creates a new run.
 func (x *execution) create(tx storage.Tx, o *runOptions) (storage.Writes, claim, error) {
 	b := record.Run{
 		Claimed: tx.Now, Version: o.version, Retention: o.retention, FailedRetention: o.failedRetention, Parent: x.parent,
@@ -237,7 +236,7 @@ func (x *execution) create(tx storage.Tx, o *runOptions) (storage.Writes, claim,
 	return w, claim{fence: 1, record: r, run: b}, nil
 }
 
-// ended returns the result, or the error, of a run that is not executed any more.
+// ended returns the result or the error of a run that is no longer executed.
 func ended(r storage.Record, b *record.Run) (*record.Payload, error) {
 	switch r.Status {
 	case storage.StatusSucceeded:

@@ -9,14 +9,15 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has the claims of new runs by a store that is a [storage.Claimer]: in one
-// statement, since there is nothing to decide about them. All other runs that are due
-// are claimed by a decision: see claims.go. It is asked for when no new run is among those
-// that have been due longest, and once in each poll, so that neither kind keeps the other
-// waiting.
+// This file contains the claims of new runs in a store that is a [storage.Claimer]. Such a
+// store claims them in a single statement, because they require no decision. All other due runs
+// are claimed by a decision: see claims.go. A worker makes such decisions if no new run is
+// among the runs that have been due longest, and once per poll interval, so that neither kind
+// of run delays the other.
 
-// claimNew claims new runs of handlers without limits, if the store can. It reports
-// whether it has claimed some, and whether these are all: then the turn ends.
+// claimNew claims new runs of handlers without limits, if the store supports it. It reports
+// whether it has claimed any, and whether these are all runs that can be claimed now, so that
+// the worker's turn ends.
 func (w *worker) claimNew(ctx context.Context, o *owner, handlers []string) (found, all bool, err error) {
 	e := w.e
 	store, ok := e.ns.Store.(storage.Claimer)
@@ -39,7 +40,7 @@ func (w *worker) claimNew(ctx context.Context, o *owner, handlers []string) (fou
 		if errors.Is(err, storage.ErrUnknown) {
 			return false, false, err
 		}
-		return false, false, nil // a decision finds out why
+		return false, false, nil // a decision finds the reason
 	}
 	if len(claimed.Runs) > 0 {
 		o.clock(sent, claimed.Now)
@@ -57,8 +58,8 @@ func (w *worker) claimNew(ctx context.Context, o *owner, handlers []string) (fou
 	return found, found && !claimed.Left, err
 }
 
-// newRuns returns what is claimed of the new runs of handlers: an equal share of each one
-// without limits, with the options that it adds to them.
+// newRuns returns which new runs of the given handlers to claim. Each handler without limits
+// gets an equal share, with the options of the handler.
 func (e *Engine) newRuns(handlers []string, free int) (of []storage.NewRuns, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -78,12 +79,12 @@ func (e *Engine) newRuns(handlers []string, free int) (of []storage.NewRuns, err
 	return of, nil
 }
 
-// newBody returns the body that new runs of the handler get when they are claimed.
+// newBody returns the body of new runs of the handler when they are claimed.
 func (h *handler) newBody() ([]byte, error) {
 	var r storage.Record
 	var b record.Run
 	h.adopt(&r, &b)
-	b.Deadline = time.Time{} // it depends on the run
+	b.Deadline = time.Time{} // the deadline depends on the run
 	err := record.Encode(&r, &b)
 	return r.Body, err
 }

@@ -8,42 +8,42 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A claimRequest is what a worker claims in one transaction: runs that are due, or
-// those of an owner that is dead.
+// A claimRequest describes what a worker claims in one transaction: runs that are due, or the
+// runs of a dead owner.
 type claimRequest struct {
-	owner   storage.Key          // the record of the engine
+	owner   storage.Key          // the record of this engine
 	orphans storage.Key          // the record of the dead owner, or the zero Key
-	dead    bool                 // its process is known to be dead
-	waits   map[string]time.Time // until when its runs only wait
-	slots   int                  // how many runs may be claimed
-	active  map[string]bool      // runs that the engine has not left yet
-	known   map[string]*handler  // that the engine has registered
+	dead    bool                 // the process of the dead owner is known to be dead
+	waits   map[string]time.Time // until when the runs of the dead owner are only waiting
+	slots   int                  // the maximum number of runs to claim
+	active  map[string]bool      // runs that this engine has not released yet
+	known   map[string]*handler  // handlers that the engine has registered
 	limiting
 }
 
 // A claimResult is the result of a claimRequest.
 type claimResult struct {
-	now        time.Time // of the store
+	now        time.Time // the time of the store
 	runs       []claimedRun
-	selected   map[string]int   // how many runs of each handler were looked at
-	unreadable map[string]error // runs that a newer version has written
-	// later has the handlers whose rate has kept runs from being claimed, and for how
-	// long.
+	selected   map[string]int   // number of runs of each handler that were considered
+	unreadable map[string]error // runs that were written by a newer version
+	// later contains the handlers whose rate has delayed claims, with the delay.
 	later map[string]time.Duration
 
-	slots int                     // how many more runs may be claimed
-	gates map[string]*record.Gate // of handlers with limits, by their names
+	slots int                     // the number of runs that may still be claimed
+	gates map[string]*record.Gate // the gates of handlers with limits, by name
 }
 
-// A claimedRun is a run that a worker owns, or has ended.
+// A claimedRun is a run that a worker owns or has ended.
 type claimedRun struct {
 	claim
 	key     storage.Key
 	handler string
 }
 
-// records returns the records that are locked before the runs: the owner of orphans,
-// too, which must not renew its lease meanwhile, and the limits of handlers.
+// records returns the keys of the records that are locked before the runs. These include the
+// limits of handlers, and the dead owner, which must not renew its lease during the
+// transaction.
 func (c *claimRequest) records() []storage.Key {
 	keys := []storage.Key{c.owner}
 	if c.orphans.ID != "" {
@@ -52,8 +52,8 @@ func (c *claimRequest) records() []storage.Key {
 	return append(keys, c.keys...)
 }
 
-// decide decides which of the selected runs the engine claims: in their order, as
-// long as there are slots, and as the limits of their handlers allow.
+// decide decides which of the selected runs the engine claims. It claims them in their order,
+// as far as there are slots and the limits of their handlers allow it.
 func (c *claimRequest) decide(tx storage.Tx) (w storage.Writes, t claimResult, err error) {
 	t = claimResult{
 		now: tx.Now, selected: map[string]int{}, unreadable: map[string]error{}, gates: map[string]*record.Gate{},
@@ -96,8 +96,7 @@ func (c *claimRequest) decide(tx storage.Tx) (w storage.Writes, t claimResult, e
 	return w, t, nil
 }
 
-// decideRun decides about one of the selected runs. last is how the owner of orphans
-// has crashed.
+// decideRun decides on one of the selected runs. last describes how the dead owner has crashed.
 func (c *claimRequest) decideRun(r storage.Record, last crash, w *storage.Writes, t *claimResult) error {
 	t.selected[r.Handler]++
 	b, err := record.Decode[record.Run](r)
@@ -115,13 +114,13 @@ func (c *claimRequest) decideRun(r storage.Record, last crash, w *storage.Writes
 	}
 	last.waits = c.waits[r.Key.Run]
 	if _, limited := c.handlers[r.Handler]; limited {
-		r.Awaited = true // its end leaves a slot to other workers
+		r.Awaited = true // the end of the run frees a slot for other workers
 	}
 	put, result, err := claimRecord(t.now, c.owner.ID, r, b, last)
 	switch {
 	case err != nil:
 		return err
-	case result.err != nil: // it has ended
+	case result.err != nil: // the run has ended
 	case c.admits(t, r, result.fence):
 		t.slots--
 	case c.orphans.ID == "":
@@ -136,7 +135,7 @@ func (c *claimRequest) decideRun(r storage.Record, last crash, w *storage.Writes
 	return nil
 }
 
-// admits reports whether the limits of its handler allow the claim of a run.
+// admits reports whether the limits of its handler allow a claim of the run.
 func (c *claimRequest) admits(t *claimResult, r storage.Record, fence uint64) bool {
 	l, limited := c.handlers[r.Handler]
 	if !limited {
@@ -153,8 +152,8 @@ func (c *claimRequest) admits(t *claimResult, r storage.Record, fence uint64) bo
 	return ok
 }
 
-// releaseOrphan makes a run of a dead owner due that may not start yet: it starts as
-// soon as the limits of its handler allow it. The crash counts as if it were claimed.
+// releaseOrphan makes a dead owner's run due if it may not start yet. It starts as soon as the
+// limits of its handler allow it. The crash counts as if the run had been claimed.
 func releaseOrphan(now time.Time, r storage.Record, b record.Run, last crash) (storage.Record, error) {
 	last.count(now, &r, &b)
 	b.LeaveJob(&r)

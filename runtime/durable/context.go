@@ -36,18 +36,18 @@ func Current(ctx context.Context) (Info, bool) {
 	return Info{Run: c.x.id, Version: c.x.run.Version, Fence: c.x.fence}, true
 }
 
-// A runContext is the context of the function of a run, or of an attempt of one
-// of its steps.
+// A runContext is the context of the function of a run, or of an attempt of one of the run's
+// steps.
 type runContext struct {
 	context.Context
 	x       *execution
-	unit    *unitCall // of the group that has called, or nil
-	attempt *attempt  // of a step, or nil
+	unit    *unitCall // the unit of a group that is calling, or nil
+	attempt *attempt  // the attempt of a step, or nil
 }
 
-// Value returns what the context itself has, and otherwise what its parent has.
+// Value returns the context's own value for a key, or otherwise the value of its parent.
 func (c *runContext) Value(key any) any {
-	if _, ok := key.(record.RunKey); ok { // most often, and within each call of a step
+	if _, ok := key.(record.RunKey); ok { // this is the most frequent key, used by each call of a step
 		return c
 	}
 	if v := c.own(key); v != nil {
@@ -56,8 +56,8 @@ func (c *runContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// own returns the context itself for its own key. The context of an attempt also has its
-// idempotency key, and what keeps timeouts for package recovery.
+// own returns the context itself for its own key. The context of an attempt also has an
+// idempotency key, and a store for the timeouts of package recovery.
 func (c *runContext) own(key any) any {
 	switch key.(type) {
 	case record.RunKey:
@@ -74,7 +74,7 @@ func (c *runContext) own(key any) any {
 	return nil
 }
 
-// fromContext returns the run of a context, or nil.
+// fromContext returns the runContext of a context, or nil.
 func fromContext(ctx context.Context) *runContext {
 	c, _ := ctx.Value(record.RunKey{}).(*runContext)
 	return c
@@ -96,7 +96,7 @@ func Scope(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, scopeKey{}, record.ScopeIn(scopes(ctx), name))
 }
 
-// scopes returns the prefix of the steps of ctx.
+// scopes returns the prefix of the ids of the steps in ctx.
 func scopes(ctx context.Context) string {
 	prefix, _ := ctx.Value(scopeKey{}).(string)
 	return prefix

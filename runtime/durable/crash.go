@@ -10,28 +10,28 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file counts crashes: a run that may have caused too many of them is paused.
-// A crash is known by its traces in the store. The owner of a run whose process was
-// killed did not release it. If the function of a run has panicked, its record and
-// the record of its owner were changed before it ended. For that, the panic is recovered
-// and raised again in a deferred function, so that the stack that Go prints still shows
-// where the function has panicked.
+// This file counts crashes. A run that may have caused too many crashes is paused. A crash is
+// recognized by its traces in the store. If the process was killed, the owner of the run has
+// not released it. If the function of a run has panicked, its record and the record of its
+// owner were changed before the process ended. To change them, a deferred function recovers the
+// panic and raises it again, so that the stack trace still shows where the function has
+// panicked.
 
-// A crash is how an execution has ended that did not release its run.
+// A crash describes how an execution that did not release its run has ended.
 type crash struct {
-	cause string    // the run whose function has panicked, or "" if nobody knows
-	panic string    // the text of its panic
+	cause string    // the run whose function has panicked, or "" if it is unknown
+	panic string    // the text of the panic
 	stops bool      // the process was shutting down
-	waits time.Time // until when the run only waits, or zero if it was executing
+	waits time.Time // until when the run was only waiting, or zero if it was executing
 }
 
-// crashOf returns the crash of an owner, or of one that is not recorded any more.
+// crashOf returns the crash of an owner, whose record may no longer exist.
 func crashOf(owner storage.Record, waits time.Time) (crash, error) {
 	b, err := record.Decode[record.Owner](owner)
 	return crash{cause: b.Panicked, panic: b.Panic, stops: b.Stopping, waits: waits}, err
 }
 
-// count counts the crash of a run that is claimed, if it may be the cause.
+// count counts the crash of a run that is claimed, if the run may be the cause.
 func (c *crash) count(now time.Time, r *storage.Record, b *record.Run) {
 	b.Recovered++
 	switch {
@@ -44,8 +44,8 @@ func (c *crash) count(now time.Time, r *storage.Record, b *record.Run) {
 	}
 }
 
-// panicText returns the text that is recorded for the value of a panic. The value is nil
-// if the function has called runtime.Goexit.
+// panicText returns the text to record for the value of a panic. The value is nil if the
+// function has called runtime.Goexit.
 func panicText(value any) string {
 	if value == nil {
 		return "runtime.Goexit was called"
@@ -53,8 +53,8 @@ func panicText(value any) string {
 	return record.Clip(fmt.Sprint(value))
 }
 
-// waitsUntil returns until when a run only waits: the latest time that a step waits
-// for, if none is executing, and otherwise zero.
+// waitsUntil returns the time until which a run is only waiting: the latest time for which a
+// step waits, or zero if a step is executing.
 func (e *Engine) waitsUntil(ctx context.Context, run string) (until time.Time, err error) {
 	for _, status := range []storage.Status{storage.StatusExecuting, storage.StatusWaiting} {
 		q := storage.Query{
@@ -67,7 +67,7 @@ func (e *Engine) waitsUntil(ctx context.Context, run string) (until time.Time, e
 		for _, r := range records {
 			b, err := record.Decode[record.Step](r)
 			switch {
-			case err != nil: // of a newer version, which executes it
+			case err != nil: // a newer version is executing it
 			case status == storage.StatusExecuting:
 				return time.Time{}, nil
 			case b.NextAt.After(until):
@@ -78,7 +78,7 @@ func (e *Engine) waitsUntil(ctx context.Context, run string) (until time.Time, e
 	return until, nil
 }
 
-// awaiting notes, once in an execution, that the run waits for other runs.
+// awaiting records, once per execution, that the run waits for other runs.
 func (x *execution) awaiting(ctx context.Context) error {
 	if x.awaited.Load() {
 		return nil
@@ -101,8 +101,8 @@ func (x *execution) awaiting(ctx context.Context) error {
 	return nil
 }
 
-// crashed releases the run, since its function has panicked with a value or called
-// runtime.Goexit, and counts the crash.
+// crashed releases the run and counts the crash, after its function has panicked with a value
+// or called runtime.Goexit.
 func (x *execution) crashed(ctx context.Context, value any) error {
 	text := panicText(value)
 	return x.blame(ctx, text, func(r *storage.Record, b *record.Run, now time.Time) {
@@ -114,18 +114,18 @@ func (x *execution) crashed(ctx context.Context, value any) error {
 	})
 }
 
-// panics notes the panic of a step or a unit, which the function of the run may
-// recover. If it does not, or another goroutine has called the step, the process
-// ends with a run that was not released, and with nobody else to blame.
+// panics records the panic of a step or a unit. The function of the run may recover this panic.
+// If it does not, or if another goroutine has called the step, the process ends without
+// releasing the run, and the recorded panic is the only known cause.
 func (x *execution) panics(ctx context.Context, value any) {
 	if err := x.blame(ctx, panicText(value), nil); err != nil {
 		x.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: x.id, Err: err})
 	}
 }
 
-// blame marks the owner for as long as nobody knows whether the process survives the
-// panic of the run, and changes the run. A store that does not answer does not keep
-// the process from its end.
+// blame marks the owner as long as it is unknown whether the process survives the panic of the
+// run, and changes the run. If the store does not answer, blame returns after a while, so that
+// the process can end.
 func (x *execution) blame(
 	ctx context.Context, text string, change func(*storage.Record, *record.Run, time.Time),
 ) error {

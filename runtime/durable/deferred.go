@@ -12,11 +12,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file records ends of attempts together with the next change of their run. An
-// execution defers at most one end. Every transaction in which the execution changes its
-// run first records the deferred end, and then its own decision, both or neither: see
-// update. Before a function is called whose start is not recorded, the deferred end is
-// recorded by itself: see flush.
+// This file records the ends of attempts together with the next change of their run. An
+// execution defers at most one end. Every transaction in which the execution changes its run
+// first records the deferred end, and then its own decision. Both are committed or neither: see
+// update. Before the execution calls a function whose start is not recorded, it records the
+// deferred end separately: see flush.
 
 // Hold delays recording the success of an idempotent step until the next transaction of
 // its run. That transaction records the success together with the start of the next step
@@ -39,21 +39,21 @@ import (
 // [ErrConflict].
 func Hold() RunOption { return func(o *runOptions) { o.hold = true } }
 
-// holdMost is how long a success waits for another transaction.
+// holdMost is the maximum time for which a success waits for another transaction.
 const holdMost = 5 * time.Millisecond
 
-// A deferredEnd is the success of a step whose result the function of the run has seen. The
-// next transaction of the run records it.
+// A deferredEnd is the success of a step whose result the function of the run has already seen.
+// The next transaction of the run records it.
 type deferredEnd struct {
-	ctx   context.Context // of the call, for events
+	ctx   context.Context // the context of the call, for events
 	call  *stepCall
 	end   *attemptEnd
 	timer *time.Timer
-	turn  chan struct{} // has an element while no transaction records the end
+	turn  chan struct{} // contains an element while no transaction records the end
 }
 
-// deferEnd keeps the end of an attempt for the next transaction, if it may wait, and
-// returns what follows.
+// deferEnd defers the end of an attempt to the next transaction, if the end may be deferred,
+// and returns what follows.
 func (x *execution) deferEnd(ctx context.Context, c *stepCall, end *attemptEnd) (n next, ok bool, err error) {
 	if !x.holds || end.unstarted || c.unit != nil || onLost(c.policy) != genapi.OnLostRetry {
 		return n, false, nil
@@ -68,7 +68,7 @@ func (x *execution) deferEnd(ctx context.Context, c *stepCall, end *attemptEnd) 
 		d.timer.Stop()
 		return n, false, nil
 	}
-	if !x.gate.alone() { // another step may already use what this one has done
+	if !x.gate.alone() { // another step may already use the effect of this one
 		err = x.flush(ctx)
 	}
 	n = next{kind: nextFinished, record: storage.Record{Key: c.key, Status: storage.StatusSucceeded}}
@@ -76,8 +76,8 @@ func (x *execution) deferEnd(ctx context.Context, c *stepCall, end *attemptEnd) 
 	return n, true, err
 }
 
-// take waits until no other transaction records the deferred end, and returns it, or nil
-// if there is none. The caller gives the turn back.
+// take waits until no other transaction is recording the deferred end, and returns it, or nil
+// if there is none. The caller must return the turn.
 func (x *execution) take(ctx context.Context) (*deferredEnd, error) {
 	for {
 		d := x.deferred.Load()
@@ -92,13 +92,13 @@ func (x *execution) take(ctx context.Context) (*deferredEnd, error) {
 		if x.deferred.Load() == d {
 			return d, nil
 		}
-		d.turn <- struct{}{} // it is recorded
+		d.turn <- struct{}{} // the end was recorded
 	}
 }
 
-// update changes records of the run in one transaction, which first records the deferred
-// end. If that is refused because the run belongs to somebody else now, decide is called
-// nevertheless, and finds the same. If decide is nil, update only records the end.
+// update changes records of the run in one transaction, which first records the deferred end.
+// If the end is refused because the run has another owner, decide is still called, and finds
+// the same. If decide is nil, update only records the end.
 func (x *execution) update(
 	ctx context.Context, keys []storage.Key, decide func(storage.Tx) (storage.Writes, error),
 ) error {
@@ -124,7 +124,7 @@ func (x *execution) update(
 		recorded, err = x.e.ns.UpdateBoth(ctx, end, namespace.Decision{Keys: keys, Decide: decide})
 	}
 	if !recorded {
-		return err // it stays deferred
+		return err // the end stays deferred
 	}
 	d.timer.Stop()
 	x.deferred.Store(nil)
@@ -138,8 +138,8 @@ func (x *execution) update(
 	return err
 }
 
-// flush records the deferred end, if there is one. While the store fails, it tries again as
-// often as for an end that is not deferred.
+// flush records the deferred end, if there is one. If the store fails, it is retried as often
+// as the recording of an end that is not deferred.
 func (x *execution) flush(ctx context.Context) error {
 	d := x.deferred.Load()
 	if d == nil {
@@ -148,8 +148,8 @@ func (x *execution) flush(ctx context.Context) error {
 	return x.insist(ctx, d.call.key, nil, nil)
 }
 
-// flushOuter records the end that the run in ctx has deferred, if there is one, before it
-// starts another run.
+// flushOuter records the end that the run in ctx has deferred, if any, before the run starts
+// another run.
 func flushOuter(ctx context.Context) error {
 	if outer := fromContext(ctx); outer != nil {
 		return outer.x.flush(ctx)
@@ -157,9 +157,9 @@ func flushOuter(ctx context.Context) error {
 	return nil
 }
 
-// flushLate records an end for which there was no other transaction. While the store fails,
-// it tries again each second until the function of the run has returned. After that, finish
-// records it.
+// flushLate records an end that no other transaction has recorded in time. If the store fails,
+// flushLate tries again each second until the function of the run has returned. After that,
+// finish records the end.
 func (x *execution) flushLate() {
 	if !x.gate.enter() {
 		return

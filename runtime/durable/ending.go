@@ -8,11 +8,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has what an execution does about the unfinished steps of its run.
+// This file handles the unfinished steps of a run at the end of an execution.
 
-// left returns the steps that the execution may have left unfinished, as many as end
-// in the transaction of the run, and whether there may be more. It asks the store for
-// none if it has called all that are recorded.
+// left returns those steps that the execution may have left unfinished and that the transaction
+// which ends the run can change, and whether there may be more. It does not query the store if
+// the execution has called all recorded steps.
 func (x *execution) left(ctx context.Context) (keys []storage.Key, more bool, err error) {
 	q := x.e.ns.UnfinishedSteps(x.id)
 	switch known := x.steps.complete && len(x.steps.pending) == 0; {
@@ -21,19 +21,19 @@ func (x *execution) left(ctx context.Context) (keys []storage.Key, more bool, er
 	case known:
 		q.FromID, q.BeforeID = record.InGroups, record.AfterGroups
 	}
-	if err := x.flush(ctx); unusable(err) { // or the store lists its step
+	if err := x.flush(ctx); unusable(err) { // otherwise, the store would list the step of the deferred end
 		return nil, false, err
 	}
 	return x.e.ns.Page(ctx, q)
 }
 
-// endTail ends the tail of a run that this execution has ended.
+// endTail completes the tail of a run that this execution has ended.
 func (x *execution) endTail(ctx context.Context) {
 	due, more, err := true, true, error(nil)
 	for due && more && err == nil {
 		due, more, err = x.e.ns.AbandonPage(ctx, x.e.ns.Key(storage.KindRun, x.id, ""))
 	}
-	if err != nil { // the run has succeeded, and other engines go on
+	if err != nil { // the run has succeeded, and other engines continue
 		x.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: x.id, Err: err})
 	}
 }

@@ -9,10 +9,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has the decisions about the ends of attempts, and what is kept of
-// them.
+// This file decides on the ends of attempts, and on what is recorded about them.
 
-// decideEnd decides about the end of an attempt.
+// decideEnd decides on the end of an attempt.
 func (x *execution) decideEnd(tx storage.Tx, c *stepCall, e *attemptEnd) (storage.Writes, next, error) {
 	v, err := x.view(tx, c)
 	if err != nil {
@@ -24,10 +23,10 @@ func (x *execution) decideEnd(tx storage.Tx, c *stepCall, e *attemptEnd) (storag
 	}
 	open := s.Open != nil && s.Open.Token == e.token
 	if !v.owned() || !open && !e.unstarted {
-		// Somebody has claimed the run. An operator may want to know, unless the step is
-		// gone: nothing would list or delete the entry.
+		// Another engine has claimed the run. An operator may need this information, unless the
+		// record of the step is gone, because then nothing would list or delete the entry.
 		var w storage.Writes
-		if v.step.Version != 0 || v.unfolded { // or soon
+		if v.step.Version != 0 || v.unfolded { // or will have one soon
 			w.Add = []storage.Entry{v.entry(e, true)}
 		}
 		return w, next{
@@ -42,7 +41,7 @@ func (x *execution) decideEnd(tx storage.Tx, c *stepCall, e *attemptEnd) (storag
 		v.notePolicy()
 		v.limit(e)
 	}
-	v.sample(e.outcome, e.failure) // first, since the failure may open the breaker
+	v.sample(e.outcome, e.failure) // before the rest, because the failure may open the breaker
 	s.Open, s.Last = nil, e.token
 	if e.outcome != events.OutcomeInterrupted && e.outcome != events.OutcomeWithdrawn {
 		s.Interrupted = 0
@@ -74,7 +73,7 @@ func (x *execution) decideEnd(tx storage.Tx, c *stepCall, e *attemptEnd) (storag
 	return w, answer, err
 }
 
-// first makes the record of a step whose first attempt had no start record.
+// first creates the record of a step whose first attempt was started without a record.
 func (v *stepView) first(e *attemptEnd) {
 	v.step = storage.Record{Key: v.c.key, Version: v.step.Version}
 	v.body = record.Step{
@@ -87,7 +86,7 @@ func (v *stepView) first(e *attemptEnd) {
 	v.limit(e)
 }
 
-// limit sets the deadline of a call whose first attempt had no start record.
+// limit sets the deadline of a call whose first attempt was started without a record.
 func (v *stepView) limit(e *attemptEnd) {
 	if !e.deadline.IsZero() {
 		v.body.Call.Deadline = v.now.Add(e.deadline.Sub(e.begun.Add(e.duration)))
@@ -117,8 +116,7 @@ func (v *stepView) succeed(e *attemptEnd) {
 	}
 }
 
-// withdraw takes back the start of an attempt that was not executed. Its number
-// is not used again.
+// withdraw reverts the start of an attempt that was not executed. Its number is not used again.
 func (v *stepView) withdraw(e *attemptEnd) {
 	v.event = events.Event{Kind: events.EventWithdrawn, Attempt: e.number}
 	if !v.body.NextAt.IsZero() {
@@ -139,7 +137,7 @@ func (v *stepView) entry(e *attemptEnd, refused bool) storage.Entry {
 	switch {
 	case refused:
 		part = record.ResultPart + 1 + int(e.fence)
-	case e.outcome == events.OutcomeWithdrawn: // the wait before it was decided with the attempt before it
+	case e.outcome == events.OutcomeWithdrawn: // the wait before it was decided with the preceding attempt
 	case v.step.Status == storage.StatusWaiting:
 		body.Wait = v.body.Delay
 	default:
@@ -148,7 +146,7 @@ func (v *stepView) entry(e *attemptEnd, refused bool) storage.Entry {
 	return v.newEntry(e.number, part, body)
 }
 
-// newEntry returns an entry of the history of the step.
+// newEntry returns an entry in the history of the step.
 func (v *stepView) newEntry(attempt, part int, body record.Entry) storage.Entry {
 	return record.NewEntry(v.bucketed(), v.now, attempt, part, body)
 }
@@ -158,7 +156,7 @@ func (v *stepView) keepResult(result record.Payload) {
 	v.w.Add = append(v.w.Add, v.body.KeepResult(v.bucketed(), v.now, result)...)
 }
 
-// bucketed returns the record of the step, which may be new, with its bucket.
+// bucketed returns the record of the step with its bucket. The record may be new.
 func (v *stepView) bucketed() storage.Record {
 	r := v.step
 	r.Bucket = v.run.Bucket

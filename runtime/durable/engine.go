@@ -18,27 +18,27 @@ import (
 // [storage.Guarantee] allows it.
 type Engine struct {
 	ns      *namespace.Namespace
-	unshare func()                     // the engines that share transactions
-	hidden  []func(path []string) bool // of values, from people
+	unshare func()                     // stops sharing transactions with other engines
+	hidden  []func(path []string) bool // report which parts of values are hidden from people
 	tracer  events.Tracer              // or nil
-	sharded *Sharded                   // that the engine belongs to, or nil
+	sharded *Sharded                   // the Sharded to which the engine belongs, or nil
 
-	owning chan struct{} // has room for the goroutine that begins the lease
+	owning chan struct{} // contains an element while a goroutine begins the lease
 
 	mu       sync.Mutex
-	owner    *owner                // of the runs that this engine executes; nil before the first
+	owner    *owner                // the owner of the runs that this engine executes; nil before the first run
 	active   map[string]*execution // by the id of the run
 	running  sync.WaitGroup        // the executions
-	handlers map[string]*handler   // by the handler that runs record
+	handlers map[string]*handler   // by the name of the handler that runs record
 	closed   bool
 
 	left map[string]uint64 // the fences of runs whose ends could not be recorded: see job.go
 
-	periodics []*periodic // whose runs workers start
+	periodics []*periodic // schedules whose runs workers start
 
-	incarnation string // of the store, if it was accepted
+	incarnation string // the incarnation of the store, if it was accepted
 
-	// claims is read-locked from a claim of a worker until its runs are active.
+	// claims is read-locked from the time a worker claims runs until they are active.
 	claims sync.RWMutex
 }
 
@@ -148,7 +148,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	e.closed = true
 	e.mu.Unlock()
-	e.ns.Notify("") // workers end
+	e.ns.Notify("") // wakes the workers, which then end
 	done := make(chan struct{})
 	go func() {
 		e.running.Wait()
@@ -174,17 +174,17 @@ func (e *Engine) Close(ctx context.Context) error {
 	return o.stop(context.WithoutCancel(ctx))
 }
 
-// unsent reports whether err, of a call of the store with ctx, says no more than
-// that ctx has ended.
+// unsent reports whether err, from a call of the store with ctx, only reports that ctx has
+// ended.
 func unsent(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, storage.ErrStore) && !errors.Is(err, storage.ErrUnknown)
 }
 
-// unusable reports whether err says that the records of a run cannot be used: the
-// store has failed, or a newer version has written them.
+// unusable reports whether err means that the records of a run cannot be used, because the
+// store has failed or a newer version has written them.
 func unusable(err error) bool { return isStoreError(err) || errors.Is(err, storage.ErrFormat) }
 
-// isStoreError reports whether a store has returned err, and not a decision.
+// isStoreError reports whether err comes from the store, not from a decision.
 func isStoreError(err error) bool {
 	return errors.Is(err, storage.ErrStore) || errors.Is(err, storage.ErrUnknown)
 }

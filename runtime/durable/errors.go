@@ -115,7 +115,7 @@ func (e *ConflictError) Error() string {
 // Unwrap returns [ErrConflict].
 func (e *ConflictError) Unwrap() error { return ErrConflict }
 
-// held returns the error of a run that an operator has paused.
+// held returns the error for a run that an operator has paused.
 func held(run string, h *record.Hold) *PausedError {
 	return &PausedError{Run: run, Held: true, By: h.By}
 }
@@ -203,8 +203,8 @@ func (e *ResultError) Error() string {
 // Unwrap returns [ErrResult] and the cause.
 func (e *ResultError) Unwrap() []error { return []error{ErrResult, e.Err} }
 
-// resultError returns the error for the result of a step, or of the run if step is "",
-// that cannot be recorded or read, and other errors unchanged.
+// resultError converts the error for a result that cannot be recorded or read into a
+// *ResultError, and returns other errors unchanged. step is "" for the result of the run.
 func resultError(run, step string, err error) error {
 	if p, ok := errors.AsType[*record.PayloadError](err); ok {
 		return &ResultError{Run: run, Step: step, Type: p.Type, Err: p.Err}
@@ -230,8 +230,8 @@ type StepError struct {
 	Class     retry.Class // class of the last error
 	Text      string      // text of the last error, at most 4 KiB
 
-	targets []string // the texts of the errors in StepPolicy.Errors that it matched
-	errors  []error  // StepPolicy.Errors
+	targets []string // the texts of those errors in StepPolicy.Errors that it matched
+	errors  []error  // the errors in StepPolicy.Errors
 }
 
 // Error returns a message with the step, the reason and the last error.

@@ -16,49 +16,49 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// An execution is one call of Run: it owns its run under a fence.
+// An execution is one call of Run, or of a handler by a worker. It owns its run under a fence.
 type execution struct {
 	e      *Engine
 	owner  *owner
-	id     string // of the run
-	parent string // the run within which it was called, or ""
+	id     string // the id of the run
+	parent string // the id of the run in which it was called, or ""
 	fence  uint64
-	run    record.Run     // as it was claimed
-	known  storage.Record // of the run, as a worker has stored it; Version 0: not known
+	run    record.Run     // the run when it was claimed
+	known  storage.Record // the record of the run as stored by a worker; Version 0: unknown
 	latest atomic.Pointer[runView]
 
-	settings sync.Map // of policies: *retry.Policy to retry.Settings
+	settings sync.Map // settings of policies: *retry.Policy to retry.Settings
 
-	awaited atomic.Bool // according to the record, it has waited for other runs
+	awaited atomic.Bool // the record says that the run has waited for other runs
 
-	handler string   // that a worker has called, or ""
-	job     *jobCall // of the step that the run is, if the claim has started it, or nil
-	awaits  []string // runs until whose end the execution is parked
+	handler string   // the name of the handler that a worker calls, or ""
+	job     *jobCall // the step of a job, if the claim has started it, or nil
+	awaits  []string // the runs for whose ends the execution is parked
 
-	holds    bool                        // ends of attempts may wait: see Hold
-	deferred atomic.Pointer[deferredEnd] // the one that waits, or nil
+	holds    bool                        // ends of attempts may be deferred: see Hold
+	deferred atomic.Pointer[deferredEnd] // the deferred end, or nil
 
 	claimed atomic.Bool   // fence and run are set
-	gaps    atomic.Uint64 // of the owner, after which the run was still owned
+	gaps    atomic.Uint64 // the number of gaps in the owner's lease at the last time the run was known to be owned
 
-	ctx    context.Context // of the caller, until canceled
+	ctx    context.Context // the context of the caller, until it is canceled
 	cancel context.CancelCauseFunc
-	stop   chan struct{} // closed when halted
+	stop   chan struct{} // closed when the execution is halted
 
 	mu       sync.Mutex
 	halted   error                         // why no further step starts
-	flights  map[string]*flight            // steps that are executing, by their ids
-	gate     *gate                         // of the flights, and of first attempts without one
-	steps    *ledger                       // outside of groups
-	created  bool                          // the run did not exist before
-	untidy   bool                          // a group has ended without steps of its units
-	attempts map[*attempt]struct{}         // that somebody waits for the end of
-	firsts   atomic.Pointer[firstAttempts] // for the next steps
-	lapses   atomic.Uint64                 // calls of lapse
+	flights  map[string]*flight            // steps that are executing, by id
+	gate     *gate                         // counts the flights and the first attempts without a flight
+	steps    *ledger                       // the steps outside groups
+	created  bool                          // the run did not exist before this execution
+	untidy   bool                          // a group has ended without some steps of its units
+	attempts map[*attempt]struct{}         // the attempts with a cancelable context
+	firsts   atomic.Pointer[firstAttempts] // the first attempts for the next steps
+	lapses   atomic.Uint64                 // the number of calls of lapse
 }
 
 func newExecution(ctx context.Context, e *Engine, o *owner, id string) *execution {
-	// The steps of a run do not depend on where it is called.
+	// The steps of a run do not depend on the context in which the run is called.
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, scopeKey{}, ""))
 	return &execution{
 		e: e, owner: o, id: id, ctx: ctx, cancel: cancel, stop: make(chan struct{}),
@@ -66,8 +66,8 @@ func newExecution(ctx context.Context, e *Engine, o *owner, id string) *executio
 	}
 }
 
-// halt ends the execution: no further attempt starts. What is executing may end
-// and is recorded, unless the run belongs to somebody else now.
+// halt ends the execution: no further attempt starts. Attempts that are executing may end and
+// are recorded, unless the run has another owner by then.
 func (x *execution) halt(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -80,15 +80,15 @@ func (x *execution) halt(err error) {
 	}
 }
 
-// stopSteps lets no further step start, now that halted is set.
+// stopSteps prevents further steps from starting, after halted was set.
 func (x *execution) stopSteps() {
 	close(x.stop)
 	x.gate.close()
 }
 
-// failed returns the error for the caller of a step whose records could not be
-// read or changed. Nothing is executed after such an error, whether the function of
-// the run returns it or not.
+// failed returns the error for the caller of a step whose records could not be read or changed.
+// After such an error, nothing more is executed, even if the function of the run ignores the
+// error.
 func (x *execution) failed(ctx context.Context, err error) error {
 	switch {
 	case unsent(ctx, err):
@@ -99,18 +99,18 @@ func (x *execution) failed(ctx context.Context, err error) error {
 	return err
 }
 
-// isHeld reports whether err says that an operator has paused the run.
+// isHeld reports whether err means that an operator has paused the run.
 func isHeld(err error) bool {
 	paused, ok := errors.AsType[*PausedError](err)
 	return ok && paused.Held
 }
 
-// parked returns the error of a run that is parked until a time.
+// parked returns the error for a run that is parked until a given time.
 func (x *execution) parked(until time.Time) *ParkedError {
 	return &ParkedError{Run: x.id, Until: until, Worker: x.handler != ""}
 }
 
-// park halts the execution because of a wait until a time.
+// park halts the execution because of a wait until a given time.
 func (x *execution) park(until time.Time) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -129,8 +129,8 @@ func (x *execution) park(until time.Time) error {
 	return parked
 }
 
-// parkCaller parks the run until a time, or until other runs have ended. A unit of
-// a group is parked alone: others go on.
+// parkCaller parks the run until a given time, or until other runs have ended. For a unit of a
+// group, it parks only the unit, and other units continue.
 func (x *execution) parkCaller(u *unitCall, until time.Time, awaits ...string) error {
 	x.mu.Lock()
 	list := &x.awaits
@@ -161,16 +161,16 @@ func (x *execution) err() error {
 	return x.halted
 }
 
-// execute calls the function of the run, and records how that ended. ctx is the
-// context of the caller.
+// execute calls the function of the run and records how the function ended. ctx is the context
+// of the caller.
 func (x *execution) execute(
 	ctx context.Context, fn func(context.Context) (record.Payload, error),
 ) (result record.Payload, err error) {
 	inner, end := x.startRun(x.ctx)
-	err = errPanicked // unless something is returned
+	err = errPanicked // replaced if the function returns
 	defer func() { end(err) }()
 	if !x.run.Deadline.IsZero() {
-		// The deadline is by the clock of the store.
+		// The deadline refers to the clock of the store.
 		var stop context.CancelFunc
 		inner, stop = context.WithTimeoutCause(inner, x.run.Deadline.Sub(x.run.Claimed), ErrTimedOut)
 		defer stop()
@@ -181,7 +181,7 @@ func (x *execution) execute(
 	if err == nil && result.Refuse != "" {
 		err = resultError(x.id, "", result.Refused())
 	}
-	patient, done := namespace.WithGrace(x.ctx) // from now on, if that has ended
+	patient, done := namespace.WithGrace(x.ctx) // the grace period begins now if the context has already ended
 	defer done()
 	return x.finish(ctx, patient, inner, result, err)
 }
@@ -189,8 +189,8 @@ func (x *execution) execute(
 // errReturned halts an execution whose function has returned.
 var errReturned = fmt.Errorf("the function of the run has returned: %w", ErrNoRun)
 
-// call calls the function of the run, unless its context has ended or its steps
-// cannot be read. A panic goes on, after the steps have returned; the run stays
+// call calls the function of the run, unless its context has ended or its steps cannot be read.
+// If the function panics, the panic continues after the steps have returned, the run stays
 // open, and the crash is counted.
 func (x *execution) call(
 	ctx context.Context, fn func(context.Context) (record.Payload, error),
@@ -216,7 +216,7 @@ func (x *execution) call(
 		x.gate.wait()
 		err := x.crashed(ctx, value)
 		x.e.ns.Event(ctx, ev)
-		if err != nil { // the next renewal releases it
+		if err != nil { // the next renewal releases the run
 			x.e.leave(x)
 			x.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: x.id, Err: err})
 		}
@@ -229,26 +229,26 @@ func (x *execution) call(
 	return p, err
 }
 
-// An ending is how an execution of a run ended.
+// An ending describes how an execution of a run ended.
 type ending struct {
 	status storage.Status
 	due    time.Time
-	awaits []string // with StatusParked: runs that have to end before
+	awaits []string // for StatusParked: the runs that have to end first
 	result *record.Payload
-	leaves bool   // with StatusSucceeded: unfinished steps, which are abandoned
-	tail   bool   // not all of them in the transaction that ends the run
-	text   string // of the error of the function
-	err    error  // for the caller
+	leaves bool   // for StatusSucceeded: there are unfinished steps, which are abandoned
+	tail   bool   // the transaction that ends the run does not abandon all of them
+	text   string // the text of the function's error
+	err    error  // the error for the caller
 }
 
-// finish records the end of an execution. outer is the caller's context, ctx is for
+// finish records the end of an execution. outer is the caller's context, ctx is the context for
 // recording, and inner is the context of the function.
 func (x *execution) finish(
 	outer, ctx, inner context.Context, result record.Payload, fnErr error,
 ) (record.Payload, error) {
-	defer func() { _ = x.flush(ctx) }() // if no transaction below has recorded that end
+	defer func() { _ = x.flush(ctx) }() // in case no transaction below has recorded the deferred end
 	end := x.ending(outer, inner, result, fnErr)
-	if end.status == 0 { // nothing of this execution is recorded any more
+	if end.status == 0 { // nothing more is recorded for this execution
 		x.settled(ctx, 0)
 		x.e.ns.Event(inner, events.Event{Kind: events.EventFenced, Run: x.id, Fence: x.fence})
 		return record.Payload{}, end.err
@@ -296,8 +296,8 @@ func (x *execution) finish(
 	return result, answer.err
 }
 
-// endEvents are the events of the ends of executions. Zero is no status: somebody
-// else has claimed the run.
+// endEvents maps the status after an execution to the event that reports its end. Zero is not a
+// status: it means that another engine has claimed the run.
 var endEvents = map[storage.Status]events.Kind{
 	0:                       events.EventFenced,
 	storage.StatusSucceeded: events.EventCompleted, storage.StatusFailed: events.EventRunFailed,
@@ -328,7 +328,7 @@ func (x *execution) ending(outer, inner context.Context, result record.Payload, 
 		return ending{status: storage.StatusOpen, err: x.halted}
 	case fnErr == nil && len(unfinished) == 0 && !isParked && !isHeld(x.halted):
 		return ending{status: storage.StatusSucceeded, result: &result}
-	case outer.Err() != nil: // perhaps with the timeout of an outer run
+	case outer.Err() != nil: // possibly with the timeout of an outer run
 		return ending{status: storage.StatusOpen, err: context.Cause(outer)}
 	case context.Cause(inner) == ErrTimedOut:
 		return ending{status: storage.StatusTimedOut, err: ErrTimedOut}
@@ -349,7 +349,7 @@ func (x *execution) ending(outer, inner context.Context, result record.Payload, 
 	return ending{status: storage.StatusFailed, text: record.Clip(record.ErrorText(fnErr)), err: fnErr}
 }
 
-// decideFinish decides about the end of an execution.
+// decideFinish decides on the end of an execution.
 func (x *execution) decideFinish(tx storage.Tx, end ending, member *groupAnswer) (storage.Writes, ending, error) {
 	r := tx.Record(x.e.ns.Key(storage.KindRun, x.id, ""))
 	b, err := record.Decode[record.Run](r)
@@ -359,7 +359,7 @@ func (x *execution) decideFinish(tx storage.Tx, end ending, member *groupAnswer)
 	end = end.operated(r, &b)
 	if r.Owner != x.owner.id || r.Fence != x.fence {
 		if r.Fence == x.fence && r.Owner == "" && r.Status == end.status {
-			return storage.Writes{}, end, nil // a repetition
+			return storage.Writes{}, end, nil // the same end was already recorded
 		}
 		return storage.Writes{}, ending{err: ErrFenced}, nil
 	}
@@ -387,14 +387,14 @@ func (x *execution) decideFinish(tx storage.Tx, end ending, member *groupAnswer)
 	}
 	for _, put := range unit.Put {
 		both := slices.ContainsFunc(w.Put, func(r storage.Record) bool { return r.Key == put.Key })
-		if !both { // or it is due for both reasons
+		if !both { // otherwise, the record is due for both reasons
 			w.Put = append(w.Put, put)
 		}
 	}
 	w.Add = append(w.Add, unit.Add...)
 	if end.status == storage.StatusParked {
 		if b.Woken {
-			record.DueNow(&r, tx.Now) // a unit has ended meanwhile
+			record.DueNow(&r, tx.Now) // a unit has ended, or a signal has arrived, in the meantime
 		}
 		if record.Earlier(b.Deadline, r.Due) {
 			r.Due = b.Deadline
@@ -415,16 +415,15 @@ func (x *execution) decideFinish(tx storage.Tx, end ending, member *groupAnswer)
 	return w, end, nil
 }
 
-// operated returns how the execution ended if operators have changed the run
-// meanwhile.
+// operated returns how the execution ended if operators have changed the run in the meantime.
 func (end ending) operated(r storage.Record, b *record.Run) ending {
 	switch {
 	case r.Status == storage.StatusCanceled:
 		return ending{status: storage.StatusCanceled, err: ErrCanceled}
 	case b.Hold == nil && end.status == storage.StatusPaused && isHeld(end.err):
-		end.status = storage.StatusOpen // it was resumed
+		end.status = storage.StatusOpen // the run was resumed
 	case b.Hold == nil || end.status.EndsRun() && end.status != storage.StatusFailed:
-	case end.status == storage.StatusOpen: // the caller has gone
+	case end.status == storage.StatusOpen: // the caller is gone
 		end.status = storage.StatusPaused
 	default:
 		return ending{status: storage.StatusPaused, err: held(r.Key.Run, b.Hold), text: end.text}

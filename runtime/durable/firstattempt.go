@@ -13,21 +13,20 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file makes first attempts that are not recorded if they succeed. Such
-// an attempt costs two atomic operations, the time, and its context: it is known by
-// no id, and takes no lock.
+// This file makes first attempts that are not recorded if they succeed. Such an attempt costs
+// two atomic operations, a clock reading and a context. It is not registered under an id, and
+// takes no lock.
 
-// A firstAttempt is the first attempt of a step with genapi.RecordFailures that has
-// no record.
+// A firstAttempt is the first attempt, without a record, of a step with genapi.RecordFailures.
 type firstAttempt struct {
 	attempt
 	ledger *ledger
-	begun  time.Duration // since the lease began
-	call   *firstCall    // of a policy that changes the context, or nil
-	err    error         // with which it has failed
+	begun  time.Duration // the time since the lease began
+	call   *firstCall    // the call, if its policy changes the context; or nil
+	err    error         // the error with which the attempt has failed
 }
 
-// A firstCall is the call of a policy that has limits on time.
+// A firstCall is the call of a policy with time limits.
 type firstCall struct {
 	retry.Call
 	inner context.Context
@@ -61,7 +60,7 @@ func (c *runContext) First(
 	return f
 }
 
-// firstAttempts are allocated together: that takes a fraction of the time.
+// firstAttempts allocates several attempts together, because this is much faster.
 type firstAttempts struct {
 	used atomic.Int64
 	all  [16]firstAttempt
@@ -80,7 +79,7 @@ func (x *execution) newFirst() *firstAttempt {
 	}
 }
 
-// ledger returns what is known of the steps of the run, or of the unit.
+// ledger returns the ledger of the run, or of the unit.
 func (c *runContext) ledger() *ledger {
 	if c.unit != nil {
 		return c.unit.steps
@@ -120,8 +119,8 @@ func (f *firstAttempt) End() {
 	}
 }
 
-// unfinished notes that a step was called without an answer: unless it is called
-// again, the run must not succeed, even if its function has recovered the panic.
+// unfinished records that a call of a step has not returned an answer. Unless the step is
+// called again, the run must not succeed, even if its function recovers the panic.
 func (x *execution) unfinished(l *ledger, id string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -149,8 +148,8 @@ func (f *firstAttempt) close() {
 	}
 }
 
-// admits reports whether nothing is recorded of a step, and nothing has to be before
-// its first attempt.
+// admits reports whether nothing is recorded about a step, and nothing has to be recorded
+// before its first attempt.
 func (x *execution) admits(ctx context.Context, l *ledger, s *genapi.StepPolicy, id genapi.StepID) bool {
 	switch {
 	case s.Policy == nil || startsRecorded(s) || !s.Shared.IsZero():
@@ -173,8 +172,8 @@ func (x *execution) admits(ctx context.Context, l *ledger, s *genapi.StepPolicy,
 	return !x.knowsAny(l, ids) && x.isComplete(l)
 }
 
-// noneRecorded reports whether no call of a step is recorded. The ledger remembers
-// that until it learns of one.
+// noneRecorded reports whether no call of a step is recorded. The ledger remembers this until a
+// call is recorded.
 func (x *execution) noneRecorded(l *ledger, s *genapi.StepPolicy) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -196,8 +195,8 @@ func (x *execution) noneRecorded(l *ledger, s *genapi.StepPolicy) bool {
 	return true
 }
 
-// maxUnrecorded is the number of policies for which a ledger remembers that no call
-// is recorded.
+// maxUnrecorded is the maximum number of policies for which a ledger remembers that no call is
+// recorded.
 const maxUnrecorded = 64
 
 // isUnrecorded reports whether the ledger remembers that no call of a step is recorded.
@@ -220,7 +219,7 @@ func (l *ledger) setUnrecorded(steps []*genapi.StepPolicy) {
 	}
 }
 
-// calls notes that a step is called whose record somebody else must not miss.
+// calls notes that a step is called whose record must not be missed by other calls.
 func (l *ledger) calls(id string) {
 	if known := l.unrecorded.Load(); known == nil || len(*known) == 0 {
 		return
@@ -232,8 +231,8 @@ func (l *ledger) calls(id string) {
 	}))
 }
 
-// dropFirst forgets the first attempt, if there is one: another call of the same step,
-// at the same time, has recorded more.
+// dropFirst drops the first attempt, if there is one, because a concurrent call of the same
+// step has recorded more.
 func (c *stepCall) dropFirst() {
 	if c.first != nil {
 		c.first.drop()
@@ -257,8 +256,8 @@ func (x *execution) firstFailed(ctx context.Context, c *stepCall) (next, error) 
 	return x.ended(ctx, c, end)
 }
 
-// abandon ends a first attempt, or nil, whose failure cannot be recorded because of
-// an error in the call.
+// abandon ends a first attempt whose failure cannot be recorded because of an error in the
+// call. f may be nil.
 func (f *firstAttempt) abandon(err error) error {
 	if f == nil {
 		return err

@@ -5,18 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// A gate counts the steps that an execution executes, until it is closed. Use
+// A gate counts the steps that an execution is executing, until it is closed. Create it with
 // newGate.
 type gate struct {
-	inside  atomic.Int64  // plus gateClosed
-	changed chan struct{} // has an element once the last one has left a closed gate
+	inside  atomic.Int64  // the number of steps, plus gateClosed if the gate is closed
+	changed chan struct{} // receives an element when the last step has left a closed gate
 }
 
 const gateClosed = math.MinInt64
 
 func newGate() *gate { return &gate{changed: make(chan struct{}, 1)} }
 
-// enter reports whether the gate is open. If so, the caller calls leave later.
+// enter reports whether the gate is open. If it is, the caller must call leave later.
 func (g *gate) enter() bool {
 	if g.inside.Add(1) > 0 {
 		return true
@@ -25,7 +25,7 @@ func (g *gate) enter() bool {
 	return false
 }
 
-// leave undoes enter.
+// leave reverts enter.
 func (g *gate) leave() {
 	if g.inside.Add(-1) == gateClosed {
 		select {
@@ -38,10 +38,10 @@ func (g *gate) leave() {
 // alone reports whether the gate is open and exactly one step is inside.
 func (g *gate) alone() bool { return g.inside.Load() == 1 }
 
-// close lets nobody in any more. It must be called once.
+// close prevents further steps from entering. It must be called exactly once.
 func (g *gate) close() { g.inside.Add(gateClosed) }
 
-// wait waits until everybody has left the gate, which is closed. One goroutine may
+// wait waits until all steps have left the gate, which must be closed. Only one goroutine may
 // call it.
 func (g *gate) wait() {
 	for g.inside.Load() != gateClosed {

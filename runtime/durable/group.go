@@ -109,7 +109,7 @@ func eachOf[T any](o *job.Outcome[T], each func(unit string, value T, err error)
 	return nil
 }
 
-// unitOp returns the function of a unit with its result in recorded form.
+// unitOp returns the function of a unit, with its result in recorded form.
 func unitOp[T any](
 	c *runContext, op func(ctx context.Context, unit string) (T, error),
 ) func(context.Context, string) (record.Payload, error) {

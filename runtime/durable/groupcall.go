@@ -15,13 +15,12 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// A groupCall is one call of Group: it executes the units that have not ended.
-// Its goroutine starts them, and passes on what is decided. Each unit records its
-// end in a goroutine of its own.
+// A groupCall is one call of Group. It executes the units that have not ended. Its goroutine
+// starts them, and passes on decisions. Each unit records its end in its own goroutine.
 type groupCall struct {
 	x      *execution
-	outer  *unitCall // within which the group is called, or nil
-	ledger *ledger   // of the outer unit or of the run
+	outer  *unitCall // the unit in which the group is called, or nil
+	ledger *ledger   // the ledger of the outer unit or of the run
 	group  *job.Group
 	policy job.GroupPolicy
 	ids    record.GroupIDs
@@ -30,25 +29,25 @@ type groupCall struct {
 	op          func(ctx context.Context, unit string) (record.Payload, error)
 	provisional func(context.Context, *record.Group, *record.GroupDecision) error // or nil
 
-	body record.Group // as it was read or written last
-	now  time.Time    // of the store, then
-	at   time.Time    // of this process, then
+	body record.Group // as last read or written
+	now  time.Time    // the time of the store when body was read or written
+	at   time.Time    // the time of this process when body was read or written
 
 	fresh   bool            // no unit was executed before this call
-	forced  bool            // the group has ended: only requeued units are executed
+	forced  bool            // the group has ended, and only requeued units are executed
 	todo    []string        // units that have not been started
-	only    map[string]bool // the units of todo that have not ended; nil: all
-	started []string        // ids of the units whose runs had not ended when they were looked for
-	starter *starter        // of the runs of units, or nil if this process executes the units
+	only    map[string]bool // the units of todo that have not ended; nil means all
+	started []string        // ids of the units whose runs had not ended when they were last read
+	starter *starter        // starts the runs of units, or nil if this process executes the units
 	running int
-	parked  []*unitCall // that wait without a goroutine, and are started again
-	blocked []*unitCall // that wait for a person, or have dropped the error of a step
+	parked  []*unitCall // units that wait without a goroutine, and are started again later
+	blocked []*unitCall // units that wait for a person, or that have dropped the error of a step
 	ends    chan *unitCall
-	over    chan struct{} // closed when nobody receives from ends
+	over    chan struct{} // closed when nothing receives from ends any more
 }
 
-// errGroupEnded is the cause with which the contexts of units end that a group
-// does not wait for.
+// errGroupEnded is the cause with which the contexts of units end if a group does not wait for
+// them.
 var errGroupEnded = errors.New("the group has ended without this unit")
 
 func newGroupCall(ctx context.Context, c *runContext, g *job.Group, units []string) (*groupCall, error) {
@@ -58,7 +57,7 @@ func newGroupCall(ctx context.Context, c *runContext, g *job.Group, units []stri
 	}
 	if p.Breaker != nil {
 		breaker := *p.Breaker
-		breaker.Count = nil // which has no effect, and is no plain data
+		breaker.Count = nil // this has no effect, and is not plain data
 		p.Breaker = &breaker
 	}
 	call := &groupCall{
@@ -71,8 +70,8 @@ func newGroupCall(ctx context.Context, c *runContext, g *job.Group, units []stri
 	return call, nil
 }
 
-// execute executes the group until it ends, and returns the decision, or why it
-// goes on later. With [retry.ErrTimeout], it returns both.
+// execute executes the group until it ends, and returns the decision, or the reason why the
+// group continues later. With [retry.ErrTimeout], it returns both.
 func (g *groupCall) execute(ctx context.Context) (*record.GroupDecision, error) {
 	if err := g.enter(); err != nil {
 		return nil, err
@@ -99,8 +98,8 @@ func (g *groupCall) execute(ctx context.Context) (*record.GroupDecision, error) 
 	return g.body.End, nil
 }
 
-// enter notes that the group has not ended: its run does not succeed before it
-// has.
+// enter records that the group has not ended. Its run does not succeed before the group has
+// ended.
 func (g *groupCall) enter() error {
 	if g.policy.Name == "" {
 		return fmt.Errorf("%w: the name of the group is empty", ErrID)
@@ -119,7 +118,7 @@ func (g *groupCall) enter() error {
 	return nil
 }
 
-// leave notes whether the group has ended.
+// leave records whether the group has ended.
 func (g *groupCall) leave(ended bool) {
 	g.x.mu.Lock()
 	defer g.x.mu.Unlock()
@@ -129,8 +128,8 @@ func (g *groupCall) leave(ended bool) {
 	}
 }
 
-// run starts units and waits for them, until the group has ended or cannot go on.
-// When it has ended, it does not wait for the others.
+// run starts units and waits for them until the group has ended or cannot continue. After the
+// group has ended, run does not wait for the remaining units.
 func (g *groupCall) run(ctx context.Context) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer close(g.over)
@@ -147,7 +146,7 @@ func (g *groupCall) run(ctx context.Context) error {
 		if err != nil {
 			if g.x.err() == nil {
 				cancel(err)
-			} // or no attempt starts, and those that are executing end
+			} // otherwise, no attempt starts, and the attempts that are executing end
 			for ; g.running > 0; g.running-- {
 				if u := <-g.ends; u.state == unitEnded {
 					if failed := g.passOn(ctx, &u.answer); failed != nil {
@@ -167,7 +166,7 @@ func (g *groupCall) ended() bool {
 	return g.body.End != nil && (!g.forced || left == 0)
 }
 
-// launch starts as many units as there is room for.
+// launch starts as many units as the policy allows.
 func (g *groupCall) launch(ctx context.Context) {
 	if g.body.End != nil && !g.forced {
 		return
@@ -182,8 +181,7 @@ func (g *groupCall) launch(ctx context.Context) {
 	}
 }
 
-// next returns a parked unit that is due, or one that has not been started, or
-// nil.
+// next returns a parked unit that is due, or a unit that has not been started, or nil.
 func (g *groupCall) next() *unitCall {
 	now := g.clock()
 	for i, u := range g.parked {
@@ -198,8 +196,8 @@ func (g *groupCall) next() *unitCall {
 	return nil
 }
 
-// nextName returns the next unit that has not been started: those of the list, then
-// those that were requeued and are not in it.
+// nextName returns the next unit that has not been started: first the units of the list, and
+// then requeued units that are no longer in the list.
 func (g *groupCall) nextName() (unit string, ok bool) {
 	for len(g.todo)+len(g.only) > 0 {
 		if len(g.todo) == 0 {
@@ -207,18 +205,18 @@ func (g *groupCall) nextName() (unit string, ok bool) {
 		}
 		unit := g.todo[0]
 		if g.todo = g.todo[1:]; g.only == nil || g.only[unit] {
-			delete(g.only, unit) // it may be in the list again
+			delete(g.only, unit) // the unit may also be in the list
 			return unit, true
 		}
 	}
 	return "", false
 }
 
-// clock returns the time of the store, as far as this process can know it.
+// clock returns the time of the store, as estimated by this process.
 func (g *groupCall) clock() time.Time { return g.now.Add(time.Since(g.at)) }
 
-// wake returns the time at which to look again, if nothing happens before: when a
-// parked unit is due, or the policy decides because of the time.
+// wake returns the time at which to check again if nothing happens before: when a parked unit
+// is due, or when the policy decides because of the time.
 func (g *groupCall) wake() (at time.Time) {
 	for _, u := range g.parked {
 		if record.Earlier(u.until, at) {
@@ -233,8 +231,8 @@ func (g *groupCall) wake() (at time.Time) {
 	return at
 }
 
-// wait waits until something has happened. It returns why the group cannot go on,
-// if that is so.
+// wait waits until something has happened. If the group cannot continue, wait returns the
+// reason.
 func (g *groupCall) wait(ctx context.Context) error {
 	var timer <-chan time.Time
 	wake := g.wake()
@@ -262,7 +260,7 @@ func (g *groupCall) wait(ctx context.Context) error {
 // due reports whether a time has come.
 func (g *groupCall) due(at time.Time) bool { return !at.IsZero() && !at.After(g.clock()) }
 
-// tick decides because of the time, if it has come.
+// tick makes a decision that depends on the time, if that time has come.
 func (g *groupCall) tick(ctx context.Context) error {
 	if g.body.End != nil || !g.due(g.body.Due()) {
 		return nil
@@ -297,8 +295,8 @@ func (g *groupCall) returned(ctx context.Context, u *unitCall) error {
 	return nil
 }
 
-// rest ends a call that no unit keeps busy: it goes on at a time, or when other
-// runs have ended, or after a person has acted.
+// rest ends a call in which no unit is executing. The group continues at a given time, after
+// other runs have ended, or after a person has acted.
 func (g *groupCall) rest(wake time.Time) error {
 	x := g.x
 	var awaits []string
@@ -329,20 +327,20 @@ func (g *groupCall) rest(wake time.Time) error {
 	return &UnfinishedError{Run: x.id, Steps: dropped}
 }
 
-// A groupAnswer is what a transaction about the end of a unit has decided.
+// A groupAnswer is the result of a transaction about the end of a unit.
 type groupAnswer struct {
-	late     bool // the group has ended before: nothing is counted
-	repeated bool // the transaction was committed before
-	updated  bool // there was a provisional result before
+	late     bool // the group had already ended, and nothing is counted
+	repeated bool // the transaction was already committed
+	updated  bool // there was already a provisional result
 	dead     bool // the unit is a dead letter
 	now      time.Time
 	body     record.Group
-	decision *record.GroupDecision // that completes the group, or nil
-	batch    []string              // units that have failed, to pass on
+	decision *record.GroupDecision // the decision that completes the group, or nil
+	batch    []string              // failed units to pass on
 	event    *job.Event
 }
 
-// passOn passes on what was decided with the end of a unit.
+// passOn passes on the decisions that were made with the end of a unit.
 func (g *groupCall) passOn(ctx context.Context, a *groupAnswer) error {
 	if a.late {
 		return nil
@@ -364,21 +362,21 @@ func (g *groupCall) passOn(ctx context.Context, a *groupAnswer) error {
 	return nil
 }
 
-// decided reports a decision that completes the group, if it is one.
+// decided reports a decision if it completes the group.
 func (g *groupCall) decided(ctx context.Context, d *record.GroupDecision) {
 	if ev, ok := completion(d, &g.body); ok {
 		g.notify(ctx, ev)
 	}
 }
 
-// notify passes an event on to the observers of the group and of the engine.
+// notify passes an event to the observers of the group and of the engine.
 func (g *groupCall) notify(ctx context.Context, e job.Event) {
 	g.group.Notify(ctx, e)
 	e.Group, e.JobID = g.policy.Name, g.group.JobID()
 	g.x.e.ns.Event(ctx, events.Event{Kind: events.EventJob, Run: g.x.id, Name: g.policy.Name, Fence: g.x.fence, Job: e})
 }
 
-// pass passes on a provisional result that was not passed on yet.
+// pass passes on the provisional result, unless this was already done.
 func (g *groupCall) pass(ctx context.Context) error {
 	if g.body.Early == nil || g.body.Passed || g.body.End != nil || g.provisional == nil {
 		return nil

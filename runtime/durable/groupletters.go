@@ -8,9 +8,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has the dead letters of units.
+// This file handles the dead letters of units.
 
-// lettersOf returns the dead letters of a run among the steps with a prefix.
+// lettersOf returns the dead letters of a run among the steps whose ids begin with a prefix.
 func (e *Engine) lettersOf(ctx context.Context, run, prefix string) (keys []storage.Key, err error) {
 	q := storage.Query{
 		Kind: storage.KindStep, Space: e.ns.Space, Run: run, Status: []storage.Status{storage.StatusDead}, Attention: true,
@@ -26,9 +26,10 @@ func (e *Engine) lettersOf(ctx context.Context, run, prefix string) (keys []stor
 	return keys, err
 }
 
-// coverLetters makes the dead letters of a unit failed steps, when the unit is a dead
-// letter itself: it is listed once, and requeued with them. Units of groups that it
-// has called stay dead letters, since the counters of their groups have them.
+// coverLetters turns the dead letters of a unit into failed steps, if the unit itself is a dead
+// letter. Only the unit is then listed, and it is requeued together with these steps. Units of
+// groups that the unit has called remain dead letters, because they are part of the counters of
+// their groups.
 func (v *stepView) coverLetters(tx storage.Tx) error {
 	for _, r := range tx.Records {
 		if r.Key.Kind != storage.KindStep || r.Key == v.step.Key || r.Status != storage.StatusDead {

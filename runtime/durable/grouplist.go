@@ -14,10 +14,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// unitPage is the number of units whose records one transaction changes.
+// unitPage is the number of units whose records are changed in one transaction.
 const unitPage = 500
 
-// A groupTx is a group in a transaction of the execution that calls it.
+// A groupTx is a group, within a transaction of the execution that calls the group.
 type groupTx struct {
 	storage.Tx
 	run      storage.Record
@@ -36,7 +36,7 @@ func (t *groupTx) putUnit(r storage.Record, s *record.Step) error {
 	return err
 }
 
-// stop notes that nobody waits for the end of the run of a unit any more.
+// stop records that the group no longer waits for the end of the run of a unit.
 func (t *groupTx) stop(s *record.Step) {
 	if s.Unit.Started {
 		s.Unit.Started = false
@@ -44,14 +44,14 @@ func (t *groupTx) stop(s *record.Step) {
 	}
 }
 
-// key returns the key of the record of the group.
+// key returns the key of the group's record.
 func (g *groupCall) key() storage.Key { return g.x.e.ns.Key(storage.KindGroup, g.x.id, g.ids.Group) }
 
-// unitKey returns the key of the record of a unit with an id.
+// unitKey returns the key of the record of the unit with the given id.
 func (g *groupCall) unitKey(id string) storage.Key { return g.x.e.ns.Key(storage.KindStep, g.x.id, id) }
 
-// update changes the group, the records of units with ids, and those of other
-// keys. change is called again after a conflict.
+// update changes the records of the group, of the units with the given ids, and of the other
+// keys. It calls change again after a conflict.
 func (g *groupCall) update(
 	ctx context.Context, ids []string, change func(*groupTx) error, others ...storage.Key,
 ) error {
@@ -107,8 +107,7 @@ func (g *groupCall) update(
 	return err
 }
 
-// open reads what is recorded of the group, or creates it, and finds the units that
-// have not ended.
+// open reads the record of the group, or creates it, and finds the units that have not ended.
 func (g *groupCall) open(ctx context.Context) error {
 	records, err := g.x.e.ns.Store.Get(ctx, []storage.Key{g.key()})
 	if err != nil {
@@ -118,7 +117,7 @@ func (g *groupCall) open(ctx context.Context) error {
 	if g.body, err = record.Decode[record.Group](records[0]); err != nil {
 		return err
 	}
-	g.now, g.at = time.Now(), time.Now() // nearly that of the store
+	g.now, g.at = time.Now(), time.Now() // close to the time of the store
 	if g.body.End != nil && !g.body.Closed {
 		if err := g.close(ctx); err != nil {
 			return err
@@ -150,7 +149,7 @@ func (g *groupCall) open(ctx context.Context) error {
 	return err
 }
 
-// decide decides at the start of a call: all units may have ended.
+// decide makes a decision at the start of a call, because all units may have ended.
 func (g *groupCall) decide(ctx context.Context) error {
 	if due := g.body.Due(); g.body.Progress.Pending > 0 && !g.due(due) {
 		return nil
@@ -166,16 +165,16 @@ func (g *groupCall) decide(ctx context.Context) error {
 	return err
 }
 
-// A listing compares the list of units with what is recorded.
+// A listing compares the list of units with the recorded units.
 type listing struct {
 	g       *groupCall
 	ctx     context.Context
-	changes map[string]bool // units whose records are to change, by id: whether they are in the list
+	changes map[string]bool // units whose records have to change, by id; true if they are in the list
 	digest  string
 }
 
-// list makes the recorded units those of the list: it adds what is missing, and
-// removes those that are not in the list.
+// list adjusts the recorded units to the list. It adds missing units, and removes units that
+// are not in the list.
 func (g *groupCall) list(ctx context.Context, digest string) error {
 	ids := make([]string, 0, len(g.units))
 	for _, unit := range g.units {
@@ -225,7 +224,7 @@ func (g *groupCall) list(ctx context.Context, digest string) error {
 	return l.flush()
 }
 
-// distinctUnits returns the units of a list without those that it has before.
+// distinctUnits returns the units of a list without duplicates.
 func distinctUnits(units []string) []string {
 	seen := make(map[string]bool, len(units))
 	var distinct []string
@@ -238,7 +237,7 @@ func distinctUnits(units []string) []string {
 	return distinct
 }
 
-// change notes that a unit is, or is not, in the list any more.
+// change records that a unit is in the list, or is no longer in the list.
 func (l *listing) change(id string, listed bool) error {
 	if l.changes[id] = listed; len(l.changes) < unitPage {
 		return nil
@@ -246,7 +245,7 @@ func (l *listing) change(id string, listed bool) error {
 	return l.flush()
 }
 
-// flush records the changes so far, and with the last of them the digest of the
+// flush writes the changes so far. With the last changes, it also writes the digest of the
 // list.
 func (l *listing) flush() error {
 	ids := slices.Sorted(maps.Keys(l.changes))
@@ -286,7 +285,7 @@ func (l *listing) flush() error {
 	return nil
 }
 
-// relist adds a unit to the group, or removes it.
+// relist adds a unit to the group or removes it.
 func (g *groupCall) relist(t *groupTx, r storage.Record, listed bool) error {
 	if r.Version == 0 {
 		r.Status, r.Bucket = storage.StatusOpen, t.run.Bucket
@@ -305,7 +304,7 @@ func (g *groupCall) relist(t *groupTx, r storage.Record, listed bool) error {
 	return t.putUnit(r, &s)
 }
 
-// restore makes a unit a part of the group again.
+// restore adds a removed unit to the group again.
 func (t *groupTx) restore(r *storage.Record, u *record.Unit) {
 	u.Removed = false
 	t.body.Removed--
@@ -317,8 +316,8 @@ func (t *groupTx) restore(r *storage.Record, u *record.Unit) {
 	}
 }
 
-// remove removes a unit from the group. One that has ended still counts, unless it
-// was requeued: its result is gone.
+// remove removes a unit from the group. A unit that has ended still counts, unless it was
+// requeued, because its result is then gone.
 func (t *groupTx) remove(r *storage.Record, s *record.Step) {
 	u, p := s.Unit, &t.body.Progress
 	u.Removed = true

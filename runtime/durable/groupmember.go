@@ -10,10 +10,10 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// This file has what a run that is a unit of a group does at its end.
+// This file handles the end of a run that is a unit of a group.
 
-// memberKeys returns the records that the end of a run changes that is a unit of a
-// group: the run of the group, which may be parked, the group and the unit.
+// memberKeys returns the keys of the records that change at the end of a run that is a unit of
+// a group: the run that calls the group, which may be parked, the group, and the unit.
 func (x *execution) memberKeys() []storage.Key {
 	m := x.run.Unit
 	if m == nil {
@@ -33,7 +33,7 @@ func (x *execution) memberLetters(ctx context.Context, end ending) ([]storage.Ke
 	return x.e.lettersOf(ctx, x.id, "")
 }
 
-// memberEnd returns the end of the unit that a run is.
+// memberEnd returns the end of the unit that a run represents.
 func memberEnd(b *record.Run, run string, end ending, fence uint64) *unitEnd {
 	e := &unitEnd{token: fmt.Sprint(run, "#", fence), unit: b.Unit.Unit, run: run, status: job.UnitFailed}
 	switch {
@@ -47,8 +47,8 @@ func memberEnd(b *record.Run, run string, end ending, fence uint64) *unitEnd {
 	return e
 }
 
-// endMember counts the unit that the run is, and wakes the run of its group if
-// there is something to do for it.
+// endMember counts the end of the unit that the run represents. If the run that calls the group
+// then has something to do, endMember wakes it.
 func (x *execution) endMember(tx storage.Tx, end ending, a *groupAnswer) (storage.Writes, error) {
 	*a = groupAnswer{late: true}
 	m := x.run.Unit
@@ -58,7 +58,7 @@ func (x *execution) endMember(tx storage.Tx, end ending, a *groupAnswer) (storag
 	keys := x.memberKeys()
 	parent, group, unit := tx.Record(keys[0]), tx.Record(keys[1]), tx.Record(keys[2])
 	if group.Version == 0 || unit.Version == 0 {
-		return storage.Writes{}, nil // they have expired
+		return storage.Writes{}, nil // the records were deleted
 	}
 	w, err := decideUnitEnd(tx, group, unit, memberEnd(&x.run, x.id, end, x.fence), a)
 	if err != nil || a.late || a.repeated || !a.wakes() {
@@ -83,14 +83,14 @@ func (x *execution) endMember(tx storage.Tx, end ending, a *groupAnswer) (storag
 	return w, nil
 }
 
-// wakes reports whether the run of a group has something to do after the end of a
-// unit: to pass on a decision, or to start other units.
+// wakes reports whether the run that calls a group has something to do after the end of a unit:
+// to pass on a decision, or to start other units.
 func (a *groupAnswer) wakes() bool {
 	b := &a.body
 	return a.decision != nil || b.Progress.Pending > b.Started && b.Started <= b.Policy.Workers/2
 }
 
-// reportMember reports the end of the unit that the run is.
+// reportMember reports the end of the unit that the run represents.
 func (x *execution) reportMember(ctx context.Context, end ending, a *groupAnswer) {
 	m := x.run.Unit
 	if m == nil || !end.status.EndsRun() {
@@ -129,7 +129,8 @@ func (x *execution) reportMember(ctx context.Context, end ending, a *groupAnswer
 // completion returns the event of a decision that completes the group.
 func (a *groupAnswer) completion() (job.Event, bool) { return completion(a.decision, &a.body) }
 
-// completion returns the event of a decision that completes a group, if it is one.
+// completion returns the event of a decision. ok is false if the decision does not complete the
+// group.
 func completion(d *record.GroupDecision, b *record.Group) (job.Event, bool) {
 	if d == nil || !d.Decision.Complete {
 		return job.Event{}, false

@@ -12,13 +12,12 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// collect returns the outcome of a group at a decision, from the records of its
-// units.
+// collect returns the outcome of a group at a decision, from the records of its units.
 func collect[T any](
 	ctx context.Context, g *groupCall, body *record.Group, d *record.GroupDecision,
 ) (job.Outcome[T], error) {
 	o := job.Outcome[T]{Decision: d.Decision, Results: map[string]T{}, Errors: map[string]error{}}
-	var unreadable error // the first result that is
+	var unreadable error // the first result that cannot be read
 	err := eachUnit(ctx, g, body, d, func(unit string, value T, err error) error {
 		if _, ok := errors.AsType[*ResultError](err); ok {
 			unreadable = cmp.Or(unreadable, err)
@@ -35,9 +34,9 @@ func collect[T any](
 	return o, cmp.Or(err, unreadable)
 }
 
-// eachUnit calls each for the units of the outcome of a group at a decision: those
-// with a result, and those with an error that the policy keeps. A result that
-// cannot be read is a *ResultError.
+// eachUnit calls each for the units in the outcome of a group at a decision: units with a
+// result, and units with an error that the policy keeps. A result that cannot be read is passed
+// as a *ResultError.
 func eachUnit[T any](
 	ctx context.Context, g *groupCall, body *record.Group, d *record.GroupDecision,
 	each func(unit string, value T, err error) error,
@@ -75,7 +74,7 @@ func eachUnit[T any](
 	return err
 }
 
-// read calls f for the records of all units, a page at a time.
+// read calls f for the records of all units, one page at a time.
 func (g *groupCall) read(
 	ctx context.Context, f func(storage.Record, *record.Step) error, status ...storage.Status,
 ) error {
@@ -90,12 +89,12 @@ func (g *groupCall) read(
 	})
 }
 
-// letters returns the dead letters of a group at a decision, in the order in which
-// they failed, and the units that are not in the list any more.
+// letters returns the dead letters of a group at a decision, in the order in which they failed,
+// and the units that are no longer in the list.
 func (g *groupCall) letters(
 	ctx context.Context, d *record.GroupDecision,
 ) (dead []job.Failure, removed []string, err error) {
-	order := map[int]job.Failure{} // by the order of the ends
+	order := map[int]job.Failure{} // by the number of their ends
 	if g.body.Progress.Failed > 0 {
 		err = g.read(ctx, func(r storage.Record, s *record.Step) error {
 			if s.Unit.Counted == job.UnitFailed && s.Unit.Seq <= d.Seq {
@@ -130,8 +129,8 @@ func (e *Engine) unitResult(ctx context.Context, key storage.Key, s *record.Step
 	return s.Result, nil
 }
 
-// failures returns units of a group that have failed, in the order of their names here.
-// Those that have succeeded since are left out.
+// failures returns those of the given units of a group that have failed, in the order in which
+// they are given. Units that have succeeded in the meantime are omitted.
 func (e *Engine) failures(ctx context.Context, run, group string, units []string) ([]job.Failure, error) {
 	ids := record.GroupIDsOf(group)
 	var keys []storage.Key
@@ -158,7 +157,7 @@ func (e *Engine) failures(ctx context.Context, run, group string, units []string
 	return failures, nil
 }
 
-// unitError returns the error of a unit that has failed.
+// unitError returns the error of a failed unit.
 func unitError(run, group, unit string, s *record.Step) *UnitError {
 	e := &UnitError{Run: run, Group: group, Unit: unit, Reason: s.Reason, Escalated: s.Escalated}
 	if s.Error != nil {

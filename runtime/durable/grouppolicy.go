@@ -9,8 +9,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// groupChanges returns what the policy of a group has other than before, as
-// "max_failures 3 → 5", by the names of policy files.
+// groupChanges returns the changes to the policy of a group, such as "max_failures 3 → 5", with
+// the names that are used in policy files.
 func groupChanges(before, now *job.GroupPolicy) (list []string) {
 	a, b := reflect.ValueOf(*before), reflect.ValueOf(*now)
 	for i := range a.NumField() {
@@ -22,7 +22,7 @@ func groupChanges(before, now *job.GroupPolicy) (list []string) {
 	return list
 }
 
-// settingText returns the value of a field of a policy as a text.
+// settingText returns the value of a policy field as text.
 func settingText(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -42,7 +42,7 @@ func settingText(v reflect.Value) string {
 	return fmt.Sprint(v)
 }
 
-// settingName returns the name that a field of a policy has in policy files.
+// settingName returns the name of a policy field in policy files.
 func settingName(field string) string {
 	var name strings.Builder
 	for i, c := range field {

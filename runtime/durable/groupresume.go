@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// query returns the query of the units that have not ended.
+// query returns the query for the units that have not ended.
 func (g *groupCall) query() storage.Query {
 	return storage.Query{
 		Kind: storage.KindStep, Space: g.x.e.ns.Space, Run: g.x.id, Attention: true,
@@ -18,9 +18,9 @@ func (g *groupCall) query() storage.Query {
 	}
 }
 
-// resume finds the units that have not ended. Those that an operator has requeued,
-// or that were added after the end of the group, open it again, unless its deadline
-// or another unit decides: then only they are executed.
+// resume finds the units that have not ended. Units that an operator has requeued, or that were
+// added after the end of the group, reopen the group. If its deadline or the end of another
+// unit has already decided the group, these units are only executed.
 func (g *groupCall) resume(ctx context.Context) error {
 	g.only = map[string]bool{}
 	if g.x.run.Abandoned && !g.body.Closed {
@@ -54,7 +54,7 @@ func (g *groupCall) resume(ctx context.Context) error {
 	case err != nil:
 	case g.body.End == nil && g.body.Closed:
 		err = g.reopen(ctx)
-	case g.body.End != nil && !g.body.Closed: // its time has passed
+	case g.body.End != nil && !g.body.Closed: // the deadline has passed
 		if err = g.close(ctx); err == nil {
 			return g.resume(ctx)
 		}
@@ -63,8 +63,8 @@ func (g *groupCall) resume(ctx context.Context) error {
 	return err
 }
 
-// reopenUnits counts units as pending that have ended, or that were added. A group
-// that is open again stays closed until the others are executable, too: see reopen.
+// reopenUnits counts units as pending that have ended or that were added. A group that is
+// reopened stays closed until the other units can be executed, too: see reopen.
 func reopenUnits(t *groupTx) (err error) {
 	p := &t.body.Progress
 	bodies := make([]record.Step, len(t.units))
@@ -73,7 +73,7 @@ func reopenUnits(t *groupTx) (err error) {
 			return err
 		}
 		u := bodies[i].Unit
-		if u.Removed { // it is back until the list changes again
+		if u.Removed { // it is in the group until the list changes again
 			t.restore(&t.units[i], u)
 		}
 		*p, _ = p.Report(&t.body.Policy, u.Counted, job.UnitPending, t.body.Elapsed(t.Now))
@@ -90,8 +90,8 @@ func reopenUnits(t *groupTx) (err error) {
 	return nil
 }
 
-// reopen makes the units executable that were abandoned when the group ended, or when
-// the run ended without it.
+// reopen makes those units executable again that were abandoned when the group ended, or when
+// the run ended without the group.
 func (g *groupCall) reopen(ctx context.Context) error {
 	q := g.query()
 	q.Attention, q.Status = false, []storage.Status{storage.StatusAbandoned}
@@ -112,13 +112,13 @@ func (g *groupCall) reopen(ctx context.Context) error {
 	})
 }
 
-// close abandons the units that have not ended, now that the group has.
+// close abandons the units that have not ended, after the group has ended.
 func (g *groupCall) close(ctx context.Context) error {
 	if g.body.Closed {
 		return nil
 	}
 	g.x.mu.Lock()
-	g.x.untidy = true // their steps are abandoned at the end of the run
+	g.x.untidy = true // the steps of these units are abandoned at the end of the run
 	g.x.mu.Unlock()
 	if err := g.cancelRuns(ctx); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (g *groupCall) close(ctx context.Context) error {
 	})
 }
 
-// eachPage changes the units that a query selects, a page in each transaction.
+// eachPage changes the units that a query selects, one page per transaction.
 func (g *groupCall) eachPage(
 	ctx context.Context, q storage.Query, change func(*groupTx, storage.Record, *record.Step) error,
 ) error {

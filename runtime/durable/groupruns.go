@@ -51,7 +51,7 @@ func GroupRuns[In, Out any](
 
 // A starter starts the runs of units.
 type starter struct {
-	handler string // as runs record it
+	handler string // as recorded by runs
 	options runOptions
 	input   func(unit string) record.Payload
 }
@@ -65,11 +65,11 @@ func newStarter(e *Engine, handler string, options []RunOption) (*starter, error
 	return s, s.options.checkStart()
 }
 
-// startPage is the number of runs that one transaction starts.
+// startPage is the number of runs that are started in one transaction.
 const startPage = 100
 
-// await starts runs, and waits for their ends, until the group has ended. A worker
-// parks instead of waiting.
+// await starts runs and waits for their ends until the group has ended. In a worker, it parks
+// the run instead of waiting.
 func (g *groupCall) await(ctx context.Context) error {
 	x := g.x
 	l := x.e.ns.Listen(x.id)
@@ -116,7 +116,7 @@ func (g *groupCall) await(ctx context.Context) error {
 	}
 }
 
-// refresh reads what the ends of runs have changed.
+// refresh reads the records that the ends of runs have changed.
 func (g *groupCall) refresh(ctx context.Context) error {
 	records, err := g.x.e.ns.Store.Get(ctx, []storage.Key{g.key()})
 	if err != nil {
@@ -129,8 +129,8 @@ func (g *groupCall) refresh(ctx context.Context) error {
 	return g.resume(ctx)
 }
 
-// reconcile counts the units whose runs have ended without an execution: they were
-// canceled, or their timeouts have passed.
+// reconcile counts the units whose runs have ended without an execution, because they were
+// canceled or their timeouts have passed.
 func (g *groupCall) reconcile(ctx context.Context) error {
 	e := g.x.e
 	for ids := range slices.Chunk(g.started, unitPage) {
@@ -164,7 +164,7 @@ func (g *groupCall) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// found counts a unit whose run was found to have ended.
+// found counts a unit whose run has ended.
 func (g *groupCall) found(ctx context.Context, unit storage.Key, run storage.Record) error {
 	b, err := record.Decode[record.Run](run)
 	if err != nil || b.Unit == nil {
@@ -193,7 +193,7 @@ func runError(r storage.Record, b *record.Run) error {
 	return &RunError{Run: r.Key.Run, Status: r.Status, Text: b.Error}
 }
 
-// start starts the runs of as many units as there is room for.
+// start starts as many runs of units as the policy allows.
 func (g *groupCall) start(ctx context.Context) error {
 	for g.body.End == nil || g.forced {
 		room := startPage
@@ -218,8 +218,7 @@ func (g *groupCall) start(ctx context.Context) error {
 	return nil
 }
 
-// startPage starts the runs of some units. That of a unit that was requeued is
-// executed again.
+// startPage starts the runs of some units. The run of a requeued unit is executed again.
 func (g *groupCall) startPage(ctx context.Context, units []string) error {
 	e := g.x.e
 	ids := make([]string, len(units))
@@ -266,9 +265,8 @@ func (g *groupCall) startPage(ctx context.Context, units []string) error {
 	return nil
 }
 
-// runOf returns the id of the run of a unit that is to be started. Of one that has
-// failed before, it requeues the failed steps; one that has ended for ever gets
-// another run.
+// runOf returns the id of the run to start for a unit. For a run that has failed, it requeues
+// the failed steps. If a run can never be executed again, its unit gets another run.
 func (g *groupCall) runOf(ctx context.Context, unit string) (string, error) {
 	first := g.x.id + unit
 	if g.fresh {
@@ -296,15 +294,15 @@ func (g *groupCall) runOf(ctx context.Context, unit string) (string, error) {
 	return s.Child, e.Admin().RequeueFailed(ctx, s.Child)
 }
 
-// A unitStart is what the run of a unit is started with.
+// A unitStart describes how to start the run of a unit.
 type unitStart struct {
 	unit   string
 	run    storage.Key
-	budget storage.Key // of the run
+	budget storage.Key // the budget of the run
 	input  record.Payload
 }
 
-// startUnit starts the run of a unit, or lets it be executed again.
+// startUnit starts the run of a unit, or makes an existing run executable again.
 func (g *groupCall) startUnit(t *groupTx, unit storage.Record, u *unitStart) error {
 	s, err := record.Decode[record.Step](unit)
 	if err != nil || unit.Status != storage.StatusOpen || s.Unit.Started {

@@ -12,33 +12,33 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// A unitState is how an execution of a unit has returned.
+// A unitState describes how an execution of a unit has returned.
 type unitState uint8
 
 const (
-	unitEnded   unitState = iota // its end is recorded, or the group has ended before
-	unitParked                   // it goes on at a time, or when other runs have ended
+	unitEnded   unitState = iota // its end is recorded, or the group had already ended
+	unitParked                   // it continues at a given time, or after other runs have ended
 	unitBlocked                  // a step waits for a person, or is unfinished although op has returned
 	unitStopped                  // the execution of the run ends
 )
 
-// A unitCall is a unit of a group that is executed.
+// A unitCall is the execution of a unit of a group.
 type unitCall struct {
 	g      *groupCall
 	name   string
 	member record.Member
 	steps  *ledger
 
-	// The mutex of the execution guards these while the unit is executed.
+	// These fields are protected by the mutex of the execution while the unit is executed.
 	isParked bool
-	until    time.Time // when it goes on, by the clock of the store; zero: when awaits have ended
-	awaits   []string  // runs
+	until    time.Time // when the unit continues, by the clock of the store; zero: after awaits have ended
+	awaits   []string  // the runs that the unit waits for
 
-	panicked bool // op has panicked: the process ends, and the group must not go on before
+	panicked bool // op has panicked: the process ends, and the group must not continue before
 
-	// These belong to the goroutine of the group once the unit has returned.
+	// These fields belong to the goroutine of the group after the unit has returned.
 	state  unitState
-	err    error // of unitStopped
+	err    error // for unitStopped
 	answer groupAnswer
 }
 
@@ -48,7 +48,7 @@ func newUnitCall(g *groupCall, name string) *unitCall {
 	return u
 }
 
-// member returns what the steps of a unit know of it.
+// member returns the information about a unit that its steps need.
 func (g *groupCall) member(unit string) record.Member {
 	return record.Member{
 		Run: g.x.id, Group: g.ids.Group, Step: g.ids.Unit(unit), Unit: unit, Name: g.policy.Name, JobID: g.group.JobID(),
@@ -56,7 +56,7 @@ func (g *groupCall) member(unit string) record.Member {
 	}
 }
 
-// run executes the unit, and passes it on to the goroutine of the group unless op panics.
+// run executes the unit, and then passes it to the goroutine of the group, unless op panics.
 func (u *unitCall) run(ctx context.Context) {
 	defer func() {
 		if u.panicked {
@@ -84,7 +84,7 @@ func (u *unitCall) run(ctx context.Context) {
 	u.finish(ctx, result, err)
 }
 
-// call calls op. A panic goes on, and records nothing.
+// call calls op. A panic continues, and nothing is recorded.
 func (u *unitCall) call(ctx context.Context) (result record.Payload, err error) {
 	returned := false
 	defer func() {
@@ -125,19 +125,19 @@ func (u *unitCall) finish(ctx context.Context, result record.Payload, err error)
 	}
 }
 
-// expired reports whether the deadline of a context has passed, which its Err may
-// not know yet.
+// expired reports whether the deadline of a context has passed, even if Err does not report it
+// yet.
 func expired(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && !time.Now().Before(deadline)
 }
 
-// late reports a result that the group does not wait for.
+// late reports the result of a unit that the group did not wait for.
 func (u *unitCall) late(ctx context.Context, err error) {
 	u.g.notify(ctx, job.Event{Kind: job.EventLateResult, Unit: u.name, Reason: job.ReasonLogged, Err: err})
 }
 
-// record records the end of the unit and the counters of the group in one
+// record records the end of the unit, together with the counters of the group, in one
 // transaction.
 func (u *unitCall) record(ctx context.Context, result record.Payload, err error) {
 	g, x := u.g, u.g.x
@@ -172,7 +172,7 @@ func (u *unitCall) record(ctx context.Context, result record.Payload, err error)
 	}
 }
 
-// kind returns the kind of the event of the end of a unit.
+// kind returns the kind of the event for the end of a unit.
 func (a *groupAnswer) kind(e *unitEnd) events.Kind {
 	switch {
 	case a.dead:
@@ -183,24 +183,24 @@ func (a *groupAnswer) kind(e *unitEnd) events.Kind {
 	return events.EventUnitSucceeded
 }
 
-// A unitEnd is the end of a unit, as it is recorded.
+// A unitEnd describes the end of a unit, in the form in which it is recorded.
 type unitEnd struct {
 	token  string
 	unit   string
-	run    string // that the unit is, or ""
+	run    string // the run that the unit is, or ""
 	status job.UnitStatus
 	result record.Payload
 	err    *UnitError
 }
 
-// unitKeys returns the keys of the records that the end of a unit changes: the run,
-// the group, the unit, and its dead letters.
+// unitKeys returns the keys of the records that change at the end of a unit: the run, the
+// group, the unit, and its dead letters.
 func (g *groupCall) unitKeys(unit storage.Key, letters []storage.Key) []storage.Key {
 	return append([]storage.Key{g.x.e.ns.Key(storage.KindRun, g.x.id, ""), g.key(), unit}, letters...)
 }
 
-// decideUnit decides about the end of a unit that the execution of a run has
-// executed. Its records are what unitKeys returns.
+// decideUnit decides on the end of a unit that the execution of a run has executed. It uses the
+// records of unitKeys.
 func (g *groupCall) decideUnit(tx storage.Tx, unit storage.Key, e *unitEnd, a *groupAnswer) (storage.Writes, error) {
 	x := g.x
 	run := tx.Record(x.e.ns.Key(storage.KindRun, x.id, ""))
@@ -215,7 +215,7 @@ func (g *groupCall) decideUnit(tx storage.Tx, unit storage.Key, e *unitEnd, a *g
 	if err != nil {
 		return storage.Writes{}, err
 	}
-	if b.Recoveries > 0 { // there is progress
+	if b.Recoveries > 0 { // there was progress
 		b.Recoveries = 0
 		err = record.Encode(&run, &b)
 		w.Put = append(w.Put, run)
@@ -223,9 +223,9 @@ func (g *groupCall) decideUnit(tx storage.Tx, unit storage.Key, e *unitEnd, a *g
 	return w, err
 }
 
-// decideUnitEnd decides about the end of a unit: it is counted once, and not after
-// the group has ended, unless it was requeued. If it is a dead letter, the other
-// steps of tx are not listed next to it.
+// decideUnitEnd decides on the end of a unit. The end is counted only once. After the group has
+// ended, it is counted only if the unit was requeued. If the unit is a dead letter, the other
+// steps in tx are no longer listed separately.
 func decideUnitEnd(tx storage.Tx, group, unit storage.Record, e *unitEnd, a *groupAnswer) (storage.Writes, error) {
 	b, err := record.Decode[record.Group](group)
 	if err != nil {
@@ -249,7 +249,7 @@ func decideUnitEnd(tx storage.Tx, group, unit storage.Record, e *unitEnd, a *gro
 		return storage.Writes{}, nil
 	}
 	*a = groupAnswer{updated: b.Progress.Released > 0, now: tx.Now}
-	v := stepView{now: tx.Now, step: unit, run: unit, body: s} // of the same bucket
+	v := stepView{now: tx.Now, step: unit, run: unit, body: s} // the unit and its run have the same bucket
 	v.endUnit(e, b.Policy.OnUnitFailure)
 	if e.status == job.UnitFailed {
 		a.batch = b.KeepFailure(e.unit)
@@ -264,7 +264,7 @@ func decideUnitEnd(tx storage.Tx, group, unit storage.Record, e *unitEnd, a *gro
 	return v.w, err
 }
 
-// endUnit sets what the record of a unit says about its end.
+// endUnit sets the fields in the record of a unit that describe its end.
 func (v *stepView) endUnit(e *unitEnd, action job.FailureAction) {
 	s := &v.body
 	s.Attempts++
@@ -278,7 +278,7 @@ func (v *stepView) endUnit(e *unitEnd, action job.FailureAction) {
 		return
 	}
 	v.step.Status = storage.StatusFailed
-	if action == job.FailureDeadLetter || !s.Dead.IsZero() { // requeued: it is one until it has succeeded
+	if action == job.FailureDeadLetter || !s.Dead.IsZero() { // a requeued unit stays a dead letter until it has succeeded
 		v.step.Status, s.Dead = storage.StatusDead, v.now
 	}
 	s.Error = &record.Error{Class: e.err.Class, Text: e.err.Text, Targets: e.err.targets}
@@ -302,7 +302,7 @@ type UnitError struct {
 	targets []string // texts of the errors in StepPolicy.Errors that it matches
 }
 
-// newUnitError returns what is kept of the error of a unit.
+// newUnitError returns the part of a unit's error that is recorded.
 func newUnitError(m *record.Member, err error) *UnitError {
 	e := &UnitError{Run: m.Run, Group: m.Group, Unit: m.Unit, Text: record.Clip(record.ErrorText(err))}
 	if step, ok := errors.AsType[*StepError](err); ok {
@@ -310,7 +310,7 @@ func newUnitError(m *record.Member, err error) *UnitError {
 	} else if stopped, ok := errors.AsType[*retry.Error](err); ok {
 		e.Reason, e.Escalated = stopped.Reason, stopped.Escalated
 	}
-	for _, target := range [...]error{ErrCanceled, ErrTimedOut} { // of a run
+	for _, target := range [...]error{ErrCanceled, ErrTimedOut} { // errors of a run
 		if errors.Is(err, target) {
 			e.targets = append(e.targets, target.Error())
 		}

@@ -18,13 +18,12 @@ import (
 // A handler executes the runs that are started under its name.
 type handler struct {
 	invoke  func(context.Context, *record.Payload) (record.Payload, error)
-	options runOptions // of its runs
+	options runOptions // the options of its runs
 	limits  record.Limits
-	job     *jobStep // that its runs are, or nil
+	job     *jobStep // the step of its runs if they are jobs, or nil
 }
 
-// adopt adds what the handler says of its runs to a run that is claimed for the first
-// time.
+// adopt adds the settings of the handler to a run that is claimed for the first time.
 func (h *handler) adopt(r *storage.Record, b *record.Run) {
 	h.options.adopt(r, b)
 	if h.job != nil {
@@ -79,7 +78,7 @@ func (e *Engine) handle(name string, h *handler, options []HandleOption) {
 	e.handlers[key] = h
 }
 
-// handlerKeys returns the keys of the handlers that are registered, in order.
+// handlerKeys returns the sorted keys of the registered handlers.
 func (e *Engine) handlerKeys() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,8 +92,8 @@ func (e *Engine) registered() map[string]*handler {
 	return maps.Clone(e.handlers)
 }
 
-// handlerKey returns what a run records of its handler: a worker claims only the
-// runs whose handler and version it has.
+// handlerKey returns the key of a handler that a run records. A worker claims only runs whose
+// handler and version it has registered.
 func handlerKey(name string, version int) (string, error) {
 	allowed := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(".-_", r)
@@ -156,14 +155,14 @@ func newRun(
 	return created, b
 }
 
-// insertion returns what new runs of a handler have in common, without their body.
+// insertion returns the common part of new runs of a handler, without their body.
 func (o *runOptions) insertion(space, handler string) storage.Insertion {
 	return storage.Insertion{
 		Space: space, Handler: handler, Priority: o.rank(0), Start: o.at, Timeout: o.timeout,
 	}
 }
 
-// body returns what the bodies of new runs have in common.
+// body returns the common part of the bodies of new runs.
 func (o *runOptions) body() record.Run {
 	return record.Run{
 		Version: o.version, Retention: o.retention, FailedRetention: o.failedRetention, Start: o.at,
@@ -171,7 +170,7 @@ func (o *runOptions) body() record.Run {
 	}
 }
 
-// adopt creates the budget of a run that takes it from its handler.
+// adopt creates the budget of a run that gets it from its handler.
 func (x *execution) adopt(ctx context.Context, h *handler) error {
 	if !x.run.LacksBudget {
 		return nil
@@ -188,7 +187,7 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 		if err != nil {
 			return w, err
 		}
-		if b.LacksBudget { // or the reply was lost
+		if b.LacksBudget { // otherwise, the reply was lost
 			b.LacksBudget, b.Budget = false, policy != nil
 			if policy != nil {
 				budget, failed := newCountBudget(tx.Record(budgetKey), *policy, r.Bucket)
@@ -203,13 +202,13 @@ func (x *execution) adopt(ctx context.Context, h *handler) error {
 	if err != nil {
 		return err
 	}
-	x.run, x.known = view.body, storage.Record{} // its version may be another one
+	x.run, x.known = view.body, storage.Record{} // the record may have another version
 	x.latest.Store(&view)
 	return nil
 }
 
-// startOptions returns the options with which a run of a handler is created: the other
-// ones of its handler are added by the first claim, in whichever process that is.
+// startOptions returns the options with which a run of a handler is created. The handler's
+// other options are added by the first claim, in whichever process that is.
 func (e *Engine) startOptions(handler string, options []RunOption) runOptions {
 	o := newRunOptions(options)
 	e.mu.Lock()
@@ -220,5 +219,5 @@ func (e *Engine) startOptions(handler string, options []RunOption) runOptions {
 	return o
 }
 
-// childID returns the id of the step that records a child of a run.
+// childID returns the id of the step that records a child run.
 func childID(run string) string { return record.ChildPrefix + record.Escape(run) }

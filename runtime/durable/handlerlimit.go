@@ -6,11 +6,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// This file has the limits of a handler over all workers. A handler with one has a
-// record, which is read and changed in the transactions that claim its runs. Nothing
-// else changes it: a slot is an entry with the run and the fence of a claim, and is
-// free as soon as the record of the run says that this claim has ended. So neither the
-// end of an execution nor a crash has a slot to give back that could be lost.
+// This file handles the limits of a handler for all workers together. A handler with a limit
+// has a record. The transactions that claim the handler's runs read and change this record, and
+// nothing else changes it. A slot consists of the run and the fence of a claim. It is free as
+// soon as the record of the run shows that this claim has ended. The end of an execution, or a
+// crash, therefore does not have to return a slot, which could be lost.
 
 // A HandleOption is an option for [Handle]: [Concurrency], [StartRate], or a [RunOption]
 // for the runs of the handler.

@@ -17,8 +17,8 @@ import (
 // their engines know what they have executed.
 var ErrIncarnation = errors.New("the store may have lost updates, as after a failover: check it, then call Accept")
 
-// accepted returns the incarnation of the store, if runs may be claimed: it is
-// the first one of the namespace, or was accepted.
+// accepted returns the incarnation of the store if runs may be claimed, because it is the first
+// incarnation of the namespace or was accepted.
 func (e *Engine) accepted(ctx context.Context) (string, error) {
 	current := e.ns.Store.Guarantee().Incarnation
 	e.mu.Lock()
@@ -49,6 +49,6 @@ func (e *Engine) accepted(ctx context.Context) (string, error) {
 	return current, nil
 }
 
-// changed reports whether the store has another incarnation than the accepted
-// one. A decision asks again when it has its locks: the connection may be new.
+// changed reports whether the incarnation of the store differs from the accepted one. A
+// decision checks this again after it has its locks, because the connection may be a new one.
 func (e *Engine) changed(accepted string) bool { return e.ns.Store.Guarantee().Incarnation != accepted }

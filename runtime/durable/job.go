@@ -11,11 +11,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has jobs: runs that are one step. Attempt 1 of the step has no record of its
-// own: its start is part of the first claim of the run, and its success part of the end
-// of the run, so that a job that succeeds at once is two updates of one record. For
-// everything else, the transaction that records it writes the record that the step would
-// have had, and from then on nothing is special: see record.Job.
+// This file handles jobs, which are runs that consist of a single step. Attempt 1 of this step
+// has no record: its start is part of the first claim of the run, and its success is part of
+// the end of the run. A job that succeeds on its first attempt therefore only requires two
+// updates of one record. In all other cases, the next transaction writes the record that the
+// step would have had. After that, the step is like any other: see record.Job.
 
 // Job registers a function that executes runs, like [Handle]. The function is the only
 // step of its run, is retried under the policy of s, and is recorded like a call to a
@@ -62,42 +62,41 @@ func Job[In, Out any](
 		return *result, nil
 	}
 	now := s.InForce()
-	if startsRecorded(now) && now.Policy != nil && s.Breaker == nil && s.Budget == nil { // or its records need others
+	if startsRecorded(now) && now.Policy != nil && s.Breaker == nil && s.Budget == nil { // else it needs other records
 		j.start = &record.Job{Name: s.Name, Function: s.Function, Policy: now.Policy.Name}
 		if id == nil {
-			j.start.Step, _ = genapi.StepID{}.Path("", s.Name) // which has no parts that could be wrong
+			j.start.Step, _ = genapi.StepID{}.Path("", s.Name) // no part of this id can be invalid
 		}
 	}
 	e.handle(name, &handler{invoke: invoke, job: j}, options)
 }
 
-// A jobStep is the step that the runs of a handler are.
+// A jobStep is the only step of the runs of a handler.
 type jobStep struct {
 	policy *genapi.StepPolicy
 	id     func(input *record.Payload) (string, error)
 	start  *record.Job // what the first claim records; nil: the step always has a record
 }
 
-// A jobCall is the call of the step that a run is, by the execution whose claim has
-// started attempt 1.
+// A jobCall is the call of a job's step in the execution whose claim has started attempt 1.
 type jobCall struct {
 	policy *genapi.StepPolicy
-	call   *stepCall   // nil: not yet
-	called bool        // the function of attempt 1
-	end    *attemptEnd // its success, which is to be recorded with the end of the run
+	call   *stepCall   // nil until the step is called
+	called bool        // the function was called for attempt 1
+	end    *attemptEnd // the success of attempt 1, to be recorded with the end of the run
 }
 
-// begins reports whether c is that call, whose attempt 1 has started.
+// begins reports whether c is the call whose attempt 1 the claim has started.
 func (j *jobCall) begins(c *stepCall) bool {
 	return j != nil && j.call == nil && c.declared == j.policy && c.unit == nil
 }
 
-// isOf reports whether j is the call of a step.
+// isOf reports whether j is the call of the same step as c.
 func (j *jobCall) isOf(c *stepCall) bool { return j != nil && j.call != nil && j.call.key == c.key }
 
-// beginJob returns the answer to the start of attempt 1, which the claim has recorded. If
-// the process does not admit it, the transaction that records the refusal takes the start
-// back.
+// beginJob returns the answer for the start of attempt 1, which the claim has already recorded.
+// If the process does not admit the attempt, the transaction that records the refusal reverts
+// the start.
 func (x *execution) beginJob(ctx context.Context, c *stepCall) (next, error) {
 	x.job.call = c
 	if err := x.ready(ctx); err != nil {
@@ -118,23 +117,23 @@ func (x *execution) beginJob(ctx context.Context, c *stepCall) (next, error) {
 	}, nil
 }
 
-// holds reports whether the end of attempt 1 can be recorded with the end of the run, and
-// keeps it for that.
+// holds reports whether the end of attempt 1 can be recorded with the end of the run. If so, it
+// keeps the end for that.
 func (j *jobCall) holds(end *attemptEnd) bool {
 	if end.result.Refuse != "" || len(end.timeouts) > 0 {
-		return false // only a record of the step has room for it
+		return false // this requires a record of the step
 	}
 	j.end = end
 	return true
 }
 
-// unfold makes the record of the step in a transaction about it, if the run stands for
-// it. An attempt that was not called leaves no trace: its number is used again.
+// unfold creates the record of a job's step in a transaction about it. If the attempt was not
+// called, it leaves no trace, and its number is used again.
 func (v *stepView) unfold() {
 	if v.runBody.Job == nil || v.step.Version != 0 || !v.x.job.isOf(v.c) {
 		return
 	}
-	v.policies = true // the run is written, too
+	v.policies = true // the run has to be written, too
 	if !v.x.job.called {
 		v.runBody.Job = nil
 		return
@@ -143,32 +142,31 @@ func (v *stepView) unfold() {
 	v.unfolded = true
 }
 
-// errUnfold means that the end of an attempt cannot be part of the end of its run.
+// errUnfold reports that the end of an attempt cannot be part of the end of its run.
 var errUnfold = errors.New("the run ends otherwise than its step")
 
-// settle decides about the attempt that a run stands for, when an execution ends with a
-// status.
+// settle decides on the attempt of a job when an execution ends with the given status.
 func (x *execution) settle(r *storage.Record, b *record.Run, status storage.Status) error {
 	switch {
 	case b.Job == nil:
 	case x.job == nil || !x.job.called:
-		b.Job = nil // it was not executed
+		b.Job = nil // the attempt was not executed
 	case status == storage.StatusSucceeded && x.job.end != nil:
 		j := *b.Job
 		j.Step, j.Took = x.job.call.key.ID, x.job.end.duration
 		b.Job = &j
 	case status == storage.StatusOpen && x.job.end == nil:
-		b.LeaveJob(r) // its end could not be recorded: the next execution finds that it is lost
+		b.LeaveJob(r) // the end could not be recorded, and the next execution finds that the attempt is lost
 	default:
 		return errUnfold
 	}
 	return nil
 }
 
-// unfoldEnd records attempt 1 in a record of the step, since the run ends otherwise.
+// unfoldEnd records attempt 1 in a record of the step, because the run ends differently.
 func (x *execution) unfoldEnd(ctx context.Context) error {
 	end, c := x.job.end, x.job.call
-	if end == nil { // it is not known
+	if end == nil { // the end is unknown
 		return x.unfold(ctx, c.key.ID, c.policy.Policy.CallTimeout(ctx))
 	}
 	x.job.end = nil
@@ -179,9 +177,9 @@ func (x *execution) unfoldEnd(ctx context.Context) error {
 	return err
 }
 
-// unfold makes a record of the step that the run stands for, before another execution than
-// the one that has started attempt 1 goes on: as if the start had been recorded there.
-// timeout limits the call; 0 means no limit.
+// unfold creates a record of a job's step, as if the start had been recorded there. It is
+// called before an execution continues the step, if another execution has started attempt 1.
+// timeout limits the call. 0 means that there is no limit.
 func (x *execution) unfold(ctx context.Context, step string, timeout time.Duration) error {
 	runKey, stepKey := x.e.ns.Key(storage.KindRun, x.id, ""), x.e.ns.Key(storage.KindStep, x.id, step)
 	var view runView
@@ -193,7 +191,7 @@ func (x *execution) unfold(ctx context.Context, step string, timeout time.Durati
 			return w, err
 		case r.Owner != x.owner.id || r.Fence != x.fence:
 			return w, ErrFenced
-		case b.Job != nil: // or the reply was lost
+		case b.Job != nil: // otherwise, the reply was lost
 			body, _ := b.Unfold(&r, &s)
 			if timeout > 0 {
 				body.Call.Deadline = body.First.Add(timeout)
@@ -205,13 +203,13 @@ func (x *execution) unfold(ctx context.Context, step string, timeout time.Durati
 		return w, err
 	})
 	if err == nil {
-		x.run, x.known = view.body, storage.Record{} // its version may be another one
+		x.run, x.known = view.body, storage.Record{} // the record may have another version
 		x.latest.Store(&view)
 	}
 	return err
 }
 
-// openJob prepares the execution of a run that stands for its step.
+// openJob prepares the execution of a run that is a job.
 func (x *execution) openJob(ctx context.Context, h *handler) error {
 	j := x.run.Job
 	switch {
@@ -230,21 +228,21 @@ func (x *execution) openJob(ctx context.Context, h *handler) error {
 			timeout = p.CallTimeout(ctx)
 		}
 	}
-	if id == "" { // the handler is another one now, or cannot read the input any more
+	if id == "" { // the handler has changed, or can no longer read the input
 		id = record.Escape(j.Name)
 	}
 	return x.unfold(ctx, id, timeout)
 }
 
-// settled reports the success of a step that was recorded with the end of the run. If the
-// run belongs to somebody else, status 0, the success is added as evidence.
+// settled reports the success of a step that was recorded with the end of the run. If the run
+// has another owner, which status 0 means, settled records the success as evidence.
 func (x *execution) settled(ctx context.Context, status storage.Status) {
 	if x.job == nil || x.job.end == nil {
 		return
 	}
 	end, c := x.job.end, x.job.call
 	if status == 0 {
-		_, _ = x.end(ctx, c, end) // which reports it
+		_, _ = x.end(ctx, c, end) // this also reports it
 		return
 	}
 	x.emit(ctx, c, &next{event: events.Event{
@@ -252,8 +250,8 @@ func (x *execution) settled(ctx context.Context, status storage.Status) {
 	}})
 }
 
-// leave notes an execution whose end could not be recorded, and which has called the
-// function of attempt 1: the release of its run must not take back the start.
+// leave remembers an execution whose end could not be recorded and that has called the function
+// of attempt 1. The release of its run must not revert the start.
 func (e *Engine) leave(x *execution) {
 	if x.job == nil || !x.job.called {
 		return

@@ -13,26 +13,26 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A ledger has what an execution knows of the steps of its run, outside of
-// groups, or of those of one unit of a group. The mutex of the execution guards
-// it.
+// A ledger contains what an execution knows about the steps of its run outside groups, or about
+// the steps of one unit of a group. The mutex of the execution protects it.
 type ledger struct {
 	called   map[string]storage.Status // unfinished steps that were called
-	finished map[string]*finishedStep  // that were read ahead or executed
+	finished map[string]*finishedStep  // steps that were read ahead or executed
 	pending  map[string]bool           // unfinished steps that were read ahead
-	complete bool                      // finished and pending have all steps that were recorded
-	names    map[string]bool           // of the steps that may be recorded, escaped
-	size     int                       // of finished, in bytes
-	limit    int                       // of size
+	complete bool                      // finished and pending contain all recorded steps
+	names    map[string]bool           // escaped names of steps that may be recorded
+	size     int                       // the size of finished, in bytes
+	limit    int                       // the maximum of size
 
-	// Calls read these without the mutex.
-	unrecorded atomic.Pointer[[]*genapi.StepPolicy] // steps without a record or a flight
-	firsts     atomic.Int64                         // first attempts of a unit that have no flight
+	// Calls read these fields without the mutex.
+	unrecorded atomic.Pointer[[]*genapi.StepPolicy] // policies whose steps have no record and no flight
+	firsts     atomic.Int64                         // the number of first attempts of a unit without a flight
 
-	// A run may have a million finished steps: each has a part of these.
+	// A run may have a million finished steps. These fields are allocated in blocks for many
+	// steps.
 	steps    []finishedStep
 	text     []byte
-	function string // of the step that was kept last
+	function string // the function of the last step that was added
 }
 
 func newLedger(limit int) *ledger {
@@ -42,16 +42,16 @@ func newLedger(limit int) *ledger {
 	}
 }
 
-// readAhead is how many bytes of finished steps an execution keeps: a million of
-// them with small results. A unit keeps less.
+// readAhead is the maximum size, in bytes, of the finished steps that an execution keeps in
+// memory. It is sufficient for a million steps with small results. A unit keeps less.
 const (
 	readAhead     = 256 << 20
 	unitReadAhead = 1 << 20
 )
 
-// load reads the finished steps of the run ahead, except those of the units of
-// groups: calling them again must not cost a read of the store each. A step that a
-// newer version has written halts the execution before it calls anything: only that
+// load reads the finished steps of the run in advance, except those of the units of groups, so
+// that each call of a finished step does not require a read of the store. If a newer version
+// has written a step, load halts the execution before it calls anything, because only the newer
 // version knows what the step means for the run.
 func (x *execution) load(ctx context.Context) error {
 	err := x.readSteps(ctx)
@@ -73,8 +73,7 @@ func (x *execution) readSteps(ctx context.Context) error {
 	return x.e.readAhead(ctx, q, x.steps)
 }
 
-// readAhead adds the steps that q selects to a ledger that no other goroutine
-// uses yet.
+// readAhead adds the steps that q selects to a ledger that no other goroutine uses yet.
 func (e *Engine) readAhead(ctx context.Context, q storage.Query, l *ledger) error {
 	q.Brief = true
 	name := ""
@@ -102,8 +101,8 @@ func (e *Engine) readAhead(ctx context.Context, q storage.Query, l *ledger) erro
 	return err
 }
 
-// eachAhead is each for a query of many records: while it calls f for the records of a page, it
-// reads the next one.
+// eachAhead does the same as Each, for a query with many records. While it calls f for the
+// records of one page, it reads the next page.
 func (e *Engine) eachAhead(ctx context.Context, q storage.Query, f func(storage.Record) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var reading sync.WaitGroup
@@ -143,8 +142,8 @@ var stepShape = record.ShapeOf(
 	reflect.TypeFor[record.Step](), "", "function", "arguments", "imported", "result.json", "result.bytes",
 )
 
-// scan is open and finishedOf for steps that have succeeded, if their bodies are as
-// they usually are. It keeps nothing of r, whose body has much that nobody asks for.
+// scan does the same as open and finishedOf, for steps that have succeeded and whose bodies
+// have the usual form. It does not retain r, because most of the body is not needed.
 func (l *ledger) scan(r *storage.Record) (f finishedStep, ok bool) {
 	if r.Status != storage.StatusSucceeded {
 		return f, false
@@ -173,7 +172,7 @@ func (l *ledger) scan(r *storage.Record) (f finishedStep, ok bool) {
 	return f, true
 }
 
-// room returns an empty slice with a capacity. Small ones share an array.
+// room returns an empty slice with capacity n. Small slices share an array.
 func (l *ledger) room(n int) []byte {
 	if n > len(l.text) {
 		l.text = make([]byte, max(n, min(l.size, 64<<10)))
@@ -185,7 +184,7 @@ func (l *ledger) room(n int) []byte {
 
 var errFull = errors.New("no room")
 
-// keep keeps a finished step, if there is room.
+// keep adds a finished step, if there is room.
 func (l *ledger) keep(id string, f finishedStep) error {
 	if l.size += len(id) + f.size(); l.size > l.limit {
 		l.complete = false
@@ -199,19 +198,19 @@ func (l *ledger) keep(id string, f finishedStep) error {
 	return nil
 }
 
-// A finishedStep is what an execution keeps of a finished step: little of those
-// that succeeded, of which a run may have very many.
+// A finishedStep is what an execution keeps of a finished step. For successful steps, of which
+// a run may have very many, it is small.
 type finishedStep struct {
 	status    storage.Status
 	imported  bool
 	returned  bool         // to a caller in this execution
 	function  string       // record.Step.Function
-	arguments []byte       // their digest
-	result    []byte       // as the codec has written it
-	body      *record.Step // nil if result is all there is to know
+	arguments []byte       // the digest of the arguments
+	result    []byte       // as written by the codec
+	body      *record.Step // nil if result is sufficient
 }
 
-// finishedOf returns what to keep of a finished step.
+// finishedOf returns the finishedStep for the body of a step.
 func finishedOf(s storage.Status, body *record.Step) finishedStep {
 	f := finishedStep{
 		status: s, imported: body.Imported, function: body.Function, arguments: []byte(body.Arguments),
@@ -230,7 +229,7 @@ func (f *finishedStep) succeeded() bool {
 	return f.status == storage.StatusSucceeded && (f.body == nil || f.body.Result == nil || f.body.Result.Refuse == "")
 }
 
-// size returns about how many bytes f takes, with its entry in a map.
+// size returns the approximate size of f, in bytes, with its entry in a map.
 func (f *finishedStep) size() int {
 	const entry, failure = 130, 500
 	n := entry + len(f.arguments) + len(f.result)
@@ -243,7 +242,7 @@ func (f *finishedStep) size() int {
 	return n
 }
 
-// isComplete reports whether every step that is recorded in a ledger is known.
+// isComplete reports whether every recorded step is in the ledger.
 func (x *execution) isComplete(l *ledger) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -257,8 +256,8 @@ func (x *execution) knowsUnfinished(c *stepCall) bool {
 	return c.ledger.pending[c.key.ID] || c.ledger.called[c.key.ID] != 0
 }
 
-// knowsAny reports whether the execution knows of a record of one of the steps.
-// If the ledger is complete, it knows of all.
+// knowsAny reports whether the execution knows a record of one of the given steps. If the
+// ledger is complete, it knows all of them.
 func (x *execution) knowsAny(l *ledger, ids []string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -270,10 +269,10 @@ func (x *execution) knowsAny(l *ledger, ids []string) bool {
 	return false
 }
 
-// hasUnfinished reports whether a step of a unit was called that is unfinished.
+// hasUnfinished reports whether a step that a unit has called is unfinished.
 func (l *ledger) hasUnfinished() bool { return len(l.called) > 0 || l.firsts.Load() > 0 }
 
-// note remembers that a step is unfinished, or with status 0 that it need not be
+// note records that a step is unfinished. With status 0, it records that the step need not be
 // finished.
 func (x *execution) note(c *stepCall, s storage.Status) {
 	x.mu.Lock()
@@ -283,7 +282,7 @@ func (x *execution) note(c *stepCall, s storage.Status) {
 	}
 }
 
-// forget removes a step from the unfinished ones.
+// forget removes a step from the unfinished steps.
 func (x *execution) forget(c *stepCall) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -291,7 +290,7 @@ func (x *execution) forget(c *stepCall) {
 	delete(c.ledger.pending, c.key.ID)
 }
 
-// remember keeps a step that the execution has finished or read.
+// remember stores a step that the execution has finished or read.
 func (x *execution) remember(c *stepCall, f finishedStep) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -302,6 +301,6 @@ func (x *execution) remember(c *stepCall, f finishedStep) {
 	if l.finished[c.key.ID] != nil {
 		l.finished[c.key.ID] = &f
 	} else {
-		_ = l.keep(c.key.ID, f) // or it is read again
+		_ = l.keep(c.key.ID, f) // otherwise, it is read again
 	}
 }

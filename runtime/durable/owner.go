@@ -16,30 +16,30 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// An owner is the part of an engine that owns runs: a random id and a lease,
-// which covers all of them.
+// An owner is the part of an engine that owns runs. It has a random id, and a lease that covers
+// all of its runs.
 type owner struct {
 	e       *Engine
 	id      string
-	release func() error // of the mark of a [storage.Liveness], or nil
-	// valid is the end of the lease as this process may count it: from when the
-	// last renewal was sent, in nanoseconds since begun.
+	release func() error // removes the mark of a [storage.Liveness]; or nil
+	// valid is the end of the lease as far as this process may rely on it. It is counted from
+	// the time at which the last renewal was sent, in nanoseconds since begun.
 	begun    time.Time
 	valid    atomic.Int64
-	gaps     atomic.Uint64 // renewals after the end of the lease: somebody may have claimed runs before
-	ahead    atomic.Int64  // what the clock of the store shows at begun, in nanoseconds since 1970
-	workers  atomic.Int64  // calls of Work
-	stopping atomic.Int64  // those that drain
+	gaps     atomic.Uint64 // renewals after the end of the lease, before which another engine may have claimed runs
+	ahead    atomic.Int64  // the time of the store at begun, in nanoseconds since 1970
+	workers  atomic.Int64  // the number of calls of Work
+	stopping atomic.Int64  // the number of those calls that drain
 	quit     chan struct{}
 	done     chan struct{}
 }
 
-// ensureOwner returns the owner of the engine, and begins its lease with the first call.
+// ensureOwner returns the owner of the engine. The first call begins its lease.
 func (e *Engine) ensureOwner(ctx context.Context) (*owner, error) {
 	if o, err := e.currentOwner(); o != nil || err != nil {
 		return o, err
 	}
-	select { // not a mutex: the store may take its time
+	select { // not a mutex, because the store may take a long time
 	case e.owning <- struct{}{}:
 		defer func() { <-e.owning }()
 	case <-ctx.Done():
@@ -84,28 +84,29 @@ func (e *Engine) currentOwner() (*owner, error) {
 
 func (o *owner) key() storage.Key { return o.e.ns.Key(storage.KindOwner, "", o.id) }
 
-// alive reports whether no other engine may have claimed the runs of o yet.
+// alive reports whether no other engine can have claimed the runs of o yet.
 func (o *owner) alive() bool { return o.aliveAt(time.Since(o.begun)) }
 
-// aliveAt is alive at a time since the lease began.
+// aliveAt does the same as alive, at a time that is given as the duration since the lease
+// began.
 func (o *owner) aliveAt(d time.Duration) bool { return d < time.Duration(o.valid.Load()) }
 
-// clock notes what the clock of the store has shown after an update was sent.
+// clock records the time of the store that was returned for an update sent at the given time.
 func (o *owner) clock(sent time.Duration, shown time.Time) {
 	o.ahead.Store(shown.Add(-sent).UnixNano())
 }
 
-// now returns the time of the store, or somewhat later: it selects what is due,
-// and the store decides.
+// now returns the time of the store, or a slightly later time. It is used to select records
+// that are due. The store makes the final decision.
 func (o *owner) now() time.Time { return time.Unix(0, o.ahead.Load()).Add(time.Since(o.begun)).UTC() }
 
 // renew extends the lease.
 func (o *owner) renew(ctx context.Context) error {
 	sent := time.Since(o.begun)
-	host, _ := os.Hostname() // only for people
+	host, _ := os.Hostname() // for display only
 	pid := os.Getpid()
 	var handlers []string
-	if o.workers.Load() > o.stopping.Load() { // one that drains claims nothing
+	if o.workers.Load() > o.stopping.Load() { // a worker that drains claims nothing
 		handlers = o.e.handlerKeys()
 	}
 	var now time.Time
@@ -124,7 +125,7 @@ func (o *owner) renew(ctx context.Context) error {
 		}
 		gap = tx.Now.After(b.Until) && o.valid.Load() > 0
 		b.Lease, b.Until = o.e.ns.Lease, tx.Now.Add(o.e.ns.Lease)
-		b.Panicked, b.Panic, b.Stopping = "", "", o.stopping.Load() > 0 // it has survived the panic
+		b.Panicked, b.Panic, b.Stopping = "", "", o.stopping.Load() > 0 // the process has survived the panic
 		b.Handlers = handlers
 		r.Due = b.Until
 		if err := record.Encode(&r, &b); err != nil {
@@ -137,14 +138,14 @@ func (o *owner) renew(ctx context.Context) error {
 	}
 	o.clock(sent, now)
 	if gap {
-		o.gaps.Add(1) // before alive reports true again
+		o.gaps.Add(1) // before alive returns true again
 	}
 	o.valid.Store(int64(sent + o.e.ns.Lease))
 	return nil
 }
 
-// serve records the handlers of a worker, until the function that it returns is
-// called. If the store does not answer, the heartbeat does it.
+// serve records the handlers of a worker until the returned function is called. If the store
+// does not answer, the heartbeat records them.
 func (o *owner) serve(ctx context.Context) (done func()) {
 	if o.workers.Add(1) == 1 {
 		_ = o.renew(ctx)
@@ -152,19 +153,19 @@ func (o *owner) serve(ctx context.Context) (done func()) {
 	return func() { o.workers.Add(-1) }
 }
 
-// drain records that a worker drains: if the process is killed meanwhile, that is no
-// crash. The end of the draining is recorded by the next renewal.
+// drain records that a worker drains. If the process is killed during that time, this is not a
+// crash. The next renewal records the end of the draining.
 func (o *owner) drain(ctx context.Context) (done func()) {
 	o.stopping.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, o.e.ns.Lease/3)
 	defer cancel()
-	if err := o.renew(ctx); err != nil { // or the heartbeat does it
+	if err := o.renew(ctx); err != nil { // otherwise, the heartbeat records it
 		o.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Err: err})
 	}
 	return func() { o.stopping.Add(-1) }
 }
 
-// heartbeat renews the lease until the engine closes.
+// heartbeat renews the lease until the engine is closed.
 func (o *owner) heartbeat() {
 	defer close(o.done)
 	ticker := time.NewTicker(o.e.ns.Lease / 3)
@@ -176,7 +177,7 @@ func (o *owner) heartbeat() {
 		case <-ticker.C:
 		}
 		select {
-		case <-o.quit: // the last renewal has taken until the next was due
+		case <-o.quit: // the last renewal took until the next one was due
 			return
 		default:
 		}
@@ -184,8 +185,8 @@ func (o *owner) heartbeat() {
 	}
 }
 
-// beat renews the lease, and compares the runs that the store says are owned
-// with those that are executed.
+// beat renews the lease, and compares the runs that the engine owns according to the store with
+// the runs that it executes.
 func (o *owner) beat() {
 	ctx, cancel := context.WithTimeout(context.Background(), o.e.ns.Lease/3)
 	defer cancel()
@@ -204,11 +205,11 @@ func (o *owner) beat() {
 	o.e.expire(ctx, o.quit)
 }
 
-// reconcile compares the runs that o owns, as the store says, with those that are
+// reconcile compares the runs that o owns according to the store with the runs that are
 // executed.
 func (o *owner) reconcile(ctx context.Context) error {
 	o.e.mu.Lock()
-	lost := maps.Clone(o.e.left) // those that are not owned any more
+	lost := maps.Clone(o.e.left) // runs that are no longer owned
 	o.e.mu.Unlock()
 	q := storage.Query{Kind: storage.KindRun, Space: o.e.ns.Space, Owner: o.id}
 	err := o.e.ns.Each(ctx, q, func(r storage.Record) error {
@@ -229,8 +230,7 @@ func (o *owner) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// verify halts the executions whose runs somebody has claimed in a gap of the
-// lease.
+// verify halts the executions whose runs another engine has claimed during a gap in the lease.
 func (o *owner) verify(ctx context.Context) {
 	o.e.mu.Lock()
 	executions := slices.Collect(maps.Values(o.e.active))
@@ -246,7 +246,7 @@ func (o *owner) verify(ctx context.Context) {
 func (o *owner) reconcileRun(ctx context.Context, r storage.Record) {
 	x := o.e.execution(r.Key.Run)
 	if x == nil {
-		o.e.claims.Lock() // those that were claimed before the run was listed are active
+		o.e.claims.Lock() // runs that were claimed before this run was listed are then active
 		x = o.e.execution(r.Key.Run)
 		o.e.claims.Unlock()
 	}
@@ -258,7 +258,7 @@ func (o *owner) reconcileRun(ctx context.Context, r storage.Record) {
 			x.hold(r.Fence, b.Hold)
 		}
 	case x == nil:
-		// Its claim was committed, but the reply was lost; or its end could not be
+		// Either its claim was committed, but the reply was lost, or its end could not be
 		// recorded.
 		if err := o.e.releaseRun(ctx, r.Key, o.id, r.Fence); err != nil {
 			o.e.ns.Event(ctx, events.Event{Kind: events.EventStoreError, Run: r.Key.Run, Err: err})
@@ -293,14 +293,14 @@ func (e *Engine) releaseRun(ctx context.Context, run storage.Key, owner string, 
 	return err
 }
 
-// release makes a run one without an owner.
+// release removes the owner of a run.
 func release(r *storage.Record, now time.Time) {
 	if r.Owner = ""; r.Handler != "" && r.Status == storage.StatusOpen {
-		r.Due = now // for a worker
+		r.Due = now // due for a worker
 	}
 }
 
-// lapse cancels the attempts that another engine would repeat: it may claim
+// lapse cancels the attempts that another engine would repeat, because other engines may claim
 // their runs from now on.
 func (o *owner) lapse() {
 	o.e.mu.Lock()
@@ -316,9 +316,8 @@ func (o *owner) stop(ctx context.Context) error {
 	<-o.done
 	limited, cancel := context.WithTimeout(ctx, o.e.ns.Lease)
 	defer cancel()
-	ctx = namespace.WithoutGrace(limited) // others own the runs after that
-	// Runs whose end could not be recorded must not have an owner that nobody
-	// knows.
+	ctx = namespace.WithoutGrace(limited) // after that, other engines own the runs
+	// A run whose end could not be recorded must not keep an owner that no longer exists.
 	q := storage.Query{Kind: storage.KindRun, Space: o.e.ns.Space, Owner: o.id}
 	err := o.e.ns.Each(ctx, q, func(r storage.Record) error {
 		return o.e.releaseRun(ctx, r.Key, o.id, r.Fence)
@@ -338,19 +337,19 @@ func (o *owner) unmark() error {
 	return o.release()
 }
 
-// hold halts the execution if the run was paused under its fence: a later one goes
-// on, since the run was resumed meanwhile.
+// hold halts the execution if the run was paused under its fence. An execution with a later
+// fence continues, because the run was resumed in the meantime.
 func (x *execution) hold(fence uint64, h *record.Hold) {
 	if x.claimed.Load() && x.fence == fence {
 		x.halt(held(x.id, h))
 	}
 }
 
-// expire deletes what admin.Client.Expire deletes. It is called with each renewal, and
-// ends when nothing is left, or quit is closed, or a sixth of the lease has passed: the
-// next renewal must not be late.
+// expire deletes the same records as admin.Client.Expire. It is called with each renewal. It
+// ends when there is nothing left to delete, when quit is closed, or after a sixth of the
+// lease, because the next renewal must not be late.
 func (e *Engine) expire(ctx context.Context, quit <-chan struct{}) {
-	begun := time.Now() // nearly the time of the store: it only selects
+	begun := time.Now() // close to the time of the store; it only selects records
 	stop := func() bool {
 		select {
 		case <-quit:

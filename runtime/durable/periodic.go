@@ -70,11 +70,11 @@ func NoOverlap() PeriodicOption {
 	return periodicOption(func(o *periodicOptions) { o.noOverlap = true })
 }
 
-// A periodic is a handler whose runs start by a schedule.
+// A periodic is a handler whose runs are started by a schedule.
 type periodic struct {
 	periodicOptions
 	name     string
-	key      string // with the version
+	key      string // the key of the handler, with the version
 	schedule Schedule
 	start    func(ctx context.Context, id string, period time.Time) error
 }

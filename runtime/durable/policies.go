@@ -10,14 +10,14 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// maxPolicies is how many policies of one name are distinguished in a run.
+// maxPolicies is the maximum number of policies with the same name that a run distinguishes.
 const maxPolicies = 8
 
-// notePolicy notes the policy of the step in its record, and the settings of the
-// policy in the record of the run if that does not have them: many steps share them.
-// They are a change if the run knows other ones of the same name, or the step had a
-// policy of another name. A change is reported once in a run: workers with different
-// policy files may execute it in turns.
+// notePolicy records the policy of a step in the step's record. If the record of the run does
+// not contain the policy's settings yet, notePolicy adds them there, because many steps share
+// them. The settings are a change if the run knows other settings of the same name, or if the
+// step had a policy with another name. A change is reported once per run, because workers with
+// different policy files may execute the run in turns.
 func (v *stepView) notePolicy() {
 	p, s := v.c.policy.Policy, &v.body
 	settings, known := v.x.settingsOf(p), v.runBody.Policies[p.Name]
@@ -30,10 +30,10 @@ func (v *stepView) notePolicy() {
 		return
 	}
 	if s.PolicyAt = len(known); len(known) == maxPolicies {
-		return // which settings these are is not known
+		return // it is unknown which settings these are
 	}
 	v.changed = policyChange(before, p.Name, old, settings)
-	policies := maps.Clone(v.runBody.Policies) // which other views share
+	policies := maps.Clone(v.runBody.Policies) // other views share the map
 	if policies == nil {
 		policies = map[string][]retry.Settings{}
 	}
@@ -41,8 +41,8 @@ func (v *stepView) notePolicy() {
 	v.runBody.Policies, v.policies = policies, true
 }
 
-// settingsOf returns the settings of a policy, which it builds once: many steps have
-// the same one.
+// settingsOf returns the settings of a policy. It computes them only once, because many steps
+// have the same policy.
 func (x *execution) settingsOf(p *retry.Policy) retry.Settings {
 	if settings, ok := x.settings.Load(p); ok {
 		return settings.(retry.Settings)
@@ -52,8 +52,8 @@ func (x *execution) settingsOf(p *retry.Policy) retry.Settings {
 	return settings
 }
 
-// policyChange returns what is reported of a policy that decides instead of another
-// one. It is nil if nothing is known about that.
+// policyChange returns the error to report if a policy has replaced another one. It is nil if
+// the earlier settings are unknown.
 func policyChange(before, name string, old, settings retry.Settings) error {
 	if !old.Known() {
 		return nil

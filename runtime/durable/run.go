@@ -20,14 +20,14 @@ type RunOption func(*runOptions)
 type runOptions struct {
 	version         int
 	timeout         time.Duration
-	unlimited       bool          // although the handler has a timeout
-	retention       time.Duration // 0: by default
-	failedRetention time.Duration // 0: by default
+	unlimited       bool          // the run has no timeout although the handler has one
+	retention       time.Duration // 0: the default
+	failedRetention time.Duration // 0: the default
 	budget          *job.BudgetPolicy
 	at              time.Time
-	correlation     string // of the caller
+	correlation     string // the id of the caller's span
 	priority        *int   // nil: the priority of the parent, or 0
-	hold            bool   // ends of attempts wait for other transactions
+	hold            bool   // ends of attempts may wait for other transactions
 }
 
 func newRunOptions(options []RunOption) (o runOptions) {
@@ -37,8 +37,8 @@ func newRunOptions(options []RunOption) (o runOptions) {
 	return o
 }
 
-// adopt adds the options of its handler to a run that was not given others, when it is
-// claimed for the first time.
+// adopt adds the options of its handler to a run that is claimed for the first time, unless the
+// run already has such options.
 func (o *runOptions) adopt(r *storage.Record, b *record.Run) {
 	if b.Deadline.IsZero() && !b.Unlimited {
 		start := r.Created
@@ -100,7 +100,7 @@ func (o *runOptions) check() error {
 	return nil
 }
 
-// checkStart is check for runs that are not executed here.
+// checkStart does the same as check, for runs that are not executed by the caller.
 func (o *runOptions) checkStart() error {
 	if o.hold {
 		return fmt.Errorf("Hold is an option of Run and Handle: %w", ErrConflict)
@@ -108,8 +108,8 @@ func (o *runOptions) checkStart() error {
 	return o.check()
 }
 
-// rank returns the priority of a new run, where inherited is the priority of the run
-// that starts it, or 0.
+// rank returns the priority of a new run. inherited is the priority of the run that starts it,
+// or 0.
 func (o *runOptions) rank(inherited int16) int16 {
 	if o.priority != nil {
 		return int16(*o.priority)
@@ -213,8 +213,8 @@ func (e *Engine) run(
 	return result, err
 }
 
-// activate registers an execution, before its claim: a run that the store says
-// is owned, and that is not registered, is released by the next renewal.
+// activate registers an execution before its claim. A run that the engine owns according to the
+// store, and that is not registered, is released by the next renewal.
 func (e *Engine) activate(ctx context.Context, id string, o *owner) (*execution, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -259,11 +259,11 @@ func (e *Engine) deactivate(x *execution) {
 	e.running.Done()
 }
 
-// claimPoll is how often a run that waits for the lease of another engine asks
-// whether its process is dead.
+// claimPoll is the interval at which a run that waits for another engine's lease checks whether
+// the process of that engine is dead.
 const claimPoll = time.Second
 
-// claimWait claims the run. It returns the result of one that has succeeded.
+// claimWait claims the run. If the run has succeeded, it returns its result.
 func (x *execution) claimWait(ctx context.Context, o *runOptions) (*record.Payload, error) {
 	var first *OwnedError
 	for {
@@ -287,7 +287,7 @@ func (x *execution) claimWait(ctx context.Context, o *runOptions) (*record.Paylo
 			first = c.owned
 		}
 		if c.owned.Until.After(first.Until) {
-			return nil, c.owned // it has been renewed: somebody is working
+			return nil, c.owned // the lease was renewed, so the other engine is working
 		}
 		if !namespace.Pause(ctx, min(c.wait, claimPoll)) {
 			return nil, context.Cause(ctx)
@@ -295,7 +295,7 @@ func (x *execution) claimWait(ctx context.Context, o *runOptions) (*record.Paylo
 	}
 }
 
-// halt ends the execution of a run that an operator has canceled or, under a fence,
+// halt ends the execution of a run that an operator has canceled or, under the given fence,
 // paused.
 func (e *Engine) halt(run string, fence uint64, h *record.Hold) {
 	switch x := e.execution(run); {

@@ -10,18 +10,19 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// This file has what workers agree on about the periods of a handler. A record says
-// which period was the latest that was decided about, and which ones were to start. The
-// worker that decides starts them afterwards; if it dies before, others do. However many
-// try, a period has one run, whose id is made of the period.
+// This file makes workers agree on the periods of a handler. A record contains the latest
+// period that was decided on, and the latest periods that were due to start. The worker that
+// makes a decision then starts these periods. If this worker dies before that, other workers
+// start them. A period has only one run, even if several workers try to start it, because the
+// id of the run is derived from the period.
 
-// maxPeriods is how many periods start at once.
+// maxPeriods is the maximum number of periods that start at once.
 const maxPeriods = 1000
 
-// A scheduleView is what a worker knows of a schedule.
+// A scheduleView contains what a worker knows about a schedule.
 type scheduleView struct {
 	looked  bool
-	next    time.Time // begin of the next period, or zero: there is none
+	next    time.Time // start of the next period, or zero if there is none
 	started time.Time // the latest period whose run exists
 }
 
@@ -33,7 +34,7 @@ func (w *worker) startPeriods(ctx context.Context, now time.Time) error {
 	var errs []error
 	for _, p := range periodics {
 		if s := w.e.sharded; s != nil && s.Engine(p.name) != w.e {
-			continue // all runs of the name are on another shard
+			continue // all runs of this name are on another shard
 		}
 		s := w.schedules[p]
 		if s.looked && (s.next.IsZero() || s.next.After(now)) {
@@ -48,8 +49,8 @@ func (w *worker) startPeriods(ctx context.Context, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// look starts what is to start, decides about the periods that have begun since, and
-// starts these.
+// look starts the runs that are due to start, decides on the periods that have begun in the
+// meantime, and starts their runs.
 func (w *worker) look(ctx context.Context, p *periodic, s *scheduleView, now time.Time) error {
 	late := now.Add(-w.e.ns.Lease - 2*w.options.poll)
 	for {
@@ -94,7 +95,7 @@ func (w *worker) look(ctx context.Context, p *periodic, s *scheduleView, now tim
 	}
 }
 
-// latest returns the later one of two times.
+// latest returns the later of two times.
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -107,7 +108,7 @@ func (p *periodic) runOf(period time.Time) string {
 	return p.name + "/" + period.UTC().Format(time.RFC3339Nano)
 }
 
-// startAll starts the runs of some periods, unless they are known to exist.
+// startAll starts the runs of some periods, except those that are known to exist.
 func (p *periodic) startAll(ctx context.Context, s *scheduleView, periods []time.Time) error {
 	for _, period := range periods {
 		if !period.After(s.started) {
@@ -122,8 +123,8 @@ func (p *periodic) startAll(ctx context.Context, s *scheduleView, periods []time
 	return nil
 }
 
-// between returns the begins of the periods after one time until another one: the last
-// ones, if there are more than may start.
+// between returns the starts of the periods after one time and until another. If there are more
+// than may start, it returns the last ones.
 func (p *periodic) between(after, until time.Time) (begun []time.Time) {
 	for {
 		next := p.schedule.Next(after.UTC()).UTC()
@@ -137,14 +138,13 @@ func (p *periodic) between(after, until time.Time) (begun []time.Time) {
 	}
 }
 
-// decide decides which of the periods that have begun are to start. Those that have
-// begun before late were missed. overlaps reports whether the run that was started
-// last is unfinished.
+// decide decides which of the periods that have begun are to start. Periods that began before
+// late were missed. overlaps reports whether the run that was started last is unfinished.
 func (p *periodic) decide(
 	stored time.Time, r storage.Record, b record.Schedule, begun []time.Time, overlaps bool, late, now time.Time,
 ) (storage.Writes, error) {
 	if r.Version == 0 {
-		r.Bucket, b.Until = record.Month(stored), now // the first period is the next one
+		r.Bucket, b.Until = record.Month(stored), now // begin with the next period
 	}
 	if n := len(begun); n > 0 {
 		b.Until = begun[n-1]

@@ -93,7 +93,7 @@ func (s *Sharded) Close(ctx context.Context) error {
 	return s.each(func(e *Engine) error { return e.Close(ctx) })
 }
 
-// each calls do for all engines simultaneously, and returns their errors.
+// each calls do for all engines concurrently, and returns their errors.
 func (s *Sharded) each(do func(*Engine) error) error {
 	errs := make([]error, len(s.engines))
 	var wg sync.WaitGroup
@@ -108,8 +108,7 @@ func (s *Sharded) each(do func(*Engine) error) error {
 	return errors.Join(errs...)
 }
 
-// checkRun returns an error for an id of a run that the engine must not create or
-// execute.
+// checkRun returns an error if the engine must not create or execute a run with the given id.
 func (e *Engine) checkRun(ctx context.Context, id string) error {
 	if err := record.CheckRunID(id); err != nil || e.sharded == nil {
 		return err
@@ -121,7 +120,7 @@ func (e *Engine) checkRun(ctx context.Context, id string) error {
 	return e.checkShard(id)
 }
 
-// checkShard returns an error for a run of another shard.
+// checkShard returns an error if a run belongs to another shard.
 func (e *Engine) checkShard(run string) error {
 	if e.sharded.Engine(run) != e {
 		return fmt.Errorf("run %q is %w: use the engine that Sharded.Engine returns for it", run, ErrShard)
@@ -129,7 +128,7 @@ func (e *Engine) checkShard(run string) error {
 	return nil
 }
 
-// checkStep returns an error for a step whose records are on several shards.
+// checkStep returns an error for a step whose records may be on several shards.
 func (e *Engine) checkStep(s *genapi.StepPolicy) error {
 	if e.sharded == nil || len(e.sharded.engines) == 1 || s.Breaker == nil && s.Budget == nil {
 		return nil

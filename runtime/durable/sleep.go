@@ -12,7 +12,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// sleepPark is the longest sleep of a run that keeps the slot of a worker.
+// sleepPark is the longest sleep during which a run keeps the slot of a worker.
 const sleepPark = time.Minute
 
 // Sleep waits for d as a step of the run in ctx. The end of the wait is recorded once, by
@@ -69,10 +69,10 @@ func Wait[T any](ctx context.Context, name string, timeout time.Duration) (T, er
 	return value, err
 }
 
-// A pausing says how a step waits that calls no function.
+// A pausing describes how a step waits that calls no function.
 type pausing struct {
 	end    func(now time.Time) time.Time // by the clock of the store
-	reason retry.Reason                  // why the step fails at its end, or "": it succeeds
+	reason retry.Reason                  // why the step fails at the end of the wait; "" if it succeeds
 }
 
 // callPause calls a step that only waits.
@@ -87,7 +87,7 @@ func callPause(ctx context.Context, function, name string, args genapi.Digest, p
 	s := &genapi.StepPolicy{Name: name, Function: function, Policy: &retry.Policy{}}
 	switch {
 	case p.reason != "":
-		s.ParkAfter = 1 // at once
+		s.ParkAfter = 1 // park immediately
 	case c.x.handler != "":
 		s.ParkAfter = sleepPark
 	}
@@ -99,14 +99,14 @@ func callPause(ctx context.Context, function, name string, args genapi.Digest, p
 	return c.x.step(ctx, call)
 }
 
-// pause decides about a step that only waits: it begins, goes on, or has ended.
+// pause decides on a step that only waits: the wait begins, continues, or has ended.
 func (v *stepView) pause(in *starting) (storage.Writes, next, error) {
 	s, p := &v.body, v.c.pause
 	if v.step.Version == 0 {
 		*s = record.Step{Name: v.c.policy.Name, Function: v.c.policy.Function, Arguments: v.c.digest, First: v.now}
 		v.step = storage.Record{Key: v.c.key}
 	}
-	if v.step.Status != storage.StatusWaiting { // it is new, or was requeued
+	if v.step.Status != storage.StatusWaiting { // the step is new or was requeued
 		s.NextAt = p.end(v.now)
 		s.Delay = max(s.NextAt.Sub(v.now), 0)
 		if v.step.Status, s.Error = storage.StatusWaiting, nil; s.Delay > 0 {

@@ -10,15 +10,15 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// A start is what the runs have in common that one call starts.
+// A start contains the common part of the runs that one call starts.
 type start struct {
 	e       *Engine
-	handler string // as runs record it
+	handler string // as recorded by runs
 	options runOptions
-	parent  *execution // of the run that starts them, or nil
+	parent  *execution // the execution of the run that starts them, or nil
 }
 
-// newStart returns the start of runs with options.
+// newStart returns a start with the given options.
 func (e *Engine) newStart(ctx context.Context, name string, options []RunOption) (*start, error) {
 	key, err := handlerKey(name, newRunOptions(options).version)
 	if err != nil {
@@ -38,21 +38,21 @@ func (e *Engine) newStart(ctx context.Context, name string, options []RunOption)
 	return s, nil
 }
 
-// A runStart is a run that is to be started.
+// A runStart is a run to start.
 type runStart struct {
 	id    string
 	input *record.Payload
 }
 
-// run returns the start of a run, or an error for an id that is not possible.
+// run returns the runStart for a run, or an error if the id is invalid.
 func (s *start) run(ctx context.Context, id string, input *record.Payload) (runStart, error) {
 	return runStart{id, input}, s.e.checkRun(ctx, id)
 }
 
-// startKeys are the keys of the start of a run.
+// startKeys contains the keys of the records for the start of a run.
 type startKeys struct {
 	run, budget     storage.Key
-	parentRun, link storage.Key // the parent, and the step of it that records the start
+	parentRun, link storage.Key // the parent, and the step of the parent that records the start
 }
 
 func (s *start) keys(id string) startKeys {
@@ -64,8 +64,8 @@ func (s *start) keys(id string) startKeys {
 	return k
 }
 
-// create creates some runs in one transaction, except those that exist. It returns those,
-// in the places of the runs.
+// create creates those of the given runs that do not exist yet, in one transaction. It returns
+// the existing ones, at the indexes of their runs.
 func (s *start) create(ctx context.Context, runs []runStart) (found []*existingRun, err error) {
 	if s.parent != nil {
 		if err := s.parent.ready(ctx); err != nil {
@@ -112,7 +112,7 @@ func (s *start) created(ctx context.Context, id string) {
 	s.e.ns.Notify(id)
 }
 
-// decide creates a run, or returns the one that exists.
+// decide creates a run, or returns the existing one.
 func (s *start) decide(tx storage.Tx, start runStart) (w storage.Writes, found *existingRun, err error) {
 	k := s.keys(start.id)
 	r := tx.Record(k.run)
@@ -137,8 +137,8 @@ func (s *start) decide(tx storage.Tx, start runStart) (w storage.Writes, found *
 	return w, nil, err
 }
 
-// adopt makes a new run a child of the run that starts it, and returns the step that
-// records it there.
+// adopt makes a new run a child of the run that starts it, and returns the step of the parent
+// that records the child.
 func (s *start) adopt(tx storage.Tx, k startKeys, r *storage.Record, b *record.Run) (link storage.Record, err error) {
 	outer := tx.Record(k.parentRun)
 	if outer.Owner != s.parent.owner.id || outer.Fence != s.parent.fence {
@@ -162,12 +162,12 @@ func (s *start) adopt(tx storage.Tx, k startKeys, r *storage.Record, b *record.R
 
 // An existingRun is a run that exists although it was to be started.
 type existingRun struct {
-	same  bool            // with the same function and input
-	input *record.Payload // that is encoded in another way, with the same function; or nil
+	same  bool            // it has the same function and input
+	input *record.Payload // its input, if that is encoded differently and the function is the same; or nil
 }
 
-// existing compares a run that exists with a start. An input that was deleted with the
-// results of its run is not compared.
+// existing compares an existing run with a start. If the input was deleted with the results of
+// the run, it is not compared.
 func (s *start) existing(r storage.Record, input *record.Payload) (*existingRun, error) {
 	b, err := record.Decode[record.Run](r)
 	switch {
@@ -181,8 +181,8 @@ func (s *start) existing(r storage.Record, input *record.Payload) (*existingRun,
 	return &existingRun{input: b.Input}, nil
 }
 
-// sameRun reports whether a run that exists is the one that was to be started with an
-// input. A codec that encrypts encodes no value twice in the same way.
+// sameRun reports whether an existing run has the given input. It compares decoded values,
+// because a codec that encrypts may encode a value differently each time.
 func sameRun[In any](r *existingRun, c Codec, in In) bool {
 	if r.same || r.input == nil {
 		return r.same

@@ -59,25 +59,25 @@ func StartMany[In any](
 }
 
 const (
-	maxInsert      = 5000    // runs of a statement
-	maxInsertBytes = 8 << 20 // of their inputs, about
-	maxCreate      = 1000    // runs of a transaction
+	maxInsert      = 5000    // runs per statement
+	maxInsertBytes = 8 << 20 // approximate size of their inputs
+	maxCreate      = 1000    // runs per transaction
 )
 
-// manyStarts are runs that are started in batches.
+// manyStarts starts runs in batches.
 type manyStarts struct {
 	*start
-	same func(i int, found *existingRun) bool // whether a run exists that was to be started
+	same func(i int, found *existingRun) bool // reports whether an existing run is the one that was to be started
 
 	batch     []runStart
-	ids       map[string]bool // of the batch
-	bytes     int             // of its inputs
-	count     int             // of the runs that were created
+	ids       map[string]bool // the ids of the batch
+	bytes     int             // the size of the inputs
+	count     int             // the number of runs that were created
 	conflicts []string
 }
 
-// full reports whether the batch is to be sent before a run is added: no batch has an id
-// twice.
+// full reports whether the batch has to be sent before a run with the given id is added. A
+// batch never contains the same id twice.
 func (m *manyStarts) full(id string) bool {
 	return len(m.batch) == maxInsert || m.bytes >= maxInsertBytes || m.ids[id]
 }
@@ -114,7 +114,7 @@ func (m *manyStarts) flush(ctx context.Context) error {
 	return nil
 }
 
-// note notes that a run of the batch was created, or that it was found.
+// note records that a run of the batch was created or found.
 func (m *manyStarts) note(i int, found *existingRun) {
 	switch {
 	case found == nil:
@@ -124,8 +124,8 @@ func (m *manyStarts) note(i int, found *existingRun) {
 	}
 }
 
-// insert creates the runs of the batch in one statement. It returns those about which a
-// transaction has to decide.
+// insert creates the runs of the batch in one statement. It returns the indexes of the runs
+// that require a decision in a transaction.
 func (m *manyStarts) insert(ctx context.Context) (rest []int, err error) {
 	inserted, n := make([]bool, len(m.batch)), storage.Insertion{}
 	if m.parent == nil && m.options.budget == nil && len(m.batch) > 0 {
@@ -150,8 +150,8 @@ func (m *manyStarts) insert(ctx context.Context) (rest []int, err error) {
 	return m.read(ctx, rest)
 }
 
-// read compares the runs of the batch that exist with their starts. It returns the others.
-// Nothing that is compared ever changes, so that no lock is needed.
+// read compares those runs of the batch that exist with their starts. It returns the others. No
+// lock is necessary, because the compared values never change.
 func (m *manyStarts) read(ctx context.Context, runs []int) (rest []int, err error) {
 	keys := make([]storage.Key, len(runs))
 	for i, at := range runs {
@@ -175,7 +175,7 @@ func (m *manyStarts) read(ctx context.Context, runs []int) (rest []int, err erro
 	return rest, nil
 }
 
-// insertion returns the insertion of some runs without a parent and a budget.
+// insertion returns the insertion of some runs that have no parent and no budget.
 func (s *start) insertion(runs []runStart) (storage.Insertion, error) {
 	n := s.options.insertion(s.e.ns.Space, s.handler)
 	body := s.options.body()

@@ -38,7 +38,7 @@ func StartTx[In any](
 	if err := s.checkTx(id, tx, options); err != nil {
 		return err
 	}
-	s.options.budget = nil // of the handler: the first claim adds it
+	s.options.budget = nil // this may be the budget of the handler, which the first claim adds
 	r, err := s.run(ctx, id, &input)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func StartTx[In any](
 	return &ConflictError{[]string{id}}
 }
 
-// checkTx returns an error for a run that cannot be started in a transaction.
+// checkTx returns an error if a run cannot be started in a transaction of the program.
 func (s *start) checkTx(id string, tx storage.Transaction, options []RunOption) error {
 	switch {
 	case s.parent != nil:
@@ -67,7 +67,7 @@ func (s *start) checkTx(id string, tx storage.Transaction, options []RunOption) 
 	return nil
 }
 
-// insertTx creates a run in a transaction of the program, or returns the one that exists.
+// insertTx creates a run in a transaction of the program, or returns the existing one.
 func (s *start) insertTx(ctx context.Context, tx storage.Transaction, r runStart) (*existingRun, error) {
 	n, err := s.insertion([]runStart{r})
 	if err != nil {

@@ -59,22 +59,22 @@ func (c *runContext) CallStep(
 
 // A stepCall is one call of a step.
 type stepCall struct {
-	policy   *genapi.StepPolicy // in force when the call began
-	declared *genapi.StepPolicy // as the caller gave it
+	policy   *genapi.StepPolicy // the policy in force when the call began
+	declared *genapi.StepPolicy // the policy that the caller has passed
 	key      storage.Key
 	digest   string
 	fn       func(context.Context) (any, error)
-	first    *firstAttempt  // that has failed, and is not recorded yet, or nil
-	call     *retry.Call    // of the attempt that is executing
-	ledger   *ledger        // of the run, or of the unit
-	unit     *unitCall      // of a group, or nil
-	former   bool           // key has a name of StepPolicy.Formerly
+	first    *firstAttempt  // the first attempt if it has failed and is not recorded yet, or nil
+	call     *retry.Call    // the call of the attempt that is executing
+	ledger   *ledger        // the ledger of the run or of the unit
+	unit     *unitCall      // the unit of a group, or nil
+	former   bool           // key contains a name from StepPolicy.Formerly
 	reported bool           // EventChanged was reported
-	again    bool           // it was called in this execution before, and has returned
-	kept     record.Payload // the result, if nothing else is kept of the step
-	lapsed   bool           // the attempt was canceled, since another engine may repeat it
-	attempt  *attempt       // the latest one
-	pause    *pausing       // of a step that only waits, or nil
+	again    bool           // the step was called earlier in this execution, and has returned
+	kept     record.Payload // the result, if nothing else of the step is kept
+	lapsed   bool           // the attempt was canceled because another engine may repeat it
+	attempt  *attempt       // the latest attempt
+	pause    *pausing       // set for a step that only waits
 	returned bool           // the result is not recorded
 }
 
@@ -105,8 +105,8 @@ func (x *execution) newCall(
 	return c, err
 }
 
-// findFormer lets the call use the record under an older name, if there is one
-// and none under the present name.
+// findFormer lets the call use the record under an earlier name, if there is one and there is
+// none under the current name.
 func (x *execution) findFormer(ctx context.Context, c *stepCall, id genapi.StepID) error {
 	keys, ids := []storage.Key{c.key}, []string{c.key.ID}
 	for _, name := range c.policy.Formerly {
@@ -132,16 +132,16 @@ func (x *execution) findFormer(ctx context.Context, c *stepCall, id genapi.StepI
 	return nil
 }
 
-// A flight is the execution of a step that several callers may wait for.
+// A flight is the execution of a step for which several callers may wait.
 type flight struct {
 	done   chan struct{}
 	policy *genapi.StepPolicy
 	result *record.Payload
 	err    error
-	again  bool // the context of the caller that executed it has ended, others go on
+	again  bool // the context of the caller that executed it has ended, and other callers continue
 }
 
-// step returns the result of a step, which it executes if it has to.
+// step returns the result of a step. It executes the step if necessary.
 func (x *execution) step(ctx context.Context, c *stepCall) (*record.Payload, error) {
 	for {
 		f, recorded, err := x.join(c)
@@ -168,8 +168,8 @@ func (x *execution) step(ctx context.Context, c *stepCall) (*record.Payload, err
 	}
 }
 
-// join returns the recorded step, or the flight of another caller, or a flight
-// without a channel for the caller that has to execute the step.
+// join returns the recorded step, or the flight of another caller, or a flight without a
+// channel if the caller has to execute the step.
 func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -180,22 +180,21 @@ func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 	if f := x.flights[c.key.ID]; f != nil {
 		return f, nil, x.mistaken(c, f.policy.Function)
 	}
-	if c.first == nil { // or it is in, and its failure is recorded
+	if c.first == nil { // otherwise, it has already entered, and its failure is being recorded
 		if x.halted != nil {
 			return nil, nil, x.halted
 		}
-		x.gate.enter() // which is open until the execution is halted
+		x.gate.enter() // the gate is open until the execution is halted
 	}
 	c.ledger.calls(c.key.ID)
 	if c.ledger.pending[c.key.ID] && c.ledger.called[c.key.ID] == 0 {
-		c.ledger.called[c.key.ID] = storage.StatusOpen // whatever comes of this call
+		c.ledger.called[c.key.ID] = storage.StatusOpen // whatever the result of this call will be
 	}
 	x.flights[c.key.ID] = &flight{done: make(chan struct{}), policy: c.policy}
 	return &flight{}, nil, nil
 }
 
-// repeated returns the error for another call of a step that has returned its
-// result.
+// repeated returns the error for another call of a step that has already returned its result.
 func (x *execution) repeated(c *stepCall) error {
 	return fmt.Errorf("step %q of run %q: %w: tell its calls apart by their ids or durable.Scope, or set repeat: true",
 		c.key.ID, x.id, ErrRepeated)
@@ -233,7 +232,7 @@ func (x *execution) fly(ctx context.Context, c *stepCall) (result *record.Payloa
 	return result, err
 }
 
-// lead executes a step until it is finished, or the execution of its run ends.
+// lead executes a step until it is finished or the execution of its run ends.
 func (x *execution) lead(ctx context.Context, c *stepCall) (*record.Payload, error) {
 	next, err := x.begin(ctx, c)
 	if err == nil && next.kind == nextFinished && next.event.Kind == 0 {
@@ -271,7 +270,7 @@ func (x *execution) lead(ctx context.Context, c *stepCall) (*record.Payload, err
 	return nil, err
 }
 
-// recalled reports that nothing is executed.
+// recalled reports that a step returns its recorded result.
 func (x *execution) recalled(ctx context.Context, c *stepCall) {
 	x.e.ns.Event(
 		ctx, events.Event{Kind: events.EventRecalled, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence},
@@ -304,8 +303,8 @@ func (x *execution) answer(ctx context.Context, c *stepCall, f *finishedStep) (*
 	return f.body.Result, nil
 }
 
-// mistaken returns the error for a call of another function than the one that has
-// recorded the step, or nil.
+// mistaken returns the error for a call of a function other than the one that has recorded the
+// step, or nil.
 func (x *execution) mistaken(c *stepCall, recorded string) error {
 	s := c.policy
 	if recorded == s.Function || recorded == "" || c.former || slices.Contains(s.Formerly, recorded) {
@@ -314,8 +313,8 @@ func (x *execution) mistaken(c *stepCall, recorded string) error {
 	return &ChangedError{Run: x.id, Step: c.key.ID, Recorded: recorded, Called: s.Function}
 }
 
-// changed returns the error for a recorded step that is called with other
-// arguments, or reports it.
+// changed returns the error for a recorded step that is called with different arguments, or
+// only reports it.
 func (x *execution) changed(ctx context.Context, c *stepCall, f *finishedStep) error {
 	if err := x.mistaken(c, f.function); err != nil {
 		return err
@@ -334,8 +333,7 @@ func (x *execution) changed(ctx context.Context, c *stepCall, f *finishedStep) e
 	return &ChangedError{Run: x.id, Step: c.key.ID, Arguments: names}
 }
 
-// reportChange reports, once for each call, that a recorded step is called with
-// other arguments.
+// reportChange reports, once per call, that a recorded step is called with different arguments.
 func (x *execution) reportChange(ctx context.Context, c *stepCall) {
 	if !c.reported {
 		c.reported = true
@@ -357,8 +355,8 @@ func (x *execution) stepError(c *stepCall, body *record.Step) error {
 	return e
 }
 
-// wait waits before an attempt, or parks the run if that takes too long. now is
-// the time of the store from which d counts.
+// wait waits before an attempt, or parks the run if the wait is too long. now is the time of
+// the store from which d is measured.
 func (x *execution) wait(ctx context.Context, c *stepCall, d time.Duration, now time.Time) error {
 	deadline, limited := ctx.Deadline()
 	if limited && time.Until(deadline) <= d || c.policy.ParkAfter > 0 && d > c.policy.ParkAfter {
@@ -372,6 +370,6 @@ func (x *execution) wait(ctx context.Context, c *stepCall, d time.Duration, now 
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-x.stop:
-		return x.park(now.Add(d)) // this wait counts, if the others are parked
+		return x.park(now.Add(d)) // this wait continues if the others are parked
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/internal/record"
 )
 
-// This file has what a StepPolicy means, also where its fields are zero.
+// This file defines the meaning of the fields of a StepPolicy, including their defaults.
 
-// maxInterrupted is the number of interrupted attempts in a row after which a step is
-// exhausted. Deployments do not come close to it; an attempt that takes longer than
-// its context allows does not go on for ever.
+// maxInterrupted is the number of consecutive interrupted attempts after which a step is
+// exhausted. Deployments do not reach it. It ends a step whose attempts always take longer than
+// their context allows.
 const maxInterrupted = 100
 
-// maxSpread is the greatest default of StepPolicy.ResumeSpread.
+// maxSpread is the maximum default of StepPolicy.ResumeSpread.
 const maxSpread = 30 * time.Second
 
 func lostMax(s *genapi.StepPolicy) int {
@@ -36,7 +36,7 @@ func onLost(s *genapi.StepPolicy) genapi.OnLost {
 	return genapi.OnLostPause
 }
 
-// spreadOf returns the time over which overdue retries with a delay are spread.
+// spreadOf returns the time over which overdue retries with the given delay are spread.
 func spreadOf(s *genapi.StepPolicy, delay time.Duration) time.Duration {
 	switch {
 	case s.ResumeSpread < 0:
@@ -47,12 +47,12 @@ func spreadOf(s *genapi.StepPolicy, delay time.Duration) time.Duration {
 	return min(delay, maxSpread)
 }
 
-// startsRecorded reports whether the first attempt has a start record.
+// startsRecorded reports whether the start of the first attempt is recorded.
 func startsRecorded(s *genapi.StepPolicy) bool {
 	return s.Policy != nil && (s.Record == genapi.RecordAttempts || s.Breaker != nil)
 }
 
-// breakerName returns what messages call the breaker of the step.
+// breakerName returns the name of the step's breaker for messages.
 func breakerName(s *genapi.StepPolicy) string {
 	switch {
 	case s.Breaker != nil:
@@ -63,12 +63,12 @@ func breakerName(s *genapi.StepPolicy) string {
 	return record.NameBreaker("")
 }
 
-// patience returns how long a retry may be delayed without parking its run: a
-// run that is parked again each time it is due would never go on.
+// patience returns the time by which a retry may be delayed without parking its run. A run that
+// is parked each time it is due would never continue.
 func patience(ctx context.Context, s *genapi.StepPolicy) time.Duration {
 	d := time.Duration(math.MaxInt64)
 	if deadline, limited := ctx.Deadline(); limited {
-		d = time.Until(deadline) / 2 // the attempt needs some time, too
+		d = time.Until(deadline) / 2 // the attempt needs some of the time, too
 	}
 	if s.ParkAfter > 0 {
 		d = min(d, s.ParkAfter)

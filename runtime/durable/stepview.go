@@ -12,10 +12,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// This file has the records of a transaction about a step: how they are decoded,
-// and written again.
+// This file decodes and encodes the records of a transaction about a step.
 
-// A stepView is the records of one transaction about a step, decoded.
+// A stepView contains the decoded records of one transaction about a step.
 type stepView struct {
 	x   *execution
 	c   *stepCall
@@ -26,23 +25,23 @@ type stepView struct {
 	step    storage.Record
 	body    record.Step
 
-	count *budgetRecord       // of the run, or nil
-	group *unitBudget         // of the group, or nil
-	ratio *shared.RatioBudget // that processes share, or nil
+	count *budgetRecord       // the budget of the run, or nil
+	group *unitBudget         // the budget of the group, or nil
+	ratio *shared.RatioBudget // a budget that processes share, or nil
 
-	breaker *storage.Record // that engines share, or nil
+	breaker *storage.Record // a breaker that engines share, or nil
 	state   breaker.Snapshot
 	w       storage.Writes
 	event   events.Event
-	jobs    []job.Event // of the count budgets
+	jobs    []job.Event // events of the count budgets
 
-	recalled bool  // the step was abandoned, and is as it was before
+	recalled bool  // the step was abandoned, and is now in its earlier state
 	changed  error // another policy than before decides
-	policies bool  // the run has other ones now, or does not stand for the step any more
-	unfolded bool  // the run has stood for the step: see job.go
+	policies bool  // the policies of the run have changed, or it is no longer a job without a step record
+	unfolded bool  // the record of a job's step was created: see job.go
 }
 
-// keys returns the keys of the records that decisions about a step need: see view.
+// keys returns the keys of the records that decisions about a step require: see view.
 func (x *execution) keys(c *stepCall) []storage.Key {
 	keys := []storage.Key{x.e.ns.Key(storage.KindRun, x.id, ""), c.key}
 	if x.run.Budget {
@@ -100,8 +99,8 @@ func (x *execution) view(tx storage.Tx, c *stepCall) (v *stepView, err error) {
 	return v, err
 }
 
-// A runView is the run of an execution, as one of the latest transactions has read it:
-// what is decoded changes rarely.
+// A runView is the run of an execution, as read by one of the latest transactions. It is cached
+// because its decoded content rarely changes.
 type runView struct {
 	record storage.Record
 	body   record.Run
@@ -122,7 +121,7 @@ func (x *execution) openRun(r storage.Record) (record.Run, error) {
 // owned reports whether the execution still owns the run.
 func (v *stepView) owned() bool { return v.run.Owner == v.x.owner.id && v.run.Fence == v.x.fence }
 
-// next returns the answer for the state of the step.
+// next returns the answer for the current state of the step.
 func (v *stepView) next() next {
 	n := next{record: v.step, body: v.body, now: v.now, event: v.event, jobs: v.jobs, changed: v.changed}
 	switch {
@@ -131,9 +130,9 @@ func (v *stepView) next() next {
 	case record.Blocked(v.step.Status):
 		n.kind = nextBlocked
 	case v.step.Status == storage.StatusWaiting:
-		// A wait is never longer than it was decided, whatever the clock shows.
+		// A wait is never longer than was decided, whatever the clock shows.
 		n.kind, n.wait = nextWait, max(v.body.NextAt.Sub(v.now), 0)
-		if v.body.Delay > 0 || !v.body.Imported { // or its length is not known
+		if v.body.Delay > 0 || !v.body.Imported { // otherwise, its length is unknown
 			n.wait = min(n.wait, v.body.Delay)
 		}
 	default:
@@ -142,14 +141,14 @@ func (v *stepView) next() next {
 	return n
 }
 
-// repeat is next for a decision that was committed before.
+// repeat does the same as next, for a decision that was already committed.
 func (v *stepView) repeat() next {
 	n := v.next()
 	n.repeated = true
 	return n
 }
 
-// commit returns the writes of the decision, with the record of the step.
+// commit returns the writes of the decision, including the record of the step.
 func (v *stepView) commit() (storage.Writes, next, error) {
 	v.step.Fence = v.x.fence
 	if v.step.Bucket.IsZero() {
@@ -157,9 +156,9 @@ func (v *stepView) commit() (storage.Writes, next, error) {
 	}
 	err := record.EncodeStep(&v.step, &v.body)
 	v.w.Put = append(v.w.Put, v.step)
-	v.step.Version++ // as it is stored
+	v.step.Version++ // as it will be stored
 	if v.runBody.Recoveries > 0 || v.policies {
-		v.runBody.Recoveries = 0 // there is progress
+		v.runBody.Recoveries = 0 // there was progress
 		err = errors.Join(err, record.Encode(&v.run, &v.runBody))
 		v.w.Put = append(v.w.Put, v.run)
 	}

@@ -16,7 +16,7 @@ func Trace(t events.Tracer) Option {
 	}
 }
 
-// errPanicked ends a span whose function did not return.
+// errPanicked ends the span of a function that did not return.
 var errPanicked = errors.New("the function panicked or called runtime.Goexit")
 
 // startRun begins the span of an execution.

@@ -17,11 +17,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// This file has the decisions about the starts of attempts and about failures:
-// pure functions of records, the time of the store, and what was prepared before
-// the transaction.
+// This file contains the decisions on the starts and failures of attempts. They are pure
+// functions of records, the time of the store, and the data that was prepared before the
+// transaction.
 
-// decideStart decides about the start of an attempt.
+// decideStart decides on the start of an attempt.
 func (x *execution) decideStart(tx storage.Tx, c *stepCall, in *starting) (storage.Writes, next, error) {
 	v, err := x.view(tx, c)
 	if err != nil {
@@ -35,9 +35,9 @@ func (x *execution) decideStart(tx storage.Tx, c *stepCall, in *starting) (stora
 		return storage.Writes{}, next{}, ErrCanceled
 	case s.Open != nil && s.Open.Token == in.token: // the reply was lost
 		return storage.Writes{}, v.started(), nil
-	case s.Last == in.token: // the same, and there was no start
+	case s.Last == in.token: // the reply was lost, and the attempt was not started
 		return storage.Writes{}, v.repeat(), nil
-	case v.recalled && record.Blocked(v.step.Status): // an operator resolves what is recorded so
+	case v.recalled && record.Blocked(v.step.Status): // an operator resolves a step in this state
 		return v.commit()
 	case v.step.Version != 0 && (record.Finished(v.step.Status) || record.Blocked(v.step.Status)):
 		return storage.Writes{}, v.next(), nil
@@ -70,14 +70,14 @@ func (x *execution) decideStart(tx storage.Tx, c *stepCall, in *starting) (stora
 	return v.start(in)
 }
 
-// refuse returns the writes of a decision that there is no start.
+// refuse returns the writes of the decision not to start an attempt.
 func (v *stepView) refuse(in *starting) (storage.Writes, next, error) {
 	v.body.Last = in.token
 	return v.commit()
 }
 
-// differs returns the parameters with other arguments than recorded, where that is
-// an error.
+// differs returns the parameters whose arguments differ from the recorded ones, if such a
+// difference is an error.
 func (x *execution) differs(c *stepCall, s *record.Step) []string {
 	if c.policy.OnChanged != genapi.ChangedFail || s.Imported {
 		return nil
@@ -85,12 +85,12 @@ func (x *execution) differs(c *stepCall, s *record.Step) []string {
 	return record.OtherArguments(s.Arguments, c.digest)
 }
 
-// spread delays a retry that became due while nobody executed the run, so that
-// many of them do not start at once. The delay depends on the step alone, and is
-// the same after another crash. It is at most the patience of the caller.
+// spread delays a retry that became due while no process executed the run, so that many such
+// retries do not start at the same time. The delay depends only on the step, and is the same
+// after another crash. most is the maximum delay.
 func (v *stepView) spread(n *next, most time.Duration) bool {
 	if v.step.Fence == v.x.fence || v.body.NextAt.IsZero() {
-		return false // decided by this execution
+		return false // this execution has decided on the wait
 	}
 	d := min(spreadOf(v.c.policy, v.body.Delay), most)
 	if d <= 0 {
@@ -151,9 +151,9 @@ func (v *stepView) inputs(sample float64) retry.Inputs {
 	return retry.Inputs{Now: v.now, Sample: sample, Restored: v.step.Fence != v.x.fence, LostMax: lostMax(v.c.policy)}
 }
 
-// admit asks the breakers for permission: that of this process, which was asked
-// before the transaction, and the shared one. If one refuses, admit returns what
-// to decide about.
+// admit asks the breakers for permission: the breaker of this process, which was asked before
+// the transaction, and the shared breaker. If one of them refuses, admit returns the failure to
+// decide on.
 func (v *stepView) admit(in *starting) (*breaker.Permit, *retry.Failure, retry.Inputs, bool) {
 	if in.refused != nil {
 		inputs := in.inputs
@@ -176,7 +176,7 @@ func (v *stepView) admit(in *starting) (*breaker.Permit, *retry.Failure, retry.I
 	return &permit, nil, retry.Inputs{}, true
 }
 
-// sample gives the shared breaker the sample of the open attempt.
+// sample passes the outcome of the open attempt to the shared breaker.
 func (v *stepView) sample(outcome events.Outcome, f retry.Failure) {
 	if v.breaker == nil || v.body.Open == nil || v.body.Open.Permit == nil {
 		return
@@ -198,15 +198,15 @@ func (v *stepView) sample(outcome events.Outcome, f retry.Failure) {
 
 // putBreaker writes the shared breaker if it has changed.
 func (v *stepView) putBreaker() {
-	_ = record.PutBreaker(&v.w, *v.breaker, &v.state, v.now) // plain data: it has a form in JSON
+	_ = record.PutBreaker(&v.w, *v.breaker, &v.state, v.now) // plain data can always be encoded as JSON
 }
 
-// lose decides about an open attempt whose process has died.
+// lose decides on an open attempt whose process has died.
 func (v *stepView) lose(outcome events.Outcome, sample float64, correlation string) {
 	s := &v.body
 	open := s.Open
 	v.sample(outcome, retry.Failure{})
-	s.Open = nil // not Last: its end may still come, and is evidence
+	s.Open = nil // Last is kept: the end of the attempt may still arrive, and is evidence
 	if s.Correlation == "" {
 		s.Correlation = correlation
 	}
@@ -221,8 +221,8 @@ func (v *stepView) lose(outcome events.Outcome, sample float64, correlation stri
 	v.w.Add = append(v.w.Add, v.newEntry(s.Attempts, 0, body))
 }
 
-// doubt decides about a step whose last attempt may have taken effect: it was lost
-// or interrupted.
+// doubt decides on a step whose last attempt may have taken effect, because it was lost or
+// interrupted.
 func (v *stepView) doubt(outcome events.Outcome, sample float64, correlation string) {
 	s, interrupted := &v.body, outcome == events.OutcomeInterrupted
 	if interrupted {
@@ -252,15 +252,15 @@ func (v *stepView) doubt(outcome events.Outcome, sample float64, correlation str
 	v.event.Attempt = v.body.Attempts
 }
 
-// resume decides about an attempt that was interrupted, which is no failure: the
-// next one takes no grant, and no limit counts it. It waits as after a loss, so that
-// the steps of a process that has ended do not start at once.
+// resume decides on an attempt that was interrupted, which is not a failure. The next attempt
+// requires no grant, and no limit counts it. It waits as after a lost attempt, so that the
+// steps of a process that has ended do not all start at the same time.
 func (v *stepView) resume(sample float64, correlation string) {
 	s := &v.body
 	in := v.inputs(sample)
 	in.LostMax = 0
 	state, verdict := v.c.policy.Policy.Decide(s.Call, retry.Failure{Lost: true}, in)
-	if verdict.Reason != "" { // a limit of time, or the policy has changed
+	if verdict.Reason != "" { // a time limit, or the policy has changed
 		v.event = events.Event{Kind: events.EventExhausted}
 		v.exhaust(verdict.Reason, verdict.Escalate)
 		return
@@ -270,7 +270,7 @@ func (v *stepView) resume(sample float64, correlation string) {
 	v.step.Status, s.Delay, s.NextAt = storage.StatusWaiting, verdict.Wait, v.now.Add(verdict.Wait)
 }
 
-// decide decides about a failure: the step waits, or is exhausted.
+// decide decides on a failure: the step waits, or is exhausted.
 func (v *stepView) decide(f *retry.Failure, in retry.Inputs, refusal error, correlation string) retry.Verdict {
 	s := &v.body
 	if s.Correlation == "" {
@@ -297,14 +297,14 @@ func (v *stepView) decide(f *retry.Failure, in retry.Inputs, refusal error, corr
 		return verdict
 	}
 	if s.Refusal = nil; f.Refused && verdict.Refusal != (retry.Refusal{}) {
-		s.Refusal = &verdict.Refusal // by a breaker: a gate has none
+		s.Refusal = &verdict.Refusal // from a breaker; a gate does not set it
 	}
 	v.step.Status, s.Delay, s.NextAt = storage.StatusWaiting, verdict.Wait, v.now.Add(verdict.Wait)
 	return verdict
 }
 
-// refusals returns the error of a step that refusals have exhausted: the error of its
-// last attempt, if there was one, does not say why there was no other.
+// refusals returns the error of a step that was exhausted by refusals. The error of its last
+// attempt, if there was one, does not explain why there was no other attempt.
 func (v *stepView) refusals(f *retry.Failure) *record.Error {
 	e := &record.Error{Class: retry.ClassBreakerOpen, Text: "refused by " + breakerName(v.c.policy)}
 	if by, ok := errors.AsType[capacity.Refusal](f.Err); ok {
@@ -319,15 +319,15 @@ func (v *stepView) refusals(f *retry.Failure) *record.Error {
 	return e
 }
 
-// grant takes one retry from the budgets, once for each attempt: first from that
-// of the run, then from the shared ones.
+// grant deducts one retry from the budgets, once per attempt: first from the budget of the run,
+// and then from the shared budgets.
 func (v *stepView) grant(refusal error) error {
 	s := &v.body
 	if refusal != nil {
 		return refusal
 	}
 	if s.Grant == s.Attempts+1 {
-		return nil // taken before
+		return nil // already deducted
 	}
 	if v.count != nil {
 		if ev := v.count.refuses(v.step.Key.ID, s.Granted); ev != nil {
@@ -369,14 +369,14 @@ func reasonOf(err error) retry.Reason {
 func (v *stepView) exhaust(reason retry.Reason, escalate bool) {
 	s := &v.body
 	s.Reason, s.Ended, s.NextAt, s.Delay, s.Refusal = reason, v.now, time.Time{}, 0, nil
-	refused := reason == retry.ErrPermanent || reason == retry.ErrUnclassified // at an attempt that was left
+	refused := reason == retry.ErrPermanent || reason == retry.ErrUnclassified // attempts were left
 	s.Escalated = reason == retry.ErrEscalated || escalate && !refused ||
 		v.c.policy.OnExhausted == genapi.ExhaustedEscalate
 	v.event.Kind, v.event.Reason, v.event.Attempt = events.EventExhausted, reason, s.Attempts
 	switch on := v.c.policy.OnExhausted; {
 	case on == genapi.ExhaustedPause:
 		v.step.Status = storage.StatusPaused
-	case on == genapi.ExhaustedDeadLetter || !s.Dead.IsZero(): // requeued: it is one until it has succeeded
+	case on == genapi.ExhaustedDeadLetter || !s.Dead.IsZero(): // requeued: dead until it has succeeded
 		v.step.Status, s.Dead, v.event.Kind = storage.StatusDead, v.now, events.EventDeadLetter
 	default:
 		v.step.Status = storage.StatusFailed

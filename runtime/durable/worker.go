@@ -71,7 +71,7 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 		}
 		return err
 	}
-	// The runs outlive ctx by the time for draining.
+	// The runs may continue after ctx has ended, for the time that draining takes.
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	w := &worker{
@@ -98,22 +98,22 @@ type worker struct {
 	e        *Engine
 	options  workOptions
 	listener *namespace.Listener
-	inner    context.Context // of the runs
-	slots    chan struct{}   // one for each run that is executed
-	owned    chan struct{}   // one for each run whose end is not yet recorded
+	inner    context.Context // the context of the runs
+	slots    chan struct{}   // contains an element for each run that is executed
+	owned    chan struct{}   // contains an element for each run whose end is not yet recorded
 	running  sync.WaitGroup
 
-	turn       int                  // of the handlers: which of them is the first
-	looked     time.Time            // for orphans
-	decided    time.Time            // when a decision about all that is due was last asked for
-	swept      map[string]time.Time // dead owners without a run for this worker, and when that was
+	turn       int                  // index of the handler that is first in the current turn
+	looked     time.Time            // when orphans were last searched
+	decided    time.Time            // when a decision on all due runs was last requested
+	swept      map[string]time.Time // dead owners without a run for this worker, and when that was found
 	schedules  map[*periodic]scheduleView
-	later      map[string]time.Time // handlers whose rate lets no run start before
-	unreadable map[string]bool      // runs that a newer version has written, and that were reported
+	later      map[string]time.Time // handlers whose rate allows no start before the given time
+	unreadable map[string]bool      // runs written by a newer version that were already reported
 }
 
-// idlePause is the least time between a claim that has found nothing and the next
-// one: a notification reaches many workers.
+// idlePause is the minimum time between a claim that has found nothing and the next one,
+// because a notification reaches many workers.
 const idlePause = 10 * time.Millisecond
 
 // work claims runs until ctx ends.
@@ -135,11 +135,11 @@ func (w *worker) work(ctx context.Context) error {
 	return nil
 }
 
-// claim starts the runs of periods, and the execution of runs, as many as there is
-// room for. It reports whether there were none although there is room. A period that
-// cannot be started, as for an input that has no encoding, keeps no other run waiting.
+// claim starts the runs of periods, and then claims and starts as many runs as the worker has
+// room for. It reports whether there were no runs although there is room. If a period cannot be
+// started, for example because its input cannot be encoded, other runs are not delayed.
 func (w *worker) claim(ctx context.Context) (idle bool, err error) {
-	// A renewal may wait for the claim.
+	// A renewal may have to wait for the claim.
 	ctx, cancel := context.WithTimeout(ctx, w.e.ns.Lease/3)
 	defer cancel()
 	owner, err := w.e.ensureOwner(ctx)
@@ -176,7 +176,7 @@ func (w *worker) claimRuns(ctx context.Context, owner *owner) (idle bool, err er
 			break
 		}
 	}
-	if errors.Is(err, storage.ErrUnknown) { // runs may have been claimed that are not executed
+	if errors.Is(err, storage.ErrUnknown) { // runs that are not executed may have been claimed
 		err = errors.Join(err, owner.reconcile(ctx))
 	}
 	return !found, err
@@ -186,15 +186,15 @@ func (w *worker) free() int {
 	return min(cap(w.slots)-len(w.slots), cap(w.owned)-len(w.owned))
 }
 
-// handlers returns the handlers of the engine, another one first in each turn.
+// handlers returns the handlers of the engine, and begins with a different one in each turn.
 func (w *worker) handlers() []string {
 	names := w.e.handlerKeys()
 	w.turn = (w.turn + 1) % len(names)
 	return slices.Concat(names[w.turn:], names[:w.turn])
 }
 
-// query returns the query for the runs of some handlers. Those that cannot be
-// read take no room.
+// query returns the query for the runs of some handlers. It adds room for the runs that cannot
+// be read.
 func (w *worker) query(limit int, handlers ...string) storage.Query {
 	return storage.Query{
 		Kind: storage.KindRun, Space: w.e.ns.Space, Handlers: handlers, Status: []storage.Status{
@@ -204,8 +204,8 @@ func (w *worker) query(limit int, handlers ...string) storage.Query {
 	}
 }
 
-// claimDue claims runs that are due: an equal share of each handler. It returns
-// the handlers that may have more.
+// claimDue claims runs that are due, an equal share for each handler. It returns the handlers
+// that may have more.
 func (w *worker) claimDue(ctx context.Context, o *owner, handlers []string) (rest []string, found bool, err error) {
 	handlers, room, limiting, err := w.unlimited(ctx, o, handlers)
 	if err != nil || len(handlers) == 0 {
@@ -275,8 +275,8 @@ func (w *worker) claimOrphans(ctx context.Context, o *owner, handlers []string) 
 	return found, nil
 }
 
-// deadOwners returns the owners whose leases have ended, or whose processes the
-// store knows to be dead.
+// deadOwners returns the owners whose leases have ended, or whose processes are dead according
+// to the store.
 func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claimRequest, err error) {
 	live, knows := e.ns.Store.(storage.Liveness)
 	now := o.now()
@@ -285,7 +285,7 @@ func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claimRequest,
 		c := claimRequest{orphans: r.Key, dead: knows && live.Dead(r.Key.ID)}
 		switch {
 		case r.Key.ID == o.id || err != nil:
-		case c.dead, !b.Until.After(now), b.Until.After(now.Add(b.Lease)): // its clock was set back
+		case c.dead, !b.Until.After(now), b.Until.After(now.Add(b.Lease)): // the clock was set back
 			dead = append(dead, c)
 		}
 		return nil
@@ -293,8 +293,8 @@ func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claimRequest,
 	return dead, err
 }
 
-// claimSelected claims some of the runs that queries select, in one transaction, and starts
-// their executions. One that cannot be started does not keep it from the others.
+// claimSelected claims some of the runs that the queries select, in one transaction, and starts
+// their executions. If one run cannot be started, the others still are.
 func (w *worker) claimSelected(
 	ctx context.Context, o *owner, c *claimRequest, queries []storage.Query,
 ) (t claimResult, err error) {
@@ -343,14 +343,14 @@ func (w *worker) claimSelected(
 // start starts the execution of a run that was claimed.
 func (w *worker) start(o *owner, gaps uint64, r claimedRun) error {
 	x, err := w.e.activate(w.inner, r.key.Run, o)
-	if err != nil { // the engine is closed, or has just begun to execute it: the next renewal releases it
+	if err != nil { // the engine is closed, or has just begun to execute the run; the next renewal releases it
 		return err
 	}
 	x.gaps.Store(gaps)
 	x.handler = r.handler
-	x.known = r.record // that transaction has no other writes
+	x.known = r.record // the transaction of the claim does not write the record again
 	x.setClaim(w.inner, &r.claim)
-	w.slots <- struct{}{} // the goroutine of Work alone takes them
+	w.slots <- struct{}{} // only the goroutine of Work adds elements
 	w.owned <- struct{}{}
 	release := func(c chan struct{}) {
 		<-c
@@ -366,8 +366,8 @@ func (w *worker) start(o *owner, gaps uint64, r claimedRun) error {
 	return nil
 }
 
-// execute executes a run that was claimed. It calls returned when its function has
-// returned, before the end is recorded.
+// execute executes a run that was claimed. It calls returned after the run's function has
+// returned, and before the end is recorded.
 func (w *worker) execute(x *execution, returned func()) {
 	e := w.e
 	e.mu.Lock()
@@ -384,7 +384,8 @@ func (w *worker) execute(x *execution, returned func()) {
 		err = x.load(x.ctx)
 	}
 	if err != nil {
-		// Not at once: the store has just failed.
+		// The store has just failed, and x.ctx may have ended: release the run within the grace
+		// period.
 		ctx, cancel := namespace.WithGrace(x.ctx)
 		defer cancel()
 		err = errors.Join(err, e.releaseRun(ctx, e.ns.Key(storage.KindRun, x.id, ""), x.owner.id, x.fence))

@@ -10,15 +10,15 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
-// limiting is what a claim knows of the limits of its handlers.
+// limiting contains what a claim knows about the limits of its handlers.
 type limiting struct {
-	handlers map[string]record.Limits // that have some
-	keys     []storage.Key            // of their records, each once
-	free     map[record.Slot]bool     // slots whose claims have ended: they never count again
+	handlers map[string]record.Limits // the handlers with limits
+	keys     []storage.Key            // the keys of their records, without duplicates
+	free     map[record.Slot]bool     // slots whose claims have ended, and that never count again
 }
 
-// limiting returns the limits of some handlers, with the bodies of their records as
-// they were read. It asks the store only if there are limits.
+// limiting returns the limits of the given handlers, and the bodies of their records as read.
+// It reads the store only if there are limits.
 func (w *worker) limiting(
 	ctx context.Context, o *owner, handlers []string,
 ) (l limiting, bodies map[storage.Key]record.Limit, err error) {
@@ -66,8 +66,8 @@ func (w *worker) limiting(
 	return l, bodies, err
 }
 
-// unlimited returns the handlers among some whose runs may start now, with how many of
-// them if there is a limit.
+// unlimited returns those of the given handlers whose runs may start now. For handlers with a
+// limit, it also returns the number of runs that may start.
 func (w *worker) unlimited(
 	ctx context.Context, o *owner, handlers []string,
 ) (rest []string, room map[string]int, l limiting, err error) {
@@ -96,15 +96,15 @@ func (w *worker) unlimited(
 	return rest, room, l, nil
 }
 
-// sleepUntil notes that the rate of a handler lets no run start for some time.
+// sleepUntil records that the rate of a handler allows no start for some time.
 func (w *worker) sleepUntil(handler string, wait time.Duration) {
 	if wait > 0 {
 		w.later[handler] = time.Now().Add(wait)
 	}
 }
 
-// patience is how long a worker waits before it claims again: its poll, or less if the
-// rate of a handler lets a run start before.
+// patience returns how long a worker waits before its next claim. That is the poll interval, or
+// less if the rate of a handler allows a start earlier.
 func (w *worker) patience() time.Duration {
 	d := w.options.poll
 	for _, at := range w.later {
