@@ -11,11 +11,11 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// A group is a number of processes that call services: the processes of a load, or the
-// instances of a service. Each process has one breaker, one budget and so on for each name.
+// A group is a set of processes that call services: the processes of a load, or the instances
+// of a service. Each process has one breaker, one budget and so on for each name.
 type group struct {
 	engine    *engine
-	stores    *group // with what all processes share
+	stores    *group // the models that all processes share
 	processes int
 
 	breakers  shelf[breaker.Policy, *breaker.Model]
@@ -25,8 +25,8 @@ type group struct {
 	throttles shelf[capacity.ThrottlePolicy, *throttle]
 }
 
-// newGroup returns a group that has nothing yet. The engine does not know the group of the
-// stores, whose stores is nil.
+// newGroup returns an empty group. The group with the models that all processes share has no
+// stores itself, and is not one of the engine's groups.
 func newGroup(e *engine, stores *group, processes int) *group {
 	g := &group{engine: e, stores: stores, processes: processes}
 	g.breakers.make, g.budgets.make = breaker.NewModel, budget.NewAt
@@ -37,8 +37,8 @@ func newGroup(e *engine, stores *group, processes int) *group {
 	return g
 }
 
-// reset gives each process breakers that are closed, budgets that are full, and limits
-// without any attempt in progress.
+// reset gives each process closed breakers, full budgets, and limits without any attempt in
+// progress.
 func (g *group) reset() {
 	now := g.engine.time()
 	g.breakers.reset(g.processes, now)
@@ -48,13 +48,14 @@ func (g *group) reset() {
 	g.throttles.reset(g.processes, now)
 }
 
-// A part refers to something that a process has.
+// A part refers to a model of a process, such as a breaker.
 type part struct {
-	group *group // nil: there is none
-	place int    // in the models of a process
+	group *group // nil: there is no such part
+	place int    // index in the models of a process
 }
 
-// process returns the number of a process among those that have the part.
+// process returns the number of the process whose model is used. It is 0 if all processes share
+// the model.
 func (p part) process(process uint32) uint32 {
 	if p.group.processes == 1 {
 		return 0
@@ -62,8 +63,8 @@ func (p part) process(process uint32) uint32 {
 	return process
 }
 
-// join gives the processes of the group, or the store that all processes share, what a
-// client needs, unless they have it, and sets the parts of the route.
+// join adds the models that a client needs to the processes of the group, or to the store that
+// all processes share, unless they already exist. It sets the parts of the route.
 func (g *group) join(r *route, c *Client) {
 	at := func(store bool) *group {
 		if store {
@@ -91,7 +92,7 @@ func (g *group) join(r *route, c *Client) {
 	}
 }
 
-// A route is a target of a load or service: all of its calls are under one policy.
+// A route is a target of a load or service. All of its calls are made under the same policy.
 type route struct {
 	engine *engine
 	index  uint32
@@ -104,7 +105,7 @@ type route struct {
 	breaker, budget, limiter, rate, throttle part
 
 	seconds   []RouteSecond
-	durations histogram // of the calls that succeeded in this second
+	durations histogram // durations of the calls that succeeded in the current second
 	reasons   map[retry.Reason]int
 }
 
@@ -124,24 +125,24 @@ func (r *route) budgetOf(process uint32) *budget.Budget {
 	return nil
 }
 
-// A call is one call under a policy: the loop of a generated wrapper. Its methods take
-// its place in the slab.
+// A call is one call under a policy, like the loop of a generated wrapper. Its methods take its
+// place in the slab as an argument.
 type call struct {
 	state   retry.CallState
 	permit  breaker.Permit
 	route   *route
-	answer  error // that the attempt will get
+	answer  error // the answer that the attempt will get
 	begun   int64
 	entered int64 // when the attempt that is running was admitted
 	waits   place
-	rate    *rate // for whose turn the call waits, or whose slot it has, or nil
+	rate    *rate // the rate for whose turn the call waits, or whose slot it has; or nil
 	slot    time.Time
-	limiter *limiter // whose permit the call has or waits for, or nil
+	limiter *limiter // the limiter whose permit the call waits for or has; or nil
 	process uint32
-	gen     uint32 // of the attempt or wait that is in progress
-	request uint32 // of the attempt that is running, or 0
-	parent  uint32 // the request that makes the call, or 0: a load does
-	sibling uint32 // the next call of the parent that is in progress, or 0
+	gen     uint32 // generation of the attempt or wait in progress
+	request uint32 // the request of the running attempt, or 0
+	parent  uint32 // the request that makes the call, or 0 if a load makes it
+	sibling uint32 // the next call in progress of the same parent, or 0
 }
 
 // call begins a call, and returns its place. parent is the request that makes it, or 0.
@@ -155,8 +156,8 @@ func (r *route) call(process, parent uint32) uint32 {
 // now returns the counts of the current second.
 func (r *route) now() *RouteSecond { return &r.seconds[r.engine.second] }
 
-// admit makes the next attempt if all that guards the service admits it. The steps are
-// those of a wrapper, in the same order: see retry.Call.
+// admit makes the next attempt if everything that protects the service admits it. The steps and
+// their order are the same as in a wrapper: see retry.Call.
 func (c *call) admit(i uint32) {
 	r := c.route
 	if !r.gated() {
@@ -174,14 +175,14 @@ func (c *call) admit(i uint32) {
 	c.enter(i)
 }
 
-// start sets the deadline of the call, once.
+// start sets the deadline of the call, unless it is already set.
 func (c *call) start(now time.Time) {
 	if p := &c.route.client.Policy; c.state.Deadline.IsZero() && p.Timeout > 0 {
 		c.state.Deadline = now.Add(p.Timeout)
 	}
 }
 
-// attempt sends a request, and sets the limit of the attempt.
+// attempt sends a request, and sets the time limit of the attempt.
 func (c *call) attempt(i uint32) {
 	r, e := c.route, c.route.engine
 	now, p := e.time(), &r.client.Policy
@@ -210,13 +211,14 @@ func (c *call) attempt(i uint32) {
 	}
 }
 
-// expire ends the attempt at its limit. The service may go on with the request.
+// expire ends the attempt when its time limit has passed. The service may continue to serve the
+// request.
 func (c *call) expire(i uint32) {
 	c.hangUp()
 	c.attemptEnds(i, context.DeadlineExceeded)
 }
 
-// hangUp ends the wait for the request. The service may notice that.
+// hangUp stops waiting for the request. The service may notice this.
 func (c *call) hangUp() {
 	if c.request != 0 {
 		request := c.request
@@ -245,7 +247,7 @@ func (c *call) attemptEnds(i uint32, err error) {
 	c.fails(i, &retry.Failure{Err: err})
 }
 
-// fails asks the policy what follows a failure, and then the budget.
+// fails asks the policy, and then the budget, what follows a failure.
 func (c *call) fails(i uint32, f *retry.Failure) {
 	r, e := c.route, c.route.engine
 	p, now := &r.client.Policy, e.time()
@@ -279,7 +281,7 @@ func (c *call) fails(i uint32, f *retry.Failure) {
 	e.after(int64(verdict.Wait), retries, i, c.gen)
 }
 
-// end ends the call: with the reason of a failure, or "".
+// end ends the call. reason is why the call failed, or "".
 func (c *call) end(i uint32, reason retry.Reason) {
 	r, e := c.route, c.route.engine
 	if e.observe != nil {
@@ -302,7 +304,7 @@ func (c *call) end(i uint32, reason retry.Reason) {
 	e.loads[r.loadOf()].callEnds()
 }
 
-// cancel ends the call because the request that makes it has been abandoned.
+// cancel ends the call because the request that makes it was abandoned.
 func (c *call) cancel(i uint32) {
 	switch {
 	case c.waits != nowhere:
@@ -327,8 +329,8 @@ func (c *call) free(i uint32) {
 	c.route.engine.calls.release(i)
 }
 
-// shares returns the share of the processes whose breaker is not closed, and the tokens
-// that are left in budgets, as a share of full ones.
+// shares returns the share of the processes whose breaker is not closed, and the remaining
+// tokens as a share of full budgets.
 func (r *route) shares(now time.Time) (open, tokens float64) {
 	n := r.group.processes
 	for process := range n {

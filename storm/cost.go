@@ -13,7 +13,7 @@ type Cost struct {
 	Bytes int64
 }
 
-// The figures of BenchmarkStorm, from which costs are estimated.
+// The measurements of BenchmarkStorm from which costs are estimated.
 const (
 	eventTime       = 600 * time.Nanosecond
 	eventsOfAttempt = 3
@@ -31,7 +31,7 @@ func (s *System) Cost(o Options) Cost {
 			waiting += float64(l.Users)
 		}
 	}
-	each := make([]float64, len(rates)) // attempts for each call, at worst
+	each := make([]float64, len(rates)) // attempts per call, in the worst case
 	targets := s.targets()
 	for _, t := range targets {
 		i := s.index(t.Service)

@@ -48,7 +48,7 @@ func ClientOf(f *policy.File, name string) (Client, bool) {
 	return c, true
 }
 
-// addLimits adds what limits the attempts of a policy.
+// addLimits adds the limits on the attempts of a policy.
 func (c *Client) addLimits(f *policy.File, p *policy.Policy) {
 	assume := func(what, name string, from policy.Symbol) bool {
 		if from.Name != "" {
@@ -89,8 +89,8 @@ func Preview(c Client, parallel int) (*Result, error) {
 	return Simulate(Default(c)[0], Options{Seeds: 3, Parallel: parallel, MaxEvents: previewEvents})
 }
 
-// withClasses returns the classes of a policy with a test for the failures of a service
-// of that class.
+// withClasses returns the classes of a policy. It adds a test to each class, which matches the
+// simulated failures of that class.
 func withClasses(classes []retry.ErrorClass) []retry.ErrorClass {
 	list := slices.Clone(classes)
 	for i := range list {
@@ -103,9 +103,9 @@ func withClasses(classes []retry.ErrorClass) []retry.ErrorClass {
 	return list
 }
 
-// The default storm at an attempt timeout of a second: 800 calls per second from 20
-// processes to a service with 100 workers and 100 ms for each request, which are 80 %
-// busy. It is the one with which the examples of the literature begin.
+// The default storm for an attempt timeout of one second: 20 processes make 800 calls per
+// second to a service with 100 workers. A request takes 100 ms, so the workers are 80 % busy.
+// The examples in the literature begin with this setup.
 const (
 	defaultWorkers = 100
 	defaultBusy    = 0.8
@@ -140,8 +140,8 @@ func Default(c Client) []*System {
 	mean := max(limit/10, time.Millisecond)
 	service := Service{Name: "service", Workers: defaultWorkers, Time: ExponentialTime(mean), Queue: Unlimited}
 	if limit < time.Second {
-		// As many requests per second as at a second, as long as enough workers serve them
-		// that the queue does not fluctuate on its own.
+		// Serve as many requests per second as with a timeout of one second, as long as there
+		// are enough workers that the queue does not fluctuate on its own.
 		service.Workers = int(max(defaultWorkers*limit/time.Second, defaultWorkers/10))
 	}
 	rate := defaultBusy * service.Capacity()
@@ -160,7 +160,7 @@ func Default(c Client) []*System {
 	}
 }
 
-// after returns how long the default storm goes on after its event: long enough for the
+// after returns how long the default storm continues after its event: long enough for the
 // longest waits of the policy, but not too long to simulate.
 func after(p *retry.Policy, unit float64) time.Duration {
 	var waits time.Duration
@@ -172,7 +172,7 @@ func after(p *retry.Policy, unit float64) time.Duration {
 	return max(least, min(3*least, 3*waits))
 }
 
-// retriedClass returns a class of errors that the policy retries, the usual ones first.
+// retriedClass returns a class of errors that the policy retries. It prefers the usual classes.
 func retriedClass(p *retry.Policy) retry.Class {
 	list := []retry.Class{retry.ClassServerError, retry.ClassNetwork, retry.ClassRateLimit, retry.ClassTimeout}
 	for _, c := range p.Classes {

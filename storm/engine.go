@@ -10,11 +10,11 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// answerTime is how long an answer takes that needs no worker: a refusal.
+// answerTime is the time of an answer that needs no worker, which is a refusal.
 const answerTime = int64(time.Millisecond)
 
-// maxInProgress is the number of calls and requests at a time at which a run is stopped. They
-// take about 2 GB.
+// maxInProgress is the number of simultaneous calls and requests at which a run is stopped.
+// They use about 2 GB of memory.
 const maxInProgress = 10_000_000
 
 // An engine executes one system once.
@@ -29,21 +29,22 @@ type engine struct {
 	loads    []*load
 	routes   []*route
 	groups   []*group
-	second   int // the current one
+	second   int // the current second
 
 	seed    uint64
-	jitters map[string]*rand.Rand // of delays, by the names of caller and callee
+	jitters map[string]*rand.Rand // random sources of delays, by the names of caller and callee
 
-	events int // that were executed
-	limit  int // of events
-	most   int // calls and requests at a time
+	events int // number of executed entries
+	limit  int // maximum number of events
+	most   int // maximum number of simultaneous calls and requests
 
-	made, ended int // requests, for the test of conservation
+	made, ended int // numbers of requests, for a test that none is lost
 
 	observe func(c *call, what string) // for tests: called at each attempt and end of a call; or nil
 }
 
-// newEngine prepares a system, which must be valid, as [Default] and [Read] return them.
+// newEngine prepares the simulation of a system, which must be valid, like those that [Default]
+// and [Read] return.
 func newEngine(sys *System, seed uint64) *engine {
 	e := &engine{
 		sys: sys, base: time.Unix(1_000_000_000, 0).UTC(), limit: math.MaxInt, most: maxInProgress,
@@ -86,8 +87,8 @@ func newEngine(sys *System, seed uint64) *engine {
 	return e
 }
 
-// stream returns a random source that depends on the seed and a name: what one part of
-// the system draws does not change with what others draw.
+// stream returns a random source that depends on the seed and a name. The random numbers of one
+// part of the system therefore do not depend on other parts.
 func stream(seed uint64, name string) *rand.Rand {
 	hash := uint64(14695981039346656037) // FNV-1a
 	for _, c := range []byte(name) {
@@ -96,7 +97,7 @@ func stream(seed uint64, name string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, hash))
 }
 
-// route returns the route from a load or service with a name to a target.
+// route returns the route from the load or service with the given name to a target.
 func (e *engine) route(from string, t *Target, to *service, g *group) *route {
 	r := &route{
 		engine: e, from: from, to: to, client: &t.Client, group: g, seconds: make([]RouteSecond, e.sys.seconds()),
@@ -107,8 +108,8 @@ func (e *engine) route(from string, t *Target, to *service, g *group) *route {
 	return r
 }
 
-// jitter returns the random source of the delays between a caller and a callee. Several
-// routes may have the same, so that each draws other values.
+// jitter returns the random source for the delays between a caller and a callee. Several routes
+// may share it, so that they draw different values.
 func (e *engine) jitter(from, to string) *rand.Rand {
 	name := from + " " + to
 	if e.jitters[name] == nil {
@@ -125,13 +126,13 @@ func (s *System) seconds() int {
 // time returns the time of the simulation.
 func (e *engine) time() time.Time { return e.base.Add(time.Duration(e.now)) }
 
-// after pushes an entry that is due after d nanoseconds. A time that has no number is after
-// the end of every simulation.
+// after pushes an entry that is due in d nanoseconds. A time that overflows is after the end of
+// every simulation.
 func (e *engine) after(d int64, k kind, ref, gen uint32) {
 	e.heap.push(e.now+min(max(d, 0), math.MaxInt64-e.now), k, ref, gen)
 }
 
-// nanoseconds converts seconds, at most to the greatest duration.
+// nanoseconds converts seconds to nanoseconds. The result is limited to the maximum duration.
 func nanoseconds(seconds float64) int64 {
 	if ns := seconds * 1e9; ns < math.MaxInt64 {
 		return int64(ns)
@@ -139,8 +140,9 @@ func nanoseconds(seconds float64) int64 {
 	return math.MaxInt64
 }
 
-// run executes the system. It reports each second that has ended to progress, unless that
-// is nil, and returns an error if there are more events, or calls at a time, than the limits.
+// run executes the system. If progress is not nil, run calls it after each simulated second. It
+// returns an error if the number of events, or of simultaneous calls and requests, exceeds its
+// limit.
 func (e *engine) run(progress func(second int)) error {
 	for i := range e.sys.Events {
 		e.heap.push(int64(e.sys.Events[i].At), changes, 0, 0)
@@ -220,7 +222,7 @@ func (e *engine) execute(next entry) {
 	}
 }
 
-// conditions are what the events do to a service at a time.
+// conditions are the effects of the current events on a service.
 type conditions struct {
 	capacity, slowness float64
 	errors             float64
@@ -250,7 +252,7 @@ func (e *engine) change() {
 	}
 }
 
-// conditions returns the conditions of the service with a name.
+// conditions returns the conditions of the service with the given name.
 func (e *engine) conditions(name string, now time.Duration) conditions {
 	c := conditions{capacity: 1, slowness: 1}
 	for i := range e.sys.Events {
@@ -286,7 +288,7 @@ func (e *engine) restart(v *Event) {
 	}
 }
 
-// A failure is the error of an attempt that a service has answered with.
+// A failure is the error of an attempt that a service has answered.
 type failure struct {
 	class  retry.Class
 	status int // HTTP status, or 0
@@ -297,19 +299,19 @@ func (f *failure) Error() string {
 	if f.status != 0 {
 		return fmt.Sprintf("the service answered with status %d", f.status)
 	}
-	return "the service failed" // with words that no class matches
+	return "the service failed" // these words match no class
 }
 
 // StatusCode returns the HTTP status, which package retry reads.
 func (f *failure) StatusCode() int { return f.status }
 
-// Is reports whether the failure is what package net would return for its class.
+// Is reports whether target is the error that package net would return for the failure's class.
 func (f *failure) Is(target error) bool {
 	return f.class == retry.ClassNetwork && target == syscall.ECONNREFUSED
 }
 
-// Unwrap returns the error of the operating system for a failure of the network, which
-// package retry knows.
+// Unwrap returns the operating system's error for a network failure, which package retry
+// recognizes.
 func (f *failure) Unwrap() error {
 	if f.class == retry.ClassNetwork {
 		return syscall.ECONNREFUSED
@@ -332,7 +334,7 @@ func failureOf(class retry.Class) error {
 	return f
 }
 
-// A timeoutFailure is a failure with a method that says that it is a timeout.
+// A timeoutFailure is a failure that reports that it is a timeout.
 type timeoutFailure struct{ *failure }
 
 // Timeout reports true.

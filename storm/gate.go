@@ -7,16 +7,17 @@ import (
 	"github.com/retrygen/retrygen/runtime/capacity"
 )
 
-// A shelf has one model for each name and process: breakers, budgets, or what limits
+// A shelf holds one model per name and process. The models are breakers, budgets or limits on
 // attempts.
 type shelf[P, M any] struct {
 	make     func(P, time.Time) M
 	names    []string
 	policies []P
-	models   []M // of all names, process by process
+	models   []M // the models of all names, process by process
 }
 
-// join returns the place of the model with a name in the models of a process.
+// join returns the index of the model with the given name in the models of a process, and adds
+// the model if necessary.
 func (s *shelf[P, M]) join(name string, p P) int {
 	for i, known := range s.names {
 		if known == name {
@@ -27,7 +28,7 @@ func (s *shelf[P, M]) join(name string, p P) int {
 	return len(s.names) - 1
 }
 
-// reset makes new models for each process.
+// reset creates new models for each process.
 func (s *shelf[P, M]) reset(processes int, now time.Time) {
 	s.models = s.models[:0]
 	for range processes {
@@ -37,12 +38,12 @@ func (s *shelf[P, M]) reset(processes int, now time.Time) {
 	}
 }
 
-// of returns the model of a process at a place.
+// of returns the model of a process at an index.
 func (s *shelf[P, M]) of(process uint32, place int) M {
 	return s.models[int(process)*len(s.names)+place]
 }
 
-// A rate is a rate limit of a process, as [capacity.Rate] is one.
+// A rate simulates the rate limit of a process, as [capacity.Rate] does.
 type rate struct {
 	policy   capacity.RatePolicy
 	interval time.Duration
@@ -54,7 +55,7 @@ func newRate(p capacity.RatePolicy, _ time.Time) *rate {
 	return &rate{policy: p.Effective(), interval: p.Interval()}
 }
 
-// take takes a slot, or returns how long it takes until one is free.
+// take takes a slot. If none is free, it returns the time until one is.
 func (r *rate) take(now time.Time) (wait time.Duration) {
 	state, wait := r.policy.Take(r.state, now)
 	if wait == 0 {
@@ -63,7 +64,7 @@ func (r *rate) take(now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// grant gives the slots that are free to those who wait.
+// grant gives free slots to the waiting calls.
 func (r *rate) grant(e *engine) {
 	for w, ok := r.first(e); ok; w, ok = r.first(e) {
 		if wait := r.take(e.time()); wait > 0 {
@@ -75,7 +76,7 @@ func (r *rate) grant(e *engine) {
 	}
 }
 
-// giveBack returns a slot that is not used. If a later one was taken, it is spent.
+// giveBack returns an unused slot. If a later slot was taken in the meantime, the slot is lost.
 func (r *rate) giveBack(e *engine, slot time.Time) {
 	if r.state.Equal(slot) {
 		r.state = slot.Add(-r.interval)
@@ -83,13 +84,13 @@ func (r *rate) giveBack(e *engine, slot time.Time) {
 	}
 }
 
-// A line has the calls that wait, the oldest first.
+// A line holds the waiting calls, oldest first.
 type line struct {
-	waiters []waiter // those that have given up as well
-	queued  int      // those that have not
+	waiters []waiter // also contains calls that no longer wait
+	queued  int      // number of calls that still wait
 }
 
-// A waiter is a call that waits, at a generation.
+// A waiter is a call that waits, with its generation.
 type waiter struct{ call, gen uint32 }
 
 // push appends a call.
@@ -98,7 +99,7 @@ func (l *line) push(call, gen uint32) {
 	l.queued++
 }
 
-// first returns the first call that has not given up.
+// first returns the first call that still waits.
 func (l *line) first(e *engine) (w waiter, ok bool) {
 	for len(l.waiters) > 0 {
 		if w = l.waiters[0]; e.calls.at(w.call).gen == w.gen {
@@ -109,7 +110,7 @@ func (l *line) first(e *engine) (w waiter, ok bool) {
 	return w, false
 }
 
-// pop removes the first call, which has not given up, and returns it.
+// pop removes and returns the first call, which must still wait.
 func (l *line) pop(e *engine) *call {
 	c := e.calls.at(l.waiters[0].call)
 	l.waiters = l.waiters[1:]
@@ -128,15 +129,15 @@ func newThrottle(p capacity.ThrottlePolicy, now time.Time) *throttle {
 	return &throttle{p, capacity.NewThrottleState(p, now)}
 }
 
-// A limiter limits the attempts of a process that are in progress.
+// A limiter limits the number of attempts of a process that are in progress.
 type limiter struct {
 	policy capacity.LimiterPolicy
 	limit  float64
 	inUse  int
 	line
 
-	window capacity.Window // of an adaptive limit
-	sum    time.Duration   // of the attempts in it that show no overload
+	window capacity.Window // for an adaptive limit
+	sum    time.Duration   // total duration of the attempts in the window that show no overload
 	from   time.Time
 }
 
@@ -145,7 +146,7 @@ func newLimiter(p capacity.LimiterPolicy, now time.Time) *limiter {
 	return &limiter{policy: p, limit: float64(p.Limit), from: now}
 }
 
-// take takes a permit, if one is free and nobody waits.
+// take takes a permit, if one is free and no call waits.
 func (l *limiter) take() bool {
 	if l.queued > 0 || l.inUse >= int(l.limit) {
 		return false
@@ -189,7 +190,7 @@ func (l *limiter) done(e *engine, took time.Duration, s capacity.Sample) {
 	l.grant(e)
 }
 
-// grant gives free permits to those who wait.
+// grant gives free permits to waiting calls.
 func (l *limiter) grant(e *engine) {
 	for l.inUse < int(l.limit) {
 		w, ok := l.first(e)
@@ -202,7 +203,7 @@ func (l *limiter) grant(e *engine) {
 	}
 }
 
-// limiterOf, rateOf and throttleOf return what limits the attempts of a process, or nil.
+// limiterOf, rateOf and throttleOf return the limits on the attempts of a process, or nil.
 
 func (r *route) limiterOf(process uint32) *limiter {
 	if g := r.limiter.group; g != nil {
@@ -225,17 +226,17 @@ func (r *route) throttleOf(process uint32) *throttle {
 	return nil
 }
 
-// gated reports whether anything limits the attempts of the route.
+// gated reports whether the attempts of the route have any limit.
 func (r *route) gated() bool {
 	return r.limiter.group != nil || r.rate.group != nil || r.throttle.group != nil
 }
 
-// A place says where a call waits before an attempt.
+// A place describes what a call waits for before an attempt.
 type place uint8
 
 const (
 	nowhere place = iota
-	forTurn       // of the rate
+	forTurn       // for a turn of the rate
 	forPermit
 )
 
@@ -303,7 +304,7 @@ func (c *call) takePermit(i uint32) {
 	r.engine.after(int64(wait), givesUp, i, c.gen)
 }
 
-// giveUp ends the wait for a permit, unless it has just got one.
+// giveUp ends the wait for a permit, unless the call has just received one.
 func (c *call) giveUp(i uint32) {
 	if c.waits != forPermit {
 		return
@@ -333,7 +334,7 @@ func (c *call) leaveLine() {
 	c.waits = nowhere
 }
 
-// giveBack returns the slot of the rate, if the call has one that it does not use.
+// giveBack returns the rate's slot, if the call has one that it does not use.
 func (c *call) giveBack() {
 	if rate := c.rate; rate != nil {
 		c.rate = nil
@@ -359,7 +360,7 @@ func (c *call) permitted(i uint32) {
 	c.attempt(i)
 }
 
-// leave returns the permit of the attempt that has ended, with its samples.
+// leave returns the permit of an attempt that has ended, and reports its samples.
 func (c *call) leave(limits, throttles capacity.Sample) {
 	if t := c.route.throttleOf(c.process); t != nil {
 		t.state.Report(c.route.engine.time(), throttles)

@@ -8,7 +8,7 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 )
 
-// cycles reports services that call each other in a cycle, each cycle once.
+// cycles reports services that call each other in a cycle. Each cycle is reported once.
 func (r *scenario) cycles(root *syntax.Node) {
 	const unseen, open, done = 0, 1, 2
 	state := map[string]int{}
@@ -58,8 +58,8 @@ func (r *scenario) overloaded(root *syntax.Node, sys *System) {
 	}
 }
 
-// callersFirst returns the indexes of the services, each after those that call it. The
-// services must have no cycle.
+// callersFirst returns the indexes of the services in an order in which callers precede the
+// services that they call. There must be no cycles.
 func (s *System) callersFirst() []int {
 	seen := make([]bool, len(s.Services))
 	var order []int
@@ -81,8 +81,8 @@ func (s *System) callersFirst() []int {
 	return order
 }
 
-// offered returns the requests per second of each service without a storm, by open loads:
-// users who wait make no further calls.
+// offered returns the requests per second that each service receives without a storm. Only open
+// loads count, because users who wait make no further calls.
 func (s *System) offered() []float64 {
 	rates := make([]float64, len(s.Services))
 	for i := range s.Loads {
@@ -102,8 +102,8 @@ func (s *System) index(name string) int {
 	return slices.IndexFunc(s.Services, func(v Service) bool { return v.Name == name })
 }
 
-// held returns, for each service, the mean number of seconds for which a request holds a
-// worker, if no request waits for one.
+// held returns, for each service, the mean number of seconds for which a request occupies a
+// worker if no request waits.
 func (s *System) held() []float64 {
 	held := make([]float64, len(s.Services))
 	for _, i := range slices.Backward(s.callersFirst()) {

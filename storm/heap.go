@@ -1,30 +1,30 @@
 package storm
 
-// A kind says what happens at an event of the engine.
+// A kind is the kind of an event of the engine.
 type kind uint8
 
 const (
 	arrives  kind = iota // a call of an open load begins; ref is the load
-	returns              // a user has thought; ref is the load
-	expires              // the limit of an attempt passes; ref is the call
-	answers              // an attempt gets an answer that took no time of a worker; ref is the call
+	returns              // the pause of a user ends; ref is the load
+	expires              // the time limit of an attempt passes; ref is the call
+	answers              // an attempt gets an answer that needs no worker; ref is the call
 	retries              // the wait before an attempt ends; ref is the call
-	turns                // a rate may have a slot for the first call that waits; ref is the call
-	turned               // a call that waits has got a slot; ref is the call
-	permits              // a call that waits gets a permit; ref is the call
+	turns                // a rate may have a slot for the first waiting call; ref is the call
+	turned               // a waiting call has received a slot; ref is the call
+	permits              // a waiting call receives a permit; ref is the call
 	givesUp              // the wait for a permit ends without one; ref is the call
-	worked               // a worker has spent the time of a request; ref is the request
+	worked               // a worker has spent the time that a request takes; ref is the request
 	changes              // an event of the system begins or ends
 	ticks                // a second ends
 	kindBits = 4
 )
 
-// An entry is something that happens at a time. It is small and has no pointers, so that
-// the heap moves fast. gen is compared with the generation of what ref refers to: if they
-// differ, it is about something that has ended, and nothing happens.
+// An entry is an event at a certain time. It is small and contains no pointers, so that the
+// heap can move entries quickly. gen is compared with the generation of the object that ref
+// refers to. If they differ, the object has ended, and the entry has no effect.
 type entry struct {
 	at    int64  // nanoseconds
-	order uint64 // of entries at the same time, and the kind in the lowest bits
+	order uint64 // order of entries at the same time; the lowest bits contain the kind
 	ref   uint32
 	gen   uint32
 }
@@ -33,8 +33,8 @@ func (e *entry) kind() kind { return kind(e.order & (1<<kindBits - 1)) }
 
 func (e *entry) before(f *entry) bool { return e.at < f.at || e.at == f.at && e.order < f.order }
 
-// A heap has four children for each entry: it is half as deep as a binary one, and the
-// children are in one or two cache lines.
+// A heap has four children per entry. It is half as deep as a binary heap, and the children of
+// an entry are in one or two cache lines.
 type heap struct {
 	entries []entry
 	pushed  uint64
@@ -89,8 +89,8 @@ func (h *heap) pop() entry {
 	return first
 }
 
-// A slab holds values in pages, which are never moved, and reuses the places of those that
-// were freed. The place 0 is never used.
+// A slab holds values in pages, which never move, and reuses the places of freed values. Place
+// 0 is never used.
 type slab[T any] struct {
 	pages []*[pageSize]T
 	free  []uint32

@@ -10,9 +10,9 @@ type load struct {
 	route  *route
 	group  *group
 	random *rand.Rand
-	factor float64 // of the rate or the users
-	gen    uint32  // of the next arrival
-	active int     // users
+	factor float64 // factor of the rate or of the number of users
+	gen    uint32  // generation of the next arrival
+	active int     // number of active users
 }
 
 // loadOf returns the index of the load whose route r is.
@@ -30,15 +30,15 @@ func (l *load) begin() {
 // users returns the number of users that should be active.
 func (l *load) users() int { return int(float64(l.spec.Users)*l.factor + 0.5) }
 
-// addUsers activates the users that are missing.
+// addUsers activates the missing users.
 func (l *load) addUsers() {
 	for ; l.active < l.users(); l.active++ {
 		l.engine.after(nanoseconds(l.random.Float64()*l.spec.Think.Seconds()), returns, l.index, 0)
 	}
 }
 
-// schedule draws the time of the next call of an open load. It does not depend on how long
-// ago the last call was, so that it may be drawn again at any time.
+// schedule draws the time of the next call of an open load. The distribution does not depend on
+// the time since the last call, so it may be drawn again at any time.
 func (l *load) schedule() {
 	l.gen++
 	if rate := l.spec.Rate * l.factor; rate > 0 {
@@ -56,7 +56,7 @@ func (l *load) setFactor(factor float64) {
 		l.schedule()
 		return
 	}
-	l.addUsers() // those who are too many leave when their call ends
+	l.addUsers() // users in excess leave when their call ends
 }
 
 // arrive begins a call of an open load.
@@ -78,7 +78,7 @@ func (l *load) call() {
 	l.engine.calls.at(i).admit(i)
 }
 
-// callEnds lets the user of a closed load think.
+// callEnds begins the pause of a user of a closed load.
 func (l *load) callEnds() {
 	if l.spec.Users == 0 {
 		return

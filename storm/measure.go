@@ -58,8 +58,8 @@ func (e *engine) tick() {
 	e.second++
 }
 
-// A histogram counts durations in buckets whose width is a 32nd of their power of two, so
-// that a percentile is right within 3 %.
+// A histogram counts durations in buckets. The width of a bucket is 1/32 of its power of two,
+// so that percentiles are accurate within 3 %.
 type histogram struct {
 	counts []uint32
 	n      uint64
@@ -77,8 +77,8 @@ func (h *histogram) add(ns int64) {
 	h.n++
 }
 
-// bucketOf returns the bucket of a duration in nanoseconds. Below a microsecond, there is
-// one bucket.
+// bucketOf returns the bucket of a duration in nanoseconds. All durations below a microsecond
+// are in one bucket.
 func bucketOf(ns uint64) int {
 	v := ns >> 10
 	if v < subBuckets {
@@ -88,7 +88,7 @@ func bucketOf(ns uint64) int {
 	return power*subBuckets + int(v>>power)
 }
 
-// lower returns the least duration of a bucket, in seconds.
+// lower returns the minimum duration of a bucket, in seconds.
 func lower(bucket int) float64 {
 	if bucket < 2*subBuckets {
 		return float64(uint64(bucket)<<10) / 1e9
@@ -97,7 +97,8 @@ func lower(bucket int) float64 {
 	return float64(uint64(bucket-power*subBuckets)<<power<<10) / 1e9
 }
 
-// percentile returns the duration in seconds below which the share p of all is, or 0.
+// percentile returns the duration, in seconds, below which the share p of all durations is. It
+// returns 0 if there are none.
 func (h *histogram) percentile(p float64) float64 {
 	if h.n == 0 {
 		return 0
@@ -141,7 +142,7 @@ type RouteRun struct {
 	Reasons  map[string]int // why calls failed
 }
 
-// result returns what happened.
+// result returns the measurements of the run.
 func (e *engine) result(seed uint64) *Run {
 	run := &Run{Seed: seed, Events: e.events}
 	for _, s := range e.services {

@@ -51,20 +51,20 @@ func (r *Result) Reason(load int) string {
 	return f.failure()
 }
 
-// facts are means over some seconds of a run.
+// facts contains means over some seconds of a run.
 type facts struct {
 	service          *Service
-	capacity         float64       // of the service, in requests per second
-	limit            time.Duration // of an attempt
+	capacity         float64       // capacity of the service, in requests per second
+	limit            time.Duration // time limit of an attempt
 	wait             float64       // seconds in the queue
-	wasted, refused  float64       // shares of the requests that were served, and that arrived
-	failed           float64       // the share of the calls of the load that fail
-	offered, each    float64       // requests per second, and for each call
-	open             float64       // the greatest share of open breakers
+	wasted, refused  float64       // shares of the served requests, and of the arriving requests
+	failed           float64       // share of the load's calls that fail
+	offered, each    float64       // requests per second, and requests per call
+	open             float64       // maximum share of open breakers
 	goodput, clients float64       // calls per second that succeed, and that begin
 }
 
-// facts returns the facts about the service of a run whose requests waste the most.
+// facts returns the facts about the service with the highest share of wasted requests in a run.
 func (s *System) facts(run *Run, load, from, to int) (f facts) {
 	width := float64(max(to-from, 1))
 	worst := -1.0
@@ -114,7 +114,7 @@ func (s *System) facts(run *Run, load, from, to int) (f facts) {
 	return f
 }
 
-// limit returns the limit of an attempt.
+// limit returns the time limit of an attempt.
 func (t *Target) limit() time.Duration {
 	p := &t.Client.Policy
 	return cmp.Or(max(p.AttemptTimeout, 0), max(p.Timeout, 0), t.Client.Patience)
@@ -133,7 +133,7 @@ func (s *System) targets() (list []*Target) {
 	return list
 }
 
-// failure says why calls go on failing.
+// failure explains why calls continue to fail.
 func (f *facts) failure() string {
 	load := fmt.Sprintf("at %.1f attempts for each call, the offered load stays at %s, above the capacity of %s",
 		f.each, PerSecond(f.offered), PerSecond(f.capacity))
@@ -155,7 +155,7 @@ func (f *facts) failure() string {
 		PerSecond(f.goodput), PerSecond(f.clients))
 }
 
-// recovery says what the load waits for until it recovers, and what limits the retries.
+// recovery explains what the load waits for until it recovers, and what limits the retries.
 func (f *facts) recovery(o Outcome) string {
 	var parts []string
 	if o.Amplification >= 1.02 {

@@ -17,8 +17,8 @@ type Remedy struct {
 // String returns the change and its verdict.
 func (r *Remedy) String() string { return r.Change + ": " + r.Verdict.Text() }
 
-// remedies are the changes that are tried, changes of policies first. Each reports whether
-// it has changed anything.
+// remedies lists the changes that are tried, beginning with changes of policies. Each function
+// reports whether it has changed anything.
 var remedies = []struct {
 	change string
 	apply  func(*System) bool

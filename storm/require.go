@@ -14,12 +14,12 @@ import (
 // A Requirement is a condition that a verdict must meet, such as recovery<30s.
 type Requirement struct {
 	metric *metric
-	or     bool // a value that equals the limit is enough
+	or     bool // a value that equals the limit also meets the requirement
 	limit  float64
 	text   string
 }
 
-// A metric is a figure of a verdict: the worst of all runs.
+// A metric is a measurement in a verdict. The worst value of all runs counts.
 type metric struct {
 	name   string
 	help   string

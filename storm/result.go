@@ -52,7 +52,7 @@ func Simulate(sys *System, o Options) (*Result, error) {
 		tick = nil
 	}
 	failed := make([]error, seeds)
-	var stopped atomic.Bool // a run has failed: no further one begins
+	var stopped atomic.Bool // a run has failed, so no further run begins
 	var running sync.WaitGroup
 	slots := make(chan struct{}, max(o.Parallel, 1))
 	for i := range seeds {
@@ -112,10 +112,12 @@ type Verdict struct {
 	Outcomes     []Outcome // the outcomes, one for each run
 }
 
-// window is the time over which successes are compared with those before.
+// window is the time, in seconds, over which successes are compared with those before the first
+// event.
 const window = 5
 
-// recoveredShare is the share of the successes before that a load must reach.
+// recoveredShare is the share of the earlier successes that a load must reach to count as
+// recovered.
 const recoveredShare = 0.95
 
 // Recovered returns the number of runs in which the load recovered.
@@ -177,7 +179,7 @@ func (v *Verdict) FailedShare() float64 {
 	return float64(failed) / float64(max(calls, 1))
 }
 
-// verdict judges the runs for the load with an index.
+// verdict returns the verdict on the load with the given index.
 func (r *Result) verdict(load int) Verdict {
 	spec := &r.System.Loads[load]
 	v := Verdict{Load: spec.Name, Policy: spec.Target.Client.Policy.Name}
@@ -187,14 +189,14 @@ func (r *Result) verdict(load int) Verdict {
 	return v
 }
 
-// before returns the seconds that show the system before the first event: not the first
-// ones, in which it fills.
+// before returns the seconds that show the system before the first event, without the first
+// seconds, in which it fills.
 func (s *System) before() (from, to int) {
 	to = int(s.Begin() / time.Second)
 	return to / 4, max(to, 1)
 }
 
-// loadRoute returns the route of the load with an index.
+// loadRoute returns the route of the load with the given index.
 func (s *System) loadRoute(run *Run, load int) *RouteRun {
 	return &run.Routes[len(run.Routes)-len(s.Loads)+load]
 }
@@ -220,7 +222,7 @@ func (s *System) Judge(run *Run, load int) (o Outcome) {
 	width := windowOf(rate, took, float64(len(seconds)-to)/6)
 	enough := func(begin int) bool {
 		want := share * calls.in(begin, begin+width)
-		if s.Loads[load].Users > 0 { // those who wait make no calls
+		if s.Loads[load].Users > 0 { // users who wait make no calls
 			want = float64(width) * share * rate
 		}
 		return ok.in(begin, begin+width) >= recoveredShare*want
@@ -240,8 +242,8 @@ func (s *System) Judge(run *Run, load int) (o Outcome) {
 	return o
 }
 
-// sums has, for each second, the sum of a count over all seconds before it, so that the
-// sum over a window takes the same time however wide the window is.
+// sums contains, for each second, the sum of a count over all preceding seconds. The sum over a
+// window of any width is then computed in constant time.
 type sums []int
 
 func sumsOf[S any](seconds []S, count func(*S) int) sums {
@@ -252,18 +254,19 @@ func sumsOf[S any](seconds []S, count func(*S) int) sums {
 	return list
 }
 
-// in returns the sum over the seconds from from to before to.
+// in returns the sum over the seconds from from up to, but not including, to.
 func (s sums) in(from, to int) float64 { return float64(s[to] - s[from]) }
 
-// windowOf returns the width of a window in seconds for a number of calls per second that
-// usually take some seconds each. The calls that are in progress when the window begins
-// and ends vary: the window is so wide that they do not matter, but at most wide.
+// windowOf returns the width of a window, in seconds, for a number of calls per second that
+// usually take the given time each. The number of calls in progress at the beginning and at the
+// end of a window varies. The window is wide enough that this does not matter, but not wider
+// than wide.
 func windowOf(rate, took, wide float64) int {
-	deviation := math.Sqrt(2 * (1 + rate*took)) // of their difference
+	deviation := math.Sqrt(2 * (1 + rate*took)) // standard deviation of the difference
 	return int(max(window, min(math.Ceil(100*deviation/max(rate, 1e-9)), wide)))
 }
 
-// amplification sets the Amplification of o, and what belongs to it.
+// amplification sets the Amplification of o and the related fields.
 func (s *System) amplification(run *Run, width int, o *Outcome) {
 	from, to := s.before()
 	var loads []sums
@@ -282,7 +285,7 @@ func (s *System) amplification(run *Run, width int, o *Outcome) {
 		offered := sumsOf(service.Seconds, func(second *ServiceSecond) int { return second.Offered })
 		usual := offered.in(from, to) / max(count(from, to), 1)
 		for begin := to; begin+width <= len(service.Seconds) && usual > 0; begin++ {
-			// Users who wait make few calls, which would count for much.
+			// Users who wait make few calls, so each call would have too much weight.
 			calls := max(count(begin, begin+width), float64(width)*normal/2)
 			if most := offered.in(begin, begin+width) / calls / usual; most > o.Amplification {
 				o.Amplification, o.Amplified, o.Peak = most, service.Name, begin

@@ -15,10 +15,10 @@ import (
 	"github.com/retrygen/retrygen/schema"
 )
 
-// afterEvents is how long a scenario goes on after its last event, unless it has a length.
+// afterEvents is how long a scenario continues after its last event, unless it sets a length.
 const afterEvents = 90 * time.Second
 
-// longest is the greatest duration in a scenario, and the greatest length of one.
+// longest is the maximum duration in a scenario, and the maximum length of a scenario.
 const longest = 24 * time.Hour
 
 // Read reads a scenario from text. name is used only for positions. open returns the
@@ -34,7 +34,7 @@ func Read(name string, text []byte, open func(path string) (*policy.File, error)
 	for _, v := range schema.ValidateScenario(root.Value) {
 		r.problem(root.Locate(v.Path, v.Property), "P102", "%s", v.Message)
 	}
-	if len(r.problems) > 0 { // what follows relies on the types of all values
+	if len(r.problems) > 0 { // the following code relies on the types of all values
 		policy.Sort(r.problems)
 		return nil, r.problems, nil
 	}
@@ -52,7 +52,7 @@ func Read(name string, text []byte, open func(path string) (*policy.File, error)
 	return sys, nil, nil
 }
 
-// A scenario is a scenario that is being read.
+// A scenario holds the state while a scenario is read.
 type scenario struct {
 	name     string
 	open     func(path string) (*policy.File, error)
@@ -145,7 +145,7 @@ func (r *scenario) service(e syntax.Entry, file string) Service {
 	return s
 }
 
-// times reads the distribution of the time of a request.
+// times reads the distribution of the service time of a request.
 func (r *scenario) times(n *syntax.Node) Times {
 	if !n.IsMap() {
 		return ExponentialTime(r.positive(n))
@@ -213,8 +213,8 @@ func (r *scenario) target(n *syntax.Node, file string) (t Target, ok bool) {
 	return t, ok
 }
 
-// file returns the policy file with a path, or nil. The node is the name of a policy that
-// is in the file.
+// file returns the policy file at a path, or nil. n is the name of a policy in the file, for
+// the position of an error.
 func (r *scenario) file(path string, n *syntax.Node) *policy.File {
 	f, ok := r.files[path]
 	if !ok && r.err == nil {
@@ -226,7 +226,7 @@ func (r *scenario) file(path string, n *syntax.Node) *policy.File {
 	return f
 }
 
-// known reports whether a node has one of some names.
+// known reports whether a node is one of the given names.
 func (r *scenario) known(n *syntax.Node, what string, names []string) bool {
 	if slices.Contains(names, n.Text) {
 		return true
@@ -241,11 +241,11 @@ func (r *scenario) known(n *syntax.Node, what string, names []string) bool {
 	return false
 }
 
-// effects are the keys of an event that say what it does.
+// effects lists the keys of an event that determine its effect.
 var effects = []struct {
 	key    string
 	effect Effect
-	load   bool // it is about a load; the others are about a service
+	load   bool // the effect is on a load; the other effects are on a service
 }{
 	{"capacity", Capacity, false}, {"time", Slowness, false}, {"errors", Errors, false}, {"down", Down, false},
 	{"factor", Surge, true}, {"restart", Restart, false},
@@ -329,7 +329,7 @@ func (r *scenario) class(n *syntax.Node, v *Event) bool {
 	return r.known(e.Value, "class", slices.Compact(names))
 }
 
-// duration reads a duration, or returns the default.
+// duration reads a duration, or returns absent if it is not set.
 func (r *scenario) duration(n *syntax.Node, key string, absent time.Duration) time.Duration {
 	e := n.Written(key)
 	if e == nil {
@@ -352,7 +352,7 @@ func (r *scenario) positive(n *syntax.Node) time.Duration {
 	return min(max(d, 1), longest)
 }
 
-// integer, boolean and number return a value that has the type of the schema.
+// integer, boolean and number return a value, which has the type of the schema.
 
 func integer(n *syntax.Node, key string, absent int) int {
 	if e := n.Written(key); e != nil {

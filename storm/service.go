@@ -10,48 +10,49 @@ type service struct {
 	engine *engine
 	index  uint32
 	spec   *Service
-	group  *group   // its instances, as processes that call others
-	routes []*route // of spec.Calls
+	group  *group   // its instances, as processes that call other services
+	routes []*route // the routes of spec.Calls
 	times  *rand.Rand
 
 	conditions
-	usable int     // workers that work
-	factor float64 // of the time of a request
+	usable int     // number of workers that can work
+	factor float64 // factor of the time of a request
 
-	busy       int    // workers
-	head, tail uint32 // of the queue, or 0
+	busy       int    // number of busy workers
+	head, tail uint32 // first and last request in the queue, or 0
 	queued     int
-	limit      int // of the queue
+	limit      int // maximum length of the queue
 	next       int // the instance that serves the next request
 
 	seconds []ServiceSecond
-	stays   histogram // of the requests that ended in this second
-	area    float64   // requests in the service, times nanoseconds, in this second
-	since   int64     // until when area is counted
+	stays   histogram // times of the requests that ended in the current second
+	area    float64   // requests in the service times nanoseconds, in the current second
+	since   int64     // time up to which area is counted
 }
 
-// A request is an attempt, as the service sees it.
+// A request is an attempt from the perspective of the service.
 type request struct {
 	service  *service
 	gen      uint32
-	caller   uint32 // the call whose attempt it is, or 0: the caller has gone
+	caller   uint32 // the call to which the attempt belongs, or 0 if the caller is gone
 	attempt  uint32 // the generation of the attempt
-	next     uint32 // in the queue, or 0
-	children uint32 // the first of the calls that are in progress, or 0
+	next     uint32 // the next request in the queue, or 0
+	children uint32 // the first of the calls in progress, or 0
 	instance uint32
 	step     int32 // the number of calls that have begun
-	waiting  bool  // in the queue
+	waiting  bool  // the request is in the queue
 	failed   bool  // one of the calls has failed
 	arrived  int64
 }
 
-// setConditions sets what the events do to the service.
+// setConditions applies the effects of the events to the service.
 func (s *service) setConditions(c conditions) {
 	s.conditions = c
 	if c.failure == nil {
 		s.failure = refused
 	}
-	// A share of the workers that is no whole number: one of them is slower.
+	// If the share of the workers is not a whole number, the number is rounded up, and all
+	// requests take longer accordingly.
 	share := float64(s.spec.workers()) * c.capacity
 	s.usable = int(math.Ceil(share - 1e-9))
 	s.factor = c.slowness
@@ -70,8 +71,8 @@ func (s *service) inside() {
 	s.since = s.engine.now
 }
 
-// submit takes the request of an attempt, and returns its place. If it refuses the
-// request, it returns the answer.
+// submit accepts the request of an attempt, and returns its place. If the service refuses the
+// request, submit returns the answer.
 func (s *service) submit(caller, attempt uint32, first bool) (uint32, error) {
 	second := s.now()
 	second.Offered++
@@ -107,7 +108,7 @@ func (s *service) submit(caller, attempt uint32, first bool) (uint32, error) {
 	return i, nil
 }
 
-// start lets a worker serve a request.
+// start assigns a request to a worker.
 func (s *service) start(i uint32, r *request) {
 	s.busy++
 	r.waiting = false
@@ -121,7 +122,7 @@ func (s *service) start(i uint32, r *request) {
 	s.engine.after(s.spec.Time.draw(s.times, s.factor), worked, i, r.gen)
 }
 
-// dispatch lets idle workers serve the requests that wait.
+// dispatch assigns waiting requests to idle workers.
 func (s *service) dispatch() {
 	for s.busy < s.usable && s.head != 0 {
 		i := s.head
@@ -140,7 +141,7 @@ func (s *service) dispatch() {
 	}
 }
 
-// worked continues a request whose time of a worker has passed.
+// worked continues a request after a worker has spent its time on it.
 func (s *service) worked(i uint32, r *request) {
 	switch {
 	case s.errors > 0 && s.times.Float64() < s.errors:
@@ -152,7 +153,7 @@ func (s *service) worked(i uint32, r *request) {
 	}
 }
 
-// callNext makes the next call of a request, or all if they are parallel.
+// callNext makes the next call of a request, or all calls if they are parallel.
 func (s *service) callNext(i uint32, r *request) {
 	var begun []uint32
 	for int(r.step) < len(s.routes) {
@@ -167,7 +168,7 @@ func (s *service) callNext(i uint32, r *request) {
 		}
 		begun = append(begun, child)
 	}
-	// A call may end at once, and the request with the last of them.
+	// A call may end immediately, and the last one may end the request.
 	gen := r.gen
 	for _, child := range begun {
 		if r.gen != gen {
@@ -177,7 +178,7 @@ func (s *service) callNext(i uint32, r *request) {
 	}
 }
 
-// childEnds continues a request when a call that it made has ended.
+// childEnds continues a request after one of its calls has ended.
 func (r *request) childEnds(i, child uint32, ok bool) {
 	s := r.service
 	if r.children == child {
@@ -208,7 +209,7 @@ func (r *request) childEnds(i, child uint32, ok bool) {
 	}
 }
 
-// finish ends a request, answers its caller, and lets the worker serve another one.
+// finish ends a request, answers its caller, and frees the worker for another request.
 func (s *service) finish(i uint32, r *request, err error) {
 	second := s.now()
 	s.inside()
@@ -242,8 +243,8 @@ func (s *service) free(i uint32, r *request) {
 	s.engine.requests.release(i)
 }
 
-// abandon records that the caller of a request has gone. If the service notices that, it
-// ends the calls that it makes for the request.
+// abandon records that the caller of a request is gone. If the service notices this, it ends
+// the calls that it is making for the request.
 func (e *engine) abandon(i uint32) {
 	r := e.requests.at(i)
 	r.caller = 0

@@ -69,7 +69,7 @@ func steps(first, last string) (list []string, err error) {
 			return duration.Format(d.Round(unit))
 		}
 	}
-	if !ok || !(from < to) || math.IsInf(from, -1) || math.IsInf(to, 1) { // also if one is NaN
+	if !ok || !(from < to) || math.IsInf(from, -1) || math.IsInf(to, 1) { // NaN fails these comparisons, too
 		return nil, fmt.Errorf("%s..%s is no range: write two numbers or durations, the lesser first", first, last)
 	}
 	for i := range sweepSteps {

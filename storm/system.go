@@ -69,7 +69,7 @@ type Client struct {
 	Assumed []string
 }
 
-// throttlePolicy returns the policy of the throttle, or a zero one.
+// throttlePolicy returns the policy of the throttle, or the zero policy.
 func (c *Client) throttlePolicy() *capacity.ThrottlePolicy {
 	if c.Throttle == nil {
 		return new(capacity.ThrottlePolicy)
@@ -154,7 +154,7 @@ const (
 type Times struct {
 	Shape Shape
 	mean  float64 // seconds
-	mu    float64 // of Lognormal: the logarithm of the median in seconds
+	mu    float64 // for Lognormal: the logarithm of the median in seconds
 	sigma float64
 }
 

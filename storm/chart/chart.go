@@ -72,7 +72,7 @@ func (p *Page) HTML(w io.Writer) error {
 		}
 		data.Sections = append(data.Sections, out)
 	}
-	// Parsed here, so that programs that only draw need no templates.
+	// The template is parsed here, so that programs that only draw images do not have to.
 	if err := template.Must(template.New("page").Parse(page)).Execute(w, data); err != nil {
 		return fmt.Errorf("the page: %w", err)
 	}
@@ -87,8 +87,8 @@ func class(good bool) string {
 	return "bad-verdict"
 }
 
-// figures returns the figures of each section. Those with the same title in sections in
-// the same group have axes of the same length.
+// figures returns the figures of each section. Figures with the same title, in sections of the
+// same group, have axes of the same length.
 func (p *Page) figures() (all [][]*figure) {
 	most := map[[2]string]float64{}
 	for _, s := range p.Sections {
@@ -107,7 +107,7 @@ func (p *Page) figures() (all [][]*figure) {
 	return all
 }
 
-// svg returns the figure as an image within a page.
+// svg returns the figure as an image for embedding in a page.
 func (f *figure) svg() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, height, html.EscapeString(f.title))
@@ -181,7 +181,7 @@ func (p *Page) SVG(w io.Writer) error {
 	return err
 }
 
-// broken breaks a text into lines of at most n characters.
+// broken breaks text into lines of at most n characters.
 func broken(text string, n int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {

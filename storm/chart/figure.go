@@ -16,10 +16,10 @@ type figure struct {
 	title string
 	unit  string // of the values: "", "s" or "%"
 	lines []line
-	stack []line // areas, one on top of the other, from below
+	stack []line // stacked areas, from the bottom
 	level *level // a horizontal line, or nil
 	most  float64
-	step  float64 // seconds for each value
+	step  float64 // seconds between two values
 	bands []band
 }
 
@@ -38,10 +38,11 @@ type level struct {
 // A band is the time of an event, in seconds.
 type band struct{ from, to float64 }
 
-// maxPoints is the most points of a line. The values of longer simulations are means.
+// maxPoints is the maximum number of points of a line. In longer simulations, each point is a
+// mean.
 const maxPoints = 480
 
-// figures returns the figures of a result: of services, then of loads.
+// figures returns the figures of a result: first those of services, and then those of loads.
 func figures(r *storm.Result) (list []*figure) {
 	services, routes := r.Series()
 	for i := range services {
@@ -135,7 +136,7 @@ func (f *figure) thin() {
 	}
 }
 
-// greatest returns the greatest value of the figure.
+// greatest returns the maximum value of the figure.
 func (f *figure) greatest() (most float64) {
 	for _, l := range f.lines {
 		most = max(most, slices.Max(l.values))
@@ -188,7 +189,7 @@ func (f *figure) axis() float64 {
 	return math.Ceil(f.most/step-1e-9) * step
 }
 
-// tick returns the distance of two values of the axis: 1, 2 or 5 times a power of ten.
+// tick returns the distance between two values on the axis: 1, 2 or 5 times a power of ten.
 func (f *figure) tick() float64 {
 	rough := f.most / 3
 	power := math.Pow(10, math.Floor(math.Log10(rough)))
@@ -226,7 +227,7 @@ func (f *figure) draw(b *strings.Builder) {
 	f.names(b)
 }
 
-// times writes the axis of time.
+// times writes the time axis.
 func (f *figure) times(b *strings.Builder) {
 	total := float64(f.points()) * f.step
 	for _, step := range []float64{5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400} {
@@ -248,7 +249,7 @@ func (f *figure) times(b *strings.Builder) {
 	}
 }
 
-// areas writes the areas, one on top of the other.
+// areas writes the stacked areas.
 func (f *figure) areas(b *strings.Builder) {
 	if len(f.stack) == 0 {
 		return
@@ -265,7 +266,8 @@ func (f *figure) areas(b *strings.Builder) {
 	}
 }
 
-// isGap reports whether a value is missing: no call succeeds that could take a time.
+// isGap reports whether a value is missing, because no call has succeeded whose duration could
+// be shown.
 func (f *figure) isGap(v float64) bool { return f.unit == "s" && v == 0 }
 
 // path returns the path of a line.
@@ -283,13 +285,13 @@ func (f *figure) path(values []float64) string {
 	return b.String()
 }
 
-// A name is the name of a line or area at its end.
+// A name is the label at the end of a line or area.
 type name struct {
 	text, class string
 	y           float64
 }
 
-// names writes the names of the lines and areas at their ends, without overlaps.
+// names writes the labels at the ends of the lines and areas, without overlaps.
 func (f *figure) names(b *strings.Builder) {
 	const apart = 13
 	var list []name
