@@ -13,8 +13,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// actionsKind is the steps of GitHub workflows, and of composite actions, that an action retries:
-// the inputs of nick-fields/retry (action.yml, src/index.ts) and Wandalen/wretry.action (action.yml).
+// actionsKind is the kind for the steps of GitHub workflows, and of composite actions, that an
+// action retries: the inputs of nick-fields/retry (action.yml, src/index.ts) and
+// Wandalen/wretry.action (action.yml).
 var actionsKind = Kind{
 	Name: "actions", Title: "GitHub workflow",
 	recognize: func(doc *syntax.Node) bool {
@@ -45,7 +46,7 @@ const (
 	nickFieldsWait     = 10 * time.Second
 )
 
-// actionsJob is the timeout-minutes of a job that has none.
+// actionsJob is the time limit of a job that does not set timeout-minutes.
 const actionsJob = 6 * time.Hour
 
 // isRetryStep reports whether a map is a step that an action retries.
@@ -77,8 +78,8 @@ func decodeActions(d *decoder, doc *value) {
 	d.retrySteps("step", runs.get("steps"), nil, 0)
 }
 
-// retrySteps converts the steps of a job that retry. limit is the time of the job, or nil if it has
-// the default.
+// retrySteps converts those steps of a job that retry. limit is the time limit of the job, or
+// nil if the job has the default.
 func (d *decoder) retrySteps(job string, steps, limit *value, byDefault time.Duration) {
 	for _, step := range steps.items() {
 		if !isRetryStep(step.n) {
@@ -100,8 +101,8 @@ func (d *decoder) retrySteps(job string, steps, limit *value, byDefault time.Dur
 	}
 }
 
-// nickFieldsStep converts a step of nick-fields/retry. limit is the time of the step or its job, or
-// nil if it has the default. A default of 0 is no limit.
+// nickFieldsStep converts a step of nick-fields/retry. limit is the time limit of the step or
+// of its job, or nil if it is the default. A default of 0 means that there is no limit.
 func (d *decoder) nickFieldsStep(name string, step, limit *value, byDefault time.Duration) {
 	v := step.get("with")
 	words, every, unit := nickFieldsWords, v.get("timeout_minutes"), time.Minute
@@ -124,7 +125,7 @@ func (d *decoder) nickFieldsStep(name string, step, limit *value, byDefault time
 	p.duration("timeout", limit, in(time.Minute))
 	if code := v.get("retry_on_exit_code"); code != nil {
 		code.lose("it selects the exit code that is retried: here every error is, except timeouts")
-		p.abortOn(retry.ClassTimeout, code) // which have no exit code
+		p.abortOn(retry.ClassTimeout, code) // timeouts have no exit code
 	}
 	switch on := v.get("retry_on"); on.text() {
 	case "", "any":
@@ -139,8 +140,8 @@ func (d *decoder) nickFieldsStep(name string, step, limit *value, byDefault time
 	}
 }
 
-// leading returns the format of numbers that count the given unit, as parseInt of JavaScript reads
-// them: what follows the digits is ignored. It may only repeat the unit.
+// leading returns the format of numbers that count the given unit, as JavaScript's parseInt
+// reads them. Text after the digits is ignored, but it must be empty or repeat the unit.
 func leading(unit time.Duration) durationFormat {
 	return func(text string) (time.Duration, error) {
 		text = strings.TrimSpace(text)
@@ -156,7 +157,7 @@ func leading(unit time.Duration) durationFormat {
 	}
 }
 
-// wretryStep converts a step of Wandalen/wretry.action, whose times are milliseconds.
+// wretryStep converts a step of Wandalen/wretry.action, whose durations are in milliseconds.
 func (d *decoder) wretryStep(name string, step *value) {
 	v := step.get("with")
 	p := d.policy(name, wretryWords, v, step)

@@ -8,8 +8,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// argoKind is the retryStrategy of Argo Workflows: argoproj/argo-workflows,
-// docs/retries.md, and workflow/controller/operator.go for the delays.
+// argoKind is the kind for the retryStrategy of Argo Workflows. Sources:
+// argoproj/argo-workflows, docs/retries.md, and workflow/controller/operator.go for the delays.
 var argoKind = Kind{
 	Name: "argo", Title: "Argo workflow",
 	recognize: func(doc *syntax.Node) bool {
@@ -25,8 +25,8 @@ var argoWords = words{
 	"timeout": "maxDuration", "attempt_timeout": "activeDeadlineSeconds",
 }
 
-// isArgoPart reports whether a map has a retryStrategy, or templates with one, as
-// parts of workflows in documentation do.
+// isArgoPart reports whether a map has a retryStrategy, or templates with one. Documentation
+// often shows such parts of workflows.
 func isArgoPart(n *syntax.Node) bool {
 	return isArgoRetry(n) || slices.ContainsFunc(at(n, "templates").Items, isArgoRetry)
 }
@@ -67,8 +67,7 @@ func decodeArgo(d *decoder, doc *value) {
 	}
 }
 
-// skipOthers marks all fields of a map except some as fields that have nothing to
-// do with retries.
+// skipOthers marks all fields of a map, except the given ones, as unrelated to retries.
 func (v *value) skipOthers(keys ...string) {
 	for _, key := range v.keys() {
 		if !slices.Contains(keys, key) {
@@ -77,8 +76,8 @@ func (v *value) skipOthers(keys ...string) {
 	}
 }
 
-// argoTemplates converts a template, and those that its steps and tasks have
-// inline. name is for a template without one.
+// argoTemplates converts a template, and the templates that are written within its steps and
+// tasks. name is used if the template has no name.
 func (d *decoder) argoTemplates(name string, t *value) {
 	t.skipOthers("name", "retryStrategy", "activeDeadlineSeconds", "timeout", "steps", "dag")
 	if own := t.get("name").text(); own != "" {
@@ -97,7 +96,7 @@ func (d *decoder) argoTemplates(name string, t *value) {
 	}
 }
 
-// argoInline converts the template that a step or a task has inline.
+// argoInline converts the template that is written within a step or task.
 func (d *decoder) argoInline(step *value) {
 	step.skipOthers("inline", "name")
 	name := step.get("name").text()
@@ -106,8 +105,7 @@ func (d *decoder) argoInline(step *value) {
 	}
 }
 
-// argoTemplate converts a retryStrategy and the limits of its template. Each may be
-// nil.
+// argoTemplate converts a retryStrategy and the limits of its template. Either may be nil.
 func (d *decoder) argoTemplate(name string, t, r *value) {
 	if r == nil {
 		t.skip("activeDeadlineSeconds", "timeout")
@@ -132,8 +130,8 @@ func (d *decoder) argoTemplate(name string, t, r *value) {
 	r.get("affinity").lose("attempts run on other nodes than the earlier ones")
 }
 
-// argoBackoff reads the delays. Without backoff, a retry begins as soon as its pod has
-// started, which no rule can know.
+// argoBackoff reads the delays. Without backoff, a retry begins as soon as its pod has started,
+// and the rules cannot know when that is.
 func (d *decoder) argoBackoff(p *Policy, b *value) {
 	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
 	if b == nil {
@@ -154,7 +152,7 @@ func (d *decoder) argoBackoff(p *Policy, b *value) {
 	p.duration("timeout", b.get("maxDuration"), argoDuration)
 }
 
-// argoDuration parses durations with units; a number alone counts seconds.
+// argoDuration parses durations with units. A number without a unit is in seconds.
 func argoDuration(text string) (time.Duration, error) {
 	return either(ofGo, in(time.Second))(text)
 }

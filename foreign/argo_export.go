@@ -51,7 +51,7 @@ func (e *encoder) argoStrategy(p *policy.Policy) object {
 	if s.Jitter != retry.JitterNone {
 		e.lose(p, "jitter", "Argo does not vary delays")
 	}
-	switch { // the time since the first attempt, after which none begins
+	switch { // the time since the first attempt, after which no attempt begins
 	case p.Timeout > 0:
 		b = b.add("maxDuration", goText(p.Timeout))
 	case p.MaxElapsed > 0:

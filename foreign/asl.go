@@ -35,12 +35,11 @@ func isASLState(n *syntax.Node) bool {
 // isASLMachine reports whether a map is a state machine.
 func isASLMachine(n *syntax.Node) bool { return at(n, "States").IsMap() && n.Get("StartAt") != nil }
 
-// aslDepth is how deep state machines are searched for: CloudFormation templates
-// have them in the properties of resources.
+// aslDepth is the depth to which state machines are searched for. CloudFormation templates
+// contain them in the properties of resources.
 const aslDepth = 6
 
-// hasASL reports whether a value is a state machine or a state with retriers, or has
-// one.
+// hasASL reports whether a value is, or contains, a state machine or a state with retriers.
 func hasASL(n *syntax.Node, depth int) bool {
 	if isASLMachine(n) || isASLState(n) {
 		return true
@@ -51,7 +50,7 @@ func hasASL(n *syntax.Node, depth int) bool {
 
 func decodeASL(d *decoder, doc *value) { d.aslTree("", doc) }
 
-// aslTree converts the state machines in a value with a name.
+// aslTree converts the state machines in a value. name is the name of the value.
 func (d *decoder) aslTree(name string, v *value) {
 	switch {
 	case isASLMachine(v.n):
@@ -71,7 +70,7 @@ func (d *decoder) aslTree(name string, v *value) {
 	}
 }
 
-// aslFlow are the fields of states that have nothing to do with retries.
+// aslFlow lists the fields of states that are unrelated to retries.
 var aslFlow = []string{
 	"Type", "Comment", "Resource", "Parameters", "Arguments", "Assign", "Next", "End", "InputPath", "OutputPath",
 	"ResultPath", "ResultSelector", "Result", "Output", "Choices", "Default", "Seconds", "SecondsPath", "Timestamp",
@@ -116,8 +115,8 @@ func (d *decoder) aslState(name string, s *value) {
 	d.aslRetriers(p, retriers)
 }
 
-// aslRetriers reads the retriers of a state. The last is the policy; the others
-// are schedules of their errors.
+// aslRetriers reads the retriers of a state. The last one becomes the policy. The others become
+// schedules of their error classes.
 func (d *decoder) aslRetriers(p *Policy, retriers []*value) {
 	last := len(retriers) - 1
 	for i, r := range retriers {
@@ -143,8 +142,8 @@ func (d *decoder) aslRetriers(p *Policy, retriers []*value) {
 	}
 }
 
-// override adds the schedule of another policy for errors of a class, unless the
-// class has one.
+// override adds the schedule of another policy for errors of a class, unless the class already
+// has one.
 func (p *Policy) override(c retry.Class, own *Policy, at *value) {
 	if c == retry.ClassAny || slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return o.Class == c }) {
 		return
@@ -175,7 +174,7 @@ func (p *Policy) aslSchedule(r *value) {
 	r.skip("Comment")
 }
 
-// aslErrors returns the classes of the error names of a retrier.
+// aslErrors returns the classes for the error names of a retrier.
 func (d *decoder) aslErrors(list *value) (classes []retry.Class) {
 	for _, item := range list.items() {
 		switch name := item.text(); name {
@@ -194,7 +193,7 @@ func (d *decoder) aslErrors(list *value) (classes []retry.Class) {
 	return classes
 }
 
-// aslName returns the error name of a class that aslErrors made, or "".
+// aslName returns the error name for which aslErrors created a class, or "".
 func aslName(pattern string) string {
 	name := strings.TrimSuffix(strings.TrimPrefix(pattern, `\b`), `\b`)
 	plain := strings.ReplaceAll(name, `\.`, ".")

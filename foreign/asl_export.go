@@ -39,8 +39,8 @@ func encodeASL(e *encoder) {
 		add("States", states))
 }
 
-// aslRetry returns the retriers of a policy: errors that are not retried, schedules
-// of classes, then all others.
+// aslRetry returns the retriers of a policy: first those for errors that are not retried, then
+// those for classes with their own schedules, and then the one for all other errors.
 func (e *encoder) aslRetry(p *policy.Policy) (retriers []any) {
 	e.take(p, "max_attempts", "backoff", "initial_delay", "max_delay", "jitter", "retry_on", "abort_on")
 	if never := e.aslErrors(p, "abort_on", p.AbortOn); len(never) > 0 && p.MaxAttempts != 1 {
@@ -71,7 +71,7 @@ func (e *encoder) aslRetry(p *policy.Policy) (retriers []any) {
 	return append(retriers, e.aslRetrier(p, p.Schedule.Effective(), names))
 }
 
-// aslErrors returns the error names of classes. Classes without a name are losses.
+// aslErrors returns the error names for classes. A class without an error name is a loss.
 func (e *encoder) aslErrors(p *policy.Policy, field rules.Field, classes []retry.Class) (names []any) {
 	for _, c := range classes {
 		switch name := e.errorName(c); {
@@ -88,7 +88,7 @@ func (e *encoder) aslErrors(p *policy.Policy, field rules.Field, classes []retry
 	return names
 }
 
-// errorName returns the name that the pattern of a class consists of, or "".
+// errorName returns the name if the pattern of a class matches exactly one name, or else "".
 func (e *encoder) errorName(c retry.Class) string {
 	for _, defined := range e.file.Errors {
 		if defined.Name == string(c) && defined.Pattern != nil {
@@ -125,8 +125,7 @@ func (e *encoder) aslRetrier(p *policy.Policy, s retry.Schedule, names []any) ob
 	return r
 }
 
-// seconds returns a duration in whole seconds, rounded up. What is cut off is a
-// loss.
+// seconds returns a duration in whole seconds, rounded up. The difference is a loss.
 func (e *encoder) seconds(p *policy.Policy, field rules.Field, d time.Duration) int {
 	n := int((d + time.Second - 1) / time.Second)
 	if time.Duration(n)*time.Second != d {

@@ -10,8 +10,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// batchKind is the retryStrategy of AWS Batch, in job definitions, submitted jobs and
-// templates of CloudFormation: AWS Batch User Guide, Automated job retries and Job timeouts.
+// batchKind is the kind for the retryStrategy of AWS Batch in job definitions, submitted jobs
+// and CloudFormation templates. Source: AWS Batch User Guide, Automated job retries and Job
+// timeouts.
 var batchKind = Kind{
 	Name: "batch", Title: "AWS Batch job definition",
 	shape:     true,
@@ -26,16 +27,18 @@ var batchWords = words{"max_attempts": "attempts", "attempt_timeout": "attemptDu
 const (
 	batchAttempts = 10
 	batchExits    = 5
-	batchTimeout  = time.Minute // the shortest
+	batchTimeout  = time.Minute // minimum
 )
 
-// batchOwn are the folded fields of a job or a job definition, next to retryStrategy.
+// batchOwn lists the folded fields of a job or job definition that may occur together with
+// retryStrategy.
 var batchOwn = []string{
 	"jobdefinitionname", "jobdefinition", "jobqueue", "containerproperties", "ecsproperties", "eksproperties",
 	"nodeproperties",
 }
 
-// isBatch reports whether a map is a job with retries, or a resource of CloudFormation around one.
+// isBatch reports whether a map is a job with retries, or a CloudFormation resource that
+// contains one.
 func isBatch(n *syntax.Node) bool {
 	if properties := n.Child("Properties"); properties != nil && at(n, "Type").Text == "AWS::Batch::JobDefinition" {
 		return hasFolded(properties, "retrystrategy")
@@ -46,11 +49,11 @@ func isBatch(n *syntax.Node) bool {
 	})
 }
 
-// isBatchStrategy reports whether a map has the fields of AWS Batch, and not the fields of others
-// with the same name.
+// isBatchStrategy reports whether a map has the fields of AWS Batch's retryStrategy. Other
+// systems have a field with the same name.
 func isBatchStrategy(n *syntax.Node) bool { return hasFolded(n, "attempts", "evaluateonexit") }
 
-// batchJob converts a job, or the resource around one.
+// batchJob converts a job, or the resource that contains it.
 func (d *decoder) batchJob(name string, job *value) {
 	if job.n.Child("Properties") != nil {
 		job.skipOthers("Properties")
@@ -67,7 +70,7 @@ func (d *decoder) batchJob(name string, job *value) {
 	}
 	r := fieldFolded(job, "retryStrategy")
 	p := d.policy(cmp.Or(name, "default"), batchWords, r, job)
-	// A retry waits in the queue, for a time that no rule can know.
+	// A retry waits in the queue, and the rules cannot know for how long.
 	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
 	p.unknown = append(p.unknown, "initial_delay")
 	p.MaxAttempts = 1

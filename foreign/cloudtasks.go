@@ -12,8 +12,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// cloudTasksKind is the retry configuration of queues of Google Cloud Tasks, in the JSON and YAML of
-// its API and in Terraform JSON: the REST reference of Cloud Tasks, RetryConfig.
+// cloudTasksKind is the kind for the retry configuration of Google Cloud Tasks queues, in the
+// JSON and YAML of its API and in Terraform JSON. Source: the REST reference of Cloud Tasks,
+// RetryConfig.
 var cloudTasksKind = Kind{
 	Name: "cloudtasks", Title: "Cloud Tasks queue",
 	recognize: func(doc *syntax.Node) bool {
@@ -38,10 +39,11 @@ var terraformTasksWords = words{
 	"max_elapsed": "max_retry_duration", doublings: "max_doublings",
 }
 
-// doublings is the key of the field that says how often delays double before they grow by equal amounts.
+// doublings is the key of the field with the number of times that delays double before they
+// grow by equal amounts.
 const doublings rules.Field = "doublings"
 
-// The defaults of queues, and how long a queue keeps a task at most.
+// The defaults of queues, and the maximum time for which a queue keeps a task.
 const (
 	tasksAttempts  = 100
 	tasksMin       = 100 * time.Millisecond
@@ -49,7 +51,7 @@ const (
 	tasksDoublings = 16
 	tasksRetention = 31 * 24 * time.Hour
 
-	// tasksListed is the most delays that a policy lists.
+	// tasksListed is the maximum number of delays that a policy lists.
 	tasksListed = 20
 )
 
@@ -83,7 +85,7 @@ func (d *decoder) taskQueue(name string, q, v *value, words words) {
 	}
 	p := d.policy(name, words, v, q)
 	p.MaxAttempts, p.InitialDelay, p.MaxDelay = tasksAttempts, tasksMin, tasksMax
-	known := true // unless a value is known at run time only
+	known := true // unless a value is known only at run time
 	for _, field := range []rules.Field{"initial_delay", "max_delay"} {
 		if delay := v.get(words[field]); delay != nil {
 			known = p.duration(field, delay, protobuf) && known
@@ -111,7 +113,8 @@ func (d *decoder) taskQueue(name string, q, v *value, words words) {
 	p.taskDelays(n, doubled)
 }
 
-// taskDelays reads how the delays grow: they double n times, then grow by the last one.
+// taskDelays reads how the delays grow. They double n times, and then grow by the last delay
+// each time.
 func (p *Policy) taskDelays(n int, v *value) {
 	if n == 0 {
 		p.Backoff, p.Increment = retry.BackoffLinear, max(p.InitialDelay, 0)
@@ -125,7 +128,7 @@ func (p *Policy) taskDelays(n int, v *value) {
 			break
 		}
 	}
-	if len(list) <= n+1 { // the longest delay comes first
+	if len(list) <= n+1 { // the maximum delay comes first
 		return
 	}
 	if len(list) > tasksListed {
@@ -134,11 +137,12 @@ func (p *Policy) taskDelays(n int, v *value) {
 		return
 	}
 	p.Backoff, p.Delays, p.InitialDelay = retry.BackoffCustom, list, 0
-	p.unknown = append(p.unknown, "delays") // the longest one follows
+	p.unknown = append(p.unknown, "delays") // the maximum delay follows
 	p.from("delays", v)
 }
 
-// taskDelay returns the delay before a retry, starting at 1, if delays double n times.
+// taskDelay returns the delay before the retry with the given number, starting at 1, if delays
+// double n times.
 func (p *Policy) taskDelay(number, n int) time.Duration {
 	delay, doubled := max(p.InitialDelay, 0), min(number-1, n)
 	for range doubled {
@@ -153,8 +157,8 @@ func (p *Policy) taskDelay(number, n int) time.Duration {
 	return max(min(delay, p.MaxDelay), 0)
 }
 
-// taskLimits reads both limits. Cloud Tasks stops retrying when both are reached, so that the later one
-// decides alone.
+// taskLimits reads both limits. Cloud Tasks stops retrying only after both limits are reached,
+// so only the later one has an effect.
 func (p *Policy) taskLimits(n int, attempts, limit *value) {
 	total, ok := limit.duration(protobuf)
 	switch {

@@ -9,8 +9,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// conductorKind is a task definition of Conductor, alone or within a workflow:
-// conductor-oss/conductor, TaskDef, and DeciderService for the delays.
+// conductorKind is the kind for task definitions of Conductor, alone or within a workflow.
+// Sources: conductor-oss/conductor, TaskDef, and DeciderService for the delays.
 var conductorKind = Kind{
 	Name: "conductor", Title: "Conductor task definition",
 	shape:     true,
@@ -24,11 +24,13 @@ var conductorWords = words{
 	"attempt_timeout": "responseTimeoutSeconds", "timeout": "totalTimeoutSeconds", "max_delay": "maxRetryDelaySeconds",
 }
 
-// isConductor reports whether a map is a task definition with retries. Its schema
-// has maps under the same keys. Programs count retries under the same name, so
-// retryCount alone needs a field that only a task definition has.
+// isConductor reports whether a map is a task definition with retries. The schema of task
+// definitions has the same keys, but their values are maps. Programs also count retries under
+// the name retryCount, so that field alone is not enough: the map must also have a field that
+// only task definitions have.
 //
-// The record of a task that was executed has a definition's fields, too, and its own id.
+// The record of an executed task also has the fields of a definition, but it has a task ID as
+// well.
 func isConductor(n *syntax.Node) bool {
 	has := func(key string) bool { return n.Get(key) != nil && !n.Get(key).Value.IsMap() }
 	if has("taskId") {
@@ -43,8 +45,7 @@ var conductorOwn = []string{
 	"concurrentExecLimit", "rateLimitPerFrequency",
 }
 
-// conductorOther are the fields of a task definition that have nothing to do with
-// retries.
+// conductorOther lists the fields of a task definition that are unrelated to retries.
 var conductorOther = []string{
 	"name", "description", "createdBy", "createTime", "createdAt", "updateTime", "updatedBy", "ownerEmail", "ownerApp",
 	"inputKeys", "outputKeys", "inputTemplate", "inputSchema", "outputSchema", "enforceSchema", "accessPolicy",
@@ -98,7 +99,7 @@ func (d *decoder) conductorTask(name string, v *value) {
 	d.below(name, v, isConductor, d.conductorTask)
 }
 
-// conductorResponse is the responseTimeoutSeconds of a task that has none.
+// conductorResponse is the limit of a task that does not set responseTimeoutSeconds.
 const conductorResponse = time.Hour
 
 // conductorLimits reads the time limits. 0 means no limit.
@@ -108,11 +109,11 @@ func (p *Policy) conductorLimits(v *value) {
 	whole, _ := every.duration(in(time.Second))
 	if response != nil {
 		p.duration("attempt_timeout", response, in(time.Second))
-	} else if p.Timeout == 0 || p.Timeout > conductorResponse { // or else the total ends it
+	} else if p.Timeout == 0 || p.Timeout > conductorResponse { // otherwise, the total limit ends the attempt
 		p.AttemptTimeout = conductorResponse
-		p.remarks = append(p.remarks, "P405") // nobody wrote the limit
+		p.remarks = append(p.remarks, "P405") // the limit is a default
 	}
-	if v.key != "taskDefinition" { // which a workflow contains: Conductor does not validate it
+	if v.key != "taskDefinition" { // part of a workflow: Conductor does not validate it
 		p.conductorOrder(v, response, every, whole)
 	}
 	policy := v.get("timeoutPolicy")
@@ -133,8 +134,8 @@ func (p *Policy) conductorLimits(v *value) {
 	}
 }
 
-// conductorOrder reports limits of a task definition that Conductor refuses when it is registered:
-// TaskDef.java, and TaskTimeoutConstraint.java for their order.
+// conductorOrder reports limits with which Conductor refuses to register a task definition.
+// Sources: TaskDef.java, and TaskTimeoutConstraint.java for their order.
 func (p *Policy) conductorOrder(v, response, every *value, whole time.Duration) {
 	total := v.get("totalTimeoutSeconds")
 	switch {

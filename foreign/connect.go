@@ -9,8 +9,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// connectKind is the error handling of Kafka Connect, in the configuration of connectors and in
-// resources of Strimzi: apache/kafka, RetryWithToleranceOperator.java, and ConnectorConfig.java for the defaults.
+// connectKind is the kind for the error handling of Kafka Connect, in the configuration of
+// connectors and in resources of Strimzi. Sources: apache/kafka,
+// RetryWithToleranceOperator.java, and ConnectorConfig.java for the defaults.
 var connectKind = Kind{
 	Name: "connect", Title: "Kafka Connect connector",
 	recognize: func(doc *syntax.Node) bool {
@@ -54,8 +55,8 @@ func isConnector(n *syntax.Node) bool {
 	return isDotted(n, "connector.class") && hasConnectRetries(n)
 }
 
-// isDotted reports whether a map has a key with dots, or nested maps in its place, which a file of
-// properties has.
+// isDotted reports whether a map has a key that contains dots. Nested maps, to which the keys
+// of a properties file are converted, count as well.
 func isDotted(n *syntax.Node, key string) bool {
 	if n.Written(key) != nil {
 		return true
@@ -66,7 +67,7 @@ func isDotted(n *syntax.Node, key string) bool {
 	return n.Text != ""
 }
 
-// dotted returns the field of a map under such a key, or nil.
+// dotted returns the field of a map under a key that contains dots, or nil.
 func (v *value) dotted(key string) *value {
 	if f := v.get(key); f != nil {
 		return f
@@ -82,7 +83,7 @@ func (d *decoder) connector(name string, v *value) {
 	v.skipOthers(connectTimeout, connectMaxDelay, "errors")
 	v.get("errors").skipOthers("retry")
 	total, ok := limit.connectLimit()
-	if !ok || total == 0 { // nothing is retried, or it is not known
+	if !ok || total == 0 { // nothing is retried, or the limit is unknown
 		if limit == nil {
 			longest.lacks("P109", "%s has no effect: nothing is retried without %s", connectMaxDelay, connectTimeout)
 		}
@@ -94,7 +95,7 @@ func (d *decoder) connector(name string, v *value) {
 	known := longest == nil
 	if p.duration("max_delay", longest, in(time.Millisecond)) {
 		known = true
-		if p.MaxDelay <= connectFirst { // each delay is one between 0 and it, at random
+		if p.MaxDelay <= connectFirst { // each delay is random, up to MaxDelay
 			p.Backoff, p.InitialDelay, p.Jitter = retry.BackoffFixed, p.MaxDelay, retry.JitterFull
 		} else {
 			longest.note("a delay beyond it is replaced by one between 0 and it, at random")
@@ -113,7 +114,8 @@ func (d *decoder) connector(name string, v *value) {
 	}
 }
 
-// connectLimit returns how long errors are retried. It is negative without a limit.
+// connectLimit returns how long errors are retried. It returns a negative duration if there is
+// no limit.
 func (v *value) connectLimit() (time.Duration, bool) {
 	if v != nil && !v.n.IsMap() && v.n.Text == "-1" {
 		v.done = true

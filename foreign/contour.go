@@ -6,8 +6,8 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 )
 
-// contourKind is the retryPolicy of Contour's HTTPProxy: projectcontour/contour,
-// apis/projectcontour/v1/httpproxy.go. Envoy computes the delays.
+// contourKind is the kind for the retryPolicy of Contour's HTTPProxy. Source:
+// projectcontour/contour, apis/projectcontour/v1/httpproxy.go. Envoy computes the delays.
 var contourKind = Kind{
 	Name: "contour", Title: "Contour HTTPProxy",
 	recognize: func(doc *syntax.Node) bool { return isResource(doc, "projectcontour.io", "HTTPProxy") },

@@ -14,7 +14,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// daprKind is the resource Resiliency of Dapr. The defaults come from dapr/kit,
+// daprKind is the kind for Dapr's Resiliency resource. The defaults come from dapr/kit,
 // retry/retry.go, and from the breaker in dapr/dapr, pkg/resiliency/breaker.
 var daprKind = Kind{
 	Name: "dapr", Title: "Dapr Resiliency",
@@ -40,8 +40,8 @@ var daprExponential = func() words {
 	return w
 }()
 
-// The values that Dapr uses for exponential retries. A resource cannot change them,
-// except maxInterval.
+// The values that Dapr uses for exponential retries. Except for maxInterval, a resource cannot
+// change them.
 const (
 	daprInitial    = 500 * time.Millisecond
 	daprMultiplier = 1.5
@@ -127,7 +127,7 @@ func daprTargets(targets *value) (uses []*daprUse) {
 	return uses
 }
 
-// daprUndefined reports names of a target that are not defined. Dapr ignores them.
+// daprUndefined reports names that a target uses but that are not defined. Dapr ignores them.
 func (d *decoder) daprUndefined(u *daprUse, retries, timeouts, breakers *value) {
 	for _, ref := range []struct {
 		key, name string
@@ -189,13 +189,12 @@ func (d *decoder) daprPolicy(u *daprUse, r *value) *Policy {
 	return p
 }
 
-// daprDuration parses durations with units; a number alone counts milliseconds.
+// daprDuration parses durations with units. A number without a unit is in milliseconds.
 func daprDuration(text string) (time.Duration, error) {
 	return either(ofGo, in(time.Millisecond))(text)
 }
 
-// daprMatching reads the statuses that are retried. Errors without a status always
-// are.
+// daprMatching reads the statuses that are retried. Errors without a status are always retried.
 func (d *decoder) daprMatching(p *Policy, m *value) {
 	http, grpc := m.get("httpStatusCodes"), m.get("gRPCStatusCodes")
 	if http == nil {
@@ -206,7 +205,7 @@ func (d *decoder) daprMatching(p *Policy, m *value) {
 	}
 	p.retryOn(retry.ClassNetwork, m)
 	p.retryOn(retry.ClassTimeout, m)
-	p.remarks = append(p.remarks, "P406") // nobody wrote timeout
+	p.remarks = append(p.remarks, "P406") // timeout is a default
 	m.note("errors without a status are retried, too: here these are the classes network and timeout")
 	for _, r := range codeRanges(http, 100, 599) {
 		p.retryOn(d.http(r[0], r[1]), m)
@@ -218,7 +217,7 @@ func (d *decoder) daprMatching(p *Policy, m *value) {
 	}
 }
 
-// codeRanges reads a list of codes and ranges in one text, as 429,500-599.
+// codeRanges reads a list of codes and ranges in one string, such as 429,500-599.
 func codeRanges(v *value, least, most int) (list [][2]int) {
 	text := v.text()
 	for part := range strings.SplitSeq(text, ",") {
@@ -239,7 +238,7 @@ func codeRanges(v *value, least, most int) (list [][2]int) {
 	return list
 }
 
-// daprTrip matches the conditions that are a number of failures in a row.
+// daprTrip matches the conditions that consist of a number of consecutive failures.
 var daprTrip = regexp.MustCompile(`^\s*consecutiveFailures\s*(>=?)\s*(\d{1,6})\s*$`)
 
 func (d *decoder) daprBreaker(name string, v *value) *circuit {

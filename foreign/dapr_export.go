@@ -65,8 +65,8 @@ func encodeDapr(e *encoder) {
 		add("spec", spec))
 }
 
-// daprRetry returns the retry policy of a policy: exponential if it has the numbers
-// that Dapr has for it, or else constant.
+// daprRetry returns the retry policy for a policy. It is exponential if the policy has the
+// numbers that Dapr uses for exponential retries. Otherwise, it is constant.
 func (e *encoder) daprRetry(p *policy.Policy) object {
 	s := p.Schedule.Effective()
 	e.take(p, "max_attempts", "initial_delay", "backoff", "max_delay", "jitter")
@@ -108,7 +108,7 @@ func (e *encoder) daprRetry(p *policy.Policy) object {
 	return e.daprMatching(p, r)
 }
 
-// daprCap returns the cap of the delays, or the longest delay if there is none.
+// daprCap returns the maximum delay that the policy sets, or else its longest delay.
 func daprCap(p *policy.Policy) time.Duration {
 	if most := p.Schedule.Effective().MaxDelay; most > 0 {
 		return most
@@ -192,8 +192,8 @@ func goText(d time.Duration) string {
 // are added.
 type daprTargetTree struct{ apps, actors, components object }
 
-// add adds a target that a bind comment names, as apps/NAME, and reports whether it does. Other
-// comments are not for Dapr.
+// add adds a target that a bind comment names, such as apps/NAME, and reports whether the
+// comment names one. Other comments are not for Dapr.
 func (t *daprTargetTree) add(path []string, use object) bool {
 	switch {
 	case len(path) == 2 && path[0] == "apps":

@@ -10,8 +10,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A document is a policy file in memory: import writes it, and check judges it. Its
-// nodes have the positions of the foreign file.
+// A document is a policy file in memory. The import command writes it, and the check command
+// checks it. Its nodes have the positions of the foreign file.
 type document struct {
 	root     *syntax.Node
 	policies map[*syntax.Node]*Policy // by the values of their entries
@@ -21,9 +21,9 @@ type document struct {
 // An entryName names an entry of a policy file.
 type entryName struct{ section, name string }
 
-// A subject is what an entry of a policy file stands for.
+// A subject is the object that an entry of a policy file represents.
 type subject struct {
-	policy *Policy // of a class: one that uses it; of other entries: nil
+	policy *Policy // for a class: one that uses it; for other entries: nil
 	words  words
 }
 
@@ -51,19 +51,19 @@ func newDocument(f *File) *document {
 	return d
 }
 
-// start is the position of what has none in the foreign file.
+// start is the position of anything without a position in the foreign file.
 var start = syntax.Span{Line: 1, Col: 1, Width: 1}
 
-// entry returns an entry of a section. Its position is v, and so is the position of each
-// part that has none.
+// entry returns an entry of a section. The entry has the position of v, and so do the parts of
+// it that have no position.
 func (d *document) entry(section, name string, about subject, v *value, n *syntax.Node) syntax.Entry {
 	d.subjects[entryName{section, name}] = about
 	n.Place(v.span())
 	return syntax.Entry{Key: name, At: n.Span, Value: n}
 }
 
-// settingsMap returns a map of settings. place returns where a setting is written, or
-// nil, for the position of the map.
+// settingsMap returns a map of settings. place returns where a setting is written, or nil. In
+// the latter case, the position of the map is used.
 func settingsMap(list []setting, place func(rules.Field) *value) *syntax.Node {
 	entries := make([]syntax.Entry, len(list))
 	for i, s := range list {
@@ -172,7 +172,7 @@ func (d *document) policyEntries(f *File) *syntax.Node {
 	return syntax.Map(entries...)
 }
 
-// perError returns the schedules of classes.
+// perError returns the schedules of error classes.
 func (p *Policy) perError() *syntax.Node {
 	var entries []syntax.Entry
 	for _, o := range p.PerError {
@@ -183,7 +183,7 @@ func (p *Policy) perError() *syntax.Node {
 	return syntax.Map(entries...)
 }
 
-// textList returns a list of texts.
+// textList returns a list of strings.
 func textList[S ~string](texts []S) *syntax.Node {
 	items := make([]*syntax.Node, len(texts))
 	for i, s := range texts {

@@ -15,7 +15,7 @@ import (
 // A durationFormat parses a duration as another system writes it.
 type durationFormat func(text string) (time.Duration, error)
 
-// withUnit parses numbers with units, as 1m30s. Durations are not negative.
+// withUnit parses numbers with units, such as 1m30s. Durations are not negative.
 func withUnit(text string) (time.Duration, error) { return duration.Parse(text) }
 
 // ofGo parses durations as package time does, which has fewer units than withUnit and no spaces. Durations
@@ -53,8 +53,8 @@ func parsed(text, withUnits string) (time.Duration, error) {
 
 func tooLong(text string) error { return fmt.Errorf("%s is longer than 292 years", syntax.Quote(text)) }
 
-// protobuf parses the JSON form of google.protobuf.Duration: seconds, as 0.1s. Readers
-// in Go need digits only on one side of the point: .1s.
+// protobuf parses the JSON form of google.protobuf.Duration, which is in seconds, such as 0.1s.
+// Go programs need digits on only one side of the point, so .1s is valid, too.
 func protobuf(text string) (time.Duration, error) {
 	m := protobufDuration.FindStringSubmatch(text)
 	if m == nil || m[1]+m[2] == "" {
@@ -71,7 +71,7 @@ var (
 	timeSpanText = regexp.MustCompile(`^(?:(\d{1,6})\.)?(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d{1,7})?))?$`)
 )
 
-// iso8601 parses durations of ISO 8601 without months and years, as PT1M30S.
+// iso8601 parses ISO 8601 durations without months and years, such as PT1M30S.
 func iso8601(text string) (time.Duration, error) {
 	m := isoDuration.FindStringSubmatch(strings.ToUpper(text))
 	if m == nil || strings.Join(m[1:], "") == "" {
@@ -80,8 +80,7 @@ func iso8601(text string) (time.Duration, error) {
 	return parsed(text, strings.ToLower(strings.Join(m[1:], "")))
 }
 
-// timeSpan parses the text of a TimeSpan of .NET: d.hh:mm:ss, with a fraction of the
-// seconds.
+// timeSpan parses a .NET TimeSpan: d.hh:mm:ss, with an optional fraction of seconds.
 func timeSpan(text string) (time.Duration, error) {
 	m := timeSpanText.FindStringSubmatch(text)
 	if m == nil {
@@ -96,7 +95,7 @@ func timeSpan(text string) (time.Duration, error) {
 	return parsed(text, strings.Join(m[1:], ""))
 }
 
-// in returns the format of numbers without unit, which count the given unit.
+// in returns the format of numbers without a unit that count the given unit.
 func in(unit time.Duration) durationFormat {
 	return func(text string) (time.Duration, error) {
 		f, err := strconv.ParseFloat(text, 64)
@@ -110,8 +109,8 @@ func in(unit time.Duration) durationFormat {
 	}
 }
 
-// either returns the format of texts in any of several formats. The error is that
-// of the first.
+// either returns a format that accepts any of several formats. If none matches, the error is
+// that of the first.
 func either(formats ...durationFormat) durationFormat {
 	return func(text string) (d time.Duration, err error) {
 		for i, format := range formats {

@@ -8,16 +8,16 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 )
 
-// An embedded file is a text in a document that is a file itself.
+// An embedded file is a string in a document that is a file itself.
 type embedded struct {
-	name  string // of the file, as far as the document has one
+	name  string // name of the file, if the document contains it
 	text  *syntax.Node
-	patch *Patch // nil: it changes no other document
+	patch *Patch // nil: the file does not change other documents
 }
 
-// embeddedIn returns the files in a document: the texts of a ConfigMap, the patches of a
-// Kustomization, and state machines in the text of a template. Other texts are examples
-// or descriptions.
+// embeddedIn returns the files in a document: the strings of a ConfigMap, the patches of a
+// Kustomization, and the state machines that are strings in a template. Other strings are
+// examples or descriptions.
 func embeddedIn(doc *syntax.Node) (list []embedded) {
 	switch {
 	case describes(doc):
@@ -45,19 +45,19 @@ func filesIn(data *syntax.Node) (list []embedded) {
 	return list
 }
 
-// looksLikeFile reports whether a text has the form of a map or a list. An alias repeats a text
-// that is read where it is written.
+// looksLikeFile reports whether a string has the form of a map or list. It returns false for an
+// alias, because its text is read where it is written.
 func looksLikeFile(n *syntax.Node) bool {
 	text, isText := n.Value.(string)
 	return isText && !n.Form.Alias &&
 		(strings.IndexAny(strings.TrimSpace(text), "{[-") == 0 || strings.ContainsAny(text, "\n="))
 }
 
-// machineKeys are the names of properties that have a state machine as text, folded: of
-// CloudFormation, of Terraform in JSON, and of Kubernetes resources for AWS.
+// machineKeys lists the folded names of properties whose strings are state machines, in
+// CloudFormation, in Terraform JSON, and in Kubernetes resources for AWS.
 var machineKeys = []string{"definitionstring", "definition"}
 
-// machinesIn returns the state machines that are texts in a document.
+// machinesIn returns the state machines that are strings in a document.
 func machinesIn(doc *syntax.Node) (list []embedded) {
 	for _, e := range doc.Entries {
 		if !slices.Contains(machineKeys, folded(e.Key)) {
@@ -74,20 +74,20 @@ func machinesIn(doc *syntax.Node) (list []embedded) {
 	return list
 }
 
-// textIn returns a text, or the one in the argument of a function of CloudFormation, as
-// Fn::Sub.
+// textIn returns a string. If n is a CloudFormation function such as Fn::Sub, it returns the
+// string in the function's argument.
 func textIn(n *syntax.Node) *syntax.Node {
 	if n.IsMap() && len(n.Entries) == 1 && strings.HasPrefix(n.Entries[0].Key, "Fn::") {
 		n = n.Entries[0].Value
 	}
 	if n.IsList() && len(n.Items) > 0 {
-		n = n.Items[0] // the text of Fn::Sub with its variables
+		n = n.Items[0] // the string of Fn::Sub; its variables follow
 	}
 	return n
 }
 
-// describes reports whether a document describes the form of others: their fields are no
-// values of a policy.
+// describes reports whether a document describes the form of other documents. The fields of
+// such a document are not values of a policy.
 func describes(doc *syntax.Node) bool {
 	return isResource(doc, "apiextensions.k8s.io", "CustomResourceDefinition") ||
 		doc.Get("openapi") != nil || doc.Get("swagger") != nil ||

@@ -13,7 +13,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// envoyKind is the retry_policy of Envoy's routes and virtual hosts:
+// envoyKind is the kind for the retry_policy of Envoy's routes and virtual hosts. Source:
 // envoyproxy/envoy, api/envoy/config/route/v3/route_components.proto.
 var envoyKind = Kind{
 	Name: "envoy", Title: "Envoy route configuration",
@@ -27,15 +27,16 @@ var envoyWords = words{
 	"attempt_timeout": "per_try_timeout", "timeout": "timeout",
 }
 
-// emissaryWords are the words for a Mapping of Emissary-ingress. Without timeout_ms it has the
-// timeout of its Module: emissary-ingress/emissary, python/ambassador/envoy/v3/v3route.py.
+// emissaryWords contains the words for a Mapping of Emissary-ingress. If it does not set
+// timeout_ms, it has the timeout of its Module. Source: emissary-ingress/emissary,
+// python/ambassador/envoy/v3/v3route.py.
 var emissaryWords = func() words {
 	w := maps.Clone(envoyWords)
 	w["timeout"] = "timeout_ms"
 	return w
 }()
 
-// The delays of Envoy, which systems on top of it keep: exponential by 2, with full
+// The delays of Envoy, which systems based on Envoy also have: exponential with base 2 and full
 // jitter.
 const (
 	envoyBase      = 25 * time.Millisecond
@@ -43,13 +44,14 @@ const (
 	envoyTimeout   = 15 * time.Second
 )
 
-// envoyTargets are the fields that say where a route sends requests. A route has one.
+// envoyTargets lists the fields that determine where a route sends requests. Each route has one
+// of them.
 var envoyTargets = []string{
 	"cluster", "clusterheader", "weightedclusters", "clusterspecifierplugin", "inlineclusterspecifierplugin",
 }
 
-// envoyClients are the fields of other parts of Envoy with a retry_policy, as remote_jwks:
-// their conditions, delays and time limits are others where none is written.
+// envoyClients lists the fields of other parts of Envoy with a retry_policy, such as
+// remote_jwks. These parts have other default conditions, delays and time limits.
 var envoyClients = []string{"httpuri", "serveruri", "clustername"}
 
 // isEnvoyRoute reports whether a map is a route, or a virtual host, with retries.
@@ -90,7 +92,7 @@ func (d *decoder) envoyRoute(name string, route *value) {
 		p.Timeout = envoyTimeout
 		p.duration("timeout", fieldFolded(route, "timeout"), protobuf)
 	default:
-		p.unknown = append(p.unknown, "timeout") // each route has its own
+		p.unknown = append(p.unknown, "timeout") // each route has its own timeout
 	}
 	for _, lost := range envoyLost {
 		fieldFolded(r, lost.field).lose("%s", lost.why)
@@ -102,7 +104,7 @@ func (d *decoder) envoyRoute(name string, route *value) {
 	d.below(name, route, isEnvoyRoute, d.envoyRoute) // the routes of a virtual host
 }
 
-// envoyLost are the fields of a retry_policy without a counterpart.
+// envoyLost lists the fields of a retry_policy that have no equivalent.
 var envoyLost = []struct{ field, why string }{
 	{"perTryIdleTimeout", "an attempt fails after this time without data"},
 	{"retryHostPredicate", "it selects other hosts for retries"},
@@ -113,8 +115,7 @@ var envoyLost = []struct{ field, why string }{
 	{"rateLimitedRetryBackOff", "headers of the response say when to retry: retry_after reads Retry-After only"},
 }
 
-// envoyDelays sets the delays of a policy: the written ones, or else the defaults of
-// Envoy.
+// envoyDelays sets the delays of a policy to the written ones, or to Envoy's defaults.
 func (p *Policy) envoyDelays(base, most *value, format durationFormat) {
 	p.Jitter, p.InitialDelay = retry.JitterFull, envoyBase
 	p.duration("initial_delay", base, format)
@@ -122,7 +123,7 @@ func (p *Policy) envoyDelays(base, most *value, format durationFormat) {
 	p.duration("max_delay", most, format)
 }
 
-// An envoyCondition is what one condition of retry_on matches.
+// An envoyCondition describes what a condition of retry_on matches.
 type envoyCondition struct {
 	name     string
 	from, to int    // HTTP statuses
@@ -130,8 +131,8 @@ type envoyCondition struct {
 	classes  []retry.Class
 }
 
-// envoyConditions are the conditions of retry_on. Envoy counts a reset and a timeout of
-// an attempt as gateway errors: source/common/router/retry_state_impl.cc.
+// envoyConditions lists the conditions of retry_on. Envoy counts a reset and a timeout of an
+// attempt as gateway errors: see source/common/router/retry_state_impl.cc.
 var envoyConditions = []envoyCondition{
 	{name: "5xx", from: 500, to: 599, classes: []retry.Class{retry.ClassNetwork, retry.ClassTimeout}},
 	{name: "gateway-error", from: 502, to: 504, classes: []retry.Class{retry.ClassNetwork, retry.ClassTimeout}},
@@ -149,10 +150,10 @@ var envoyConditions = []envoyCondition{
 	{name: "unavailable", grpc: "UNAVAILABLE"},
 }
 
-// conditions are the names of conditions with where they are written.
+// conditions maps the names of conditions to the values in which they are written.
 type conditions map[string]*value
 
-// add reads conditions in one text, separated by commas.
+// add reads conditions that are separated by commas in one string.
 func (c conditions) add(on *value) {
 	for name := range strings.SplitSeq(on.text(), ",") {
 		if name = strings.TrimSpace(name); name != "" {
@@ -161,9 +162,8 @@ func (c conditions) add(on *value) {
 	}
 }
 
-// envoyRetryOn reads retry_on, and the statuses of the condition
-// retriable-status-codes. Where no condition is written, the defaults of the
-// system apply. Envoy has none.
+// envoyRetryOn reads retry_on, and the statuses for the condition retriable-status-codes. If no
+// condition is written, the defaults of the system apply. Envoy itself has no defaults.
 func (d *decoder) envoyRetryOn(p *Policy, on, statuses *value, absent conditions) {
 	c := conditions{}
 	c.add(on)
@@ -173,8 +173,8 @@ func (d *decoder) envoyRetryOn(p *Policy, on, statuses *value, absent conditions
 	d.envoyStatuses(p, c, on, statuses)
 }
 
-// envoyStatuses adds the statuses of the condition retriable-status-codes to a policy.
-// on is where the conditions are written, or nil.
+// envoyStatuses adds the statuses for the condition retriable-status-codes to a policy. on is
+// where the conditions are written, or nil.
 func (d *decoder) envoyStatuses(p *Policy, c conditions, on, statuses *value) {
 	if p.MaxAttempts == 1 {
 		on.skip()
@@ -200,9 +200,8 @@ func (d *decoder) envoyStatuses(p *Policy, c conditions, on, statuses *value) {
 	}
 }
 
-// retryConditions adds the classes of conditions to retry_on, in an order that does
-// not depend on the document. A gRPC code is left out where another class
-// covers it in a policy file.
+// retryConditions adds the classes of conditions to retry_on. Their order does not depend on
+// the document. A gRPC code is omitted if another class covers it in a policy file.
 func (d *decoder) retryConditions(p *Policy, c conditions) {
 	var retried [600]bool
 	addStatuses := func(from, to int, v *value) {
@@ -224,7 +223,7 @@ func (d *decoder) retryConditions(p *Policy, c conditions) {
 		for _, class := range known.classes {
 			p.retryOn(class, v)
 		}
-		p.remarks = append(p.remarks, "P406") // servers cause what conditions with timeouts match, too
+		p.remarks = append(p.remarks, "P406") // conditions with timeouts also match errors that servers cause
 	}
 	listed := false
 	for _, name := range slices.Sorted(maps.Keys(c)) {
@@ -249,8 +248,7 @@ func (d *decoder) retryConditions(p *Policy, c conditions) {
 	}
 }
 
-// covers reports whether the classes network and timeout, if they are in retry_on,
-// cover a gRPC code.
+// covers reports whether the class network or timeout is in retry_on and covers a gRPC code.
 func (p *Policy) covers(code uint32) bool {
 	return code == grpcstatus.Unavailable && slices.Contains(p.RetryOn, retry.ClassNetwork) ||
 		code == grpcstatus.DeadlineExceeded && slices.Contains(p.RetryOn, retry.ClassTimeout)
@@ -262,7 +260,8 @@ func isCondition(name string) bool {
 		slices.ContainsFunc(envoyConditions, func(c envoyCondition) bool { return c.name == name })
 }
 
-// name returns the key of a value as the document writes it, or a default.
+// name returns the key of a value as it is written in the document, or a default if the value
+// is absent.
 func (v *value) name(absent string) string {
 	if v == nil {
 		return absent

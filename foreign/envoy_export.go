@@ -72,7 +72,7 @@ func (e *encoder) envoyRetry(p *policy.Policy) object {
 		add("max_interval", protobufText(max(most, first))))
 }
 
-// fullJitter takes the jitter of a policy for a system that has full jitter only.
+// fullJitter takes the jitter of a policy for a system that only has full jitter.
 func (e *encoder) fullJitter(p *policy.Policy, s retry.Schedule) {
 	e.take(p, "jitter")
 	if s.Jitter != retry.JitterFull {
@@ -92,8 +92,8 @@ func (e *encoder) envoyRetries(p *policy.Policy) int {
 	return attempts - 1
 }
 
-// envoyConditions returns the conditions and the other statuses that make a policy retry. It
-// loses retry_on if there are none.
+// envoyConditions returns the conditions, and the other statuses, with which Envoy retries what
+// a policy retries. If there are none, retry_on is a loss.
 func (e *encoder) envoyConditions(p *policy.Policy) (on []string, statuses []int) {
 	e.take(p, "retry_on", "abort_on")
 	rest := e.retriedStatuses(p)
@@ -150,7 +150,7 @@ func (e *encoder) retries(p *policy.Policy, c retry.Class) bool {
 	return (len(p.RetryOn) == 0 || has(p.RetryOn)) && !has(p.AbortOn)
 }
 
-// namesCodes reports whether a class of retry_on has gRPC codes.
+// namesCodes reports whether retry_on contains a class with gRPC codes.
 func (e *encoder) namesCodes(p *policy.Policy) bool {
 	return slices.ContainsFunc(e.file.Errors, func(c policy.ErrorClass) bool {
 		return len(c.GRPC) > 0 && slices.Contains(p.RetryOn, retry.Class(c.Name))
@@ -187,7 +187,8 @@ func encodeIstio(e *encoder) {
 var istioHost = regexp.MustCompile(`^(?:\*|(?:\*[.-]?)?[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?` +
 	`(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*\.?)$`)
 
-// istioHosts returns the hosts that the bind comments of a policy name, or else its name.
+// istioHosts returns the hosts that the bind comments of a policy name. If they name none, it
+// returns the name of the policy.
 func (e *encoder) istioHosts(p *policy.Policy) (hosts []string) {
 	for _, bind := range e.binds[p.Name] {
 		if istioHost.MatchString(bind) {
@@ -210,7 +211,7 @@ func (e *encoder) istioRetries(p *policy.Policy) object {
 	if p.MaxAttempts != 1 {
 		on, statuses = e.envoyConditions(p)
 	}
-	if len(on)+len(statuses) == 0 { // an empty retryOn has the conditions of the mesh
+	if len(on)+len(statuses) == 0 { // an empty retryOn means the conditions of the mesh
 		r := object{}.add("attempts", 0)
 		e.take(p, "max_attempts")
 		e.take(p, retryFields...)

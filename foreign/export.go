@@ -42,8 +42,8 @@ func (e *encoder) problem(at policy.Pos, rule, text string) policy.Problem {
 	return policy.Problem{File: e.file.Name, Pos: at, Width: 1, Rule: rule, Severity: rules.Error, Text: text}
 }
 
-// refused returns the errors that the document has, at the policies that cause them: a setting
-// that is lost may be the one that ends the retries.
+// refused returns the errors in the exported document, with the positions of the policies that
+// cause them. For example, a setting that is a loss may be the one that ends the retries.
 func (e *encoder) refused() (problems []policy.Problem) {
 	f, found := Read(e.file.Name, e.out.Bytes(), Options{From: e.kind})
 	for _, p := range policy.AtLeast(rules.Error, f.check(found)) {
@@ -61,7 +61,7 @@ func (e *encoder) refused() (problems []policy.Problem) {
 	return problems
 }
 
-// policiesTo returns the policies that begin on a line or before it.
+// policiesTo returns the policies that begin at or before a line.
 func (f *File) policiesTo(line int) (list []*Policy) {
 	for _, p := range f.Policies {
 		if p.Pos().Line <= line {
@@ -75,8 +75,8 @@ func (f *File) policiesTo(line int) (list []*Policy) {
 type encoder struct {
 	file   *policy.File
 	kind   *Kind
-	binds  map[string][]string // by policy: see bindComments
-	bound  map[string]bool     // that are written, in formats that have each once
+	binds  map[string][]string // by policy; see bindComments
+	bound  map[string]bool     // binds that are written already, in formats that allow each only once
 	out    bytes.Buffer
 	losses []Loss
 	taken  map[*policy.Policy]map[rules.Field]bool
@@ -90,8 +90,8 @@ func (e *encoder) policies() (list []*policy.Policy) {
 	return list
 }
 
-// take records that the fields of a policy have a counterpart in the document.
-// Fields that are not taken are losses.
+// take records that the fields of a policy have an equivalent in the document. Fields that are
+// not taken are losses.
 func (e *encoder) take(p *policy.Policy, fields ...rules.Field) {
 	if e.taken[p] == nil {
 		e.taken[p] = map[rules.Field]bool{}
@@ -101,8 +101,8 @@ func (e *encoder) take(p *policy.Policy, fields ...rules.Field) {
 	}
 }
 
-// lose adds a loss at a field of a policy, or at its name if the field is not
-// written.
+// lose adds a loss for a field of a policy. Its position is that of the field, or of the
+// policy's name if the field is not written.
 func (e *encoder) lose(p *policy.Policy, field rules.Field, format string, args ...any) {
 	e.take(p, field)
 	at, ok := p.Places[field]
@@ -114,12 +114,12 @@ func (e *encoder) lose(p *policy.Policy, field rules.Field, format string, args 
 	})
 }
 
-// untaken adds the losses of all fields that are written and not taken.
+// untaken adds losses for all fields that are written but were not taken.
 func (e *encoder) untaken() {
 	for _, p := range e.policies() {
 		for _, field := range slices.Sorted(maps.Keys(p.Places)) {
 			if field == "unknown" && p.RetryUnknown {
-				continue // the other systems retry every error
+				continue // other systems retry every error
 			}
 			if !e.taken[p][field] && !slices.Contains(parts, field) && !slices.Contains(withoutEffect, field) {
 				e.lose(p, field, "%s has no such setting", e.kind.Title)
@@ -128,11 +128,11 @@ func (e *encoder) untaken() {
 	}
 }
 
-// parts are fields that are written as parts of others: of backoff and jitter.
+// parts lists the fields that are written as parts of other fields, backoff and jitter.
 var parts = []rules.Field{"base", "increment", "delays", "jitter_factor"}
 
-// withoutEffect are fields that are comments, or whose effect is in other fields;
-// and match_text, since no other system reads the texts of errors.
+// withoutEffect lists the fields that are comments or whose effect is in other fields, and
+// match_text, because no other system reads the texts of errors.
 var withoutEffect = []rules.Field{"description", "extends", "match_text"}
 
 var (
@@ -140,8 +140,8 @@ var (
 	policyKey   = regexp.MustCompile(`^\s+([a-z][a-z0-9_]*):`)
 )
 
-// bindComments returns the comments "# bind: X" above each policy. Import writes
-// them for what a policy applies to in the other system.
+// bindComments returns the comments of the form "# bind: X" above each policy. The import
+// command writes these comments. X is what the policy applies to in the other system.
 func bindComments(text []byte) map[string][]string {
 	binds := map[string][]string{}
 	var above []string
@@ -159,7 +159,7 @@ func bindComments(text []byte) map[string][]string {
 	return binds
 }
 
-// object is a map whose keys keep their order.
+// object is a map that keeps the order of its keys.
 type object []member
 
 type member struct {
@@ -175,7 +175,7 @@ func (o object) has(key string) bool {
 	return slices.ContainsFunc(o, func(m member) bool { return m.key == key })
 }
 
-// isFlat reports whether an object is written on one line: a few texts.
+// isFlat reports whether an object is written on one line, which is the case for a few strings.
 func (o object) isFlat() bool {
 	return len(o) <= 2 && !slices.ContainsFunc(o, func(m member) bool { _, isText := m.value.(string); return !isText })
 }
@@ -242,7 +242,7 @@ func scalarJSON(v any) string {
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // only scalars come here
+		panic(err) // all other values are scalars
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
@@ -293,10 +293,10 @@ func writeList(out *bytes.Buffer, list []any, indent string) {
 	}
 }
 
-// plain matches texts that YAML reads as text without quotes.
+// plain matches strings that YAML reads as strings without quotes.
 var plain = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./-]*$|^\d+(\.\d+)?(ms|s|m|h)$`)
 
-// scalarYAML returns a scalar in YAML, in quotes where it would be read otherwise.
+// scalarYAML returns a scalar in YAML, with quotes if necessary.
 func scalarYAML(v any) string {
 	s, ok := v.(string)
 	if !ok {

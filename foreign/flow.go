@@ -8,8 +8,8 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 )
 
-// flowKind is the time limits of a flow spec: timeouts of its scopes, and
-// timeout_override of steps, in milliseconds. The other scopes have the limits of
+// flowKind is the kind for the time limits of a flow spec: timeouts of its scopes, and
+// timeout_override of its steps, in milliseconds. Scopes without a timeout have the limits of
 // the engine.
 var flowKind = Kind{
 	Name: "flow", Title: "flow spec",
@@ -24,7 +24,8 @@ var flowWords = words{"timeout": "timeouts", "scope": fixed + "scope"}
 
 var stepWords = words{"timeout": "timeout_override", "scope": fixed + "step"}
 
-// flowScopes are the scopes of the engine with their limits, the outermost first.
+// flowScopes lists the scopes of the engine with their limits, from the outermost to the
+// innermost.
 var flowScopes = []struct {
 	name, within  string
 	timeout, most time.Duration
@@ -35,7 +36,7 @@ var flowScopes = []struct {
 	{"tool", "step", 5 * time.Minute, 10 * time.Minute},
 }
 
-// isFlow reports whether a map has timeouts of scopes, or the override of a step.
+// isFlow reports whether a map has timeouts of scopes or the timeout override of a step.
 func isFlow(n *syntax.Node) bool {
 	if n.Child("timeout_override") != nil {
 		return true
@@ -59,7 +60,7 @@ func (d *decoder) flowPart(name string, v *value) {
 	d.below(name, v, isFlow, d.flowPart)
 }
 
-// flowStep adds a policy for a step with a limit of its own.
+// flowStep adds a policy for a step with its own limit.
 func (d *decoder) flowStep(name string, v *value) {
 	if limit := v.get("timeout_override"); limit != nil {
 		p := d.policy(stepName(name, v), stepWords, v)
@@ -68,17 +69,17 @@ func (d *decoder) flowStep(name string, v *value) {
 	}
 }
 
-// stepName returns the name of the policy of a step: its id, or else the name of the part.
+// stepName returns the name for the policy of a step: the step's ID, or else name.
 func stepName(name string, v *value) string { return cmp.Or(v.get("id").text(), name) }
 
-// stepLimit limits the time of the step of a policy.
+// stepLimit sets the time limit of the step to which a policy belongs.
 func (p *Policy) stepLimit(limit *value) {
 	p.Scope = "step"
 	p.from("scope", limit)
 	p.duration("timeout", limit, in(time.Millisecond))
 }
 
-// flowLimits adds the scopes of the engine, with the timeouts of a flow.
+// flowLimits adds the scopes of the engine, with the timeouts that a flow sets.
 func (d *decoder) flowLimits(timeouts, at *value) {
 	for _, s := range flowScopes {
 		known := len(d.file.scopes)

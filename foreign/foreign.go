@@ -46,18 +46,19 @@ type Kind struct {
 	// recognize reports whether a document, which is a map, has policies of this kind. The
 	// document lacks the parts that a kind before this one in [Kinds] has converted.
 	recognize func(*syntax.Node) bool
-	// shape reports that recognize asks for the shape of parts, which a resource of
-	// Kubernetes with another meaning may have, too.
+	// shape reports that recognize looks at the structure of a document's parts. A Kubernetes
+	// resource with another meaning may have the same structure.
 	shape bool
-	// terraform reports that a kind with shape is one of resources of Terraform, too: other
-	// resources have fields of the same names.
+	// terraform reports that a kind with shape also recognizes Terraform resources. Other
+	// Terraform resources have fields with the same names.
 	terraform bool
-	// language reads texts of a system with a format of its own, whatever their name is.
+	// language reads the texts of a system that has its own format, whatever their file names
+	// are.
 	language func(*syntax.Excerpt) []syntax.Document
-	// decode converts a document. It reads every field that it knows, and skips
-	// those that have nothing to do with retries.
+	// decode converts a document. It reads every field that it knows, and skips the fields that
+	// are unrelated to retries.
 	decode func(d *decoder, doc *value)
-	// encode writes the policies of a file. Nil: the kind cannot be exported.
+	// encode writes the policies of a file. If it is nil, the kind cannot be exported.
 	encode func(e *encoder)
 }
 
@@ -114,8 +115,8 @@ type Loss struct {
 	Policy *Policy // the policy to which it belongs; nil if it belongs to the document or to a policy file
 
 	misspelled bool   // the field is unknown and resembles one that is known
-	key        string // of the field
-	open       bool   // its value is not known yet
+	key        string // name of the field
+	open       bool   // the value is not known yet
 }
 
 // String returns the loss as file:line:col: path: why.
@@ -123,8 +124,8 @@ func (l Loss) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s: %s", l.File, l.Line, l.Col, l.Path, l.Why)
 }
 
-// problem returns the loss as a problem of the file. It is information, unless the
-// field is probably misspelled.
+// problem returns the loss as a problem of the file. Its severity is Info, unless the field is
+// probably misspelled.
 func (l Loss) problem() policy.Problem {
 	p := policy.Problem{File: l.File, Pos: l.Pos, Width: l.Width, Rule: "P111",
 		Text: fmt.Sprintf("%s: %s", l.Path, l.Why)}
@@ -176,7 +177,7 @@ func (k *Kind) isIn(doc *syntax.Node) bool {
 	return !describes(doc) && !(k.shape && (isResource || isTerraform && !k.terraform)) && k.recognize(doc)
 }
 
-// hints are words, in lower case. Every document with policies has one of them.
+// hints lists words in lower case. Every document with policies contains at least one of them.
 var hints = [][]byte{
 	[]byte("retr"), []byte("timeout"), []byte("attempt"), []byte("interval"), []byte("mapreduce"), []byte("error_policy"),
 	[]byte("backoff"), []byte("deadline"), []byte("redrive"), []byte("next_upstream"),

@@ -11,9 +11,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// gatewayKind is the retry of the Gateway API's HTTPRoute: GEP-1731, and GEP-1742 for
-// timeouts. How long implementations wait between attempts is not specified beyond
-// the least delay.
+// gatewayKind is the kind for the retry field of the Gateway API's HTTPRoute. Sources:
+// GEP-1731, and GEP-1742 for timeouts. Only a minimum for the delay between attempts is
+// specified. The rest depends on the implementation.
 var gatewayKind = Kind{
 	Name: "gateway", Title: "Gateway API HTTPRoute",
 	recognize: func(doc *syntax.Node) bool {
@@ -79,7 +79,7 @@ func (d *decoder) gatewayRule(name string, rule *value) {
 			item.mistake("P102", "%d is no status from 400 to 599", status)
 		}
 	}
-	// Failed connections and timeouts of the backend are retried whatever the codes.
+	// Failed connections and timeouts of the backend are retried regardless of the codes.
 	p.retryOn(retry.ClassNetwork, codes)
 	p.retryOn(retry.ClassTimeout, codes)
 	if codes == nil {
@@ -87,8 +87,8 @@ func (d *decoder) gatewayRule(name string, rule *value) {
 	}
 }
 
-// envoyGatewayKind is the retry of Envoy Gateway's BackendTrafficPolicy:
-// envoyproxy/gateway, api/v1alpha1/retry_types.go.
+// envoyGatewayKind is the kind for the retry field of Envoy Gateway's BackendTrafficPolicy.
+// Source: envoyproxy/gateway, api/v1alpha1/retry_types.go.
 var envoyGatewayKind = Kind{
 	Name: "envoygateway", Title: "Envoy Gateway BackendTrafficPolicy",
 	recognize: func(doc *syntax.Node) bool {
@@ -132,7 +132,7 @@ func decodeEnvoyGateway(d *decoder, doc *value) {
 	p.duration("timeout", http.get("requestTimeout"), ofGo)
 }
 
-// envoyGatewayTargets returns what a policy applies to, as HTTPRoute/NAME or
+// envoyGatewayTargets returns what a policy applies to, such as HTTPRoute/NAME or
 // HTTPRoute/LABEL=VALUE.
 func envoyGatewayTargets(spec *value) (binds []string) {
 	targets := spec.get("targetRefs").items()
@@ -151,8 +151,8 @@ func envoyGatewayTargets(spec *value) (binds []string) {
 	return binds
 }
 
-// envoyGatewayOn reads the conditions of a policy. The defaults are as in Istio, with 503
-// if no statuses are written: internal/xds/translator/route.go.
+// envoyGatewayOn reads the conditions of a policy. The defaults are those of Istio, and also
+// 503 if no statuses are written: see internal/xds/translator/route.go.
 func (d *decoder) envoyGatewayOn(p *Policy, on *value) {
 	triggers, statuses := on.get("triggers"), on.get("httpStatusCodes")
 	c := conditions{}

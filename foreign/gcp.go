@@ -9,8 +9,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// gcpKind is the retry of steps in Google Cloud Workflows: its syntax reference,
-// try/retry.
+// gcpKind is the kind for the retries of steps in Google Cloud Workflows. Source: its syntax
+// reference, try/retry.
 var gcpKind = Kind{
 	Name: "gcp", Title: "Google Cloud workflow",
 	shape:     true,
@@ -23,8 +23,8 @@ var gcpWords = words{
 	fixedBackoff: "multiplier: 1", "retry_on": "predicate",
 }
 
-// isGCP reports whether a map is a step with a retry: the fields of one, or a value of
-// the program. The schema of workflows has other maps under these keys.
+// isGCP reports whether a map is a step with a retry, which is a map with the fields of one, or
+// an expression. The schema of workflows has other maps under these keys.
 func isGCP(n *syntax.Node) bool {
 	r := n.Written("retry")
 	if n.Get("try") == nil || r == nil {

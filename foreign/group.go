@@ -7,7 +7,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A section is an entry of a policy file besides policies and breakers: a group or a
+// A section is an entry of a policy file that is neither a policy nor a breaker: a group or a
 // scope.
 type section struct {
 	name     string
@@ -21,7 +21,7 @@ func newSection(name string, words words, at *value) *section {
 	return &section{name: name, words: words, at: at, places: map[rules.Field]*value{}}
 }
 
-// set adds a setting. One that is set already is a loss.
+// set adds a setting. A setting that is already set is a loss.
 func (s *section) set(field rules.Field, v *value, value *syntax.Node) {
 	if s.has(field) {
 		v.lose("%s of %s is set already", field, s.name)
@@ -35,7 +35,7 @@ func (s *section) has(field rules.Field) bool {
 	return slices.ContainsFunc(s.settings, func(s setting) bool { return s.field == field })
 }
 
-// drop removes a setting that another one makes ineffective, which is a loss.
+// drop removes a setting that has no effect because of another setting. It becomes a loss.
 func (s *section) drop(field rules.Field, why string) {
 	if v := s.places[field]; v != nil && s.has(field) {
 		v.note("%s", why)
@@ -43,7 +43,7 @@ func (s *section) drop(field rules.Field, why string) {
 	}
 }
 
-// rename changes the name of a scope, and of the scope that it is within.
+// rename changes the name of a scope, and the name of the scope that contains it.
 func (s *section) rename(name string, renamed map[string]string) {
 	s.name = name
 	for i, p := range s.settings {
@@ -53,7 +53,7 @@ func (s *section) rename(name string, renamed map[string]string) {
 	}
 }
 
-// scope returns the scope of the file with a name, and adds it if there is none.
+// scope returns the scope of the file with the given name, and adds it if it does not exist.
 func (d *decoder) scope(name string, words words, at *value) *section {
 	for _, s := range d.file.scopes[d.firstScope:] {
 		if s.name == name {

@@ -9,8 +9,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// grpcKind is the service config of gRPC clients: grpc/grpc, doc/service_config.md
-// and gRFC A6.
+// grpcKind is the kind for service configs of gRPC clients. Sources: grpc/grpc,
+// doc/service_config.md, and gRFC A6.
 var grpcKind = Kind{
 	Name: "grpc", Title: "gRPC service config",
 	shape: true,
@@ -27,10 +27,10 @@ var grpcWords = words{
 	"timeout": "timeout",
 }
 
-// everyMethod is the bind comment of a config without a service.
+// everyMethod is the bind comment of a config that does not name a service.
 const everyMethod = "every method"
 
-// grpcJitter is the width of the jitter of gRPC, as a fraction of the delay.
+// grpcJitter is the width of gRPC's jitter, as a fraction of the delay.
 const grpcJitter = 0.2
 
 // isGRPCPolicy reports whether a map is a retryPolicy.
@@ -38,11 +38,11 @@ func isGRPCPolicy(n *syntax.Node) bool {
 	return n.Get("retryableStatusCodes") != nil && (n.Get("maxAttempts") != nil || n.Get("initialBackoff") != nil)
 }
 
-// grpcPlace is where a retryPolicy has an effect.
+// grpcPlace explains where a retryPolicy has an effect.
 const grpcPlace = "write it in an item of methodConfig, which has a name"
 
-// isGRPCConfig reports whether a map is a service config as a whole, and no part of one
-// as documentation has it.
+// isGRPCConfig reports whether a map is an entire service config and not only a part of one, as
+// in documentation.
 func isGRPCConfig(n *syntax.Node) bool {
 	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
 		return slices.Contains([]string{
@@ -52,7 +52,7 @@ func isGRPCConfig(n *syntax.Node) bool {
 }
 
 func decodeGRPC(d *decoder, doc *value) {
-	// grpc-go reads neither the half of a config nor a template of one.
+	// grpc-go does not read partial configs or templates of configs.
 	refuse := &grpcParser{report: d.problem}
 	isWhole := !d.partial && !hasPart(doc.n, isOpen)
 	part := syntax.Entry{Key: "retryPolicy", At: doc.at, Value: doc.n}
@@ -117,10 +117,11 @@ func (d *decoder) grpcMethods(m *value) {
 	d.grpcRetries(p, r)
 }
 
-// grpcRetries converts a retryPolicy. Rules do not judge the fields that are missing or refused.
+// grpcRetries converts a retryPolicy. The rules do not check fields that are missing or that
+// gRPC refuses.
 func (d *decoder) grpcRetries(p *Policy, r *value) {
 	if !p.attempts(r.get("maxAttempts"), 0) {
-		p.MaxAttempts = retry.Unlimited // for readers that accept the config: until the timeout
+		p.MaxAttempts = retry.Unlimited // clients that accept the config retry until the timeout
 		p.unknown = append(p.unknown, "max_attempts")
 	} else if p.MaxAttempts > 5 {
 		r.get("maxAttempts").note("gRPC clients make at most 5 attempts, unless the program raises that limit")
@@ -144,8 +145,7 @@ func (d *decoder) grpcRetries(p *Policy, r *value) {
 	}
 }
 
-// retryCodes adds the gRPC codes of items to retry_on, in the order of their
-// numbers.
+// retryCodes adds the gRPC codes of items to retry_on, sorted by their numbers.
 func (d *decoder) retryCodes(p *Policy, at *value, items []*value, read func(*value) (string, bool)) {
 	var named [len(grpcCodes)]bool
 	for _, item := range items {
@@ -160,7 +160,8 @@ func (d *decoder) retryCodes(p *Policy, at *value, items []*value, read func(*va
 	}
 }
 
-// grpcCode reads a status code: its name or its number. One that is refused is null.
+// grpcCode reads a status code, which is a name or a number. The value is null if it is
+// refused.
 func grpcCode(v *value) (string, bool) {
 	code := v.n.Text
 	if n, ok := v.n.Value.(int64); ok && n >= 0 && int(n) < len(grpcCodes) {
@@ -174,7 +175,7 @@ func grpcCode(v *value) (string, bool) {
 	return code, slices.Contains(grpcCodes[:], code)
 }
 
-// grpcNames reads the methods that a config is for. name is one for the policy: the
+// grpcNames reads the methods to which a config applies. name is a name for the policy: the
 // method, the service, or default.
 func grpcNames(list *value) (binds []string, name string) {
 	for _, item := range list.items() {

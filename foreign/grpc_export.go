@@ -29,14 +29,14 @@ func encodeGRPC(e *encoder) {
 	e.writeJSON(object{}.add("methodConfig", methods))
 }
 
-// retryFields are the fields without effect on a policy that makes one attempt.
+// retryFields lists the fields that have no effect on a policy with only one attempt.
 var retryFields = []rules.Field{
 	"backoff", "initial_delay", "max_delay", "jitter", "jitter_factor", "delay_budget",
 	"max_elapsed", "retry_on", "abort_on", "retry_after", "per_error",
 }
 
-// grpcNames returns the methods of a policy, which its bind comments name. The only
-// policy of a file is for every method.
+// grpcNames returns the methods that the bind comments of a policy name. The only policy of a
+// file applies to every method.
 func (e *encoder) grpcNames(p *policy.Policy) (names []any) {
 	for _, bind := range e.binds[p.Name] {
 		if e.bound[bind] {
@@ -100,9 +100,9 @@ func (e *encoder) grpcRetryPolicy(p *policy.Policy) object {
 		add("retryableStatusCodes", anys(codes))
 }
 
-// growth returns a schedule of a policy as exponential backoff: its first delay, its cap and
-// its base. The cap of a schedule without cap is its last delay. Other strategies
-// are a loss, and become equal delays.
+// growth returns a schedule as exponential backoff: its first delay, its maximum delay and its
+// base. If the schedule has no maximum delay, its last delay is used. Other strategies are
+// losses, and become equal delays.
 func (e *encoder) growth(p *policy.Policy, s retry.Schedule) (first, most time.Duration, base float64) {
 	e.take(p, "backoff", "initial_delay", "max_delay")
 	first, most, base = max(s.InitialDelay, 0), s.MaxDelay, s.Base
@@ -121,8 +121,8 @@ func (e *encoder) growth(p *policy.Policy, s retry.Schedule) (first, most time.D
 	return first, most, base
 }
 
-// longest returns the longest delay of a schedule without a cap: the last one, or
-// a day if the number of attempts has no limit.
+// longest returns the longest delay of a schedule without a maximum delay: the last delay, or a
+// day if the number of attempts is unlimited.
 func longest(s retry.Schedule, base float64) time.Duration {
 	const day = 24 * time.Hour
 	switch {
@@ -135,7 +135,7 @@ func longest(s retry.Schedule, base float64) time.Duration {
 	return last
 }
 
-// protobufText formats a duration as JSON of google.protobuf.Duration: 0.1s.
+// protobufText formats a duration as the JSON form of google.protobuf.Duration, such as 0.1s.
 func protobufText(d time.Duration) string {
 	text := fmt.Sprintf("%d.%09d", d/time.Second, d%time.Second)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "s"

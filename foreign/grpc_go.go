@@ -23,7 +23,8 @@ func CheckGRPC(text []byte, report func(line, col, width int, rule, text string)
 	}
 }
 
-// grpcGoKind is the service config as grpc-go reads it: names of fields in any case.
+// grpcGoKind is the kind for service configs as grpc-go reads them, which ignores the case of
+// field names.
 var grpcGoKind = Kind{
 	Name: grpcKind.Name, Title: grpcKind.Title,
 	decode: func(d *decoder, doc *value) {
@@ -32,7 +33,7 @@ var grpcGoKind = Kind{
 	},
 }
 
-// checkGRPC judges a service config as [Check] does. grpc-go reads JSON only.
+// checkGRPC checks a service config as [Check] does. grpc-go only reads JSON.
 func checkGRPC(text []byte) []policy.Problem {
 	r := newReader(new(File))
 	if at, why := grpcMap(text); why != "" {
@@ -65,7 +66,7 @@ func misplaced(n *syntax.Node) bool {
 	return grpcHas(n, "retryableStatusCodes") && (grpcHas(n, "maxAttempts") || grpcHas(n, "initialBackoff"))
 }
 
-// grpcMap returns why a text is no map of JSON, and where.
+// grpcMap reports why a text is not a JSON object, and the position of the error.
 func grpcMap(text []byte) (at syntax.Span, why string) {
 	var fields map[string]json.RawMessage
 	err := json.Unmarshal(text, &fields)

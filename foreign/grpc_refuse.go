@@ -15,19 +15,20 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A grpcParser reads a service config as grpc-go does: grpc/grpc-go, service_config.go, over
-// package encoding/json. It reports what grpc-go refuses, and sets those values to null, so that
-// nothing else is reported about them. Fields whose names are in another case are renamed.
+// A grpcParser reads a service config as grpc-go does with package encoding/json: see
+// grpc/grpc-go, service_config.go. It reports what grpc-go refuses, and sets those values to
+// null, so that nothing else is reported about them. Fields whose names differ only in case are
+// renamed.
 //
-// A test in contrib/clients/grpc compares it with grpc-go.
+// A test in contrib/clients/grpc compares the parser with grpc-go.
 type grpcParser struct {
 	report   func(at syntax.Span, rule string, severity rules.Severity, text string)
-	anyCase  bool // do not warn of names in another case, which only grpc-go reads
+	anyCase  bool // do not warn of names in another case, which only grpc-go accepts
 	mistyped bool // package encoding/json refuses a value
 }
 
-// A grpcField is a field of a map, with the function that checks its value. Null is the same as
-// absent, unless the function checks it, too.
+// A grpcField is a field of a map, with the function that checks its value. A null value counts
+// as absent. If null is set, the function is called for it nevertheless.
 type grpcField struct {
 	name  string
 	check func(e syntax.Entry)
@@ -49,14 +50,14 @@ func (g *grpcParser) value(e syntax.Entry, rule, format string, args ...any) {
 	*e.Value = syntax.Node{Span: e.Value.Span}
 }
 
-// kind reports a value of another type than grpc-go reads.
+// kind reports a value whose type differs from the one that grpc-go reads.
 func (g *grpcParser) kind(e syntax.Entry, want string) {
 	g.mistyped = true
 	g.value(e, "P102", "%s as %s: write %s", e.Value.Describe(), e.Key, want)
 }
 
 // object checks the fields of a map, and returns the names of those that are written. grpc-go
-// ignores fields that it does not know.
+// ignores unknown fields.
 func (g *grpcParser) object(e syntax.Entry, fields ...grpcField) (written []string) {
 	if !e.Value.IsMap() {
 		g.kind(e, "a map")
@@ -96,7 +97,7 @@ func (g *grpcParser) object(e syntax.Entry, fields ...grpcField) (written []stri
 	return written
 }
 
-// list returns the check of a list. Items that are null are the same as empty ones.
+// list returns a function that checks a list. Null items count as empty items.
 func (g *grpcParser) list(check func(item syntax.Entry)) func(syntax.Entry) {
 	return func(e syntax.Entry) {
 		if !e.Value.IsList() {
@@ -113,7 +114,7 @@ func (g *grpcParser) list(check func(item syntax.Entry)) func(syntax.Entry) {
 
 // config checks a service config.
 func (g *grpcParser) config(doc *syntax.Node) {
-	inEffect := grpcHas(doc, "methodConfig") // or else nothing reads the values of retryThrottling
+	inEffect := grpcHas(doc, "methodConfig") // otherwise, the values of retryThrottling are not used
 	g.object(syntax.Entry{Key: "the service config", At: doc.Span, Value: doc},
 		grpcField{name: "loadBalancingPolicy", check: g.text},
 		grpcField{name: "loadBalancingConfig", check: g.balancers},
@@ -128,15 +129,15 @@ func (g *grpcParser) config(doc *syntax.Node) {
 	}
 }
 
-// grpcHas reports whether a map has a field that is not null, in any case.
+// grpcHas reports whether a map has a field that is not null. The case of the name is ignored.
 func grpcHas(n *syntax.Node, name string) bool {
 	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
 		return strings.EqualFold(e.Key, name) && !e.Value.IsNull()
 	})
 }
 
-// method checks one item of methodConfig. It is in effect if it has a name: otherwise only the
-// types of its values matter.
+// method checks an item of methodConfig. The item only has an effect if it has a name.
+// Otherwise, only the types of its values are checked.
 func (g *grpcParser) method(e syntax.Entry, inEffect bool) {
 	size := func(e syntax.Entry) { g.int(e) }
 	g.object(e,
@@ -181,7 +182,7 @@ func (g *grpcParser) retryPolicy(e syntax.Entry, inEffect bool) {
 	}
 }
 
-// required reports the fields of a map that grpc-go needs and that are not written.
+// required reports the required fields of a map that are not written.
 func (g *grpcParser) required(e syntax.Entry, written []string, names ...string) {
 	missing := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(written, name) })
 	if last := len(missing) - 1; last >= 0 {
@@ -193,7 +194,7 @@ func (g *grpcParser) required(e syntax.Entry, written []string, names ...string)
 	}
 }
 
-// paths checks the names of methods, which are unique in a service config.
+// paths checks that no method is named twice in a service config.
 func (g *grpcParser) paths(methods []*syntax.Node) {
 	lines := map[string]int{}
 	for _, m := range methods {
@@ -218,7 +219,7 @@ func (g *grpcParser) paths(methods []*syntax.Node) {
 	}
 }
 
-// grpcText returns the text of a field, or "" if it is absent or null.
+// grpcText returns the string in a field, or "" if the field is absent or null.
 func grpcText(n *syntax.Node, name string) string {
 	if e := n.Written(name); e != nil {
 		return e.Value.Text
@@ -244,8 +245,8 @@ func (g *grpcParser) throttling(e syntax.Entry, inEffect bool) {
 	}
 }
 
-// balancers checks loadBalancingConfig: a list of policies. grpc-go takes the first that
-// the program has. All programs have pick_first and round_robin.
+// balancers checks loadBalancingConfig, which is a list of policies. grpc-go uses the first one
+// that the program contains. All programs contain pick_first and round_robin.
 func (g *grpcParser) balancers(e syntax.Entry) {
 	if !e.Value.IsList() {
 		g.kind(e, "a list")
@@ -255,7 +256,7 @@ func (g *grpcParser) balancers(e syntax.Entry) {
 		g.value(e, "P102", "an empty loadBalancingConfig: name a policy, or remove it")
 		return
 	}
-	found := false // or, for a name that is not known, possibly
+	found := false // or possibly, if the name is unknown
 	for _, item := range e.Value.Items {
 		switch {
 		case !item.IsMap() && !item.IsNull():
@@ -272,14 +273,14 @@ func (g *grpcParser) balancers(e syntax.Entry) {
 	}
 }
 
-// text checks a text.
+// text checks a string.
 func (g *grpcParser) text(e syntax.Entry) {
 	if !isText(e.Value) {
 		g.kind(e, "text")
 	}
 }
 
-// isText reports whether a node is text.
+// isText reports whether a node is a string.
 func isText(n *syntax.Node) bool {
 	_, ok := n.Value.(string)
 	return ok && !isNumber(n)
@@ -292,7 +293,8 @@ func (g *grpcParser) bool(e syntax.Entry) {
 	}
 }
 
-// int returns a whole number. Package encoding/json reads no fraction and no exponent as one.
+// int returns a whole number. Package encoding/json does not accept fractions or exponents for
+// integers.
 func (g *grpcParser) int(e syntax.Entry) (int64, bool) {
 	n, err := strconv.ParseInt(e.Value.Text, 10, 64)
 	if err != nil || !isNumber(e.Value) {
@@ -355,8 +357,9 @@ func (g *grpcParser) duration(e syntax.Entry) (time.Duration, bool) {
 	return d, true
 }
 
-// grpcDuration parses a duration as grpc-go does: grpc/grpc-go,
-// internal/serviceconfig/duration.go. A duration of more than 292 years becomes the longest one.
+// grpcDuration parses a duration as grpc-go does: see grpc/grpc-go,
+// internal/serviceconfig/duration.go. A duration of more than 292 years becomes the maximum
+// duration.
 func grpcDuration(text string) (time.Duration, error) {
 	number, found := strings.CutSuffix(text, "s")
 	if !found {
@@ -364,7 +367,7 @@ func grpcDuration(text string) (time.Duration, error) {
 	}
 	number, negative := strings.CutPrefix(number, "-")
 	whole, fraction, _ := strings.Cut(number, ".")
-	const mostSeconds = 315_576_000_000 // of google.protobuf.Duration
+	const mostSeconds = 315_576_000_000 // maximum of google.protobuf.Duration
 	var sec, ns int64
 	var err error
 	switch {

@@ -14,8 +14,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// haproxyKind is the retries of backends in configuration of HAProxy: haproxy/haproxy,
-// doc/configuration.txt, retries and retry-on, and proxy_parse_retry_on in src/proxy.c. Version 3.4.
+// haproxyKind is the kind for the retries of backends in the configuration of HAProxy 3.4.
+// Sources: haproxy/haproxy, doc/configuration.txt, retries and retry-on, and
+// proxy_parse_retry_on in src/proxy.c.
 var haproxyKind = Kind{
 	Name: "haproxy", Title: "HAProxy configuration",
 	recognize: func(doc *syntax.Node) bool {
@@ -28,7 +29,7 @@ var haproxyKind = Kind{
 	decode:   decodeHAProxy,
 }
 
-// timeoutServer is the name of the time for a response.
+// timeoutServer is the setting for the maximum time until a response.
 const timeoutServer = "timeout server"
 
 var haproxyWords = words{
@@ -36,10 +37,10 @@ var haproxyWords = words{
 	"initial_delay": fixed + "the turn-around time",
 }
 
-// haproxyRetries is how often a connection is tried again by default.
+// haproxyRetries is the default number of retries.
 const haproxyRetries = 3
 
-// haproxyErrors are the keywords of retry-on without statuses.
+// haproxyErrors maps the keywords of retry-on, except statuses, to classes.
 var haproxyErrors = map[string]retry.Class{
 	"conn-failure": retry.ClassNetwork, "empty-response": retry.ClassNetwork, "junk-response": retry.ClassNetwork,
 	"0rtt-rejected": retry.ClassNetwork, "response-timeout": retry.ClassTimeout,
@@ -47,20 +48,20 @@ var haproxyErrors = map[string]retry.Class{
 
 var haproxyStatuses = []int{401, 403, 404, 408, 421, 425, 429, 500, 501, 502, 503, 504}
 
-// haproxyAll are the keywords of all-retryable-errors.
+// haproxyAll lists the keywords that all-retryable-errors includes.
 var haproxyAll = []string{
 	"conn-failure", "empty-response", "junk-response", "response-timeout", "0rtt-rejected", "500", "502", "503", "504",
 }
 
-// haproxyVariable matches a variable of the environment without braces.
+// haproxyVariable matches an environment variable without braces.
 var haproxyVariable = regexp.MustCompile(`\$(\w+)`)
 
-// A haproxyScope holds the settings of a section and of its defaults, by their names.
+// A haproxyScope contains the settings of a section and of its defaults, by name.
 type haproxyScope map[string]*value
 
 func decodeHAProxy(d *decoder, doc *value) {
 	d.partial = d.partial || !hasDefaults(doc.n) // HAProxy may read them from another file
-	named := map[string]haproxyScope{}           // defaults; those without a name are the last ones
+	named := map[string]haproxyScope{}           // defaults; for "", the last ones without a name
 	for _, s := range doc.get("sections").items() {
 		name, from := haproxyName(s.get("name").text())
 		own := haproxySettings(s)
@@ -92,7 +93,8 @@ func hasDefaults(doc *syntax.Node) bool {
 	})
 }
 
-// haproxyName returns the name of a section, and of the defaults after from, which each may lack.
+// haproxyName returns the name of a section, and the name of the defaults that follows the word
+// from. Either may be missing.
 func haproxyName(text string) (name, from string) {
 	words := strings.Fields(text)
 	if i := slices.Index(words, "from"); i >= 0 && i+1 < len(words) {
@@ -104,8 +106,9 @@ func haproxyName(text string) (name, from string) {
 	return name, from
 }
 
-// haproxySettings returns the settings of a section that have to do with retries. A keyword with a second
-// word, as timeout server, has both in its name. The last value of a setting counts.
+// haproxySettings returns those settings of a section that are related to retries. If a keyword
+// consists of two words, such as timeout server, the name contains both. If a setting is
+// repeated, its last value counts.
 func haproxySettings(s *value) haproxyScope {
 	own := haproxyScope{}
 	set := func(name, text string, v *value) {
@@ -126,13 +129,15 @@ func haproxySettings(s *value) haproxyScope {
 	return own
 }
 
-// haproxyPolicy adds the policy of a backend. own are the settings that are written in it.
+// haproxyPolicy adds the policy of a backend. own contains the settings that are written in the
+// backend itself.
 func (d *decoder) haproxyPolicy(name string, s *value, own, scope haproxyScope) {
 	p := d.policy(cmp.Or(name, "backend"), haproxyWords, s)
 	p.MaxAttempts = haproxyRetries + 1
 	retries := scope["retries"]
 	p.attempts(retries, 1)
-	// A retry on the same server waits for the turn-around time; one on another server does not wait.
+	// A retry on the same server waits for the turn-around time. A retry on another server does
+	// not wait.
 	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, time.Second, time.Second
 	if t, ok := scope["timeout connect"].duration(haproxyTime); ok && t < time.Second {
 		p.InitialDelay = orNone(t)
@@ -145,7 +150,7 @@ func (d *decoder) haproxyPolicy(name string, s *value, own, scope haproxyScope) 
 		return
 	}
 	keywords := strings.Fields(on.text())
-	if len(keywords) == 0 { // known at run time only
+	if len(keywords) == 0 { // known only at run time
 		p.unknown = append(p.unknown, "retry_on")
 		return
 	}

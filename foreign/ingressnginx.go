@@ -10,8 +10,9 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// ingressNginxKind is the annotations of ingress-nginx: kubernetes/ingress-nginx,
-// internal/ingress/annotations/proxy, and its configuration for the defaults. Version 1.15.
+// ingressNginxKind is the kind for the annotations of ingress-nginx 1.15. Sources:
+// kubernetes/ingress-nginx, internal/ingress/annotations/proxy, and its configuration for the
+// defaults.
 var ingressNginxKind = Kind{
 	Name: "ingress-nginx", Title: "annotations of ingress-nginx",
 	recognize: func(doc *syntax.Node) bool {
@@ -36,7 +37,7 @@ func decodeIngressNginx(d *decoder, doc *value) {
 	doc.skipOthers("metadata")
 	meta.skipOthers("annotations")
 	a := meta.get("annotations")
-	a.skipOthers() // the annotations for other programs
+	a.skipOthers() // annotations for other programs
 	u := nextUpstream{
 		at: a, words: ingressWords, format: in(time.Second), server: "ingress-nginx", attempts: 3,
 		partial:   true, // its ConfigMap has the defaults

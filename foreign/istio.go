@@ -9,9 +9,9 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// istioKind is the HTTPRetry of Istio's VirtualService: istio/api,
-// networking/v1/virtual_service.proto. What it makes of it for Envoy is in
-// pilot/pkg/networking/core/route/retry.
+// istioKind is the kind for the HTTPRetry of Istio's VirtualService. Sources: istio/api,
+// networking/v1/virtual_service.proto, and pilot/pkg/networking/core/route/retry, which
+// converts it for Envoy.
 var istioKind = Kind{
 	Name: "istio", Title: "Istio VirtualService",
 	recognize: func(doc *syntax.Node) bool {
@@ -26,12 +26,13 @@ var istioWords = words{
 	"timeout": "timeout", "max_delay": fixed + "10 times backoff",
 }
 
-// istioRetryOn are the conditions of a route without retryOn. Before 1.24, 503 was one of them:
-// defaultPolicy in retry.go has it only without EXCLUDE_UNSAFE_503_FROM_DEFAULT_RETRY.
+// istioRetryOn contains the conditions of a route that does not set retryOn. Before 1.24, 503
+// was one of them. Since then, defaultPolicy in retry.go only includes it without
+// EXCLUDE_UNSAFE_503_FROM_DEFAULT_RETRY.
 var istioRetryOn = conditions{"connect-failure": nil, "refused-stream": nil, "unavailable": nil, "cancelled": nil}
 
-// isIstioPart reports whether a map is a route, or has routes, without the kind of
-// the resource, as in documentation.
+// isIstioPart reports whether a map is a route, or contains routes, but does not have the kind
+// of the resource, as in documentation.
 func isIstioPart(doc *syntax.Node) bool {
 	isRoute := func(n *syntax.Node) bool { return at(at(n, "retries"), "attempts").Text != "" }
 	return doc.Get("kind") == nil && (isRoute(doc) || slices.ContainsFunc(at(doc, "http").Items, isRoute))
@@ -61,14 +62,14 @@ func decodeIstio(d *decoder, doc *value) {
 			routeName = own
 		}
 		if route.get("retries") == nil {
-			route.skip("timeout") // the retries of the mesh
+			route.skip("timeout") // the retries of the mesh apply
 			continue
 		}
 		d.istioRoute(routeName, route).Binds = slices.Clone(hosts)
 	}
 }
 
-// istioPart converts a route, or the routes of a VirtualService without its kind.
+// istioPart converts a route, or the routes of a VirtualService that does not have its kind.
 func (d *decoder) istioPart(doc *value) {
 	routes := doc.get("http").items()
 	if routes == nil {

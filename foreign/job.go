@@ -8,7 +8,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// jobKind is the backoffLimit of Kubernetes Jobs: kubernetes/kubernetes,
+// jobKind is the kind for the backoffLimit of Kubernetes Jobs. Sources: kubernetes/kubernetes,
 // pkg/controller/job/job_controller.go for the limits, and backoff_utils.go for the delays.
 var jobKind = Kind{
 	Name: "job", Title: "Kubernetes Job",
@@ -26,15 +26,17 @@ var indexWords = words{
 	"attempt_timeout": jobWords["attempt_timeout"], "initial_delay": jobWords["initial_delay"],
 }
 
-// restartWords are the words of a Job whose containers the kubelet restarts. It fails when
-// restart backoffLimit begins, so backoffLimit counts the attempts that may end.
+// restartWords contains the words for a Job whose containers are restarted by the kubelet. The
+// Job fails when the restart with the number backoffLimit begins, so backoffLimit is the number
+// of attempts that can be completed.
 var restartWords = words{
 	"max_attempts": "backoffLimit", "timeout": jobWords["timeout"],
 	"attempt_timeout": jobWords["attempt_timeout"],
 }
 
-// The delays of the Job controller, and the backoffLimit of a Job that has none.
-// The documentation has a longest delay of six minutes. The controller waits for up to ten.
+// The delays of the Job controller, and the limit of a Job that does not set backoffLimit.
+// According to the documentation, the maximum delay is six minutes, but the controller waits
+// for up to ten.
 const (
 	jobDelay    = 10 * time.Second
 	jobMaxDelay = 10 * time.Minute
@@ -52,13 +54,14 @@ func jobSpec(doc *syntax.Node) *syntax.Node {
 	return nil
 }
 
-// isJobSpec reports whether a Job limits its retries. Nothing can be wrong with the default alone.
+// isJobSpec reports whether a Job limits its retries. If it only has the defaults, there is
+// nothing to report.
 func isJobSpec(spec *syntax.Node) bool {
 	return spec != nil && slices.ContainsFunc([]string{"backoffLimit", "backoffLimitPerIndex", "activeDeadlineSeconds"},
 		func(key string) bool { return spec.Written(key) != nil })
 }
 
-// jobOther are the fields of a Job that have nothing to do with retries.
+// jobOther lists the fields of a Job that are unrelated to retries.
 var jobOther = []string{
 	"completions", "parallelism", "completionMode", "selector", "manualSelector", "suspend",
 	"ttlSecondsAfterFinished", "successPolicy", "podReplacementPolicy", "managedBy", "maxFailedIndexes",
@@ -90,7 +93,7 @@ func decodeJob(d *decoder, doc *value) {
 	d.jobLimit(p, spec, pod.get("restartPolicy"), several)
 }
 
-// isAbove reports whether a value is a number above another one.
+// isAbove reports whether a value is a number greater than n.
 func isAbove(v *value, n int) bool {
 	if v == nil || v.n.IsMap() || v.n.IsList() {
 		return false
@@ -133,8 +136,8 @@ func (d *decoder) jobLimit(p *Policy, spec, restart *value, several bool) {
 	}
 }
 
-// restarts reads the limit of a Job whose containers are restarted. The Job fails as soon as restart
-// backoffLimit has begun.
+// restarts reads the limit of a Job whose containers are restarted. The Job fails as soon as
+// the restart with the number backoffLimit has begun.
 func (p *Policy) restarts(limit *value) {
 	p.MaxAttempts = jobLimit
 	n, ok := limit.int()

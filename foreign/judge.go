@@ -25,7 +25,8 @@ func Check(name string, text []byte, o Options) (*File, []policy.Problem) {
 	return f, problems
 }
 
-// check adds the problems of the policies of a file to what reading it has reported.
+// check adds the problems of a file's policies to the problems that were found while it was
+// read.
 func (f *File) check(problems []policy.Problem) []policy.Problem {
 	problems = append(problems, f.judge()...)
 	for _, l := range f.Losses {
@@ -35,8 +36,8 @@ func (f *File) check(problems []policy.Problem) []policy.Problem {
 	return slices.Compact(problems)
 }
 
-// judge reports what the rules for policy files find in the policies, in the words of
-// their system.
+// judge reports what the rules for policy files find in the policies. Its messages use the
+// names of the other system.
 func (f *File) judge() (problems []policy.Problem) {
 	doc := newDocument(f)
 	names := f.otherNames()
@@ -60,7 +61,7 @@ func (f *File) judge() (problems []policy.Problem) {
 		words := about.policy.spelled(about.words).in(names)
 		p.Text = finding.In(words)
 		p.Paste, p.Finding = "", nil
-		// A schedule of several errors is one for each class here.
+		// A schedule for several errors becomes one schedule for each class.
 		finding.Class = ""
 		same := p
 		same.Text = finding.In(words)
@@ -72,8 +73,8 @@ func (f *File) judge() (problems []policy.Problem) {
 	return problems
 }
 
-// isUnused reports whether a finding is that nothing uses a scope or a group: what
-// uses it is Go code.
+// isUnused reports whether a finding is that a scope or group is not used. In an imported file,
+// only Go code can use it.
 func isUnused(f *rules.Finding) bool {
 	return f.Rule == "P902" && (f.Section == "scopes" || f.Section == "groups")
 }
@@ -83,8 +84,8 @@ func (d *document) subject(f *rules.Finding) subject {
 	return d.subjects[entryName{cmp.Or(f.Section, "policies"), f.Policy}]
 }
 
-// ignores reports whether a rule reads a field of the policy that another place
-// decides, or is applied elsewhere.
+// ignores reports whether a rule does not apply to a policy, because it reads a field that is
+// decided elsewhere or because it is applied elsewhere.
 func (p *Policy) ignores(rule string) bool {
 	r := policy.RuleByID(rule)
 	if p == nil || r == nil {
@@ -95,7 +96,8 @@ func (p *Policy) ignores(rule string) bool {
 	})
 }
 
-// span returns the position of a value for problems: of a scalar, or else of its key.
+// span returns the position of a value for problems: the position of a scalar, or else that of
+// the key.
 func (v *value) span() syntax.Span {
 	switch {
 	case v == nil:
@@ -121,8 +123,8 @@ func (p *Policy) root() *value {
 	return p.roots[0]
 }
 
-// written returns where a field is written, or nil. The settings of the backoff have
-// one position in a policy file: where base, increment or delays is written.
+// written returns where a field is written, or nil. The settings of the backoff have the same
+// position in a policy file, which is where base, increment or delays is written.
 func (p *Policy) written(field rules.Field) *value {
 	if v := p.places[field]; v != nil {
 		return v

@@ -7,8 +7,8 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// kgatewayKind is the retry of kgateway's TrafficPolicy: kgateway-dev/kgateway,
-// api/v1alpha1/kgateway/retries.go. Envoy computes the delays.
+// kgatewayKind is the kind for the retry field of kgateway's TrafficPolicy. Source:
+// kgateway-dev/kgateway, api/v1alpha1/kgateway/retries.go. Envoy computes the delays.
 var kgatewayKind = Kind{
 	Name: "kgateway", Title: "kgateway TrafficPolicy",
 	recognize: func(doc *syntax.Node) bool {

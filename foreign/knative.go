@@ -9,8 +9,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// knativeKind is the delivery of Knative Eventing: knative/eventing, pkg/apis/duck/v1/delivery_types.go,
-// and pkg/kncloudevents/retries.go for the delays and the statuses that are retried.
+// knativeKind is the kind for the delivery of Knative Eventing. Sources: knative/eventing,
+// pkg/apis/duck/v1/delivery_types.go, and pkg/kncloudevents/retries.go for the delays and the
+// statuses that are retried.
 var knativeKind = Kind{
 	Name: "knative", Title: "Knative delivery",
 	recognize: func(doc *syntax.Node) bool {
@@ -29,7 +30,7 @@ var knativeWords = words{
 	"attempt_timeout": "timeout", "retry_on": fixed + "what Knative retries",
 }
 
-// isKnative reports whether a map has a delivery with more than a dead-letter sink.
+// isKnative reports whether a map has a delivery with other fields than a dead-letter sink.
 func isKnative(n *syntax.Node) bool {
 	delivery := at(n, "delivery")
 	return slices.ContainsFunc([]string{"retry", "backoffDelay", "backoffPolicy", "timeout"}, func(key string) bool {
@@ -39,13 +40,13 @@ func isKnative(n *syntax.Node) bool {
 
 func (d *decoder) knativeDelivery(name string, part *value) {
 	v := part.get("delivery")
-	if step := at(at(part.n, "ref"), "name").Text; step != "" { // of a Sequence or a Parallel
+	if step := at(at(part.n, "ref"), "name").Text; step != "" { // a step of a Sequence or Parallel
 		name = step
 	}
 	p := d.policy(name, knativeWords, v)
 	v.skip("deadLetterSink", "format")
 	if !p.attempts(v.get("retry"), 1) {
-		p.unknown = append(p.unknown, "max_attempts") // of the broker or the channel
+		p.unknown = append(p.unknown, "max_attempts") // the broker or the channel decides
 	}
 	p.knativeDelays(v)
 	p.duration("max_delay", v.get("backoffMax"), iso8601)
@@ -63,8 +64,8 @@ func (d *decoder) knativeDelivery(name string, part *value) {
 	d.below(name, part, isKnative, d.knativeDelivery)
 }
 
-// knativeDelays reads the delays. Without a policy and a delay, the settings of the broker or of the channel
-// may apply.
+// knativeDelays reads the delays. If neither a policy nor a delay is written, the settings of
+// the broker or channel may apply.
 func (p *Policy) knativeDelays(v *value) {
 	policy, delay := v.get("backoffPolicy"), v.get("backoffDelay")
 	p.MaxDelay = retry.None
@@ -72,7 +73,7 @@ func (p *Policy) knativeDelays(v *value) {
 	switch policy.text() {
 	case "", "exponential":
 		known = p.duration("initial_delay", delay, iso8601)
-	case "linear": // no delay, then delay, 2 × delay
+	case "linear": // first no delay, then delay, then 2 × delay
 		p.Backoff, p.InitialDelay = retry.BackoffLinear, retry.None
 		if known = p.duration("increment", delay, iso8601); p.Increment == 0 {
 			p.Backoff = retry.BackoffFixed

@@ -7,8 +7,8 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 )
 
-// kumaKind is Kuma's MeshRetry, as a Kubernetes resource and in the universal
-// format: kumahq/kuma, pkg/plugins/policies/meshretry/api/v1alpha1.
+// kumaKind is the kind for Kuma's MeshRetry, as a Kubernetes resource and in the universal
+// format. Source: kumahq/kuma, pkg/plugins/policies/meshretry/api/v1alpha1.
 var kumaKind = Kind{
 	Name: "kuma", Title: "Kuma MeshRetry",
 	recognize: func(doc *syntax.Node) bool {
@@ -48,8 +48,8 @@ func decodeKuma(d *decoder, doc *value) {
 	}
 }
 
-// targetOf returns what a target selects: its kind, and its name or its labels, as
-// MeshService/app=orders. fields are those with labels.
+// targetOf returns what a target selects. The result consists of its kind and its name or
+// labels, such as MeshService/app=orders. fields lists the fields that contain labels.
 func targetOf(target *value, fields ...string) string {
 	var by []string
 	for _, field := range fields {
@@ -64,7 +64,7 @@ func targetOf(target *value, fields ...string) string {
 	return strings.TrimSuffix(target.get("kind").text()+"/"+strings.Join(by, ","), "/")
 }
 
-// kumaRetryOn are the conditions of each protocol where none is written:
+// kumaRetryOn contains the default conditions of each protocol: see
 // meshretry/plugin/xds/configurer.go.
 var kumaRetryOn = map[string]conditions{
 	"http": {"gateway-error": nil, "connect-failure": nil, "refused-stream": nil},
@@ -103,7 +103,7 @@ func (d *decoder) kumaPolicy(name, protocol string, c *value) *Policy {
 			on[text] = item
 		}
 	}
-	if !written { // statuses and methods do not replace the conditions
+	if !written { // statuses and methods do not replace the default conditions
 		for name := range kumaRetryOn[protocol] {
 			on[name] = nil
 		}
@@ -112,7 +112,7 @@ func (d *decoder) kumaPolicy(name, protocol string, c *value) *Policy {
 	return p
 }
 
-// kumaConditions maps the conditions of Kuma, in lower case, to conditions of Envoy.
+// kumaConditions maps Kuma's conditions, in lower case, to Envoy's.
 var kumaConditions = map[string]string{
 	"5xx": "5xx", "gatewayerror": "gateway-error", "reset": "reset", "resetbeforerequest": "reset-before-request",
 	"retriable4xx": "retriable-4xx", "connectfailure": "connect-failure", "envoyratelimited": "envoy-ratelimited",

@@ -11,8 +11,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// linkerdKind is the retry of Linkerd: annotations of Services, HTTPRoutes and
-// GRPCRoutes, and the older ServiceProfile. linkerd.io, reference: retries, timeouts.
+// linkerdKind is the kind for the retries of Linkerd: annotations of Services, HTTPRoutes and
+// GRPCRoutes, and the older ServiceProfile. Source: linkerd.io, reference: retries, timeouts.
 var linkerdKind = Kind{
 	Name: "linkerd", Title: "Linkerd configuration",
 	recognize: func(doc *syntax.Node) bool {
@@ -26,7 +26,7 @@ var linkerdWords = words{
 	"attempt_timeout": "retry.linkerd.io/timeout", "timeout": "timeout.linkerd.io/request",
 }
 
-// hasLinkerd reports whether a resource has annotations with retries of Linkerd.
+// hasLinkerd reports whether a resource has annotations for Linkerd's retries.
 func hasLinkerd(doc *syntax.Node) bool {
 	annotations := doc.Child("metadata")
 	if annotations != nil {
@@ -43,7 +43,7 @@ func hasLinkerd(doc *syntax.Node) bool {
 	return false
 }
 
-// isLinkerdPart reports whether a map is a ServiceProfile without its kind, as in
+// isLinkerdPart reports whether a map is a ServiceProfile that does not have its kind, as in
 // documentation.
 func isLinkerdPart(doc *syntax.Node) bool {
 	return doc.Get("kind") == nil && slices.ContainsFunc(at(at(doc, "spec"), "routes").Items, func(r *syntax.Node) bool {
@@ -76,8 +76,8 @@ func decodeLinkerd(d *decoder, doc *value) {
 	d.linkerdAnnotations(name, a).Binds = []string{kind + "/" + name}
 }
 
-// The delays of retries by annotations are exponential, and as long again at most:
-// policy-controller/grpc/src/outbound/http.rs, and linkerd/exp-backoff of the proxy.
+// The delays of retries by annotations. They are exponential, and jitter at most doubles them.
+// Sources: policy-controller/grpc/src/outbound/http.rs, and linkerd/exp-backoff of the proxy.
 const (
 	linkerdBase = 25 * time.Millisecond
 	linkerdCap  = 250 * time.Millisecond
@@ -121,15 +121,15 @@ func (d *decoder) linkerdAnnotations(name string, a *value) *Policy {
 	return p
 }
 
-// linkerdGRPC are the codes that Linkerd retries.
+// linkerdGRPC lists the codes that Linkerd retries.
 var linkerdGRPC = []string{"cancelled", "deadline-exceeded", "internal", "resource-exhausted", "unavailable"}
 
-// linkerdUnread are the conditions that Linkerd does not read on a kind of route.
+// linkerdUnread contains, for each kind of route, the conditions that Linkerd does not read.
 var linkerdUnread = map[string]string{"HTTPRoute": "retry.linkerd.io/grpc", "GRPCRoute": "retry.linkerd.io/http"}
 
-// linkerdConditions reads conditions separated by commas, in any case, unless they are
-// skipped. Linkerd refuses a route with one that add does not know, and retries nothing
-// for a Service.
+// linkerdConditions reads conditions that are separated by commas, in any case, unless v is
+// skipped. If add does not know a condition, Linkerd refuses a route that contains it, and
+// retries nothing for a Service that contains it.
 func (d *decoder) linkerdConditions(v *value, add func(v *value, condition string) bool) {
 	if v != nil && v.done {
 		return
@@ -142,8 +142,8 @@ func (d *decoder) linkerdConditions(v *value, add func(v *value, condition strin
 	}
 }
 
-// statusRange parses a status, a range as 500-504, and the names of ranges. Unlike the
-// conditions of Envoy, they do not include failed connections and timeouts.
+// statusRange parses a status, a range such as 500-504, or the name of a range. Unlike Envoy's
+// conditions, these names do not include failed connections and timeouts.
 func statusRange(text string) (from, to int, ok bool) {
 	switch text {
 	case "5xx":
@@ -160,7 +160,7 @@ func statusRange(text string) (from, to int, ok bool) {
 	return from, to, err == nil && err2 == nil && 100 <= from && from <= to && to < 600
 }
 
-// linkerdDuration parses a whole number with a unit. Zero needs none.
+// linkerdDuration parses a whole number with a unit. Zero needs no unit.
 func linkerdDuration(text string) (time.Duration, error) {
 	text = strings.TrimSpace(text)
 	if text == "0" {
@@ -172,11 +172,11 @@ func linkerdDuration(text string) (time.Duration, error) {
 	return withUnit(text)
 }
 
-// linkerdTimeout is the timeout of a route of a ServiceProfile.
+// linkerdTimeout is the default timeout of a route of a ServiceProfile.
 const linkerdTimeout = 10 * time.Second
 
-// linkerdProfile converts the routes of a ServiceProfile. Retries end with the
-// timeout, or when the retry budget is used up.
+// linkerdProfile converts the routes of a ServiceProfile. Retries end at the timeout, or when
+// the retry budget is empty.
 func (d *decoder) linkerdProfile(spec *value) {
 	spec.skip("dstOverrides", "opaquePorts")
 	spec.get("retryBudget").lose("retries are at most a share of the requests: a budget with a ratio is similar")

@@ -11,9 +11,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// logicAppsKind is the retryPolicy of actions and triggers in workflows of Azure Logic Apps, alone or in a
-// template of Azure Resource Manager: "Handle errors and exceptions in Azure Logic Apps", and "Limits and
-// configuration" for the limits.
+// logicAppsKind is the kind for the retryPolicy of actions and triggers in Azure Logic Apps
+// workflows, alone or in an Azure Resource Manager template. Sources: "Handle errors and
+// exceptions in Azure Logic Apps", and "Limits and configuration" for the limits.
 var logicAppsKind = Kind{
 	Name: "logicapps", Title: "Logic Apps workflow",
 	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isLogicApp) },
@@ -42,7 +42,8 @@ func isLogicApp(n *syntax.Node) bool {
 // isLogicAction reports whether a map is an action or a trigger with a retryPolicy.
 func isLogicAction(n *syntax.Node) bool { return at(at(n, "inputs"), "retryPolicy").IsMap() }
 
-// logicActions converts the actions in a value with a name. An action may have others.
+// logicActions converts the actions in a value. name is the name of the value. An action may
+// contain other actions.
 func (d *decoder) logicActions(name string, v *value) {
 	d.search(name, v, isLogicAction, func(name string, action *value) {
 		inputs := action.get("inputs")
@@ -52,7 +53,8 @@ func (d *decoder) logicActions(name string, v *value) {
 	})
 }
 
-// logicPolicy converts one retryPolicy. Its delays are random, between half of the value and the value.
+// logicPolicy converts a retryPolicy. Each delay is a random value between half of the given
+// delay and that delay.
 func (d *decoder) logicPolicy(name string, r *value) {
 	p := d.policy(name, logicWords, r)
 	p.InitialDelay, p.MaxDelay = 7500*time.Millisecond, 45*time.Second // of the default policy
@@ -101,8 +103,8 @@ func (d *decoder) logicPolicy(name string, r *value) {
 	}
 }
 
-// isLogicExpression reports whether a value is computed by the workflow, or by the template around it. It is
-// a loss then.
+// isLogicExpression reports whether a value is computed by the workflow or by the template that
+// contains it. Such a value is a loss.
 func isLogicExpression(v *value) bool {
 	if v == nil || !strings.HasPrefix(v.n.Text, "@") && !strings.HasPrefix(v.n.Text, "[") {
 		return false

@@ -4,7 +4,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// merge returns the contents of files with names that are unique in all of them.
+// merge returns the contents of several files. Each name is unique among them.
 func merge(files []*File) *File {
 	if len(files) == 1 {
 		return files[0]
@@ -12,8 +12,8 @@ func merge(files []*File) *File {
 	return mergeAll(files)
 }
 
-// mergeAll returns one File with the policies of all. Names that are taken get a
-// number. Classes with the same tests become one.
+// mergeAll returns one File with the policies of all files. A number is added to names that are
+// already used. Classes with the same tests become one class.
 func mergeAll(files []*File) *File {
 	d := &decoder{reader: newReader(new(File))}
 	seen := map[*circuit]bool{}
@@ -45,8 +45,8 @@ func mergeAll(files []*File) *File {
 	return d.file
 }
 
-// merge adds a policy of another file. It changes the names of the policy and of its
-// classes, which are shared with that file.
+// merge adds a policy of another file. It changes the names in the policy and in its classes,
+// which that file shares.
 func (d *decoder) merge(p *Policy, renamed map[retry.Class]retry.Class) {
 	p.Name = d.policyNames.unique(p.Name)
 	for _, list := range [][]retry.Class{p.RetryOn, p.AbortOn} {

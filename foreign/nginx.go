@@ -13,40 +13,41 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A nextUpstream says when nginx passes a request to the next server: its settings, each nil if it is not
-// written. In ingress-nginx they are annotations. nginx/nginx, ngx_http_upstream_next in
-// src/http/ngx_http_upstream.c.
+// A nextUpstream describes when nginx passes a request to the next server. A setting is nil if
+// it is not written. In ingress-nginx, the settings are annotations. Source: nginx/nginx,
+// ngx_http_upstream_next in src/http/ngx_http_upstream.c.
 type nextUpstream struct {
 	at                       *value
 	conditions, tries, limit *value
 	read, opens, sends       *value // timeouts
-	partial                  bool   // what is not written may be written elsewhere
+	partial                  bool   // missing settings may be written elsewhere
 	words                    words
 	format                   durationFormat
-	server                   string // the program, in messages
+	server                   string // name of the program in messages
 	// The defaults.
 	attempts    int           // 0: as many as there are servers
 	ioTimeout   time.Duration // of reads and writes
 	openTimeout time.Duration
 }
 
-// The keys of settings that are no fields of a policy.
+// The keys of settings that are not fields of a policy.
 const (
 	nginxOpens      rules.Field = "connect timeout"
 	nginxSends      rules.Field = "send timeout"
 	nginxConditions rules.Field = "retry_on"
 )
 
-// nginxErrors are the words of proxy_next_upstream: failures after which the next server is tried, and others.
+// nginxErrors lists the words of proxy_next_upstream. Most of them are failures after which the
+// next server is tried.
 var nginxErrors = []string{
 	"error", "timeout", "invalid_header", "http_500", "http_502", "http_503", "http_504", "http_403", "http_404",
 	"http_429", "non_idempotent", "off", "invalid_response", "not_found", "updating",
 }
 
-// nginxPolicy adds the policy of a place.
+// nginxPolicy adds the policy for a nextUpstream.
 func (d *decoder) nginxPolicy(name string, u nextUpstream) *Policy {
 	p := d.policy(name, u.words, u.at)
-	// Another server is tried at once.
+	// Another server is tried immediately.
 	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
 	p.unknown = append(p.unknown, "initial_delay")
 	p.nginxTries(u)
@@ -59,7 +60,7 @@ func (d *decoder) nginxPolicy(name string, u nextUpstream) *Policy {
 		return p
 	}
 	p.setDuration("max_elapsed", limit, u.limit)
-	p.unknown = append(p.unknown, "max_elapsed") // judged here: the delays have no length
+	p.unknown = append(p.unknown, "max_elapsed") // judged here, because the lengths of the delays are unknown
 	if !slices.Contains(on, "timeout") || p.MaxAttempts == 1 || !u.knows(u.conditions) || !u.knows(u.read) ||
 		!u.knows(u.opens) || !u.knows(u.sends) {
 		return p
@@ -77,7 +78,7 @@ func (d *decoder) nginxPolicy(name string, u nextUpstream) *Policy {
 	return p
 }
 
-// durationOr returns a duration, or another one if it is absent or no duration.
+// durationOr returns a duration, or absent if the value is absent or not a duration.
 func (v *value) durationOr(absent time.Duration, format durationFormat) time.Duration {
 	if d, ok := v.duration(format); ok {
 		return d
@@ -85,12 +86,12 @@ func (v *value) durationOr(absent time.Duration, format durationFormat) time.Dur
 	return absent
 }
 
-// knows reports whether a value, or that there is none, is known.
+// knows reports whether it is known what a value is, or that it is absent.
 func (u *nextUpstream) knows(v *value) bool {
 	return v == nil && !u.partial || v != nil && !isOpen(v.n)
 }
 
-// nginxTries reads how many servers are tried. The first one counts.
+// nginxTries reads how many servers are tried, including the first one.
 func (p *Policy) nginxTries(u nextUpstream) {
 	p.MaxAttempts = u.attempts
 	if u.attempts == 0 {
@@ -101,12 +102,12 @@ func (p *Policy) nginxTries(u nextUpstream) {
 	} else if ok {
 		p.attempts(u.tries, 0)
 	}
-	if p.MaxAttempts == retry.Unlimited { // each server once
+	if p.MaxAttempts == retry.Unlimited { // each server is tried once
 		p.unknown = append(p.unknown, "max_attempts")
 	}
 }
 
-// nginxConditions reads what is retried, and returns the words for it.
+// nginxConditions reads which failures are retried, and returns the words for them.
 func (d *decoder) nginxConditions(p *Policy, u nextUpstream) (on []string) {
 	on = []string{"error", "timeout"}
 	if text, ok := u.conditions.scalar("text"); ok {

@@ -14,8 +14,9 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 )
 
-// nginxKind is the directives proxy_next_upstream, and the same of other protocols, in configuration of
-// nginx: the documentation of ngx_http_proxy_module and its siblings. Version 1.29.
+// nginxKind is the kind for the directive proxy_next_upstream, and the corresponding directives
+// of other protocols, in the configuration of nginx 1.29. Source: the documentation of
+// ngx_http_proxy_module and similar modules.
 var nginxKind = Kind{
 	Name: "nginx", Title: "nginx configuration",
 	recognize: func(doc *syntax.Node) bool {
@@ -25,28 +26,28 @@ var nginxKind = Kind{
 	decode: func(d *decoder, doc *value) {
 		c := nginxConfig{d: d, upstreams: map[string]*syntax.Node{}}
 		c.findUpstreams(doc.n)
-		// A fragment is included in a block with other directives.
+		// A fragment is included in a block that contains other directives.
 		c.block("", doc, nginxScope{open: !doc.has("http")})
 		doc.skip()
 	},
 }
 
-// nginxProtocols are the prefixes of directives: proxy_pass, grpc_pass.
+// nginxProtocols lists the prefixes of directives, as in proxy_pass and grpc_pass.
 var nginxProtocols = []string{"proxy", "grpc", "fastcgi", "uwsgi", "scgi", "memcached"}
 
-// nginxBlocks are the blocks that inherit directives of the block around them.
+// nginxBlocks lists the blocks that inherit directives from the block that contains them.
 var nginxBlocks = []string{"http", "server", "location", "if"}
 
 const nextSuffix = "_next_upstream"
 
-// nextSuffixes end the directives that say when the next server is tried.
+// nextSuffixes lists the ends of the directives that determine when the next server is tried.
 var nextSuffixes = []string{nextSuffix, nextSuffix + "_tries", nextSuffix + "_timeout"}
 
-// nginxTimeouts end the directives for the time of one server.
+// nginxTimeouts lists the ends of the directives that limit the time of one server.
 var nginxTimeouts = []string{"_read_timeout", "_connect_timeout", "_send_timeout"}
 
-// hasDirective reports whether a block or one inside it has a directive of a protocol with one of several
-// ends.
+// hasDirective reports whether a block, or a block within it, has a directive of any protocol
+// with one of the given ends.
 func hasDirective(n *syntax.Node, ends ...string) bool {
 	for _, protocol := range nginxProtocols {
 		for _, end := range ends {
@@ -66,13 +67,13 @@ func hasDirective(n *syntax.Node, ends ...string) bool {
 // A nginxConfig is the configuration of one file.
 type nginxConfig struct {
 	d         *decoder
-	upstreams map[string]*syntax.Node // the blocks of groups of servers
+	upstreams map[string]*syntax.Node // blocks that define groups of servers
 }
 
-// A nginxScope holds the directives that apply in a block.
+// A nginxScope contains the directives that apply in a block.
 type nginxScope struct {
 	directives map[string]*value
-	open       bool // directives may be written elsewhere
+	open       bool // other directives may be written elsewhere
 }
 
 func (c *nginxConfig) findUpstreams(n *syntax.Node) {
@@ -84,7 +85,8 @@ func (c *nginxConfig) findUpstreams(n *syntax.Node) {
 	}
 }
 
-// block adds a policy for each block that passes requests and says when the next server is tried.
+// block adds a policy for each block that passes requests and sets when the next server is
+// tried.
 func (c *nginxConfig) block(name string, b *value, outer nginxScope) {
 	scope := nginxScope{directives: map[string]*value{}, open: outer.open}
 	maps.Copy(scope.directives, outer.directives)
@@ -110,7 +112,8 @@ func (c *nginxConfig) block(name string, b *value, outer nginxScope) {
 	}
 }
 
-// pass adds the policy of a block with proxy_pass or the same of another protocol.
+// pass adds the policy of a block with proxy_pass, or with the corresponding directive of
+// another protocol.
 func (c *nginxConfig) pass(name, protocol string, b, target *value, scope nginxScope) {
 	directive := func(end string) *value { return scope.directives[protocol+end] }
 	u := nextUpstream{
@@ -143,7 +146,8 @@ func (c *nginxConfig) pass(name, protocol string, b, target *value, scope nginxS
 	}
 }
 
-// onlyServer returns the server of a group, or of an address without one, if no other can be tried.
+// onlyServer returns the server of a group, or the address if there is no group. It returns ""
+// if more than one server can be tried.
 func onlyServer(address string, group *syntax.Node) string {
 	if group != nil {
 		list := at(group, "server").Items
@@ -168,7 +172,7 @@ var nginxUnits = map[string]time.Duration{
 	"w": 7 * 24 * time.Hour, "M": 30 * 24 * time.Hour, "y": 365 * 24 * time.Hour,
 }
 
-// nginxTime parses durations as 1m30s; a number alone counts seconds.
+// nginxTime parses durations such as 1m30s. A number without a unit is in seconds.
 func nginxTime(text string) (sum time.Duration, err error) {
 	for rest := strings.TrimSpace(text); ; {
 		m := nginxTimePart.FindStringSubmatch(rest)

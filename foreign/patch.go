@@ -15,11 +15,11 @@ type Patch struct {
 	targets []target
 }
 
-// A target selects the resources that a patch changes. Each text may be empty.
+// A target selects the resources that a patch changes. Each string may be empty.
 type target struct{ group, version, kind, name string }
 
-// kustomizationOf returns the part of a document that has patches, or nil: the file
-// kustomization.yaml, which may omit its kind, or the spec of a resource of Flux.
+// kustomizationOf returns the part of a document that contains patches, or nil. This part is a
+// kustomization.yaml, which may omit its kind, or the spec of a Flux resource.
 func kustomizationOf(doc *syntax.Node) *syntax.Node {
 	switch {
 	case isResource(doc, "kustomize.config.k8s.io", "Kustomization", "Component"):
@@ -32,11 +32,11 @@ func kustomizationOf(doc *syntax.Node) *syntax.Node {
 	return nil
 }
 
-// patchLists are the keys of patches.
+// patchLists lists the keys whose values are patches.
 var patchLists = []string{"patches", "patchesJson6902", "patchesStrategicMerge"}
 
-// patchesIn calls add for each patch in a document: with its text, or with a node that has the
-// name of its file. Only a Kustomization has patches.
+// patchesIn calls add for each patch in a document. It passes either the text of the patch or a
+// node with the name of its file. Only a Kustomization contains patches.
 func patchesIn(doc *syntax.Node, add func(text, file *syntax.Node, p *Patch)) {
 	kustomization := kustomizationOf(doc)
 	if kustomization == nil {
@@ -87,8 +87,8 @@ func isJSONPatch(doc *syntax.Node) bool {
 	})
 }
 
-// documents returns what a JSON patch writes, as a document for each of its targets. Such a
-// document has only what the patch adds or replaces.
+// documents returns a document for each target of a JSON patch. The document only contains what
+// the patch adds or replaces.
 func (p *Patch) documents(operations *syntax.Node) (docs []*syntax.Node) {
 	root := new(written)
 	for _, op := range operations.Items {
@@ -114,10 +114,10 @@ func (p *Patch) documents(operations *syntax.Node) (docs []*syntax.Node) {
 // escapes replaces the escapes of a JSON pointer.
 var escapes = strings.NewReplacer("~1", "/", "~0", "~")
 
-// anyGroup is the API group of a resource that a patch selects by its kind alone.
+// anyGroup is the API group of a resource that a patch selects only by its kind.
 const anyGroup = "*"
 
-// document returns a resource that has what the target says about it.
+// document returns a resource with the fields that the target selects.
 func (t target) document() *syntax.Node {
 	version := strings.TrimPrefix(t.group+"/"+t.version, "/")
 	if t.group == "" {
@@ -133,15 +133,15 @@ func (t target) document() *syntax.Node {
 	return syntax.Map(entries...)
 }
 
-// A written is what a JSON patch writes at a place of a document and below it.
+// A written describes what a JSON patch writes at a place of a document, and below that place.
 type written struct {
-	value *syntax.Node // nil: it writes only below
+	value *syntax.Node // nil: the patch only writes below the place
 	at    syntax.Span  // of the path to the value
-	steps []string     // to what it writes below, in the order of the patch
+	steps []string     // steps to the places below, in the order of the patch
 	below map[string]*written
 }
 
-// step returns the place below under a key or an index. The index - is a new item.
+// step returns the place below for a key or an index. The index - means a new item.
 func (w *written) step(name string) *written {
 	if name == "-" {
 		name += strconv.Itoa(len(w.steps))
@@ -155,8 +155,8 @@ func (w *written) step(name string) *written {
 	return w.below[name]
 }
 
-// node returns the value at a place whose value was base, or nil, before. A list that the
-// patch does not write itself has only the items that the patch writes.
+// node returns the new value at a place. base is its previous value, or nil. If the patch does
+// not write a list itself, the list only contains the items that the patch writes.
 func (w *written) node(base *syntax.Node) *syntax.Node {
 	if w.value != nil {
 		base = w.value
@@ -199,5 +199,5 @@ func (w *written) list(base *syntax.Node) *syntax.Node {
 	return n
 }
 
-// isNoIndex reports whether a step is a key and not the index of an item.
+// isNoIndex reports whether a step is a key, and not the index of an item.
 func isNoIndex(step string) bool { return strings.Trim(step, "-0123456789") != "" }

@@ -23,10 +23,10 @@ type Policy struct {
 
 	breaker *circuit
 	words   words
-	unknown []rules.Field          // fields that another place decides: rules that read them are silent
-	partial bool                   // another place decides every field that is not written
-	remarks []string               // ids of rules whose findings are information here
-	judged  []string               // ids of rules that the decoder applies, by what a policy file cannot say
+	unknown []rules.Field          // fields that are decided elsewhere; rules that read them report nothing
+	partial bool                   // every field that is not written is decided elsewhere
+	remarks []string               // IDs of rules whose findings have severity Info for this policy
+	judged  []string               // IDs of rules that the decoder applies, with data that no policy file has
 	roots   []*value               // the parts of the document that it consists of
 	places  map[rules.Field]*value // where fields are written
 }
@@ -35,22 +35,22 @@ type Policy struct {
 // that the system does not have is absent.
 type words map[rules.Field]string
 
-// countsRetries is the key of the field for max_attempts in a system that counts
-// retries: one less.
+// countsRetries is the key of the field for max_attempts in a system that counts retries
+// instead of attempts.
 const countsRetries rules.Field = "max_retries"
 
-// fullJitter is the key of what a system writes for the advice "jitter: full", if it
-// has jitter.
+// fullJitter is the key for what users of a system write instead of "jitter: full", if the
+// system has jitter.
 const fullJitter rules.Field = "jitter: full"
 
-// fixedBackoff is the key of what a system writes for the advice "backoff: fixed".
+// fixedBackoff is the key for what users of a system write instead of "backoff: fixed".
 const fixedBackoff rules.Field = "backoff: fixed"
 
-// theDelays is the key of the advice to change the delays as a whole. A system whose
-// documents set the first delay can follow it.
+// theDelays is the key for advice to change all delays. It can be followed in systems whose
+// documents set the first delay.
 const theDelays rules.Field = "the delays"
 
-// fixed begins the name of a field that documents cannot set.
+// fixed is the prefix of the name of a field that documents cannot set.
 const fixed = "="
 
 // A circuit is the circuit breaker of one or several policies.
@@ -76,15 +76,15 @@ type decoder struct {
 	*reader
 	kind *Kind
 
-	partial bool // what the document does not write is decided elsewhere
+	partial bool // settings that the document does not write are decided elsewhere
 	// Indexes of the first policy, loss and scope of the document in their lists.
 	first, firstLoss, firstScope int
 	job                          *section // the group of the document, or nil
 }
 
-// policy adds a policy. name is any text; at are the parts of the document that it
-// consists of. The first one is its position. words are the names of its
-// fields.
+// policy adds a policy. name can be any string. at contains the parts of the document from
+// which the policy is converted. The first part is the policy's position. words contains the
+// names of its fields.
 func (d *decoder) policy(name string, words words, at ...*value) *Policy {
 	p := &Policy{words: words, places: map[rules.Field]*value{}}
 	for _, v := range at {
@@ -97,18 +97,18 @@ func (d *decoder) policy(name string, words words, at ...*value) *Policy {
 	return p
 }
 
-// breaker adds a circuit breaker. Policies share it if they have the same pointer.
+// breaker adds a circuit breaker. Policies with the same pointer share the breaker.
 func (d *decoder) breaker(name string, words words, at *value) *circuit {
 	b := &circuit{word: name, words: words, at: at, places: map[rules.Field]*value{}}
 	b.Name = d.breakerNames.unique(name)
 	return b
 }
 
-// names are names of the policy language that are taken, each with the number to try
-// next for another one.
+// names contains the names that are already used in a policy file. Each value is the number to
+// try next if the same name is needed again.
 type names map[string]int
 
-// unique returns a name for any text that is not taken, and takes it.
+// unique returns an unused name for a string, and marks the name as used.
 func (n names) unique(text string) string {
 	base := nameOf(text)
 	name := base
@@ -126,8 +126,8 @@ var (
 	maxNames = 60
 )
 
-// nameOf returns a text as a name of the policy language: CheckConsistency becomes
-// check_consistency.
+// nameOf converts a string to a name of the policy language. For example, CheckConsistency
+// becomes check_consistency.
 func nameOf(text string) string {
 	name := strings.ToLower(camel.ReplaceAllString(text, "${1}${3}_${2}${4}"))
 	name = strings.Trim(notName.ReplaceAllString(name, "_"), "_")
@@ -147,8 +147,8 @@ func (p *Policy) from(field rules.Field, v *value) {
 	}
 }
 
-// unread records that the value of a field is not known, as one that is set at run time. No rule
-// judges the field.
+// unread records that the value of a field is unknown, for example because it is set at run
+// time. No rule checks the field.
 func (p *Policy) unread(field rules.Field) {
 	p.unknown = append(p.unknown, field)
 	if field == "initial_delay" {
@@ -169,8 +169,8 @@ func (v *value) isAtRunTime() bool {
 	return v != nil && !v.n.IsMap() && !v.n.IsList() && isExpression(v.n.Text)
 }
 
-// attempts reads max_attempts. extra is 1 if the system counts retries. It returns
-// false if the value is absent, or no number.
+// attempts reads max_attempts. extra is 1 if the system counts retries. attempts returns false
+// if the value is absent or not a number.
 func (p *Policy) attempts(v *value, extra int) bool {
 	if v.isAtRunTime() {
 		p.unread("max_attempts")
@@ -190,8 +190,8 @@ func (p *Policy) attempts(v *value, extra int) bool {
 	return true
 }
 
-// duration reads a duration into one of the fields of a policy. Zero means no
-// delay, or no limit. It returns false if the value is absent, or no duration.
+// duration reads a duration into a field of a policy. Zero means that there is no delay or no
+// limit. It returns false if the value is absent or not a duration.
 func (p *Policy) duration(field rules.Field, v *value, format durationFormat) bool {
 	if v.isAtRunTime() {
 		p.unread(field)
@@ -235,8 +235,8 @@ func orNone(d time.Duration) time.Duration {
 	return d
 }
 
-// base reads the base of exponential backoff; 1 means equal delays. It returns false
-// if the value is absent, or no number from 1.
+// base reads the base of exponential backoff. A base of 1 means equal delays. It returns false
+// if the value is absent, less than 1 or not a number.
 func (p *Policy) base(v *value) bool {
 	if v.isAtRunTime() {
 		p.unread("base")
@@ -259,7 +259,7 @@ func (p *Policy) base(v *value) bool {
 	return true
 }
 
-// jitterFactor reads the factor of jitter; 0 means none.
+// jitterFactor reads the jitter factor. A factor of 0 means no jitter.
 func (p *Policy) jitterFactor(v *value) {
 	if f, ok := v.float(); ok && f == 0 {
 		p.Jitter, p.JitterFactor = retry.JitterNone, 0
@@ -269,8 +269,8 @@ func (p *Policy) jitterFactor(v *value) {
 	}
 }
 
-// retryOn adds a class to retry_on, unless it is there already. v is the item that
-// names it, or nil.
+// retryOn adds a class to retry_on, unless retry_on already contains it. v is the item that
+// names the class, or nil.
 func (p *Policy) retryOn(name retry.Class, v *value) { p.list("retry_on", &p.RetryOn, name, v) }
 
 // abortOn adds a class to abort_on.
@@ -285,16 +285,16 @@ func (p *Policy) list(field rules.Field, list *[]retry.Class, name retry.Class, 
 	}
 }
 
-// grpc returns the class of a gRPC status code, as UNAVAILABLE.
+// grpc returns the class for a gRPC status code, such as UNAVAILABLE.
 func (d *decoder) grpc(code string) retry.Class {
 	name := strings.ToLower(code)
 	if slices.Contains(policy.BuiltinClasses(), name) {
-		name = "grpc_" + name // UNKNOWN
+		name = "grpc_" + name // for example, for UNKNOWN
 	}
 	return d.class(class{name: name, word: code, grpc: []string{code}})
 }
 
-// http returns the class of a range of HTTP statuses.
+// http returns the class for a range of HTTP statuses.
 func (d *decoder) http(from, to int) retry.Class {
 	word := strconv.Itoa(from)
 	if to > from {
@@ -304,14 +304,14 @@ func (d *decoder) http(from, to int) retry.Class {
 	return d.class(class{name: name, word: word, http: [][2]int{{from, to}}})
 }
 
-// pattern returns the class of errors whose text matches a regular expression.
-// name is any text.
+// pattern returns the class for errors whose text matches a regular expression. name can be any
+// string.
 func (d *decoder) pattern(name, expr string) retry.Class {
 	return d.class(class{name: nameOf(name), word: name, pattern: expr})
 }
 
-// class returns the class of the file with these tests. It adds it, under a name
-// that is not taken, if there is none.
+// class returns the file's class with these tests. If there is none, class adds one with an
+// unused name.
 func (d *decoder) class(c class) retry.Class {
 	tests := fmt.Sprint(c.http, c.grpc, c.pattern)
 	name, ok := d.classes[tests]
@@ -324,8 +324,8 @@ func (d *decoder) class(c class) retry.Class {
 	return name
 }
 
-// ofRequest reports whether the class has a status that is never retried unless
-// the class says so: 400, 401, 403, 404 or 422.
+// ofRequest reports whether the class contains a status that is only retried if a class names
+// it: 400, 401, 403, 404 or 422.
 func (c class) ofRequest() bool {
 	permanent := []int{400, 401, 403, 404, 422}
 	return slices.ContainsFunc(c.http, func(r [2]int) bool {
@@ -335,14 +335,14 @@ func (c class) ofRequest() bool {
 	})
 }
 
-// grpcCodes are the names of gRPC status codes, in the order of their numbers.
+// grpcCodes contains the names of the gRPC status codes, indexed by number.
 var grpcCodes = [...]string{
 	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
 	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
 	"INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-// assign sets the policy of each loss of the document: the one that contains the
+// assign sets the policy of each of the document's losses to the policy that contains the
 // field.
 func (d *decoder) assign() {
 	owners := map[string]*Policy{}

@@ -13,8 +13,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// pollyKind is the JSON of Polly v8's strategy options, alone or as
-// Microsoft.Extensions.Http.Resilience binds them: App-vNext/Polly, RetryStrategyOptions
+// pollyKind is the kind for the JSON of Polly v8's strategy options, alone or in the form that
+// Microsoft.Extensions.Http.Resilience binds. Sources: App-vNext/Polly, RetryStrategyOptions,
 // and RetryHelper for the jitter.
 var pollyKind = Kind{
 	Name: "polly", Title: "Polly configuration",
@@ -31,13 +31,12 @@ var pollyWords = words{
 	"min_calls": "MinimumThroughput",
 }
 
-// pollyJitter is the width of Polly's jitter, as a fraction of the delay. Exponential delays have
-// another one: see pollyBegin.
+// pollyJitter is the width of Polly's jitter, as a fraction of the delay. Exponential delays
+// have a different jitter: see pollyBegin.
 const pollyJitter = 0.25
 
-// The limits of the standard handler of Microsoft.Extensions.Http.Resilience:
-// dotnet/extensions, HttpStandardResilienceOptions. Its retries are exponential, with
-// jitter.
+// The limits of the standard handler of Microsoft.Extensions.Http.Resilience, whose retries are
+// exponential with jitter. Source: dotnet/extensions, HttpStandardResilienceOptions.
 const (
 	pollyHTTPTotal   = 30 * time.Second
 	pollyHTTPAttempt = 10 * time.Second
@@ -50,22 +49,24 @@ func isPollyHTTP(n *syntax.Node) bool {
 	})
 }
 
-// pollyOptions are the options of a retry, folded.
+// pollyOptions lists the options of a retry, folded.
 var pollyOptions = []string{
 	"maxretryattempts", "backofftype", "delay", "maxdelay", "usejitter", "shouldhandle", "delaygenerator",
 	"shouldretryafterheader", "onretry", "name",
 }
 
-// isPollyRetry reports whether a map has the options of a retry, and no others:
-// programs name settings of their own MaxRetryAttempts, too, next to a DelaySeconds.
+// isPollyRetry reports whether a map has the options of a retry, and no other fields. Some
+// programs also name their own settings MaxRetryAttempts, together with, for example,
+// DelaySeconds.
 func isPollyRetry(n *syntax.Node) bool {
 	retries := func(e syntax.Entry) bool { return slices.Contains(pollyOptions[:2], folded(e.Key)) }
 	other := func(e syntax.Entry) bool { return !slices.Contains(pollyOptions, folded(e.Key)) }
 	return slices.ContainsFunc(n.Entries, retries) && !slices.ContainsFunc(n.Entries, other)
 }
 
-// isPolly reports whether a map has the options of a retry, or a strategy with them.
-// Next to the timeouts of the standard handler, any options belong to a retry.
+// isPolly reports whether a map has the options of a retry, or a strategy with such options. If
+// the map has the timeouts of the standard handler, all options of a strategy belong to a
+// retry.
 func isPolly(n *syntax.Node) bool {
 	return isPollyRetry(n) || slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
 		return isPollyName(folded(e.Key)) && (isPollyRetry(e.Value) || e.Value.IsMap() && isPollyHTTP(n))
@@ -76,7 +77,7 @@ func isPollyName(key string) bool {
 	return key == "retry" || key == "retryoptions" || key == "retrystrategyoptions"
 }
 
-// pollyPart converts the options of a retry and of the strategies next to it.
+// pollyPart converts the options of a retry and of the strategies in the same map.
 func (d *decoder) pollyPart(name string, v *value) {
 	if name == "" {
 		name = "default"
@@ -100,7 +101,7 @@ func (d *decoder) pollyPart(name string, v *value) {
 		p.Timeout, p.AttemptTimeout = pollyHTTPTotal, pollyHTTPAttempt
 	}
 	if attempt == nil {
-		p.remarks = append(p.remarks, "P405") // nobody wrote the limit
+		p.remarks = append(p.remarks, "P405") // the limit is a default
 	}
 	p.duration("timeout", pollyTimeout(total), timeSpan)
 	p.duration("attempt_timeout", pollyTimeout(attempt), timeSpan)
@@ -114,8 +115,8 @@ func (d *decoder) pollyPart(name string, v *value) {
 	d.below(name, v, isPolly, d.pollyPart)
 }
 
-// pollyTimeout returns the value of a timeout: its own, or the field Timeout of its
-// options.
+// pollyTimeout returns the value of a timeout, which is either the value itself or the Timeout
+// field of its options.
 func pollyTimeout(v *value) *value {
 	if v == nil || !v.n.IsMap() {
 		return v
@@ -168,10 +169,10 @@ func (d *decoder) pollyPolicy(name string, r, around *value) *Policy {
 	return p
 }
 
-// pollyBegin is rule P404 for exponential delays with jitter, whose sum varies less than each of
-// them: DecorrelatedJitterBackoffV2 returns the difference of two values of a growing curve, at
-// the number of the retry plus a random fraction. A limit on single delays changes the sums: then
-// nothing is certain.
+// pollyBegin applies rule P404 to exponential delays with jitter. Their sum varies less than
+// each delay does, because DecorrelatedJitterBackoffV2 returns the difference between two
+// values of a growing curve, at the number of the retry plus a random fraction. If single
+// delays are limited, the sums change, and nothing can be said about them.
 func (d *decoder) pollyBegin(p *Policy) {
 	if p.Backoff != retry.BackoffExponential || p.Jitter != retry.JitterFull {
 		return
@@ -196,7 +197,7 @@ func (d *decoder) pollyBegin(p *Policy) {
 	if n == p.MaxAttempts-1 {
 		n, severity, when = begin(1), rules.Warning, "with the longest waits of its jitter, "
 	}
-	if n > 0 && p.MaxAttempts > 10 { // as many as fit, as in P404 for other policies
+	if n > 0 && p.MaxAttempts > 10 { // as many attempts as fit, like P404 does for other policies
 		severity = rules.Info
 	}
 	if n < p.MaxAttempts-1 {

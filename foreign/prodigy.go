@@ -9,8 +9,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// prodigyKind is a workflow of Prodigy: its retry policies, the error policy of its job,
-// and the time limits of a flow spec, which it may have as well.
+// prodigyKind is the kind for workflows of Prodigy: retry policies, the error policy of a job,
+// and the time limits of a flow spec, which a workflow may also contain.
 var prodigyKind = Kind{
 	Name: "prodigy", Title: "Prodigy workflow",
 	shape: true,
@@ -39,7 +39,8 @@ func isProdigy(n *syntax.Node) bool {
 	return c != nil && c.IsMap() && !isSentence(at(c, "attempts")) && !isSentence(at(c, "max_attempts"))
 }
 
-// isSentence reports whether a value describes a field, where the field has a number.
+// isSentence reports whether a value is a description of a field, in a place where other
+// documents have a number.
 func isSentence(n *syntax.Node) bool { return strings.Count(n.Text, " ") >= 2 && !isOpen(n) }
 
 // isProdigyJob reports whether a map is a job, or has its error policy.
@@ -48,7 +49,7 @@ func isProdigyJob(n *syntax.Node) bool {
 	return mode != nil && mode.Text == "mapreduce" || c != nil && c.IsMap()
 }
 
-// isProdigyPart reports whether a map has settings of retries, of a job, or of a flow.
+// isProdigyPart reports whether a map has settings of retries, a job or a flow.
 func isProdigyPart(n *syntax.Node) bool { return isProdigy(n) || hasProdigyJob(n) || isFlow(n) }
 
 func (d *decoder) prodigyPart(name string, v *value) {
@@ -96,7 +97,8 @@ func (d *decoder) prodigyPolicy(name string, r *value) *Policy {
 	return p
 }
 
-// prodigyBackoff reads a strategy: its name, or a map with its name and settings.
+// prodigyBackoff reads a strategy, which is either its name or a map with its name and
+// settings.
 func (p *Policy) prodigyBackoff(b *value) {
 	if b == nil {
 		return
@@ -136,8 +138,8 @@ func (p *Policy) prodigyBackoff(b *value) {
 	p.duration("initial_delay", first, withUnit)
 }
 
-// prodigyDelay reads a delay of custom backoff, which Prodigy writes as a map of
-// seconds and nanoseconds.
+// prodigyDelay reads a delay of custom backoff. Prodigy writes it as a map of seconds and
+// nanoseconds.
 func prodigyDelay(v *value) (time.Duration, bool) {
 	if !v.n.IsMap() {
 		return v.duration(withUnit)
@@ -147,7 +149,7 @@ func prodigyDelay(v *value) (time.Duration, bool) {
 	return seconds + rest, ok || ok2
 }
 
-// prodigyError adds an error to retry_on: the name of a class, or a pattern.
+// prodigyError adds an error to retry_on. The error is the name of a class or a pattern.
 func (d *decoder) prodigyError(p *Policy, item *value) {
 	if item.n.IsMap() {
 		if expr := item.get("pattern").text(); expr != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// prodigyJobKeys are the settings of a job in a workflow, in any of its maps.
+// prodigyJobKeys lists the settings of a job. Any map of a workflow may contain them.
 var prodigyJobKeys = []string{
 	"on_item_failure", "continue_on_failure", "max_failures", "failure_threshold", "error_collection", "circuit_breaker",
 	"max_parallel", "timeout_config", "agent_timeout_secs", "on_failure",
@@ -22,14 +22,14 @@ var groupWords = words{
 	"timeout": "agent_timeout_secs",
 }
 
-// hasProdigyJob reports whether a map has a part of the error policy of a job, or
-// one of its limits.
+// hasProdigyJob reports whether a map has a part of a job's error policy, or one of the job's
+// limits.
 func hasProdigyJob(n *syntax.Node) bool {
 	return slices.ContainsFunc(prodigyJobKeys, func(key string) bool { return n.Child(key) != nil })
 }
 
-// prodigyGroup reads the settings of the job in one map. They become one group of
-// the file, whose units are the items.
+// prodigyGroup reads those settings of the job that are in one map. All settings become one
+// group of the file, and the units of the group are the job's items.
 func (d *decoder) prodigyGroup(v *value) {
 	d.prodigyTimeouts(v)
 	d.prodigyOnFailure(v.get("on_failure"))
@@ -65,8 +65,8 @@ func (d *decoder) prodigyGroup(v *value) {
 	g.prodigyCollection(v.get("error_collection"))
 }
 
-// prodigyOnFailure reads what follows the failure of a command or of the workflow,
-// whose commands may have policies of their own.
+// prodigyOnFailure reads what happens after the failure of a command or workflow. The commands
+// in it may have their own policies.
 func (d *decoder) prodigyOnFailure(on *value) {
 	const why = "what follows a failure is Go code: a fallback where the function is bound"
 	if on == nil || !on.n.IsMap() && !on.n.IsList() {
@@ -77,7 +77,7 @@ func (d *decoder) prodigyOnFailure(on *value) {
 	d.search(on.key, on, isProdigyPart, d.prodigyPart)
 }
 
-// count sets a whole number from 1.
+// count sets a whole number of at least 1.
 func (s *section) count(field string, v *value) {
 	switch n, ok := v.int(); {
 	case !ok:
@@ -88,7 +88,7 @@ func (s *section) count(field string, v *value) {
 	}
 }
 
-// prodigyItemFailure reads what happens to an item that has failed.
+// prodigyItemFailure reads what happens to a failed item.
 func (d *decoder) prodigyItemFailure(g *section, v *value) {
 	action, proceed := v.get("on_item_failure"), v.get("continue_on_failure")
 	if v.has("continue_on_failure") && !proceed.bool() {
@@ -145,7 +145,7 @@ func (s *section) prodigyBreaker(b *value) {
 	))
 }
 
-// prodigyCollection reads which errors of items a job keeps.
+// prodigyCollection reads which errors of items a job collects.
 func (s *section) prodigyCollection(v *value) {
 	if v == nil {
 		return
@@ -173,13 +173,13 @@ func (s *section) prodigyCollection(v *value) {
 	}
 }
 
-// every returns the value of collect that hands errors to observers in batches of n.
+// every returns the value of collect with which observers receive errors in batches of n.
 func every(n int) *syntax.Node {
 	return syntax.FlowMap(syntax.Entry{Key: "every", Value: syntax.Int(n)})
 }
 
-// prodigyTimeouts reads the time limits of agents and commands, which become
-// scopes: their policies are bound to functions that are not known here.
+// prodigyTimeouts reads the time limits of agents and commands. They become scopes, because it
+// is not known here to which functions their policies are bound.
 func (d *decoder) prodigyTimeouts(v *value) {
 	limit := func(name, within string, v *value) {
 		if v == nil {
@@ -212,8 +212,8 @@ func (d *decoder) hasScope(name string) bool {
 	return slices.ContainsFunc(d.file.scopes[d.firstScope:], func(s *section) bool { return s.name == name })
 }
 
-// finishGroup sets what Prodigy does by default, and loses what no group reads that
-// stops at the first failure.
+// finishGroup sets the defaults of Prodigy. If the group stops at the first failure, settings
+// that it does not use become losses.
 func (d *decoder) finishGroup() {
 	g := d.job
 	if g == nil {

@@ -13,9 +13,10 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// pubsubKind is the redelivery of subscriptions of Google Cloud Pub/Sub, in the JSON and YAML of its
-// API, of Config Connector and Crossplane, and in Terraform JSON: google.pubsub.v1, Subscription,
-// RetryPolicy and DeadLetterPolicy, and "Handle message failures" in its documentation.
+// pubsubKind is the kind for the redelivery of Google Cloud Pub/Sub subscriptions, in the JSON
+// and YAML of its API, of Config Connector and of Crossplane, and in Terraform JSON. Sources:
+// google.pubsub.v1, Subscription, RetryPolicy and DeadLetterPolicy, and "Handle message
+// failures" in its documentation.
 var pubsubKind = Kind{
 	Name: "pubsub", Title: "Pub/Sub subscription",
 	recognize: func(doc *syntax.Node) bool {
@@ -27,11 +28,12 @@ var pubsubKind = Kind{
 	decode: decodePubSub,
 }
 
-// isSubscription reports whether a map is a subscription that says how messages are delivered again.
+// isSubscription reports whether a map is a subscription that sets how messages are
+// redelivered.
 func isSubscription(n *syntax.Node) bool { return hasFolded(n, "retrypolicy", "deadletterpolicy") }
 
-// subscriptionSpec returns the subscription in a resource of Config Connector or Crossplane, or an empty
-// node.
+// subscriptionSpec returns the subscription in a Config Connector or Crossplane resource, or an
+// empty node.
 func subscriptionSpec(doc *syntax.Node) *syntax.Node {
 	switch {
 	case isResource(doc, "pubsub.cnrm.cloud.google.com", "PubSubSubscription"):
@@ -42,7 +44,8 @@ func subscriptionSpec(doc *syntax.Node) *syntax.Node {
 	return new(syntax.Node)
 }
 
-// deadLetters is the key of the field that names the topic for messages that are not delivered.
+// deadLetters is the key of the field that names the topic for messages that cannot be
+// delivered.
 const deadLetters rules.Field = "dead letters"
 
 var pubsubWords = words{
@@ -55,18 +58,18 @@ var terraformPubSubWords = words{
 	"timeout": "message_retention_duration", "attempt_timeout": "ack_deadline_seconds", deadLetters: "dead_letter_topic",
 }
 
-// The defaults of subscriptions, and what Pub/Sub accepts.
+// The defaults of subscriptions, and the limits of Pub/Sub.
 const (
-	pubsubAttempts     = 5 // the least, too
+	pubsubAttempts     = 5 // also the minimum
 	pubsubMostAttempts = 100
 	pubsubMin          = 10 * time.Second
-	pubsubMax          = 10 * time.Minute // the greatest, too
-	pubsubAck          = 10 * time.Second // the least, too
+	pubsubMax          = 10 * time.Minute // also the maximum
+	pubsubAck          = 10 * time.Second // also the minimum
 	pubsubMostAck      = 10 * time.Minute
 	pubsubRetention    = 7 * 24 * time.Hour
 	pubsubLeastKept    = 10 * time.Minute
 	pubsubMostKept     = 31 * 24 * time.Hour
-	pushMin, pushMax   = 100 * time.Millisecond, time.Minute // without a retryPolicy
+	pushMin, pushMax   = 100 * time.Millisecond, time.Minute // if there is no retryPolicy
 )
 
 func decodePubSub(d *decoder, doc *value) {
@@ -99,16 +102,16 @@ func decodePubSub(d *decoder, doc *value) {
 	})
 }
 
-// A subscription is one subscription and its parts, which may be nil.
+// A subscription is a subscription with its parts, which may be nil.
 type subscription struct {
 	*value
 	redelivery, dead *value
-	push             bool // Pub/Sub sends the messages, and waits for the response
+	push             bool // Pub/Sub sends the messages, and waits for responses
 	words            words
 }
 
-// subscription adds the policy of a subscription. A message is delivered again when the subscriber
-// refuses it, or has not acknowledged it in time.
+// subscription adds the policy of a subscription. A message is redelivered if the subscriber
+// refuses it or does not acknowledge it in time.
 func (d *decoder) subscription(name string, s subscription) {
 	retention, ack := s.get(s.words["timeout"]), s.get(s.words["attempt_timeout"])
 	topic := cmp.Or(s.get("topic"), s.get("topicRef"))
@@ -127,7 +130,7 @@ func (d *decoder) subscription(name string, s subscription) {
 		p.AttemptTimeout = pubsubAck
 	}
 	if p.between("attempt_timeout", ack, in(time.Second), pubsubAck, pubsubMostAck); !s.push {
-		p.AttemptTimeout = 0 // clients extend the deadline of a message while they handle it
+		p.AttemptTimeout = 0 // clients extend the deadline of a message while they process it
 	} else if p.AttemptTimeout == 0 {
 		p.AttemptTimeout = pubsubAck
 	}
@@ -136,7 +139,7 @@ func (d *decoder) subscription(name string, s subscription) {
 	p.expires(s, retention)
 }
 
-// redelivers reads the delays. Pub/Sub does not say how fast they grow.
+// redelivers reads the delays. It is not documented how fast they grow.
 func (p *Policy) redelivers(s subscription) {
 	switch {
 	case isOpenValue(s.redelivery):
@@ -151,15 +154,15 @@ func (p *Policy) redelivers(s subscription) {
 		p.InitialDelay, p.MaxDelay = pushMin, pushMax
 	default:
 		p.InitialDelay, p.MaxDelay = retry.None, retry.None
-		p.remarks = append(p.remarks, "P204") // a message that is not acknowledged comes back later
+		p.remarks = append(p.remarks, "P204") // a message that is not acknowledged is redelivered later
 	}
 	if p.InitialDelay == p.MaxDelay {
 		p.Backoff = retry.BackoffFixed
 	}
 }
 
-// between reads a duration, and reports one that is outside of what Pub/Sub accepts. Zero is the default
-// of the limits on time.
+// between reads a duration, and reports it if Pub/Sub does not accept it. Zero means the
+// default of a time limit.
 func (p *Policy) between(field rules.Field, v *value, format durationFormat, least, most time.Duration) {
 	if !p.duration(field, v, format) {
 		return
@@ -174,8 +177,8 @@ func (p *Policy) between(field rules.Field, v *value, format durationFormat, lea
 	}
 }
 
-// deadLetters reads how often a message is delivered before it moves to another topic. Without one it is
-// delivered until it is no longer retained.
+// deadLetters reads how often a message is delivered before it is sent to another topic.
+// Without such a topic, the message is redelivered until its retention ends.
 func (p *Policy) deadLetters(s subscription, topic *value) {
 	p.MaxAttempts = retry.Unlimited
 	if s.dead == nil {
@@ -205,7 +208,7 @@ func (p *Policy) deadLetters(s subscription, topic *value) {
 	s.dead.skip(topicKey, topicKey+"Ref", topicKey+"Selector")
 }
 
-// nameIn returns the text of a value, or the name in a reference to another resource.
+// nameIn returns a string, or the name in a reference to another resource.
 func nameIn(v *value) string {
 	if v == nil {
 		return ""
@@ -213,7 +216,8 @@ func nameIn(v *value) string {
 	return cmp.Or(v.n.Text, at(v.n, "external").Text, at(v.n, "namespace").Text+"/"+at(v.n, "name").Text)
 }
 
-// expires reports a message that is deleted before it has been delivered as often as it may be.
+// expires reports that a message may be deleted before it has been delivered the maximum number
+// of times.
 func (p *Policy) expires(s subscription, retention *value) {
 	p.judged = append(p.judged, "P404")
 	if s.dead == nil || s.redelivery == nil || p.InitialDelay <= 0 || isOpenValue(retention) || isOpenValue(s.dead) ||

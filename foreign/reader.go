@@ -16,7 +16,7 @@ import (
 type reader struct {
 	file     *File
 	problems []policy.Problem
-	partial  bool // the document is one: what it does not write is decided elsewhere
+	partial  bool // the document is partial: missing settings are decided elsewhere
 
 	policyNames, breakerNames, classNames names
 	scopeNames, groupNames                names
@@ -40,8 +40,8 @@ func (r *reader) problem(at syntax.Span, rule string, severity rules.Severity, t
 	})
 }
 
-// read reads the documents of a text, and the files that they contain. patch is nil, unless
-// the text changes other documents.
+// read reads the documents of a text, and the files that they contain. patch is not nil if the
+// text changes other documents.
 func (r *reader) read(name string, text *syntax.Excerpt, from *Kind, patch *Patch) {
 	for _, doc := range documentsOf(name, text, from) {
 		if doc.Root == nil {
@@ -77,13 +77,13 @@ func (r *reader) read(name string, text *syntax.Excerpt, from *Kind, patch *Patc
 				e.patch = cmp.Or(e.patch, patch, new(Patch))
 			}
 			r.read(e.name, texts[i], nil, cmp.Or(e.patch, patch))
-			r.file.Unread, r.file.Template = unread, template // a text need not be a file
+			r.file.Unread, r.file.Template = unread, template // a string does not have to be a file
 		}
 	}
 }
 
-// documentsOf returns the documents of a text. Its kind, or else the name of its file, says which format
-// it has.
+// documentsOf returns the documents of a text. Their format depends on from, or else on the
+// name of the file.
 func documentsOf(name string, text *syntax.Excerpt, from *Kind) []syntax.Document {
 	if from != nil && from.language != nil {
 		return from.language(text)
@@ -101,7 +101,7 @@ func documentsOf(name string, text *syntax.Excerpt, from *Kind) []syntax.Documen
 	return text.Documents()
 }
 
-// items decodes the documents that have policies. It reports whether there is one.
+// items decodes the documents that contain policies. It reports whether there is any.
 func (r *reader) items(items []*syntax.Node, from *Kind) (found bool) {
 	for _, item := range items {
 		switch {
@@ -116,9 +116,9 @@ func (r *reader) items(items []*syntax.Node, from *Kind) (found bool) {
 	return found
 }
 
-// systems decodes a document with each kind that recognizes it. A template of CloudFormation
-// has state machines and queues, for example. What the policies of one kind consist of is
-// left out for the kinds after it, so that no part is judged twice.
+// systems decodes a document with each kind that recognizes it. For example, a CloudFormation
+// template may contain both state machines and queues. The parts from which the policies of a
+// kind were converted are omitted for the following kinds, so that no part is checked twice.
 func (r *reader) systems(doc *syntax.Node) (found bool) {
 	for _, k := range Kinds() {
 		if !k.isIn(doc) {
@@ -139,7 +139,7 @@ func (r *reader) problemOf(p syntax.Problem) policy.Problem {
 	}
 }
 
-// flatten replaces lists, including lists of Kubernetes, by their items.
+// flatten replaces lists, including Kubernetes lists, with their items.
 func flatten(docs []*syntax.Node) []*syntax.Node {
 	var flat []*syntax.Node
 	for _, doc := range docs {
@@ -156,8 +156,8 @@ func flatten(docs []*syntax.Node) []*syntax.Node {
 	return flat
 }
 
-// isResource reports whether a document is a Kubernetes resource of a kind. group
-// is its API group without version; "v1" is the core group.
+// isResource reports whether a document is a Kubernetes resource of one of the given kinds.
+// group is its API group without the version. "v1" is the core group.
 func isResource(doc *syntax.Node, group string, kinds ...string) bool {
 	version, kind := doc.Child("apiVersion"), doc.Child("kind")
 	if version == nil || kind == nil || !slices.Contains(kinds, kind.Text) {
@@ -166,8 +166,8 @@ func isResource(doc *syntax.Node, group string, kinds ...string) bool {
 	return version.Text == group || strings.HasPrefix(version.Text, group+"/") || version.Text == anyGroup
 }
 
-// resource skips the fields that every Kubernetes resource has, and returns its
-// name.
+// resource skips the fields that every Kubernetes resource has, and returns the name of the
+// resource.
 func resource(doc *value) (name string) {
 	name = doc.get("metadata").get("name").text()
 	doc.get("metadata").skip()
@@ -209,8 +209,8 @@ func (d *decoder) parts() (parts []*syntax.Node) {
 	return parts
 }
 
-// open marks the fields of policies that are not known yet: those that have the value of
-// an expression, and all that a partial document does not write.
+// open marks the fields of policies whose values are not known yet: fields whose value is an
+// expression, and all fields that a partial document does not write.
 func (d *decoder) open() {
 	for _, p := range d.file.Policies[d.first:] {
 		p.partial = d.partial

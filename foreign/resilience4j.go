@@ -13,8 +13,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/breaker"
 )
 
-// resilience4jKind is the Spring configuration of resilience4j: its documentation,
-// and RetryConfig and CircuitBreakerConfig for the defaults.
+// resilience4jKind is the kind for the Spring configuration of resilience4j. Sources: its
+// documentation, and RetryConfig and CircuitBreakerConfig for the defaults.
 var resilience4jKind = Kind{
 	Name: "resilience4j", Title: "resilience4j configuration",
 	shape: true,
@@ -78,7 +78,7 @@ func decodeResilience4j(d *decoder, doc *value) {
 		}
 	}
 	configs := retries.get("configs")
-	for _, name := range configs.keys() { // of instances that only the program names
+	for _, name := range configs.keys() { // configs of instances that only the program names
 		own := configs.get(name)
 		if own != nil && !used[own] {
 			d.resilience4jPolicy(name, extending(retries, name, own), nil, nil, used)
@@ -89,7 +89,7 @@ func decodeResilience4j(d *decoder, doc *value) {
 			used.withoutEffect(list.get(name))
 		}
 	}
-	for _, s := range []*value{breakers, limiters} { // without retries
+	for _, s := range []*value{breakers, limiters} { // instances without retries
 		for _, name := range instances(s) {
 			instancesOf(s).get(name).skip()
 		}
@@ -98,8 +98,7 @@ func decodeResilience4j(d *decoder, doc *value) {
 	limiters.get("configs").skip()
 }
 
-// instancesOf returns the instances of a section, which older versions name
-// backends.
+// instancesOf returns the instances of a section. In older versions, they are called backends.
 func instancesOf(section *value) *value {
 	if v := section.get("instances"); v != nil {
 		return v
@@ -109,12 +108,12 @@ func instancesOf(section *value) *value {
 
 func instances(section *value) []string { return instancesOf(section).keys() }
 
-// A configured instance reads its fields from itself, then from the config that it
-// extends, then from the one that this extends.
+// A configured instance reads each field from the instance itself, then from the config that it
+// extends, then from the config that this one extends, and so on.
 type configured []*value
 
-// instance returns an instance of a section with its configs. It is empty if there is
-// no such instance.
+// instance returns an instance of a section with its configs. If there is no such instance, the
+// result is empty.
 func instance(section *value, name string) configured {
 	own := instancesOf(section).get(name)
 	if own == nil {
@@ -123,8 +122,8 @@ func instance(section *value, name string) configured {
 	return extending(section, name, own)
 }
 
-// extending returns an instance, or a config, with those that it extends: its
-// baseConfig, or else the config default. Of a breaker, only an instance does so.
+// extending returns an instance or config together with the configs that it extends: its
+// baseConfig, or else the config named default. For breakers, only instances extend default.
 func extending(section *value, name string, own *value) configured {
 	chain, configs := configured{own}, section.get("configs")
 	for len(chain) <= len(configs.keys()) {
@@ -145,7 +144,7 @@ func extending(section *value, name string, own *value) configured {
 	return chain
 }
 
-// get returns a field of the first that has it.
+// get returns a field from the first map that contains it.
 func (c configured) get(name string) (first *value) {
 	for _, v := range c {
 		f := fieldFolded(v, name)
@@ -205,9 +204,10 @@ func (d *decoder) resilience4jPolicy(name string, c configured, breakers, limite
 	}
 }
 
-// resilience4jDelays reads the delays. The first of an instance and its configs that has
-// a waitDuration decides them: with its own fields and, except randomizedWaitFactor,
-// the fields of the config that it extends. The others have no effect.
+// resilience4jDelays reads the delays. The first map, among an instance and its configs, that
+// has a waitDuration decides them. Its own fields are used and, except for
+// randomizedWaitFactor, the fields of the config that it extends. All other maps have no
+// effect.
 func (p *Policy) resilience4jDelays(c configured, used usage) {
 	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, resilience4jWait, retry.None
 	decides := slices.IndexFunc(c, func(v *value) bool { return fieldFolded(v, "waitDuration") != nil })
@@ -229,7 +229,7 @@ func (p *Policy) resilience4jDelays(c configured, used usage) {
 		p.Jitter, p.JitterFactor = retry.JitterProportional, resilience4jRandom
 		used.add(randomized)
 	}
-	// The function that has all parameters is called only if all of them are written.
+	// The function with all parameters is only called if all of them are written.
 	if exponential.bool() && multiplier != nil && (!randomized.bool() || random != nil) {
 		p.duration("max_delay", most, springDuration)
 		used.add(most)
@@ -240,7 +240,7 @@ func (p *Policy) resilience4jDelays(c configured, used usage) {
 	}
 }
 
-// A usage records which values have an effect on some policy.
+// A usage records the values that have an effect on at least one policy.
 type usage map[*value]bool
 
 func (u usage) add(list ...*value) {
@@ -249,7 +249,7 @@ func (u usage) add(list ...*value) {
 	}
 }
 
-// withoutEffect reports the fields about delays that have no effect on any policy.
+// withoutEffect reports fields for delays that have no effect on any policy.
 func (u usage) withoutEffect(own *value) {
 	needs := []struct{ field, others string }{
 		{"enableExponentialBackoff", "waitDuration"},
@@ -268,7 +268,7 @@ func (u usage) withoutEffect(own *value) {
 	}
 }
 
-// javaClasses adds classes of exceptions to a list.
+// javaClasses adds the names of exception classes to a list.
 func (d *decoder) javaClasses(p *Policy, field rules.Field, list *value) {
 	add := p.retryOn
 	if field == "abort_on" {
@@ -327,7 +327,7 @@ func (d *decoder) resilience4jBreaker(name string, c configured) *circuit {
 	return b
 }
 
-// resilience4jWindow reads the window, which counts calls or seconds.
+// resilience4jWindow reads the window, which contains a number of calls or of seconds.
 func (d *decoder) resilience4jWindow(b *circuit, c configured) {
 	size, byTime := c.get("slidingWindowSize"), strings.EqualFold(c.get("slidingWindowType").text(), "TIME_BASED")
 	n, ok := size.int()
@@ -347,7 +347,7 @@ func (d *decoder) resilience4jWindow(b *circuit, c configured) {
 	b.places["window_calls"] = size
 }
 
-// resilience4jLonger reads how long the breaker stays open when it opens again.
+// resilience4jLonger reads how much longer the breaker stays open each time it opens again.
 func (d *decoder) resilience4jLonger(b *circuit, c configured) {
 	enabled, factor := c.get("enableExponentialBackoff"), c.get("exponentialBackoffMultiplier")
 	longest, ok := c.get("exponentialMaxWaitDurationInOpenState").duration(springDuration)
@@ -360,7 +360,7 @@ func (d *decoder) resilience4jLonger(b *circuit, c configured) {
 	}
 }
 
-// resilience4jSlow reads when calls are slow. By default no call is.
+// resilience4jSlow reads which calls count as slow. By default, no calls do.
 func (d *decoder) resilience4jSlow(b *circuit, c configured) {
 	rate, ok := c.get("slowCallRateThreshold").share(100)
 	t, written := c.get("slowCallDurationThreshold").duration(springDuration)

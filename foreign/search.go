@@ -6,19 +6,18 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 )
 
-// Some systems keep policies in documents of any structure. The functions of this
-// file find them by the shape of their maps.
+// Some systems store policies in documents of any structure. The functions in this file find
+// policies by the structure of the maps.
 
-// hasPart reports whether a value, or a part of it at any depth, has a shape.
+// hasPart reports whether is returns true for a value or for any part of it.
 func hasPart(n *syntax.Node, is func(*syntax.Node) bool) bool {
 	return is(n) ||
 		slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool { return hasPart(e.Value, is) }) ||
 		slices.ContainsFunc(n.Items, func(item *syntax.Node) bool { return hasPart(item, is) })
 }
 
-// search converts the outermost parts of a value that have a shape, and skips the
-// rest of it. name is the field name, or else the key, of the nearest part that
-// has a name.
+// search converts the outermost parts of a value for which is returns true, and skips the rest
+// of the value. name is the name field, or else the key, of the nearest part that has a name.
 func (d *decoder) search(name string, v *value, is func(*syntax.Node) bool, convert func(name string, v *value)) {
 	if own := v.n.Child("name"); own != nil && own.Text != "" {
 		name = own.Text
@@ -30,8 +29,7 @@ func (d *decoder) search(name string, v *value, is func(*syntax.Node) bool, conv
 	d.below(name, v, is, convert)
 }
 
-// below searches the fields of a map that have not been read, and the items of a
-// list.
+// below searches those fields of a map that have not been read, and the items of a list.
 func (d *decoder) below(name string, v *value, is func(*syntax.Node) bool, convert func(name string, v *value)) {
 	for _, key := range v.keys() {
 		if _, read := v.fields[key]; read {

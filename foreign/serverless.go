@@ -9,9 +9,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// serverlessKind is the retry of the Serverless Workflow DSL 1.0:
-// serverlessworkflow/specification, dsl-reference.md. What the specification leaves open is
-// as its implementations have it: serverlessworkflow/sdk-java, impl/executors/retry, and
+// serverlessKind is the kind for the retries of the Serverless Workflow DSL 1.0. Source:
+// serverlessworkflow/specification, dsl-reference.md. What the specification does not define is
+// taken from its implementations: serverlessworkflow/sdk-java, impl/executors/retry, and
 // serverlessworkflow/synapse, TryTaskExecutor.
 var serverlessKind = Kind{
 	Name: "serverless", Title: "Serverless Workflow",
@@ -59,7 +59,7 @@ func (d *decoder) serverlessTry(name string, task *value) {
 		c.get("when").lose("an expression decides which errors are caught")
 		c.get("exceptWhen").lose("an expression decides which errors are caught")
 	} else {
-		r.skip() // the name of one below use
+		r.skip() // the name of a policy in the section use
 	}
 	d.below(name, c, isServerless, d.serverlessTry)
 	d.below(name, task, isServerless, d.serverlessTry)
@@ -92,7 +92,7 @@ func (d *decoder) serverlessBackoff(p *Policy, b *value) {
 	case b.has("exponential"):
 		p.Backoff = retry.BackoffExponential
 		if p.InitialDelay > 0 {
-			p.InitialDelay = times(p.InitialDelay, 2) // sdk-java doubles the delay before the first retry, too
+			p.InitialDelay = times(p.InitialDelay, 2) // sdk-java also doubles the delay before the first retry
 		}
 	case b.has("linear"):
 		p.Backoff, p.Increment = retry.BackoffLinear, max(p.InitialDelay, 0)
@@ -101,7 +101,7 @@ func (d *decoder) serverlessBackoff(p *Policy, b *value) {
 	b.skip("constant", "exponential", "linear")
 }
 
-// serverlessDuration reads a duration: a text in ISO 8601, or a map of units.
+// serverlessDuration reads a duration, which is a string in ISO 8601 format or a map of units.
 func (p *Policy) serverlessDuration(field rules.Field, v *value) {
 	if d, ok := serverlessTime(v); ok {
 		p.setDuration(field, d, v)
@@ -130,7 +130,7 @@ var serverlessUnits = []struct {
 	{"milliseconds", time.Millisecond},
 }
 
-// serverlessJitter reads the range of what is added to each delay.
+// serverlessJitter reads the range of the random time that is added to each delay.
 func (p *Policy) serverlessJitter(j *value) {
 	p.from("jitter", j)
 	from, _ := serverlessTime(j.get("from"))

@@ -79,7 +79,7 @@ func policySettings(p *Policy) settings {
 	if len(p.RetryOn) > 0 {
 		list.add("retry_on", textList(p.RetryOn))
 	} else if p.MaxAttempts != 1 {
-		list.add("unknown", syntax.Text("retry")) // the other systems retry every error
+		list.add("unknown", syntax.Text("retry")) // other systems retry every error
 	}
 	if len(p.AbortOn) > 0 {
 		list.add("abort_on", textList(p.AbortOn))
@@ -137,8 +137,9 @@ func scheduleSettings(s *retry.Schedule) (list settings) {
 	return list
 }
 
-// overrideSettings returns the settings of a schedule in per_error, which inherits
-// the settings of its policy: what it does not set itself is set to the default.
+// overrideSettings returns the settings of a schedule in per_error. Such a schedule inherits
+// the settings of its policy, so settings that the schedule does not contain itself are set to
+// their defaults.
 func overrideSettings(base, own *retry.Schedule) settings {
 	if own.MaxAttempts == 1 {
 		return settings{{"max_attempts", syntax.Int(1)}}
@@ -156,7 +157,7 @@ func overrideSettings(base, own *retry.Schedule) settings {
 	return list
 }
 
-// backoffNode returns the strategy with its settings, or nil if it is the default.
+// backoffNode returns the strategy with its settings, or nil if the strategy is the default.
 func backoffNode(s *retry.Schedule) *syntax.Node {
 	strategy := func(key string, value *syntax.Node) *syntax.Node {
 		of := syntax.FlowMap(syntax.Entry{Key: key, Value: value})
@@ -193,7 +194,7 @@ func retryAfterNode(r retry.RetryAfter) *syntax.Node {
 	return syntax.FlowMap(list...)
 }
 
-// durationNode returns a duration as retrygen fmt writes it: 1h10s.
+// durationNode returns a duration in the format of retrygen fmt, such as 1h10s.
 func durationNode(d time.Duration) *syntax.Node {
 	return syntax.Text(duration.Canonical(duration.Format(d)))
 }

@@ -13,10 +13,10 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// springKind is the retries in the configuration of Spring applications: RabbitProperties and
-// KafkaProperties of Spring Boot, up to 4.1; ConsumerProperties of Spring Cloud Stream; RetryProperties of
-// the clients of Spring Cloud Config and Consul; and the Retry filter of Spring Cloud Gateway, in
-// springgateway.go.
+// springKind is the kind for the retries in the configuration of Spring applications:
+// RabbitProperties and KafkaProperties of Spring Boot, up to 4.1, ConsumerProperties of Spring
+// Cloud Stream, RetryProperties of the clients of Spring Cloud Config and Consul, and the Retry
+// filter of Spring Cloud Gateway, which is in springgateway.go.
 var springKind = Kind{
 	Name: "spring", Title: "Spring configuration",
 	shape: true,
@@ -32,19 +32,19 @@ var springKind = Kind{
 	decode: decodeSpring,
 }
 
-// A springRetry is a place of the configuration that has retries.
+// A springRetry is a place of the configuration that contains retries.
 type springRetry struct {
-	path        []string // folded; "*" is any key
-	name        string   // of its policy; "": of the last key of the path with "*"
+	path        []string // folded keys; "*" matches any key
+	name        string   // name of its policy; if it is "", the last key that matches "*"
 	words       words
 	attempts    int
 	base        float64
 	first, most time.Duration
 	format      durationFormat
-	optional    bool // retries are off unless enabled is true
+	optional    bool // retries are disabled unless enabled is true
 }
 
-// has reports whether a map has settings of retries.
+// has reports whether a map contains settings for retries.
 func (s *springRetry) has(n *syntax.Node) bool {
 	for _, name := range s.words {
 		if hasFolded(n, folded(name)) {
@@ -54,7 +54,7 @@ func (s *springRetry) has(n *syntax.Node) bool {
 	return hasFolded(n, "maxretries", "backoff")
 }
 
-// rabbitIgnored is where Spring Boot before 2.0 had the retries of listeners.
+// rabbitIgnored is the path of the retries of listeners before Spring Boot 2.0.
 var rabbitIgnored = []string{"rabbitmq", "listener", "retry"}
 
 var (
@@ -129,15 +129,15 @@ func decodeSpring(d *decoder, doc *value) {
 	doc.skip() // the rest of the application
 }
 
-// isProfile reports whether a document is for some profiles of an application: the rest of its
-// configuration is written elsewhere.
+// isProfile reports whether a document is only for certain profiles of an application. In this
+// case, the rest of the configuration is written elsewhere.
 func isProfile(file string, spring *syntax.Node) bool {
 	on := at(at(at(spring, "config"), "activate"), "on-profile")
 	before := at(spring, "profiles") // Spring Boot before 2.4
 	return !on.IsNull() || before.Text != "" || before.IsList() || strings.HasPrefix(filepath.Base(file), "application-")
 }
 
-// A named value has the name for its policy.
+// A named value is a value with the name for its policy.
 type named struct {
 	name  string
 	value *value
@@ -163,12 +163,12 @@ func springParts(v *value, path []string, name string) (parts []named) {
 	return parts
 }
 
-// springOther are the fields of these places that have nothing to do with retries.
+// springOther lists the fields of these places that are unrelated to retries.
 var springOther = []string{
 	"enabled", "stateless", "include-retryable-exceptions", "random", "random-back-off", "jitter", "use-random-policy",
 }
 
-// springRetry converts the retries at one place. In messages its fields have the names of the
+// springRetry converts the retries at a place. Messages use the names of its fields in the
 // documentation.
 func (d *decoder) springRetry(s *springRetry, name string, v *value) {
 	enabled := fieldFolded(v, "enabled")
@@ -180,7 +180,7 @@ func (d *decoder) springRetry(s *springRetry, name string, v *value) {
 		v.note("retries are off unless enabled is true, here or elsewhere")
 	}
 	delays := v
-	if b := fieldFolded(v, "backoff"); b != nil && b.n.IsMap() { // of a Kafka topic
+	if b := fieldFolded(v, "backoff"); b != nil && b.n.IsMap() { // part of a Kafka topic
 		delays = b
 	}
 	p.MaxAttempts = s.attempts
@@ -212,10 +212,10 @@ func (d *decoder) springRetry(s *springRetry, name string, v *value) {
 	d.unread(v)
 }
 
-// inConsumer reports whether the place has many fields besides those of retries.
+// inConsumer reports whether the place also contains many fields that are unrelated to retries.
 func (s *springRetry) inConsumer() bool { return s.path[len(s.path)-1] == "consumer" }
 
-// springBase reads the multiplier. Less than 1 means 1.
+// springBase reads the multiplier. Values less than 1 mean 1.
 func (p *Policy) springBase(s *springRetry, v *value) {
 	p.Base = s.base
 	if f, ok := v.float(); ok {
@@ -229,8 +229,8 @@ func (p *Policy) springBase(s *springRetry, v *value) {
 	}
 }
 
-// topicDelays judges the longest delay of a Kafka topic. Spring Boot before 4.0 takes 30 seconds instead of one that is
-// shorter than the first delay, and later versions refuse it.
+// topicDelays checks the maximum delay of a Kafka topic. If it is shorter than the first delay,
+// Spring Boot before 4.0 uses 30 seconds instead, and later versions refuse it.
 func (p *Policy) topicDelays(longest *value) {
 	if p.Backoff == retry.BackoffFixed {
 		p.MaxDelay = max(p.MaxDelay, p.InitialDelay)

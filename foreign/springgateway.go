@@ -11,8 +11,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// The Retry filter of Spring Cloud Gateway: spring-cloud-gateway, RetryGatewayFilterFactory, up to 5.0, and
-// Backoff of reactor-addons for the delays.
+// The Retry filter of Spring Cloud Gateway. Sources: spring-cloud-gateway,
+// RetryGatewayFilterFactory, up to 5.0, and Backoff of reactor-addons for the delays.
 
 var gatewayRetryWords = words{
 	countsRetries: "retries", "initial_delay": "firstBackoff", "max_delay": "maxBackoff", "base": "factor",
@@ -28,7 +28,8 @@ const (
 	gatewayRandom  = 0.5
 )
 
-// gatewayShort are the fields of the short form, in their order: Retry=3,BAD_GATEWAY,GET.
+// gatewayShort lists the fields of the short form in their order, as in
+// Retry=3,BAD_GATEWAY,GET.
 var gatewayShort = []string{
 	"retries", "statuses", "methods", "backoff.firstBackoff", "backoff.maxBackoff", "backoff.factor",
 	"backoff.basedOnPreviousValue", "jitter.randomFactor", "timeout",
@@ -40,7 +41,8 @@ func isGatewayRetry(n *syntax.Node) bool {
 		strings.HasPrefix(n.Text, "Retry=")
 }
 
-// gatewayPaths are where filters are configured, in this and in older versions.
+// gatewayPaths lists the paths under which filters are configured, in current and older
+// versions.
 var gatewayPaths = [][]string{
 	{"cloud", "gateway", "server", "webflux"}, {"cloud", "gateway"},
 }
@@ -71,8 +73,8 @@ func (d *decoder) gatewayRoutes(root *value) {
 	}
 }
 
-// gatewayFilters converts the Retry filters of a list. Each limits the retries of the attempts that those
-// after it make, so that two are two policies.
+// gatewayFilters converts the Retry filters of a list. Each filter retries the calls that the
+// following filters make, so two filters become two policies.
 func (d *decoder) gatewayFilters(name string, list, limit *value, format durationFormat) {
 	for _, f := range list.items() {
 		if !isGatewayRetry(f.n) {
@@ -117,7 +119,7 @@ func shortArgs(f *syntax.Node, text string) *syntax.Node {
 	return args
 }
 
-// gatewayDelays reads the backoff. Without one there is no delay.
+// gatewayDelays reads the backoff. If there is none, retries are not delayed.
 func (p *Policy) gatewayDelays(args *value) {
 	b := args.get("backoff")
 	if b == nil {
@@ -178,13 +180,13 @@ func (d *decoder) gatewayErrors(p *Policy, args *value) {
 	p.retryOn(retry.ClassTimeout, nil)
 }
 
-// A writtenText is one of several texts, and the value that has it.
+// A writtenText is a string, with the value that contains it.
 type writtenText struct {
 	text  string
 	value *value
 }
 
-// textsIn returns the texts of a list, or of one text with commas.
+// textsIn returns the strings of a list, or the parts of a string with commas.
 func textsIn(v *value) (list []writtenText) {
 	if v == nil {
 		return nil
@@ -201,10 +203,10 @@ func textsIn(v *value) (list []writtenText) {
 	return list
 }
 
-// springSeries are the first statuses of the series of Spring.
+// springSeries maps the names of Spring's series to their first status.
 var springSeries = map[string]int{"CLIENT_ERROR": 400, "SERVER_ERROR": 500}
 
-// springStatus returns a status by its number or its name, as BAD_GATEWAY, or 0.
+// springStatus returns the status for a number or a name, such as BAD_GATEWAY, or 0.
 func springStatus(text string) int {
 	if n, err := strconv.Atoi(text); err == nil && n >= 100 && n < 600 {
 		return n
@@ -212,8 +214,9 @@ func springStatus(text string) int {
 	return springStatuses[text]
 }
 
-// springStatuses are the errors among the statuses of Spring, with their older names: HttpStatus of
-// spring-web. Package net/http would double the size of the playground.
+// springStatuses contains those of Spring's statuses that are errors, including their older
+// names. Source: HttpStatus of spring-web. Package net/http, which also has statuses, would
+// double the size of the playground.
 var springStatuses = map[string]int{
 	"BAD_REQUEST": 400, "UNAUTHORIZED": 401, "PAYMENT_REQUIRED": 402, "FORBIDDEN": 403, "NOT_FOUND": 404,
 	"METHOD_NOT_ALLOWED": 405, "NOT_ACCEPTABLE": 406, "PROXY_AUTHENTICATION_REQUIRED": 407, "REQUEST_TIMEOUT": 408,

@@ -10,7 +10,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// The producer of Kafka in the configuration of Spring: apache/kafka, ProducerConfig, and
+// The Kafka producer in the configuration of Spring. Sources: apache/kafka, ProducerConfig, and
 // configureDeliveryTimeout in KafkaProducer.
 
 var producerWords = words{
@@ -18,7 +18,7 @@ var producerWords = words{
 	"attempt_timeout": "request.timeout.ms", "timeout": "delivery.timeout.ms",
 }
 
-// The defaults of a producer, from Kafka 3.7 on.
+// The defaults of a producer since Kafka 3.7.
 const (
 	producerDelivery = 2 * time.Minute
 	producerRequest  = 30 * time.Second
@@ -27,11 +27,12 @@ const (
 	producerRandom   = 0.2
 )
 
-// deliveryTimeout limits the time of a record with all its retries. A producer without it is not judged: its
-// retries end after the default.
+// deliveryTimeout is the setting that limits the time of a record, including all retries. A
+// producer that does not set it is not checked, because its retries end after the default time.
 const deliveryTimeout = "delivery.timeout.ms"
 
-// hasProducer reports whether the configuration of Spring limits the time of the records of a producer.
+// hasProducer reports whether the configuration of Spring limits the time of a producer's
+// records.
 func hasProducer(spring *syntax.Node) bool {
 	for _, path := range [][]string{{"kafka", "properties"}, {"kafka", "producer", "properties"}} {
 		for _, n := range foldedIn(spring, append(path, strings.Split(deliveryTimeout, ".")...)) {
@@ -43,8 +44,8 @@ func hasProducer(spring *syntax.Node) bool {
 	return false
 }
 
-// kafkaProducer adds the policy of the producer. Settings of Kafka are below properties of the producer, or
-// of all clients.
+// kafkaProducer adds the policy of the producer. The settings of Kafka are in the properties of
+// the producer or of all clients.
 func (d *decoder) kafkaProducer(spring *value) {
 	kafka := fieldFolded(spring, "kafka")
 	producer := fieldFolded(kafka, "producer")

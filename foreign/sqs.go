@@ -14,9 +14,10 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// sqsKind is the redrive of SQS queues that Lambda functions consume, in templates of
-// CloudFormation and SAM, and in Terraform JSON: the AWS Lambda Developer Guide, "Creating and
-// configuring an Amazon SQS event source mapping", and AWS::SQS::Queue for the defaults.
+// sqsKind is the kind for the redrive of SQS queues that Lambda functions consume, in
+// CloudFormation and SAM templates and in Terraform JSON. Sources: the AWS Lambda Developer
+// Guide, "Creating and configuring an Amazon SQS event source mapping", and AWS::SQS::Queue for
+// the defaults.
 var sqsKind = Kind{
 	Name: "sqs", Title: "SQS queue",
 	recognize: func(doc *syntax.Node) bool {
@@ -28,8 +29,8 @@ var sqsKind = Kind{
 	decode: decodeSQS,
 }
 
-// A dialect has the names that a format of templates gives to the settings of queues,
-// functions and mappings.
+// A dialect contains the names of the settings of queues, functions and mappings in a template
+// format.
 type dialect struct {
 	words                                          words
 	visibility, redrive, retention, source, target string
@@ -65,9 +66,9 @@ const (
 
 // A consumer is a function that receives the messages of a queue. Each value may be nil.
 type consumer struct {
-	queue    string // the name of its resource
-	function *value // its properties
-	defaults *value // of functions
+	queue    string // name of its resource
+	function *value // properties of the function
+	defaults *value // defaults for functions
 	mapping  *value
 }
 
@@ -90,11 +91,11 @@ func decodeSQS(d *decoder, doc *value) {
 	}
 }
 
-// An sqsTemplate holds the resources of a template that belong to queues.
+// An sqsTemplate contains those resources of a template that are related to queues.
 type sqsTemplate struct {
 	*dialect
 	d         *decoder
-	names     []string // of queues, in the order of the template
+	names     []string // names of queues, in the order of the template
 	queues    map[string]*value
 	redrives  map[string]*value // of resources apart from their queues
 	functions map[string]*value
@@ -131,14 +132,14 @@ func (t *sqsTemplate) cloudFormation(defaults, resources *value) {
 	}
 }
 
-// sqsOther are the properties of a queue that have nothing to do with retries.
+// sqsOther lists the properties of a queue that are unrelated to retries.
 var sqsOther = []string{
 	"QueueName", "FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit", "DelaySeconds",
 	"KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled", "MaximumMessageSize",
 	"ReceiveMessageWaitTimeSeconds", "RedriveAllowPolicy", "Tags",
 }
 
-// events reads the queues that are events of a function of SAM.
+// events reads the queues that are event sources of a SAM function.
 func (t *sqsTemplate) events(defaults, function *value) {
 	events := function.get("Events")
 	for _, name := range events.keys() {
@@ -170,7 +171,7 @@ func (t *sqsTemplate) terraform(resources *value) {
 	}
 }
 
-// block returns a block of Terraform, which may be a list of one.
+// block returns a block of Terraform, which may be written as a list with one item.
 func block(v *value) *value {
 	if v != nil && v.n.IsList() {
 		if list := v.items(); len(list) == 1 {
@@ -188,11 +189,11 @@ func (t *sqsTemplate) mapping(m *value) {
 	}
 }
 
-// reference matches a reference of Terraform, and the text of one of CloudFormation.
+// reference matches a Terraform reference, and the string of a CloudFormation reference.
 var reference = regexp.MustCompile(`^(?:\$\{(?:aws_sqs_queue|aws_lambda_function)\.)?([A-Za-z0-9_-]+)(?:\.\w+)?\}?$`)
 
-// referred returns the name of the resource that a value refers to, as !GetAtt Orders.Arn or
-// {"Ref": "Orders"}, or "".
+// referred returns the name of the resource to which a value refers, such as !GetAtt Orders.Arn
+// or {"Ref": "Orders"}, or "".
 func referred(v *value) string {
 	if v == nil {
 		return ""
@@ -212,8 +213,8 @@ func referred(v *value) string {
 	return ""
 }
 
-// queue adds a policy for each function that consumes a queue, or one for a queue that only
-// programs consume.
+// queue adds a policy for each function that consumes a queue. If there is none, it adds one
+// policy for the programs that consume the queue.
 func (t *sqsTemplate) queue(name string, q *value) {
 	var own []consumer
 	for _, c := range t.consumers {
@@ -233,7 +234,8 @@ func (t *sqsTemplate) queue(name string, q *value) {
 }
 
 // policy adds the policy of a queue and a function. A message that is not deleted is received
-// again when it is visible: the delay begins with the attempt, so that no rule may add both.
+// again after it becomes visible. This delay begins together with the attempt, so rules must
+// not add both.
 func (t *sqsTemplate) policy(name string, q *value, c consumer) {
 	p := t.d.policy(name, t.words, q, c.function, c.mapping)
 	p.Backoff, p.unknown = retry.BackoffFixed, append(p.unknown, "attempt_timeout")
@@ -282,8 +284,8 @@ func (t *sqsTemplate) fits(q *value, c consumer, limit *value, hidden, runs time
 	}
 }
 
-// seconds reads a number of seconds, or the default if it is absent, into one of the fields of
-// a policy.
+// seconds reads a number of seconds into a field of a policy. If the number is absent, the
+// default is used.
 func (p *Policy) seconds(field rules.Field, v *value, byDefault time.Duration) (d time.Duration, known bool) {
 	d, known = byDefault, true
 	if v != nil {
@@ -296,7 +298,8 @@ func (p *Policy) seconds(field rules.Field, v *value, byDefault time.Duration) (
 	return d, known
 }
 
-// seconds returns a number of seconds, unless it is absent, or known at deployment only.
+// seconds returns a number of seconds. It returns false if the number is absent or known only
+// at deployment.
 func (v *value) seconds() (time.Duration, bool) {
 	if v.isDeployed() {
 		return 0, false
@@ -304,11 +307,11 @@ func (v *value) seconds() (time.Duration, bool) {
 	return v.duration(in(time.Second))
 }
 
-// maxReceiveCount matches the setting in the text of a redrive policy, in JSON or in a call
+// maxReceiveCount matches the setting in the text of a redrive policy, which is JSON or a call
 // of jsonencode.
 var maxReceiveCount = regexp.MustCompile(`\bmaxReceiveCount"?\s*[:=]\s*"?(\d{1,9})\b`)
 
-// sqsReceives is the greatest maxReceiveCount.
+// sqsReceives is the maximum of maxReceiveCount.
 const sqsReceives = 1000
 
 // sqsRefuses returns the message for a maxReceiveCount that is out of range.
@@ -316,8 +319,8 @@ func sqsRefuses(n int) string {
 	return fmt.Sprintf("SQS refuses maxReceiveCount %d: write 1 to %d", n, sqsReceives)
 }
 
-// receives reads how often a message is received. Without a dead-letter queue it is received
-// until its retention ends.
+// receives reads how often a message is received. Without a dead-letter queue, a message is
+// received until its retention ends.
 func (p *Policy) receives(redrive *value) {
 	p.MaxAttempts = retry.Unlimited
 	if redrive == nil {

@@ -9,8 +9,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A grpcError is an error with a gRPC status code, an httpError one with an HTTP
-// status. Exports ask the runtime whether a policy retries them.
+// A grpcError is an error with a gRPC status code, and an httpError is an error with an HTTP
+// status. Exports use them to ask the runtime whether a policy retries such errors.
 type (
 	grpcError uint32
 	httpError int
@@ -19,17 +19,17 @@ type (
 func (e grpcError) Error() string { return fmt.Sprintf("code %d", uint32(e)) }
 func (e httpError) Error() string { return "failed" }
 
-// StatusCode returns the HTTP status, which is how the runtime asks for it.
+// StatusCode returns the HTTP status. The runtime calls this method.
 func (e httpError) StatusCode() int { return int(e) }
 
-// factsOf returns the gRPC code of an error that is a grpcError.
+// factsOf returns the gRPC code of a grpcError.
 func factsOf(err error) (retry.Facts, bool) {
 	var e grpcError
 	ok := errors.As(err, &e)
 	return retry.Facts{GRPC: uint32(e)}, ok
 }
 
-// withCodes returns a policy whose classes test gRPC codes, as generated code does.
+// withCodes returns a policy whose classes test gRPC codes, as they do in generated code.
 func (e *encoder) withCodes(p *policy.Policy) *retry.Policy {
 	own := p.Policy
 	own.Facts = factsOf

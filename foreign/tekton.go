@@ -10,9 +10,10 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// tektonKind is the retries of tasks in Tekton: tektoncd/pipeline, docs/pipelineruns.md for the
-// timeouts, pkg/apis/pipeline/v1/pipelinerun_validation.go for what is refused, and
-// tektoncd/community, teps/0123, for retries that follow at once.
+// tektonKind is the kind for the retries of tasks in Tekton. Sources: tektoncd/pipeline,
+// docs/pipelineruns.md for the timeouts, pkg/apis/pipeline/v1/pipelinerun_validation.go for
+// what is refused, and tektoncd/community, teps/0123, which says that retries begin
+// immediately.
 var tektonKind = Kind{
 	Name: "tekton", Title: "Tekton pipeline",
 	recognize: func(doc *syntax.Node) bool {
@@ -48,7 +49,7 @@ func decodeTekton(d *decoder, doc *value) {
 		timeouts := spec.get("timeouts")
 		total, tasks, finally := timeouts.get("pipeline"), timeouts.get("tasks"), timeouts.get("finally")
 		words := tektonWords
-		if old := spec.get("timeout"); total == nil && old != nil { // of v1beta1
+		if old := spec.get("timeout"); total == nil && old != nil { // in v1beta1
 			total, words = old, maps.Clone(words)
 			words["timeout"] = old.path
 		}
@@ -71,8 +72,8 @@ func decodeTekton(d *decoder, doc *value) {
 	}
 }
 
-// tektonRun is the timeouts.pipeline of a run that has none, unless the installation has another
-// default.
+// tektonRun is the limit of a run that does not set timeouts.pipeline, unless the installation
+// has another default.
 const tektonRun = time.Hour
 
 // tektonDefault reports timeouts of a run that exceed the default of timeouts.pipeline.
@@ -86,8 +87,9 @@ func tektonDefault(parts ...*value) {
 	}
 }
 
-// tektonRuns gives the policies of a run without timeouts.pipeline its default. What does not fit in
-// it is information, because an installation may have another one.
+// tektonRuns sets the default for the policies of a run without timeouts.pipeline. If something
+// does not fit into this time, the finding has severity Info, because an installation may have
+// another default.
 func (d *decoder) tektonRuns() {
 	for _, p := range d.file.Policies[d.first:] {
 		if p.Timeout == 0 && p.written("timeout") == nil {
@@ -104,7 +106,7 @@ func tektonOrder(total, tasks, finally *value) {
 	for _, part := range []*value{tasks, finally} {
 		limit, _ := part.duration(tektonDuration)
 		switch {
-		case all == 0: // no limit, or none that is known
+		case all == 0: // there is no limit, or it is unknown
 		case limit > all:
 			part.mistake("P401", "%s %s exceeds %s %s: Tekton refuses the run", part.path, duration.Format(limit),
 				total.path, duration.Format(all))
@@ -117,8 +119,8 @@ func tektonOrder(total, tasks, finally *value) {
 	}
 }
 
-// tektonTasks converts the tasks of a pipeline. The limits are the time for its tasks, and for the
-// whole run. Each may be nil.
+// tektonTasks converts the tasks of a pipeline. limit and total are the time limits of its
+// tasks and of the entire run. Either may be nil.
 func (d *decoder) tektonTasks(pipeline, limit, total *value, words words) {
 	pipeline.skipOthers("tasks", "finally")
 	for _, task := range pipeline.get("tasks").items() {

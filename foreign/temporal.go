@@ -11,9 +11,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// temporalKind is a RetryPolicy of Temporal, alone or in the options of activities
-// and workflows: temporalio/api, temporal/api/common/v1/message.proto. Programs
-// keep these in files of their own, under any names.
+// temporalKind is the kind for a RetryPolicy of Temporal, alone or in the options of activities
+// and workflows. Source: temporalio/api, temporal/api/common/v1/message.proto. Programs store
+// these options in their own files, under any names.
 var temporalKind = Kind{
 	Name: "temporal", Title: "Temporal retry policy",
 	shape:     true,
@@ -22,21 +22,21 @@ var temporalKind = Kind{
 	encode:    encodeTemporal,
 }
 
-// temporalFields are the fields of a RetryPolicy, folded.
+// temporalFields lists the fields of a RetryPolicy, folded.
 var temporalFields = []string{
 	"initialinterval", "backoffcoefficient", "maximuminterval", "maximumattempts", "nonretryableerrortypes",
 }
 
-// folded returns a key without its case and its separators: Go, Java and JSON
-// write the same words differently.
+// folded returns a key in lower case and without separators, because Go, Java and JSON spell
+// the same words differently.
 func folded(key string) string {
 	return strings.ToLower(noSeparators.Replace(key))
 }
 
 var noSeparators = strings.NewReplacer("_", "", "-", "")
 
-// isTemporalPolicy reports whether a map is a RetryPolicy. One field in common with
-// other systems is not enough.
+// isTemporalPolicy reports whether a map is a RetryPolicy. A single field that other systems
+// also have is not enough.
 func isTemporalPolicy(n *syntax.Node) bool {
 	found, own := 0, false
 	for _, e := range n.Entries {
@@ -54,7 +54,7 @@ func isTemporalOptions(n *syntax.Node) bool {
 		key := folded(e.Key)
 		limit := key == "starttoclosetimeout" || key == "scheduletoclosetimeout"
 		switch {
-		case limit && (!e.Value.IsMap() || e.Value.Get("seconds") != nil), // a schema describes such fields by maps
+		case limit && (!e.Value.IsMap() || e.Value.Get("seconds") != nil), // a schema describes such fields with maps
 			key == "retrypolicy" && isTemporalPolicy(e.Value):
 			return true
 		}
@@ -62,7 +62,7 @@ func isTemporalOptions(n *syntax.Node) bool {
 	return false
 }
 
-// isTemporal reports whether a map is a RetryPolicy or has the options around one.
+// isTemporal reports whether a map is a RetryPolicy, or has the options that contain one.
 func isTemporal(n *syntax.Node) bool { return isTemporalPolicy(n) || isTemporalOptions(n) }
 
 var temporalWords = words{
@@ -71,7 +71,7 @@ var temporalWords = words{
 	"attempt_timeout": "startToCloseTimeout", "timeout": "scheduleToCloseTimeout",
 }
 
-// temporalPart converts a RetryPolicy, or the options around one.
+// temporalPart converts a RetryPolicy, or the options that contain one.
 func (d *decoder) temporalPart(name string, v *value) {
 	if isTemporalOptions(v.n) {
 		d.temporalPolicy(name, v, fieldFolded(v, "retryPolicy"))
@@ -93,14 +93,13 @@ func fieldFolded(v *value, name string) *value {
 	return nil
 }
 
-// temporalDuration parses durations as Go and JSON write them; a number alone counts
-// seconds.
+// temporalDuration parses durations as they are written in Go and JSON. A number without a unit
+// is in seconds.
 func temporalDuration(text string) (time.Duration, error) {
 	return either(withUnit, in(time.Second))(text)
 }
 
-// temporalPolicy converts a RetryPolicy r and the options around it. Each may be
-// nil.
+// temporalPolicy converts the RetryPolicy r and the options that contain it. Either may be nil.
 func (d *decoder) temporalPolicy(name string, options, r *value) {
 	at := r
 	if r == nil {
@@ -137,7 +136,7 @@ func (d *decoder) temporalPolicy(name string, options, r *value) {
 	fieldFolded(options, "heartbeatTimeout").lose("an activity that sends no heartbeat for this time has failed")
 }
 
-// times returns a multiple of a duration, or the greatest duration.
+// times returns a multiple of a duration, or the maximum duration if it overflows.
 func times(d time.Duration, n int64) time.Duration {
 	const forever = time.Duration(1<<63 - 1)
 	if d > forever/time.Duration(n) {

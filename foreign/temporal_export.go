@@ -5,7 +5,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// encodeTemporal writes the options of activities, by the names of the policies.
+// encodeTemporal writes the options of activities. The activities have the names of the
+// policies.
 func encodeTemporal(e *encoder) {
 	activities := object{}
 	for _, p := range e.policies() {

@@ -10,9 +10,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// traefikKind is the retry middleware of Traefik, in files of dynamic configuration and in the resource
-// Middleware: traefik/traefik, pkg/middlewares/retry, up to 3.7, and ExponentialBackOff of
-// cenkalti/backoff v4 for the delays.
+// traefikKind is the kind for Traefik's retry middleware, in files of dynamic configuration and
+// in the resource Middleware. Sources: traefik/traefik, pkg/middlewares/retry, up to 3.7, and
+// ExponentialBackOff of cenkalti/backoff v4 for the delays.
 var traefikKind = Kind{
 	Name: "traefik", Title: "Traefik middleware",
 	recognize: func(doc *syntax.Node) bool {
@@ -29,8 +29,8 @@ var traefikKind = Kind{
 	decode: decodeTraefik,
 }
 
-// isTraefikMiddleware reports whether a document is the resource of Kubernetes. Its group had another name
-// before 3.0.
+// isTraefikMiddleware reports whether a document is the Kubernetes resource. Before 3.0, its
+// group had another name.
 func isTraefikMiddleware(doc *syntax.Node) bool {
 	return isResource(doc, "traefik.io", "Middleware") || isResource(doc, "traefik.containo.us", "Middleware")
 }
@@ -46,7 +46,7 @@ const (
 	traefikMax     = time.Minute
 	traefikElapsed = 15 * time.Minute
 
-	// traefikListed is the most delays that a policy lists.
+	// traefikListed is the maximum number of delays that a policy lists.
 	traefikListed = 20
 )
 
@@ -87,11 +87,12 @@ func (d *decoder) traefikRetry(name string, r *value) {
 	r.get("maxRequestBodyBytes").lose("a request with a longer body is not retried by status")
 }
 
-// traefikDelays reads the delays, which grow so that the last one is below twice the first one.
+// traefikDelays reads the delays. They grow, but the last delay is less than twice the first
+// one.
 func (p *Policy) traefikDelays(v *value) {
 	p.InitialDelay, p.MaxDelay, p.Backoff = retry.None, retry.None, retry.BackoffFixed
 	if !p.duration("initial_delay", v, traefikDuration) || p.InitialDelay == retry.None {
-		p.remarks = append(p.remarks, "P204") // another server is tried at once
+		p.remarks = append(p.remarks, "P204") // another server is tried immediately
 		return
 	}
 	p.Jitter, p.JitterFactor, p.MaxElapsed = retry.JitterProportional, traefikRandom, traefikElapsed
@@ -106,8 +107,8 @@ func (p *Policy) traefikDelays(v *value) {
 	}
 }
 
-// longFirst sets the delays after a first one that is longer than the longest delay. Traefik does not
-// shorten the first one.
+// longFirst sets the delays if the first one is longer than the maximum delay. Traefik does not
+// shorten the first delay.
 func (p *Policy) longFirst(v *value) {
 	first := p.InitialDelay
 	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffCustom, 0, retry.None
@@ -122,12 +123,13 @@ func (p *Policy) longFirst(v *value) {
 	}
 }
 
-// traefikDuration parses durations with units; a number alone counts seconds.
+// traefikDuration parses durations with units. A number without a unit is in seconds.
 func traefikDuration(text string) (time.Duration, error) {
 	return either(ofGo, in(time.Second))(text)
 }
 
-// traefikErrors reads what is retried: requests that no server has received, and responses by status.
+// traefikErrors reads what is retried: requests that no server has received, and responses with
+// certain statuses.
 func (d *decoder) traefikErrors(p *Policy, r *value) {
 	statuses, off := r.get("status"), r.get("disableRetryOnNetworkError")
 	if !off.bool() {

@@ -12,8 +12,8 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// lose adds a loss. Which policy it belongs to is decided by assign. A value that
-// several policies share is lost once.
+// lose adds a loss. The assign method determines the policy to which it belongs. A value that
+// several policies share is reported as lost only once.
 func (d *decoder) lose(v *value, misspelled bool, why string) {
 	if slices.Contains(v.lost, why) {
 		return
@@ -25,8 +25,8 @@ func (d *decoder) lose(v *value, misspelled bool, why string) {
 	})
 }
 
-// repeated reports the fields that were read and are written again, also in parts of a
-// value that has another mistake.
+// repeated reports fields that were read but are written more than once. This includes fields
+// in parts of a value that has another mistake.
 func (d *decoder) repeated(v *value) {
 	for _, e := range v.n.Repeated {
 		if f := v.fields[e.Key]; f != nil && !f.skipped {
@@ -44,7 +44,7 @@ func (d *decoder) repeated(v *value) {
 	}
 }
 
-// unread adds a loss for each part of a value that nothing has read.
+// unread adds a loss for each part of a value that has not been read.
 func (d *decoder) unread(v *value) {
 	switch {
 	case v.done, (v.n.IsMap() || v.n.IsList()) && len(v.n.Entries)+len(v.n.Items) == 0:
@@ -67,8 +67,8 @@ func (d *decoder) unread(v *value) {
 	}
 }
 
-// unknown adds a loss for an entry that is no field of its map. One that resembles
-// a field is a warning.
+// unknown adds a loss for an entry that is not a field of its map. If it resembles a field, a
+// warning is reported.
 func (d *decoder) unknown(v *value, e syntax.Entry) {
 	why := d.kind.Title + " has no such field here"
 	near := spelling.Nearest(e.Key, slices.AppendSeq(spelledAs(e.Key, v.absent), maps.Keys(v.asked)))
@@ -78,8 +78,8 @@ func (d *decoder) unknown(v *value, e syntax.Entry) {
 	d.lose(v.child(e), near != "", why)
 }
 
-// spelledAs returns names in the spelling of a key: maximum_attempts, maximum-attempts,
-// MaximumAttempts or maximumAttempts.
+// spelledAs returns names in the style in which a key is spelled: maximum_attempts,
+// maximum-attempts, MaximumAttempts or maximumAttempts.
 func spelledAs(key string, names []string) (spelled []string) {
 	for _, name := range names {
 		i := strings.IndexAny(key, "_-")
@@ -94,7 +94,7 @@ func spelledAs(key string, names []string) (spelled []string) {
 	return spelled
 }
 
-// child returns the value of an entry that was not read.
+// child returns the value of an entry that has not been read.
 func (v *value) child(e syntax.Entry) *value {
 	path := e.Key
 	if v.path != "" {

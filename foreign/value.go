@@ -11,25 +11,24 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A value is a part of a foreign document. A nil value is an absent one: its
-// methods return zero values. Values record which of their fields have been read;
-// the others are losses.
+// A value is a part of a foreign document. A nil value is absent, and its methods return zero
+// values. Each value records which of its fields have been read. The other fields are losses.
 type value struct {
 	d       *decoder
 	n       *syntax.Node
-	key     string            // of the field; an item has the key of its list
-	path    string            // from the root: methodConfig[0].timeout
-	at      syntax.Span       // of the key; of an item, of the value
+	key     string            // key of the field; an item has the key of its list
+	path    string            // path from the root, such as methodConfig[0].timeout
+	at      syntax.Span       // position of the key; for an item, of the value
 	asked   map[string]bool   // keys of fields that may be in the map
-	absent  []string          // names of fields that may be in the map in any spelling, and are not
-	fields  map[string]*value // those that are
+	absent  []string          // names of fields that may be in the map in any spelling, but are not
+	fields  map[string]*value // fields that are in the map
 	list    []*value
-	done    bool     // read as a whole
-	skipped bool     // nothing in it is about retries
-	lost    []string // why it is, or parts of its meaning are, lost
+	done    bool     // the value has been read as a whole
+	skipped bool     // the value is unrelated to retries
+	lost    []string // why the value, or a part of its meaning, is lost
 }
 
-// get returns the field of a map under a key, or nil if it is absent or null.
+// get returns the field of a map with the given key, or nil if the field is absent or null.
 func (v *value) get(key string) *value {
 	if v == nil {
 		return nil
@@ -68,8 +67,7 @@ func at(n *syntax.Node, key string) *syntax.Node {
 	return new(syntax.Node)
 }
 
-// has reports whether a map has a field that is not null. It does not count as
-// reading the field.
+// has reports whether a map has a field that is not null. The field does not count as read.
 func (v *value) has(key string) bool { return v != nil && v.n.Written(key) != nil }
 
 // keys returns the keys of a map, in the order of the document.
@@ -83,7 +81,7 @@ func (v *value) keys() (keys []string) {
 	return keys
 }
 
-// items returns the items of a list. It reports a value that is not a list.
+// items returns the items of a list. If the value is not a list, items reports this.
 func (v *value) items() []*value {
 	if v == nil || v.list != nil {
 		return v.cachedItems()
@@ -107,8 +105,7 @@ func (v *value) cachedItems() []*value {
 	return v.list
 }
 
-// skip marks fields that are known and have nothing to do with retries; without
-// keys, the whole value.
+// skip marks known fields as unrelated to retries. Without keys, it marks the entire value.
 func (v *value) skip(keys ...string) {
 	if v == nil {
 		return
@@ -121,8 +118,7 @@ func (v *value) skip(keys ...string) {
 	}
 }
 
-// lose adds a loss for the whole value: a field that is known, but has no
-// counterpart.
+// lose adds a loss for the entire value, which is a known field without an equivalent.
 func (v *value) lose(format string, args ...any) {
 	if v == nil {
 		return
@@ -131,15 +127,15 @@ func (v *value) lose(format string, args ...any) {
 	v.d.lose(v, false, fmt.Sprintf(format, args...))
 }
 
-// note adds a loss about a value that is read: a part of its meaning is lost.
+// note adds a loss for a value that has been read, but a part of whose meaning is lost.
 func (v *value) note(format string, args ...any) {
 	if v != nil {
 		v.d.lose(v, false, fmt.Sprintf(format, args...))
 	}
 }
 
-// mistake reports that the other system refuses the value, or reads it differently
-// than it is meant.
+// mistake reports that the other system refuses the value, or interprets it differently than
+// its author expects.
 func (v *value) mistake(rule, format string, args ...any) {
 	if v == nil || isOpen(v.n) { // a value that is not known yet is not refused
 		return
@@ -148,23 +144,24 @@ func (v *value) mistake(rule, format string, args ...any) {
 	v.d.problem(v.n.Span, rule, rules.Error, fmt.Sprintf(format, args...))
 }
 
-// warn is like mistake, for a warning.
+// warn is like mistake, but reports a warning.
 func (v *value) warn(rule, format string, args ...any) {
 	if v != nil {
 		v.d.problem(v.n.Span, rule, rules.Warning, fmt.Sprintf(format, args...))
 	}
 }
 
-// lacks is like warn, for a value that makes no sense without another one, which the document
-// does not have. Another document may have it if this one is partial.
+// lacks is like warn, for a value that only makes sense together with another value that the
+// document does not contain. If the document is partial, lacks reports nothing, because another
+// document may contain that value.
 func (v *value) lacks(rule, format string, args ...any) {
 	if v != nil && !v.d.partial {
 		v.warn(rule, format, args...)
 	}
 }
 
-// scalar returns the text of a scalar. It reports a map or a list, and loses a
-// value that is set at run time. what describes the value that is expected.
+// scalar returns the text of a scalar. It reports maps and lists. A value that is set at run
+// time becomes a loss. what describes the expected value.
 func (v *value) scalar(what string) (string, bool) {
 	switch {
 	case v == nil:
@@ -186,8 +183,8 @@ func (v *value) scalar(what string) (string, bool) {
 // isOpen reports whether a value is not known yet.
 func isOpen(n *syntax.Node) bool { return isExpression(n.Text) || syntax.IsUnknown(n.Text) }
 
-// isDeployed reports whether a value is a function of CloudFormation, as !Ref Attempts, whose
-// result is known when the template is deployed. The value is a loss then.
+// isDeployed reports whether a value is a CloudFormation function, such as !Ref Attempts, whose
+// result is known only when the template is deployed. Such a value becomes a loss.
 func (v *value) isDeployed() bool {
 	if v == nil || isNumber(v.n) || v.n.Form.Quoted {
 		return false
@@ -196,7 +193,7 @@ func (v *value) isDeployed() bool {
 	return true
 }
 
-// isExpression reports whether a text is evaluated by the other system.
+// isExpression reports whether the other system evaluates a text.
 func isExpression(text string) bool {
 	return strings.Contains(text, "{{") || strings.Contains(text, "${") || strings.HasPrefix(text, "$.") ||
 		strings.HasPrefix(text, "{%")
@@ -208,7 +205,7 @@ func (v *value) text() string {
 	return s
 }
 
-// int returns a whole number. Numbers in quotes are numbers, too.
+// int returns a whole number. A number in quotes is accepted, too.
 func (v *value) int() (int, bool) {
 	s, ok := v.scalar("a whole number")
 	if !ok {
@@ -239,7 +236,7 @@ func (v *value) float() (float64, bool) {
 	return f, true
 }
 
-// share returns a number above 0, up to most, as a share of most.
+// share returns a number above 0 and up to most, divided by most.
 func (v *value) share(most float64) (float64, bool) {
 	f, ok := v.float()
 	if ok && (f <= 0 || f > most) {
@@ -249,7 +246,7 @@ func (v *value) share(most float64) (float64, bool) {
 	return f / most, ok
 }
 
-// bool returns a boolean, and false if it is absent.
+// bool returns a boolean, or false if the value is absent.
 func (v *value) bool() bool {
 	s, ok := v.scalar("true or false")
 	if ok && s != "true" && s != "false" {

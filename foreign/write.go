@@ -60,7 +60,7 @@ func (l Loss) comment() string {
 // A writer writes a document as the text of a policy file, in the canonical spelling.
 type writer struct {
 	strings.Builder
-	comments map[*syntax.Node][]string // before the entry with this value
+	comments map[*syntax.Node][]string // comments before the entry with this value
 }
 
 // document writes a document with an empty line before each section.
@@ -73,7 +73,8 @@ func (w *writer) document(root *syntax.Node) {
 	}
 }
 
-// entry writes an entry of a map, on one line unless its value has lines of its own.
+// entry writes an entry of a map. It is on one line, unless its value consists of several
+// lines.
 func (w *writer) entry(indent string, e syntax.Entry) {
 	for _, text := range w.comments[e.Value] {
 		w.comment(indent, text)
@@ -91,7 +92,7 @@ func (w *writer) entry(indent string, e syntax.Entry) {
 // isBlock reports whether a value has a line for each of its entries.
 func isBlock(n *syntax.Node) bool { return n.IsMap() && !n.Form.Flow && len(n.Entries) > 0 }
 
-// comment writes a comment of one line.
+// comment writes a comment that consists of one line.
 func (w *writer) comment(indent, text string) {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
