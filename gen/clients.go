@@ -78,7 +78,7 @@ func (m modules) has(symbol string) bool {
 		return true
 	}
 	return slices.ContainsFunc(m, func(module string) bool {
-		return path == module || strings.HasPrefix(path, module+"/")
+		return within(path, module)
 	})
 }
 
