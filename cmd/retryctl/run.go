@@ -250,7 +250,7 @@ func (s *session) listSteps(ctx context.Context, f admin.Filter, limit int, next
 func (s *session) nextAttempt(i admin.StepInfo, r admin.RunInfo, cause admin.Cause) term.Cell {
 	switch i.Status {
 	case storage.StatusWaiting:
-		if r.Status == storage.StatusCanceled || r.Status == storage.StatusTimedOut {
+		if r.Status.IsOver() {
 			return term.Cell{}
 		}
 		return term.Text(waitsFor[i.Pause] + s.distance(i.NextAt))

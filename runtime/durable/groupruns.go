@@ -285,8 +285,7 @@ func (g *groupCall) runOf(ctx context.Context, unit string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case run.Status == storage.StatusCanceled || run.Status == storage.StatusTimedOut ||
-		run.Status == storage.StatusExpired:
+	case run.Status.IsOver() || run.Status == storage.StatusExpired:
 		return first + ":" + strconv.Itoa(s.Operations+s.Attempts+1), nil
 	case run.Status != storage.StatusFailed:
 		return s.Child, nil

@@ -286,7 +286,7 @@ func (c *Client) Discard(ctx context.Context, run, step string, by events.Operat
 			return storage.Writes{}, fmt.Errorf("step %q of run %q: %w", step, run, fault.ErrNotFound)
 		case s == storage.StatusDiscarded:
 			return storage.Writes{}, nil
-		case s == storage.StatusDead, record.Blocked(s) && isOver(tx.Record(runKey).Status):
+		case s == storage.StatusDead, record.Blocked(s) && tx.Record(runKey).Status.IsOver():
 		default:
 			return storage.Writes{}, fmt.Errorf(
 				"step %q of run %q is %v, not a dead letter: %w", step, run, s, fault.ErrConflict,

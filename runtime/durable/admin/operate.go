@@ -270,7 +270,7 @@ func (p *operand) decide(tx storage.Tx) (storage.Writes, error) {
 	if err != nil {
 		return storage.Writes{}, err
 	}
-	o := operation{now: tx.Now, by: p.by, over: isOver(r.Status), step: tx.Record(p.stepKey)}
+	o := operation{now: tx.Now, by: p.by, over: r.Status.IsOver(), step: tx.Record(p.stepKey)}
 	p.fence = r.Fence
 	if o.body, err = record.Decode[record.Step](o.step); err != nil || o.body.Operated == p.token {
 		return storage.Writes{}, err
@@ -321,17 +321,13 @@ func (o *operation) find(r *storage.Record, b *record.Run) error {
 	return nil
 }
 
-// isOver reports whether a run with a status is never executed again, whatever
-// becomes of its steps.
-func isOver(s storage.Status) bool { return s == storage.StatusCanceled || s == storage.StatusTimedOut }
-
 // operable returns an error if an operator cannot change a run.
 func operable(tx storage.Tx, r storage.Record, p *operand) error {
 	owner := tx.Record(p.owner)
 	switch {
 	case r.Version == 0:
 		return fmt.Errorf("run %q: %w", r.Key.Run, fault.ErrNotFound)
-	case isOver(r.Status) && !p.ended:
+	case r.Status.IsOver() && !p.ended:
 		return fmt.Errorf("run %q is %v: %w", r.Key.Run, r.Status, fault.ErrConflict)
 	case r.Status == storage.StatusExpired:
 		return fmt.Errorf("run %q: its steps were deleted: %w", r.Key.Run, fault.ErrConflict)

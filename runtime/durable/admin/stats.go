@@ -68,8 +68,12 @@ func (c *Client) Stats(ctx context.Context, f Filter, progress ...func(steps int
 		Stats:    Stats{Runs: map[storage.Status]int{}, Steps: map[storage.Status]int{}, Units: map[storage.Status]int{}},
 		patterns: map[patternKey]*Pattern{},
 	}
+	over := map[string]bool{} // the runs whose waiting steps make no further attempt
 	q := storage.Query{Kind: storage.KindRun, Space: c.ns.Space, Run: f.Run}
 	err := c.view.Each(ctx, q, func(r storage.Record) error {
+		if r.Status.IsOver() {
+			over[r.Key.Run] = true
+		}
 		b, err := record.Decode[record.Run](r)
 		if f.within(later(b.Ended, r.Created)) {
 			s.Runs[r.Status]++
@@ -84,6 +88,9 @@ func (c *Client) Stats(ctx context.Context, f Filter, progress ...func(steps int
 	for step, err := range c.Steps(ctx, f) {
 		if err != nil {
 			return Stats{}, err
+		}
+		if step.Status == storage.StatusWaiting && over[step.Run] {
+			step.Status = storage.StatusCanceled
 		}
 		if step.Group != "" {
 			s.Units[step.Status]++ // its steps have the attempts

@@ -408,6 +408,10 @@ func (s Status) EndsRun() bool {
 	return false
 }
 
+// IsOver reports whether a run with this status is never executed again. Steps of the run
+// that were waiting then stay as they are: their next attempts are never made.
+func (s Status) IsOver() bool { return s == StatusCanceled || s == StatusTimedOut }
+
 // MarshalText implements [encoding.TextMarshaler]. It returns an error for 0, the status
 // of records that are neither runs nor steps.
 func (s Status) MarshalText() ([]byte, error) {

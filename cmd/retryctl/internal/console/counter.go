@@ -156,7 +156,7 @@ func (c *counter) count(ctx context.Context) (*counts, error) {
 		}
 		c.seen.Add(1)
 		n.Runs[r.Status]++
-		if r.Status == storage.StatusCanceled || r.Status == storage.StatusTimedOut {
+		if r.Status.IsOver() {
 			over[r.ID] = true
 		}
 		if r.Status == storage.StatusPaused && len(n.PausedRuns) < maxSamples {

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/retrygen/retrygen/runtime/durable/admin"
 	"github.com/retrygen/retrygen/runtime/durable/genapi"
+	"github.com/retrygen/retrygen/runtime/durable/storage"
 )
 
 // TestIdle: no page says that something happens, or will happen, in a run that nothing
@@ -42,6 +44,9 @@ func TestIdle(t *testing.T) {
 		if strings.Contains(r.body, wrong) {
 			t.Errorf("%s has %q", path, wrong)
 		}
+	}
+	if stats, err := e.Engine.Admin().Stats(t.Context(), admin.Filter{}); err != nil || stats.Steps[storage.StatusWaiting] > 0 {
+		t.Errorf("%d steps wait: %v", stats.Steps[storage.StatusWaiting], err)
 	}
 	c.want("the panic", c.get("/run?id=panics"), http.StatusOK, "attempt 1: no engine executes it")
 }

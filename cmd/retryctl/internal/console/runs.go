@@ -213,7 +213,7 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 // endWait removes the time of the next attempt from a step of a run that has ended for
 // ever: the attempt is never made.
 func endWait(run *admin.RunInfo, step *admin.StepInfo) {
-	if run.Status == storage.StatusCanceled || run.Status == storage.StatusTimedOut {
+	if run.Status.IsOver() {
 		step.NextAt = time.Time{}
 	}
 }
