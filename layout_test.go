@@ -459,7 +459,6 @@ var knowsNames = map[string]string{
 	"consumedbody.go":     "net/http: what sends a body, and what rewinds it",
 	"plainrequest.go":     "go-retryablehttp",
 	"sharedbackoff.go":    "go-retry and cenkalti/backoff: what counts",
-	"unboundedlibrary.go": "libraries: what marks permanent errors",
 	// Names of this module, and of the go command.
 	"capacityliteral.go": "the runtime: fields of policies",
 	"dependency.go":      "paths of the standard library",

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/policies"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -27,14 +28,9 @@ func runForeignMark(pass *analysis.Pass, r *report) {
 			m.judge(fn, retriedBy{path: runtimePath, pkg: "retry", policyOf: declared.Name()})
 		}
 		for _, call := range callsOf(fn) {
-			callee, _ := flow.StaticCallee(&call.Call)
-			if callee == nil {
-				continue
-			}
-			switch name := vocab.NameOf(callee); name {
-			case vocab.Name{Pkg: runtimePath, Func: "Do"}, vocab.Name{Pkg: runtimePath, Func: "DoWith"}:
-				op := call.Call.Args[len(call.Call.Args)-1]
-				m.judge(operation(origin(op)), retriedBy{path: runtimePath, pkg: "retry", function: name.Func})
+			if op := policies.Retried(&call.Call); op != nil {
+				callee, _ := flow.StaticCallee(&call.Call)
+				m.judge(operation(origin(op)), retriedBy{path: runtimePath, pkg: "retry", function: callee.Name()})
 			}
 		}
 	}

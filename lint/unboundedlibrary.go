@@ -153,7 +153,7 @@ func (r *report) deaf(calls []deafCall) {
 func givesUp(op ssa.Value) bool {
 	fn := operation(op)
 	return fn != nil && slices.ContainsFunc(callsOf(fn), func(call *ssa.Call) bool {
-		callee := call.Call.StaticCallee()
-		return callee != nil && (callee.Name() == "Permanent" || callee.Name() == "Unrecoverable")
+		callee, _ := flow.StaticCallee(&call.Call)
+		return callee != nil && vocab.SaysFinal(callee)
 	})
 }

@@ -352,6 +352,19 @@ func Begins(call *ssa.CallCommon) bool {
 	return name.Pkg == runtimePath && name.Recv == "Policy" && strings.HasPrefix(name.Func, "Begin")
 }
 
+// Retried returns the operation that a call of retry.Do or retry.DoWith retries, or nil for other
+// calls.
+func Retried(call *ssa.CallCommon) ssa.Value {
+	fn, _ := flow.StaticCallee(call)
+	if fn == nil {
+		return nil
+	}
+	if name := vocab.NameOf(fn); name.Pkg != runtimePath || name.Recv != "" || name.Func != "Do" && name.Func != "DoWith" {
+		return nil
+	}
+	return call.Args[len(call.Args)-1]
+}
+
 // OfAttempt returns the policy that limits the context returned by a call of
 // (*retry.Call).Attempt, or nil.
 func (s *Set) OfAttempt(call *ssa.Call) *Policy {

@@ -33,6 +33,12 @@ func MarkOf(fn *types.Func) *Mark {
 	return nil
 }
 
+// SaysFinal reports whether a function marks an error that is not retried: one that MarkOf knows,
+// or one of another package that has the name of such a function.
+func SaysFinal(fn *types.Func) bool {
+	return slices.ContainsFunc(marks, func(m Mark) bool { return m.Means == NotAgain && m.Name == fn.Name() })
+}
+
 // IsMarking reports whether a package has functions that mark errors.
 func IsMarking(path string) bool {
 	return slices.ContainsFunc(marksByName.compiled(), func(r [3]*regexp.Regexp) bool { return r[0].MatchString(path) })
