@@ -45,8 +45,9 @@ func TestIdle(t *testing.T) {
 			t.Errorf("%s has %q", path, wrong)
 		}
 	}
-	if stats, err := e.Engine.Admin().Stats(t.Context(), admin.Filter{}); err != nil || stats.Steps[storage.StatusWaiting] > 0 {
-		t.Errorf("%d steps wait: %v", stats.Steps[storage.StatusWaiting], err)
+	stats, err := e.Engine.Admin().Stats(t.Context(), admin.Filter{})
+	if n := stats.Steps[storage.StatusWaiting]; err != nil || n > 0 {
+		t.Errorf("%d steps wait: %v", n, err)
 	}
 	c.want("the panic", c.get("/run?id=panics"), http.StatusOK, "attempt 1: no engine executes it")
 }
