@@ -18,8 +18,8 @@ type durationFormat func(text string) (time.Duration, error)
 // withUnit parses numbers with units, such as 1m30s. Durations are not negative.
 func withUnit(text string) (time.Duration, error) { return duration.Parse(text) }
 
-// ofGo parses durations as package time does, which has fewer units than withUnit and no spaces. Durations
-// are not negative.
+// ofGo parses durations as package time does, which accepts fewer units than withUnit, and no spaces.
+// Durations are not negative.
 func ofGo(text string) (time.Duration, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return d, nil

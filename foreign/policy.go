@@ -156,8 +156,8 @@ func (p *Policy) unread(field rules.Field) {
 	}
 }
 
-// refused records that a field has a value that is no such value. The mistake is reported: no rule judges
-// the default in its place.
+// refused records that the value of a field was reported as a mistake, so that no rule judges the field's
+// default instead.
 func (p *Policy) refused(field rules.Field, v *value) {
 	if v != nil {
 		p.unknown = append(p.unknown, field)

@@ -157,7 +157,8 @@ func (c configured) get(name string) (first *value) {
 	return first
 }
 
-// hides reports whether a field is meant to replace another one: it is written nearer to the instance.
+// hides reports whether field was probably meant to replace other, because it is written nearer to the
+// instance.
 func (c configured) hides(other, field string) bool {
 	for _, v := range c {
 		if fieldFolded(v, other) != nil {

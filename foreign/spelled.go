@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// spelled returns words in the spelling of the document, which may be a different one than that of the
-// system's documentation: start_to_close_timeout for startToCloseTimeout. A field that the document does not
-// have is spelled as those that it has.
+// spelled returns words as the document spells them. A system may accept several spellings, such as
+// start_to_close_timeout for startToCloseTimeout. A field that the document does not have is spelled like a
+// field that it has.
 func (p *Policy) spelled(w words) words {
 	if p == nil {
 		return w

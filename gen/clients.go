@@ -202,9 +202,9 @@ func (r *resolver) packages(c policy.Client) (list []string) {
 }
 
 // checkMultiplied reports a bound function of a client that makes several attempts itself, if
-// these and those of the policy are more than the file allows. The linter reports the same of
-// functions that call a client (RL401), but a bound function of another module has no code
-// that it could look at.
+// the policy multiplies them beyond the limit of the file. For functions that call such a
+// client, the linter reports the same (RL401). It cannot do so here, because it does not
+// analyze the code of the client.
 func (r *resolver) checkMultiplied(s served) {
 	limit := r.unit.file.Amplification
 	for _, c := range r.unit.file.Clients {

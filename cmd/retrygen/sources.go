@@ -97,7 +97,7 @@ type tally struct {
 	systems  map[string]bool
 	unread   int // files of folders that cannot be read as a whole
 
-	failed error // names files and folders below others that the system does not let us read
+	failed error // names the folders, and the files in folders, that could not be opened
 }
 
 // check checks files, folders and patterns.

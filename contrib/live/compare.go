@@ -27,7 +27,7 @@ type version struct {
 }
 
 // compare finds out what a version changes. It returns an [*Error] if that is something that
-// is compiled, and another error if the policies are not those of the active file.
+// is compiled, and another error if something else has changed the policies.
 func (c *Control) compare(file *policy.File, text []byte) (*version, error) {
 	for i, l := range c.policies {
 		if l.Policy() != c.inForce[i] {

@@ -36,8 +36,8 @@ func (l *Lister) Exclude(pattern string) error {
 // Below returns the regular files below a folder in lexical order, except those in .git,
 // vendor and node_modules, those that a .gitignore file of the folder, of a folder in it or
 // of a folder around it in the same repository ignores, and those that are excluded.
-// If folders cannot be read, the error names each of them, and files has those of the
-// others.
+// If folders cannot be read, the error names each of them, and files contains the files of
+// the other folders.
 func (l *Lister) Below(folder string) (files []string, err error) {
 	abs, err := filepath.Abs(folder)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 )
 
 // Terminal is the command terminal COMMAND [ARGS...] of scripts, for testscript.Main.
-// It runs a command whose standard output and error are a terminal, copies what the
-// command wrote to standard output, with \r\n at the end of a line, and exits with the
-// status of the command.
+// It runs a command whose standard output and standard error are a terminal, copies the
+// output of the terminal to its own standard output, and exits with the command's status.
+// Lines end with \r\n.
 //
-// The command ttyin of testscript does the same, but closes the terminal as soon
-// as the command has ended, and so loses what it has not read by then.
+// The command ttyin of testscript is not used, because it closes the terminal as soon as
+// the command has ended. Under load, it loses output that it has not read by then.
 func Terminal() {
 	status, err := onTerminal(os.Args[1:])
 	if err != nil {

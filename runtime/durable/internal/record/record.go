@@ -14,7 +14,7 @@ import (
 // Owner is the body of the record of an owner, which is an engine that is or was running.
 type Owner struct {
 	Until   time.Time     `json:"until"` // the end of the lease
-	Lease   time.Duration `json:"lease"` // the length of the lease: no lease lasts longer than this, even if the clock is set back
+	Lease   time.Duration `json:"lease"` // the maximum length of the lease, even if the clock is set back
 	Host    string        `json:"host,omitempty"`
 	PID     int           `json:"pid,omitempty"`
 	Started time.Time     `json:"started"`
