@@ -455,10 +455,10 @@ func goFiles(t *testing.T) map[string]map[string]*ast.File {
 // knowsNames are the files of lint that may compare names, and of what.
 var knowsNames = map[string]string{
 	// Rules about one package, which say what its functions, types and fields do.
-	"bypassedretry.go":    "go-retryablehttp",
-	"consumedbody.go":     "net/http: what sends a body, and what rewinds it",
-	"plainrequest.go":     "go-retryablehttp",
-	"sharedbackoff.go":    "go-retry and cenkalti/backoff: what counts",
+	"bypassedretry.go": "go-retryablehttp",
+	"consumedbody.go":  "net/http: what sends a body, and what rewinds it",
+	"plainrequest.go":  "go-retryablehttp",
+	"sharedbackoff.go": "go-retry and cenkalti/backoff: what counts",
 	// Names of this module, and of the go command.
 	"capacityliteral.go": "the runtime: fields of policies",
 	"dependency.go":      "paths of the standard library",
